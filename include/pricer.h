@@ -1,0 +1,235 @@
+/*
+ * pricer: private mean estimation over networks whose links come and go.
+ *
+ * This is the whole public interface. It follows the order of the data,
+ *
+ *     network -> plan -> privacy -> round -> simulation -> study,
+ *
+ * and each part needs only the parts above it.
+ *
+ * Rules that hold everywhere:
+ *   - Every function that can fail returns an enum pricer_status. Outputs come
+ *     last and are untouched on failure.
+ *   - Functions that take a struct pricer_fault (it may be NULL) write into it
+ *     one line that says what is wrong and where; it is untouched on success.
+ *   - The library never prints, exits, reads the environment or keeps a global.
+ *   - Inputs are borrowed. What a function hands out in a ** is the caller's,
+ * to be freed with the _free function of its type; _free(NULL) does nothing.
+ *   - In settings, zero means the default.
+ *   - Results never depend on the number of threads unless said so.
+ */
+#ifndef PRICER_H
+#define PRICER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PRICER_API __attribute__((visibility("default")))
+#else
+#define PRICER_API
+#endif
+
+#define PRICER_VERSION "0.1.0"
+
+/* The version of the library at run time, for comparison with the header's. */
+PRICER_API const char *pricer_version(void);
+
+/* ---------------------------------------------------------------- status -- */
+
+enum pricer_status {
+    PRICER_OK = 0,
+    PRICER_MEMORY,     /* out of memory */
+    PRICER_FILE,       /* a file cannot be opened, read or written */
+    PRICER_FORMAT,     /* a file is not what it should be */
+    PRICER_VALUE,      /* a number or name is outside its range */
+    PRICER_INFEASIBLE, /* the request has no solution; the fault says why */
+    PRICER_BUSY,       /* the study is locked by another program */
+    PRICER_STOPPED,    /* the caller's watch asked to stop */
+};
+
+/* What a status means, in a few words; never NULL. */
+PRICER_API const char *pricer_status_text(enum pricer_status status);
+
+/* What went wrong, in one line, such as "links.csv:17: p = 1.3 is not a
+ * probability". */
+struct pricer_fault {
+    char text[512];
+};
+
+/*
+ * Called now and then by long work with the fraction done, 0 to 1. Return false
+ * to stop: a solver or simulation then hands out what it has so far. It is
+ * called from one thread at a time.
+ */
+struct pricer_watch {
+    bool (*tick)(void *context, double done);
+    void *context;
+};
+
+/* --------------------------------------------------------------- network -- */
+
+/*
+ * Who can reach whom, how reliably, and how much they trust each other.
+ *
+ * Every node holds one private vector of `dimension` numbers and length at most
+ * `radius`. Node i reaches the server with probability uplink[i] in a round. A
+ * link l carries from[l]'s data to the relay to[l] with probability p[l];
+ * joint[l] is the probability that l and its partner, the link in the other
+ * direction, are up together (0 without a partner). The data that a link
+ * carries must stay (eps[l], delta[l])-private from its receiver; eps may be
+ * INFINITY (full trust). self_eps and self_delta are the same for a node's own
+ * part of what it sends to the server; self links are implied, always up.
+ *
+ * Links are ordered by (from, to): those leaving node i are out_start[i] to
+ * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
+ * those arriving at node j stand at in_start[j] to in_start[j + 1] - 1. There
+ * is no link with p = 0. 48 bytes a link. Read it freely; never change it.
+ */
+struct pricer_network {
+    int64_t dimension;
+    double radius;
+    int32_t nodes;
+    int32_t links;
+    double *uplink;     /* [nodes] */
+    double *self_eps;   /* [nodes] */
+    double *self_delta; /* [nodes] */
+    double *x, *y;      /* [nodes] positions in metres, or both NULL */
+    int32_t *out_start; /* [nodes + 1] */
+    int32_t *in_start;  /* [nodes + 1] */
+    int32_t *from, *to; /* [links] */
+    int32_t *partner;   /* [links] the link to -> from, or -1 */
+    int32_t *in_link;   /* [links] */
+    double *p;          /* [links] */
+    double *joint;      /* [links] */
+    double *eps;        /* [links] */
+    double *delta;      /* [links] */
+};
+
+/* One node as it is given to pricer_network_build(). */
+struct pricer_node {
+    double uplink;     /* probability of reaching the server */
+    double eps, delta; /* trust in the uplink */
+    double x, y;       /* position, or NAN */
+};
+
+/* One link as it is given to pricer_network_build(). */
+struct pricer_link {
+    int32_t from, to;
+    double p;
+    double joint;      /* or NAN: take it from the reciprocity */
+    double eps, delta; /* trust of `from` in `to` */
+};
+
+/* Which entry a fault of pricer_network_build() is about. */
+struct pricer_place {
+    int64_t node; /* index into nodes[], or -1 */
+    int64_t link; /* index into links[], or -1 */
+};
+
+/*
+ * Build a network from nodes and links in any order, checking every rule of the
+ * model: probabilities in [0, 1], joint probabilities within
+ * p_ij p_ji <= E <= min(p_ij, p_ji) and equal in both directions, eps > 0,
+ * 0 < delta <= 1, no link twice, none from a node to itself, none to a node
+ * that does not exist. Links with p = 0 are left out. A joint that is NAN
+ * becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij p_ji), so that 0 is
+ * independent and 1 fully reciprocal. On failure *place names the entry to
+ * blame. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_network_build(
+    int64_t dimension, double radius, double reciprocity,
+    const struct pricer_node *nodes, int64_t node_count,
+    const struct pricer_link *links, int64_t link_count,
+    struct pricer_network **network, struct pricer_place *place,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_network_free(struct pricer_network *network);
+
+/* The link from -> to, or -1. O(log degree). */
+PRICER_API int32_t pricer_network_find(const struct pricer_network *network,
+                                       int32_t from, int32_t to);
+
+/* How many bytes of memory the network takes. */
+PRICER_API size_t pricer_network_bytes(const struct pricer_network *network);
+
+/* ------------------------------------------------------------------ plan -- */
+
+/* How the bias of the estimate is held down; docs/mathematics.md. */
+enum pricer_bias {
+    PRICER_BIAS_WORST_CASE = 0, /* the true worst case over all data */
+    PRICER_BIAS_UNBIASED,       /* every node's expected weight is 1 */
+    PRICER_BIAS_L1,             /* the paper's: lambda sum |bias| */
+    PRICER_BIAS_L2,             /* lambda sum bias^2 */
+};
+
+/* How much noise a link's (eps, delta) asks for. */
+enum pricer_calibration {
+    PRICER_CALIBRATION_ANALYTIC = 0, /* exact for every eps */
+    PRICER_CALIBRATION_CLASSIC,      /* the paper's; a guarantee for eps <= 1 */
+};
+
+enum pricer_method {
+    PRICER_METHOD_EXACT = 0, /* optimal, with a certificate */
+    PRICER_METHOD_GRADIENT,  /* the paper's projected gradient descent */
+};
+
+/*
+ * What is asked of the planner. Zero everywhere asks for the default: the
+ * worst-case plan, analytic noise for one round, exact to 1e-8.
+ */
+struct pricer_settings {
+    enum pricer_bias bias;
+    double lambda; /* of the l1 and l2 bias terms */
+    enum pricer_calibration calibration;
+    enum pricer_method method;
+    int64_t rounds;     /* eps and delta are spent over so many rounds; 1 */
+    double tolerance;   /* certified relative gap to reach; 1e-8 */
+    int32_t iterations; /* limit; a default that is never reached in health */
+    int32_t threads;    /* 0: one per core */
+    const struct pricer_watch *watch; /* NULL: never asks */
+};
+
+/*
+ * What every node multiplies its data with, and the noise it adds, for each of
+ * its links; the multipliers prove how far that is from optimal.
+ *
+ * weight[l] and noise[l] (a standard deviation per coordinate) belong to link l
+ * of the network the plan was made for, self_weight[i] and self_noise[i] to
+ * node i's own part.
+ */
+struct pricer_plan {
+    int32_t nodes, links;
+    double *weight, *noise;           /* [links] */
+    double *self_weight, *self_noise; /* [nodes] */
+    double *row_multiplier;           /* [nodes] v, of the expected weights */
+    double *relay_multiplier;         /* [nodes] u, of the relays' sums */
+    double sum_multiplier;            /* t, of the sum over all nodes */
+};
+
+/*
+ * A plan with room for every weight, all zero. For plans that come from
+ * elsewhere; the planner makes its own.
+ */
+PRICER_API enum pricer_status pricer_plan_new(
+    const struct pricer_network *network, struct pricer_plan **plan);
+
+PRICER_API void pricer_plan_free(struct pricer_plan *plan);
+
+/* --------------------------------------------------------------- privacy -- */
+
+/* ----------------------------------------------------------------- round -- */
+
+/* ------------------------------------------------------------ simulation -- */
+
+/* ----------------------------------------------------------------- study -- */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

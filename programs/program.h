@@ -1,0 +1,65 @@
+/*
+ * What the programs share: how they fail, and what they print.
+ *
+ * Results go to stdout, everything else to stderr. A verb returns its exit
+ * status: 0 done, 1 could not, 2 wrong usage.
+ */
+#ifndef PROGRAM_PROGRAM_H
+#define PROGRAM_PROGRAM_H
+
+#include "pricer.h"
+
+#include <stdio.h>
+
+/* "pricer: " and the message on stderr; returns 1. */
+int program_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for a failed call: the fault's text, or the status in words. */
+int program_fault(enum pricer_status status, const struct pricer_fault *fault);
+
+/* A note on stderr ("pricer: warning: ..."). */
+void program_warn(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+/*
+ * One JSON object or array, written as it comes. Keys are NULL inside arrays.
+ * Numbers keep 17 digits; INFINITY is the string "inf", NAN is null.
+ */
+struct json {
+    FILE *out;
+    int depth;
+    bool first[16];
+};
+void json_open(struct json *json, const char *key, char bracket);
+void json_close(struct json *json, char bracket);
+void json_number(struct json *json, const char *key, double value);
+void json_count(struct json *json, const char *key, int64_t value);
+void json_text(struct json *json, const char *key, const char *value);
+void json_flag(struct json *json, const char *key, bool value);
+
+/*
+ * A table on stdout: a heading, then rows; columns as wide as they need, the
+ * numbers right-aligned. Cells are copied. Colours only on a terminal.
+ */
+struct table;
+struct table *table_new(int columns, const char *const *headings);
+/* One cell, printf-like; cells fill the rows from left to right. */
+void table_cell(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void table_print(struct table *table, FILE *out); /* prints and frees */
+
+/*
+ * A progress bar on stderr with the time left, if stderr is a terminal; Ctrl-C
+ * makes its watch ask to stop. One at a time.
+ */
+struct progress {
+    const char *label;
+    struct pricer_watch watch;
+    double started, shown;
+    bool terminal;
+};
+void progress_start(struct progress *progress, const char *label);
+/* Clear the bar. True if Ctrl-C was pressed meanwhile. */
+bool progress_end(struct progress *progress);
+
+#endif
