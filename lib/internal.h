@@ -56,4 +56,8 @@ void pri_network_finish(struct pricer_network *network, double reciprocity);
  * 1 fully reciprocal. */
 double pri_joint(double reciprocity, double p, double p_back);
 
+/* Refuse an eps that is not positive and a delta outside (0, 1]. */
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault);
+
 #endif
