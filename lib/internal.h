@@ -61,11 +61,12 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
 enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
                                   struct pricer_fault *fault);
 
-/* The rules for pairs, of a finished network; order (or NULL) maps its links to
- * the places to blame. */
+/* The rules for pairs, of a finished network. links and order (or NULL) are the
+ * entries it was made from and which of them each link was, to blame. */
 enum pricer_status pri_network_check_joints(
-    const struct pricer_network *network, const int32_t *order,
-    struct pricer_place *place, struct pricer_fault *fault);
+    const struct pricer_network *network, const struct pricer_link *links,
+    const int32_t *order, struct pricer_place *place,
+    struct pricer_fault *fault);
 
 void pri_network_set_node(struct pricer_network *network, int32_t index,
                           const struct pricer_node *node);
@@ -73,5 +74,9 @@ void pri_network_set_node(struct pricer_network *network, int32_t index,
 /* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
  * 1 fully reciprocal. */
 double pri_joint(double reciprocity, double p, double p_back);
+
+/* Refuse an eps that is not positive and a delta outside (0, 1]. */
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault);
 
 #endif

@@ -167,8 +167,8 @@ static bool is_probability(double p)
     return p >= 0 && p <= 1;
 }
 
-static enum pricer_status check_trust(double eps, double delta,
-                                      struct pricer_fault *fault)
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault)
 {
     if (!(eps > 0))
         return pri_fault(fault, PRICER_VALUE,
@@ -189,7 +189,7 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
         return pri_fault(fault, PRICER_VALUE,
                          "the position (%g, %g) is not a point of the plane",
                          node->x, node->y);
-    return check_trust(node->eps, node->delta, fault);
+    return pri_check_trust(node->eps, node->delta, fault);
 }
 
 enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
@@ -211,7 +211,7 @@ enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
     if (!isnan(link->joint) && !is_probability(link->joint))
         return pri_fault(fault, PRICER_VALUE, "joint = %g is not a probability",
                          link->joint);
-    return check_trust(link->eps, link->delta, fault);
+    return pri_check_trust(link->eps, link->delta, fault);
 }
 
 /* Check all that can be checked of an entry by itself. */
@@ -304,8 +304,12 @@ static enum pricer_status fill_links(const struct pricer_link *links,
     return PRICER_OK;
 }
 
-/* The bounds allow for the rounding of a joint written with 15 digits. */
+/*
+ * The bounds allow for the rounding of a joint written with 15 digits. A link
+ * that gave none is not to blame: what it has is its partner's or within them.
+ */
 enum pricer_status pri_network_check_joints(const struct pricer_network *net,
+                                            const struct pricer_link *links,
                                             const int32_t *order,
                                             struct pricer_place *place,
                                             struct pricer_fault *fault)
@@ -315,6 +319,8 @@ enum pricer_status pri_network_check_joints(const struct pricer_network *net,
         double other = back < 0 ? 0 : net->p[back], joint = net->joint[l];
         double low = net->p[l] * other, high = fmin(net->p[l], other);
         place->link = order != NULL ? order[l] : l;
+        if (links != NULL && isnan(links[place->link].joint))
+            continue;
         if (joint < low * (1 - 1e-12) || joint > high * (1 + 1e-12))
             return pri_fault(fault, PRICER_VALUE,
                              "joint = %.9g of the link %d,%d is outside "
@@ -394,7 +400,7 @@ enum pricer_status pricer_network_build(
     if (status != PRICER_OK)
         goto done;
     pri_network_finish(net, reciprocity);
-    status = pri_network_check_joints(net, order, &here, fault);
+    status = pri_network_check_joints(net, links, order, &here, fault);
 done:
     free(order);
     free(by_to);

@@ -298,7 +298,7 @@ static enum pricer_status load_links(const struct pricer_study *study,
     for (int32_t i = 0; i < net->nodes; i++)
         net->out_start[i + 1] += net->out_start[i];
     pri_network_finish(net, 0);
-    status = pri_network_check_joints(net, NULL, &place, fault);
+    status = pri_network_check_joints(net, NULL, NULL, &place, fault);
     if (status != PRICER_OK)
         pri_fault_locate(fault, study->path, 0);
     return status;

@@ -6,6 +6,7 @@
  * their receivers. The network asks for each row twice, once to count and once
  * to fill, so nothing but the network itself is ever in memory.
  */
+#include "readers.h"
 #include "scenario.h"
 #include "topology.h"
 
@@ -361,9 +362,33 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
     return PRICER_OK;
 }
 
+/* Two CSV files. A trust that is missing in both files and scenario is NAN, and
+ * the reader says so where it first matters. */
+static enum pricer_status read_files(const struct pricer_scenario *scenario,
+                                     const struct pricer_watch *watch,
+                                     struct pricer_network **network,
+                                     struct pricer_fault *fault)
+{
+    const struct pri_trust_default trust = {scenario->eps, scenario->delta,
+                                            scenario->self_eps,
+                                            scenario->self_delta};
+    char *nodes = pri_scenario_path(scenario, scenario->nodes_file);
+    char *links = pri_scenario_path(scenario, scenario->links_file);
+    enum pricer_status status = PRICER_MEMORY;
+    if (nodes != NULL && links != NULL)
+        status = pri_csv_network(nodes, links, scenario->dimension,
+                                 scenario->radius, scenario->reciprocity,
+                                 &trust, watch, network, fault);
+    free(nodes);
+    free(links);
+    return status;
+}
+
 enum pricer_status pricer_scenario_network(
     const struct pricer_scenario *scenario, const struct pricer_watch *watch,
     struct pricer_network **network, struct pricer_fault *fault)
 {
+    if (scenario->generator == PRI_GENERATOR_FILES)
+        return read_files(scenario, watch, network, fault);
     return generate(scenario, watch, network, fault);
 }
