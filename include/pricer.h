@@ -294,6 +294,28 @@ PRICER_API enum pricer_status pricer_study_network(
     struct pricer_study *study, struct pricer_network **network,
     struct pricer_fault *fault);
 
+/* What is stored with a plan. Numbers that are not known are NAN. */
+struct pricer_plan_record {
+    int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_settings settings;
+    bool given; /* the weights were given, not chosen */
+    double tolerance, objective, bound, gap;
+    int32_t iterations;
+    double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
+};
+
+/* Add a plan for the study's network; *id (which may be NULL) is its number. */
+PRICER_API enum pricer_status pricer_study_add_plan(
+    struct pricer_study *study, const struct pricer_plan *plan,
+    const struct pricer_plan_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest; record may be NULL. */
+PRICER_API enum pricer_status pricer_study_plan(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif
