@@ -179,6 +179,13 @@ enum pricer_method {
     PRICER_METHOD_GRADIENT,  /* the paper's projected gradient descent */
 };
 
+/* Their names in scenarios, studies and on the command line; NULL for a value
+ * that is none of them. */
+PRICER_API const char *pricer_bias_text(enum pricer_bias bias);
+PRICER_API const char *pricer_calibration_text(
+    enum pricer_calibration calibration);
+PRICER_API const char *pricer_method_text(enum pricer_method method);
+
 /*
  * What is asked of the planner. Zero everywhere asks for the default: the
  * worst-case plan, analytic noise for one round, exact to 1e-8.

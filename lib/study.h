@@ -58,6 +58,10 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault);
 
+/* The bias or calibration of a word; -1 if it is none. */
+int pri_study_bias(const char *word);
+int pri_study_calibration(const char *word);
+
 /* Bind a number; NAN becomes NULL. */
 void pri_study_bind(sqlite3_stmt *statement, int column, double value);
 

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const biases[] = {"worst-case", "unbiased", "l1", "l2"};
-static const char *const calibrations[] = {"analytic", "classic"};
-
 /* ----------------------------------------------------------------- store -- */
 
 static enum pricer_status store_number(const struct pricer_study *study,
@@ -58,11 +55,14 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
-        status =
-            store_text(study, insert, "bias", biases[scenario->bias], fault);
+        status = store_text(study, insert, "bias",
+                            pricer_bias_text((enum pricer_bias)scenario->bias),
+                            fault);
     if (status == PRICER_OK)
         status = store_text(study, insert, "calibration",
-                            calibrations[scenario->calibration], fault);
+                            pricer_calibration_text(
+                                (enum pricer_calibration)scenario->calibration),
+                            fault);
     if (status == PRICER_OK)
         status = store_text(study, insert, "scenario", scenario->text, fault);
     sqlite3_finalize(insert);
@@ -148,21 +148,37 @@ static enum pricer_status read_number(const struct pricer_study *study,
     return PRICER_OK;
 }
 
-/* The place of a setting's word in a list of words. */
+int pri_study_bias(const char *word)
+{
+    for (int k = 0; pricer_bias_text((enum pricer_bias)k) != NULL; k++)
+        if (strcmp(word, pricer_bias_text((enum pricer_bias)k)) == 0)
+            return k;
+    return -1;
+}
+
+int pri_study_calibration(const char *word)
+{
+    bool analytic = strcmp(word, "analytic") == 0;
+    bool classic = strcmp(word, "classic") == 0;
+    return analytic  ? PRICER_CALIBRATION_ANALYTIC
+           : classic ? PRICER_CALIBRATION_CLASSIC
+                     : -1;
+}
+
+/* A setting that is one of a few words. */
 static enum pricer_status read_word(const struct pricer_study *study,
                                     sqlite3_stmt *query, const char *key,
-                                    const char *const *words, int count,
-                                    int *place, struct pricer_fault *fault)
+                                    int (*find)(const char *word), int *place,
+                                    struct pricer_fault *fault)
 {
     const char *text = read_setting(query, key);
-    for (int k = 0; k < count && text != NULL; k++)
-        if (strcmp(text, words[k]) == 0) {
-            *place = k;
-            return PRICER_OK;
-        }
-    return pri_fault(fault, PRICER_FORMAT,
-                     "%.300s: the setting %s is missing or unknown",
-                     study->path, key);
+    int found = text != NULL ? find(text) : -1;
+    if (found < 0)
+        return pri_fault(fault, PRICER_FORMAT,
+                         "%.300s: the setting %s is missing or unknown",
+                         study->path, key);
+    *place = found;
+    return PRICER_OK;
 }
 
 enum pricer_status pricer_study_settings(struct pricer_study *study,
@@ -182,9 +198,9 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_number(study, query, "seed", &start, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "bias", biases, 4, &bias, fault);
+        status = read_word(study, query, "bias", pri_study_bias, &bias, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "calibration", calibrations, 2,
+        status = read_word(study, query, "calibration", pri_study_calibration,
                            &calibration, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)

@@ -6,10 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const biases[] = {"worst-case", "unbiased", "l1", "l2"};
-static const char *const calibrations[] = {"analytic", "classic"};
-static const char *const methods[] = {"exact", "gradient"};
-
 /* ----------------------------------------------------------------- store -- */
 
 static enum pricer_status store_summary(const struct pricer_study *study,
@@ -33,13 +29,15 @@ static enum pricer_status store_summary(const struct pricer_study *study,
         &insert, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_text(insert, 1, biases[settings->bias], -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 1, pricer_bias_text(settings->bias), -1,
+                      SQLITE_STATIC);
     sqlite3_bind_double(insert, 2, settings->lambda);
-    sqlite3_bind_text(insert, 3, calibrations[settings->calibration], -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(insert, 3, pricer_calibration_text(settings->calibration),
+                      -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4,
-                      record->given ? "given" : methods[settings->method], -1,
-                      SQLITE_STATIC);
+                      record->given ? "given"
+                                    : pricer_method_text(settings->method),
+                      -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, settings->rounds > 0 ? settings->rounds : 1);
     sqlite3_bind_int(insert, 6, record->iterations);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
@@ -116,22 +114,17 @@ enum pricer_status pricer_study_add_plan(
 
 /* ------------------------------------------------------------------ load -- */
 
-/* The word of a column among those we know; -1 if it is none. */
-static int find_word(sqlite3_stmt *query, int column, const char *const *words,
-                     int count)
-{
-    const char *text = (const char *)sqlite3_column_text(query, column);
-    for (int k = 0; k < count && text != NULL; k++)
-        if (strcmp(text, words[k]) == 0)
-            return k;
-    return -1;
-}
-
 static enum pricer_status damaged(const struct pricer_study *study, int64_t id,
                                   struct pricer_fault *fault)
 {
     return pri_fault(fault, PRICER_FORMAT, "%.300s: plan %lld is damaged",
                      study->path, (long long)id);
+}
+
+static const char *column_text(sqlite3_stmt *query, int column)
+{
+    const unsigned char *text = sqlite3_column_text(query, column);
+    return text != NULL ? (const char *)text : "";
 }
 
 static enum pricer_status load_summary(const struct pricer_study *study,
@@ -152,9 +145,9 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         return status;
     sqlite3_bind_int64(query, 1, *id);
     int step = sqlite3_step(query);
-    int bias = find_word(query, 1, biases, 4);
-    int calibration = find_word(query, 2, calibrations, 2);
-    int method = find_word(query, 3, methods, 2);
+    int bias = pri_study_bias(column_text(query, 1));
+    int calibration = pri_study_calibration(column_text(query, 2));
+    const char *method = column_text(query, 3);
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -172,10 +165,11 @@ static enum pricer_status load_summary(const struct pricer_study *study,
             .settings = {.bias = (enum pricer_bias)bias,
                          .lambda = pri_study_column(query, 4),
                          .calibration = (enum pricer_calibration)calibration,
-                         .method = method == 1 ? PRICER_METHOD_GRADIENT
-                                               : PRICER_METHOD_EXACT,
+                         .method = strcmp(method, "gradient") == 0
+                                       ? PRICER_METHOD_GRADIENT
+                                       : PRICER_METHOD_EXACT,
                          .rounds = sqlite3_column_int64(query, 5)},
-            .given = method < 0,
+            .given = strcmp(method, "given") == 0,
             .tolerance = pri_study_column(query, 6),
             .objective = pri_study_column(query, 7),
             .bound = pri_study_column(query, 8),
