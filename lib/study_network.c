@@ -187,8 +187,8 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    double rounds, lambda, start;
-    int bias, calibration;
+    double rounds = 0, lambda = 0, start = 0;
+    int bias = 0, calibration = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
