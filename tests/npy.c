@@ -132,6 +132,8 @@ static void test_npy_refuses_headers(void **state)
                   "a.npy: the array is empty");
     refuse_header(HEADER("'<f8'", "False", "(3037000500, 3037000500)"),
                   "a.npy: the shape is larger than any memory");
+    refuse_header(HEADER("'<f8'", "False", "(1, 4294967296, 4294967296)"),
+                  "a.npy: the shape is larger than any memory");
     refuse_header(HEADER("'<f8'", "False", "(2000000000000000000, 1)"),
                   "a.npy: the shape is larger than any memory");
     refuse_header(HEADER("'<f4'", "False", "(10000000000000000000000, 1)"),
@@ -199,6 +201,8 @@ static void test_npy_refuses_files(void **state)
         if (pricer_matrix_read(path, &matrix, NULL) == PRICER_OK)
             fail_msg("%zu of %zu bytes were taken for the whole", kept, whole);
     }
+    refuse_bytes("cut.gz", squeezed, whole - 3,
+                 "cut.gz: the gzip data is cut short");
     squeezed[whole - 6] ^= 1; /* the checksum */
     refuse_bytes("bad.gz", squeezed, whole, "bad.gz: the gzip data is damaged");
     file[6] = 4;
