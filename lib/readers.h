@@ -78,7 +78,7 @@ enum pricer_status pri_csv_read(const struct pri_csv *csv,
 
 /* ----------------------------------------------------- networks from CSV -- */
 
-/* The trust where a links file says nothing. */
+/* The trust where a links file says nothing; an eps of NAN: it must say. */
 struct pri_trust_default {
     double eps, delta;           /* of links; NAN: each row must say */
     double self_eps, self_delta; /* of uplinks */
