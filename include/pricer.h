@@ -158,6 +158,60 @@ PRICER_API int32_t pricer_network_find(const struct pricer_network *network,
 /* How many bytes of memory the network takes. */
 PRICER_API size_t pricer_network_bytes(const struct pricer_network *network);
 
+/* ---------------------------------------------------------------- matrix -- */
+
+enum pricer_element {
+    PRICER_FLOAT32 = 0,
+    PRICER_FLOAT64,
+};
+
+/* Data as vectors: row after row, each of `columns` numbers. */
+struct pricer_matrix {
+    int64_t rows, columns;
+    enum pricer_element element;
+    void *values; /* float or double [rows * columns] */
+};
+
+/* A matrix of zeros. */
+PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
+                                                enum pricer_element element,
+                                                struct pricer_matrix **matrix);
+
+/*
+ * Read a file of vectors; what it is shows in its first bytes, and each kind
+ * may be compressed with gzip:
+ *   - NumPy .npy, versions 1.0 to 3.0, little-endian float32 or float64 in C
+ *     order. An array of one dimension is one row; of an array of three or more
+ *     the first dimension counts the rows and the others make the columns.
+ *   - IDX of unsigned bytes, as MNIST is distributed: a row per image, float32,
+ *     byte / 255. One dimension (labels) is a column of the bytes themselves.
+ *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
+ *     of 3072 per image, float32, byte / 255; the labels are left out.
+ * Every number must be finite and there must be at least one. Takes no more
+ * memory than a small multiple of what the file really holds, whatever its
+ * header says.
+ */
+PRICER_API enum pricer_status pricer_matrix_read(const char *path,
+                                                 struct pricer_matrix **matrix,
+                                                 struct pricer_fault *fault);
+
+/* The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
+ */
+PRICER_API enum pricer_status pricer_matrix_read_labels(
+    const char *path, struct pricer_matrix **matrix,
+    struct pricer_fault *fault);
+
+/* One row, as double; `out` has room for `columns`. */
+PRICER_API void pricer_matrix_row(const struct pricer_matrix *matrix,
+                                  int64_t row, double *out);
+
+/* Write NumPy's .npy, version 1.0. The file appears complete or not at all. */
+PRICER_API enum pricer_status pricer_matrix_write_npy(
+    const struct pricer_matrix *matrix, const char *path,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_matrix_free(struct pricer_matrix *matrix);
+
 /* ------------------------------------------------------------------ plan -- */
 
 /* How the bias of the estimate is held down; docs/mathematics.md. */
@@ -178,6 +232,13 @@ enum pricer_method {
     PRICER_METHOD_EXACT = 0, /* optimal, with a certificate */
     PRICER_METHOD_GRADIENT,  /* the paper's projected gradient descent */
 };
+
+/* Their names in scenarios, studies and on the command line; NULL for a value
+ * that is none of them. */
+PRICER_API const char *pricer_bias_text(enum pricer_bias bias);
+PRICER_API const char *pricer_calibration_text(
+    enum pricer_calibration calibration);
+PRICER_API const char *pricer_method_text(enum pricer_method method);
 
 /*
  * What is asked of the planner. Zero everywhere asks for the default: the
@@ -220,6 +281,34 @@ PRICER_API enum pricer_status pricer_plan_new(
     const struct pricer_network *network, struct pricer_plan **plan);
 
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
+
+/* -------------------------------------------------------------- scenario -- */
+
+/* A scenario file as read: docs in pricer-scenario(5). */
+struct pricer_scenario;
+
+/*
+ * Read a scenario (YAML). Each override is "key=value" with a dotted key, such
+ * as "network.p=0.5", and stands above the file; override_count may be 0. The
+ * fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_scenario_read(
+    const char *path, const char *const *overrides, int override_count,
+    struct pricer_scenario **scenario, struct pricer_fault *fault);
+
+PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
+
+/* What the scenario asks of the planner. */
+PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
+                                         struct pricer_settings *settings);
+
+/*
+ * Make or read the network of a scenario. Generators draw from the scenario's
+ * seed and give the same network everywhere. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_scenario_network(
+    const struct pricer_scenario *scenario, const struct pricer_watch *watch,
+    struct pricer_network **network, struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- privacy -- */
 
@@ -390,6 +479,65 @@ PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
 /* ------------------------------------------------------------ simulation -- */
 
 /* ----------------------------------------------------------------- study -- */
+
+/*
+ * A study is one SQLite file that holds a network and everything learnt about
+ * it; docs/study.md describes its tables. Each function that writes does so in
+ * one transaction: it is done whole or not at all.
+ */
+struct pricer_study;
+struct sqlite3;
+
+/*
+ * Make a study of a scenario and its network. The file appears under its name
+ * only when it is complete; an existing one is refused unless it is to be
+ * replaced. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_study_create(
+    const char *path, bool replace, const struct pricer_scenario *scenario,
+    const struct pricer_network *network, const struct pricer_watch *watch,
+    struct pricer_fault *fault);
+
+/* Open a study, to read or to add to it. */
+PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
+                                                struct pricer_study **study,
+                                                struct pricer_fault *fault);
+
+PRICER_API void pricer_study_close(struct pricer_study *study);
+
+/* The database itself, for queries of one's own. It stays the study's. */
+PRICER_API struct sqlite3 *pricer_study_handle(struct pricer_study *study);
+
+/* What the scenario asked of the planner, and its seed (which may be NULL). */
+PRICER_API enum pricer_status pricer_study_settings(
+    struct pricer_study *study, struct pricer_settings *settings, int64_t *seed,
+    struct pricer_fault *fault);
+
+PRICER_API enum pricer_status pricer_study_network(
+    struct pricer_study *study, struct pricer_network **network,
+    struct pricer_fault *fault);
+
+/* What is stored with a plan. Numbers that are not known are NAN. */
+struct pricer_plan_record {
+    int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_settings settings;
+    bool given; /* the weights were given, not chosen */
+    double tolerance, objective, bound, gap;
+    int32_t iterations;
+    double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
+};
+
+/* Add a plan for the study's network; *id (which may be NULL) is its number. */
+PRICER_API enum pricer_status pricer_study_add_plan(
+    struct pricer_study *study, const struct pricer_plan *plan,
+    const struct pricer_plan_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest; record may be NULL. */
+PRICER_API enum pricer_status pricer_study_plan(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }
