@@ -221,6 +221,38 @@ PRICER_API enum pricer_status pricer_plan_new(
 
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
 
+/*
+ * The error of the estimate that a plan leads to, per squared unit of data. All
+ * are expectations over links and noise of |estimate - mean|^2 or parts of it.
+ */
+struct pricer_error {
+    double variance;       /* from links that come and go, data of one sign */
+    double piv;            /* from the noise that privacy asks for */
+    double tiv;            /* variance and squared total bias (the paper's) */
+    double mse_paper;      /* tiv + piv; no bound when biases differ in sign */
+    double mse_worst_case; /* no data within the radius give more than this */
+    double bias_l1;        /* sum over nodes of |expected weight - 1| */
+    double objective;      /* what the planner minimises for these settings */
+};
+
+/*
+ * Evaluate a plan, from wherever it comes. Of the settings only bias and lambda
+ * count. The objective of an unbiased plan is its worst case, whatever its bias
+ * is. PRICER_VALUE if the plan is not for this network. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_evaluate(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_error *error);
+
+/*
+ * The exact expected squared error for given data: node i's vector stands at
+ * data[i * dimension]. Nothing is clipped. O(links * dimension).
+ */
+PRICER_API enum pricer_status pricer_plan_mse(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const double *data, double *mse);
+
 /* --------------------------------------------------------------- privacy -- */
 
 /* ----------------------------------------------------------------- round -- */
