@@ -29,6 +29,15 @@ void *pri_alloc(int64_t count, size_t size);
 /* Tell the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 
+/*
+ * Parse the whole text as a number in the C locale; inf is one, nan and
+ * hexadecimal are not. False (value untouched) if it is not a number.
+ */
+bool pri_parse_number(const char *text, double *value);
+
+/* The same for a whole number, of either sign. */
+bool pri_parse_count(const char *text, int64_t *value);
+
 /* --------------------------------------------------------------- network -- */
 
 /*

@@ -1,0 +1,204 @@
+/*
+ * From a row per option to a parsed command line, its help and its mistakes.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *program_name(const struct usage *usage)
+{
+    return usage->verb != NULL ? "pricer " : "";
+}
+
+static void print_help(const struct usage *usage, const struct option *options,
+                       const char *name)
+{
+    printf("usage: %s%s%s%s%s\n\n%s\n\n", program_name(usage), name,
+           options->name != NULL ? " [OPTION]..." : "",
+           usage->operands[0] != '\0' ? " " : "", usage->operands,
+           usage->summary);
+    if (options->name != NULL)
+        puts("options:");
+    for (const struct option *row = options; row->name != NULL; row++) {
+        char left[96];
+        snprintf(left, sizeof left, "--%s%s%s", row->name,
+                 row->argument != NULL ? " " : "",
+                 row->argument != NULL ? row->argument : "");
+        if (strlen(left) > 26)
+            printf("  %s\n  %-26s  %s\n", left, "", row->help);
+        else
+            printf("  %-26s  %s\n", left, row->help);
+    }
+    printf("  %-26s  %s\n\nexample:\n  %s\n", "--help", "print this and stop",
+           usage->example);
+}
+
+static int refuse(const struct usage *usage, const char *name, const char *what,
+                  const char *about)
+{
+    fprintf(stderr, "%s%s: %s%s%s; --help explains\n", program_name(usage),
+            name, what, about != NULL ? " " : "", about != NULL ? about : "");
+    return 2;
+}
+
+/* The place of a word among "this|that|other", or -1. */
+static int find_choice(const char *choices, const char *word)
+{
+    size_t length = strlen(word);
+    for (int place = 0;; place++) {
+        size_t width = strcspn(choices, "|");
+        if (width == length && memcmp(choices, word, width) == 0)
+            return place;
+        if (choices[width] == '\0')
+            return -1;
+        choices += width + 1;
+    }
+}
+
+static bool store_number(double *store, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || isnan(value))
+        return false;
+    *store = value;
+    return true;
+}
+
+static bool store_count(int64_t *store, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end != text && errno == 0 && *end == '\0' && value >= 0) {
+        *store = value;
+        return true;
+    }
+    /* 1e6 is a count too, if it is whole. */
+    double wide;
+    if (!store_number(&wide, text) || wide < 0 || wide > 9e15 ||
+        wide != floor(wide))
+        return false;
+    *store = (int64_t)wide;
+    return true;
+}
+
+static bool store_value(const struct option *row, const char *text)
+{
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)row->store = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)row->store = text;
+        return true;
+    case OPTION_NUMBER:
+        return store_number(row->store, text);
+    case OPTION_COUNT:
+        return store_count(row->store, text);
+    case OPTION_CHOICE: {
+        int place = find_choice(row->argument, text);
+        if (place >= 0)
+            *(int *)row->store = place;
+        return place >= 0;
+    }
+    case OPTION_LIST: {
+        struct option_list *list = row->store;
+        int most = (int)(sizeof list->items / sizeof *list->items);
+        if (list->count >= most)
+            return false;
+        list->items[list->count++] = text;
+        return true;
+    }
+    }
+    return false;
+}
+
+/* Handle argv[*at], an option, and the value behind it if it takes one. */
+static int parse_option(const struct usage *usage, const struct option *options,
+                        const char *name, int argc, char **argv, int *at)
+{
+    const char *word = argv[*at] + 2;
+    size_t length = strcspn(word, "=");
+    const struct option *row = options;
+    while (row->name != NULL &&
+           (strlen(row->name) != length || memcmp(row->name, word, length)))
+        row++;
+    if (row->name == NULL)
+        return refuse(usage, name, "there is no option", argv[*at]);
+    const char *value = word[length] == '=' ? word + length + 1 : NULL;
+    if (row->kind == OPTION_FLAG) {
+        if (value != NULL)
+            return refuse(usage, name,
+                          "this option takes no value:", argv[*at]);
+    } else if (value == NULL) {
+        if (*at + 1 >= argc)
+            return refuse(usage, name, "a value is missing after", argv[*at]);
+        value = argv[++*at];
+    }
+    if (store_value(row, value))
+        return OPTIONS_GO;
+    char about[256];
+    snprintf(about, sizeof about, "'%.80s' for --%s (expected %s)", value,
+             row->name,
+             row->kind == OPTION_COUNT    ? "a whole number"
+             : row->kind == OPTION_NUMBER ? "a number"
+             : row->kind == OPTION_LIST   ? "fewer of them"
+                                          : row->argument);
+    return refuse(usage, name, "cannot take", about);
+}
+
+/* How many operands the usage names, and how many of them must be there. */
+static void count_operands(const char *text, int *most, int *least)
+{
+    *most = *least = 0;
+    for (const char *at = text; *at != '\0';) {
+        at += strspn(at, " ");
+        if (*at == '\0')
+            break;
+        ++*most;
+        *least += *at != '[';
+        at += strcspn(at, " ");
+    }
+}
+
+int options_parse(const struct usage *usage, const struct option *options,
+                  int argc, char **argv, const char **operands)
+{
+    const char *slash = strrchr(argv[0], '/');
+    const char *name = usage->verb != NULL ? usage->verb
+                       : slash != NULL     ? slash + 1
+                                           : argv[0];
+    int most, least, found = 0;
+    bool only_operands = false;
+    count_operands(usage->operands, &most, &least);
+    for (int k = 0; k < most; k++)
+        operands[k] = NULL;
+    for (int at = 1; at < argc; at++) {
+        bool dashed = argv[at][0] == '-' && argv[at][1] == '-';
+        if (!only_operands && dashed && argv[at][2] == '\0') {
+            only_operands = true;
+        } else if (!only_operands && strcmp(argv[at], "--help") == 0) {
+            print_help(usage, options, name);
+            return 0;
+        } else if (!only_operands && dashed) {
+            int status = parse_option(usage, options, name, argc, argv, &at);
+            if (status != OPTIONS_GO)
+                return status;
+        } else if (!only_operands && argv[at][0] == '-' && argv[at][1]) {
+            return refuse(usage, name, "there is no option", argv[at]);
+        } else if (found == most) {
+            return refuse(usage, name, "one operand too many:", argv[at]);
+        } else {
+            operands[found++] = argv[at];
+        }
+    }
+    if (found < least)
+        return refuse(usage, name, "an operand is missing: expected",
+                      usage->operands);
+    return OPTIONS_GO;
+}

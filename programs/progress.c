@@ -1,0 +1,72 @@
+/*
+ * From a fraction done to a bar with the time left, on a terminal only; Ctrl-C
+ * while it runs asks the work to stop and is remembered.
+ */
+#include "program.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+/* A second Ctrl-C ends the program at once: the first may go unheard. */
+static void on_interrupt(int signal_number)
+{
+    interrupted = 1;
+    signal(signal_number, SIG_DFL);
+}
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static void draw(const struct progress *progress, double done)
+{
+    enum { cells = 24 };
+    char bar[cells + 1];
+    int filled = (int)(done * cells);
+    memset(bar, '#', (size_t)filled);
+    memset(bar + filled, '.', (size_t)(cells - filled));
+    bar[cells] = '\0';
+    double left =
+        done > 0 ? (now() - progress->started) * (1 - done) / done : 0;
+    fprintf(stderr, "\r%s [%s] %3.0f %%  %.0f s left \033[K", progress->label,
+            bar, 100 * done, left);
+}
+
+static bool tick(void *context, double done)
+{
+    struct progress *progress = context;
+    done = done > 0 ? (done < 1 ? done : 1) : 0;
+    double at = now();
+    if (progress->terminal && at - progress->shown > 0.1 &&
+        at - progress->started > 0.5) {
+        progress->shown = at;
+        draw(progress, done);
+    }
+    return !interrupted;
+}
+
+void progress_start(struct progress *progress, const char *label)
+{
+    progress->label = label;
+    progress->watch = (struct pricer_watch){tick, progress};
+    progress->started = now();
+    progress->shown = 0;
+    progress->terminal = isatty(STDERR_FILENO);
+    interrupted = 0;
+    signal(SIGINT, on_interrupt);
+}
+
+bool progress_end(struct progress *progress)
+{
+    if (progress->terminal && progress->shown > 0)
+        fputs("\r\033[K", stderr);
+    signal(SIGINT, SIG_DFL);
+    return interrupted;
+}
