@@ -179,6 +179,13 @@ enum pricer_method {
     PRICER_METHOD_GRADIENT,  /* the paper's projected gradient descent */
 };
 
+/* Their names in scenarios, studies and on the command line; NULL for a value
+ * that is none of them. */
+PRICER_API const char *pricer_bias_text(enum pricer_bias bias);
+PRICER_API const char *pricer_calibration_text(
+    enum pricer_calibration calibration);
+PRICER_API const char *pricer_method_text(enum pricer_method method);
+
 /*
  * What is asked of the planner. Zero everywhere asks for the default: the
  * worst-case plan, analytic noise for one round, exact to 1e-8.
@@ -253,6 +260,34 @@ PRICER_API enum pricer_status pricer_plan_mse(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const double *data, double *mse);
 
+/* -------------------------------------------------------------- scenario -- */
+
+/* A scenario file as read: docs in pricer-scenario(5). */
+struct pricer_scenario;
+
+/*
+ * Read a scenario (YAML). Each override is "key=value" with a dotted key, such
+ * as "network.p=0.5", and stands above the file; override_count may be 0. The
+ * fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_scenario_read(
+    const char *path, const char *const *overrides, int override_count,
+    struct pricer_scenario **scenario, struct pricer_fault *fault);
+
+PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
+
+/* What the scenario asks of the planner. */
+PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
+                                         struct pricer_settings *settings);
+
+/*
+ * Make or read the network of a scenario. Generators draw from the scenario's
+ * seed and give the same network everywhere. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_scenario_network(
+    const struct pricer_scenario *scenario, const struct pricer_watch *watch,
+    struct pricer_network **network, struct pricer_fault *fault);
+
 /* --------------------------------------------------------------- privacy -- */
 
 /* ----------------------------------------------------------------- round -- */
@@ -260,6 +295,65 @@ PRICER_API enum pricer_status pricer_plan_mse(
 /* ------------------------------------------------------------ simulation -- */
 
 /* ----------------------------------------------------------------- study -- */
+
+/*
+ * A study is one SQLite file that holds a network and everything learnt about
+ * it; docs/study.md describes its tables. Each function that writes does so in
+ * one transaction: it is done whole or not at all.
+ */
+struct pricer_study;
+struct sqlite3;
+
+/*
+ * Make a study of a scenario and its network. The file appears under its name
+ * only when it is complete; an existing one is refused unless it is to be
+ * replaced. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_study_create(
+    const char *path, bool replace, const struct pricer_scenario *scenario,
+    const struct pricer_network *network, const struct pricer_watch *watch,
+    struct pricer_fault *fault);
+
+/* Open a study, to read or to add to it. */
+PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
+                                                struct pricer_study **study,
+                                                struct pricer_fault *fault);
+
+PRICER_API void pricer_study_close(struct pricer_study *study);
+
+/* The database itself, for queries of one's own. It stays the study's. */
+PRICER_API struct sqlite3 *pricer_study_handle(struct pricer_study *study);
+
+/* What the scenario asked of the planner, and its seed (which may be NULL). */
+PRICER_API enum pricer_status pricer_study_settings(
+    struct pricer_study *study, struct pricer_settings *settings, int64_t *seed,
+    struct pricer_fault *fault);
+
+PRICER_API enum pricer_status pricer_study_network(
+    struct pricer_study *study, struct pricer_network **network,
+    struct pricer_fault *fault);
+
+/* What is stored with a plan. Numbers that are not known are NAN. */
+struct pricer_plan_record {
+    int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_settings settings;
+    bool given; /* the weights were given, not chosen */
+    double tolerance, objective, bound, gap;
+    int32_t iterations;
+    double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
+};
+
+/* Add a plan for the study's network; *id (which may be NULL) is its number. */
+PRICER_API enum pricer_status pricer_study_add_plan(
+    struct pricer_study *study, const struct pricer_plan *plan,
+    const struct pricer_plan_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest; record may be NULL. */
+PRICER_API enum pricer_status pricer_study_plan(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

@@ -41,19 +41,42 @@ bool pri_parse_count(const char *text, int64_t *value);
 /* --------------------------------------------------------------- network -- */
 
 /*
- * An empty network with room for everything, positions included if asked. The
- * caller fills uplink, self_eps, self_delta, out_start, to, p, eps and delta,
- * links ordered by (from, to), then calls pri_network_finish().
+ * A network with room for its nodes, and in a second step for its links. The
+ * caller fills uplink, self_eps, self_delta, out_start, to, p, joint, eps and
+ * delta, links ordered by (from, to), then calls pri_network_finish(). Free it
+ * if a step fails.
  */
-enum pricer_status pri_network_new(int32_t nodes, int32_t links, bool positions,
+enum pricer_status pri_network_new(int32_t nodes, bool positions,
                                    struct pricer_network **network);
+enum pricer_status pri_network_room(struct pricer_network *network,
+                                    int32_t links);
 
 /* Fill from, in_start, in_link and partner, and every joint that is NAN, from
  * what pri_network_new() says is filled. joint must be set or NAN. */
 void pri_network_finish(struct pricer_network *network, double reciprocity);
 
+/* The rules for one node and one link by themselves. */
+enum pricer_status pri_node_check(const struct pricer_node *node,
+                                  struct pricer_fault *fault);
+enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
+                                  struct pricer_fault *fault);
+
+/* The rules for pairs, of a finished network. links and order (or NULL) are the
+ * entries it was made from and which of them each link was, to blame. */
+enum pricer_status pri_network_check_joints(
+    const struct pricer_network *network, const struct pricer_link *links,
+    const int32_t *order, struct pricer_place *place,
+    struct pricer_fault *fault);
+
+void pri_network_set_node(struct pricer_network *network, int32_t index,
+                          const struct pricer_node *node);
+
 /* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
  * 1 fully reciprocal. */
 double pri_joint(double reciprocity, double p, double p_back);
+
+/* Refuse an eps that is not positive and a delta outside (0, 1]. */
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault);
 
 #endif

@@ -18,19 +18,34 @@ double pri_joint(double reciprocity, double p, double p_back)
     return fmin(joint, fmin(p, p_back));
 }
 
-enum pricer_status pri_network_new(int32_t nodes, int32_t links, bool positions,
+enum pricer_status pri_network_new(int32_t nodes, bool positions,
                                    struct pricer_network **network)
 {
     struct pricer_network *net = pri_alloc(1, sizeof *net);
     if (net == NULL)
         return PRICER_MEMORY;
     net->nodes = nodes;
-    net->links = links;
     net->uplink = pri_alloc(nodes, sizeof(double));
     net->self_eps = pri_alloc(nodes, sizeof(double));
     net->self_delta = pri_alloc(nodes, sizeof(double));
     net->out_start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
     net->in_start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
+    if (positions) {
+        net->x = pri_alloc(nodes, sizeof(double));
+        net->y = pri_alloc(nodes, sizeof(double));
+    }
+    if (!net->uplink || !net->self_eps || !net->self_delta || !net->out_start ||
+        !net->in_start || (positions && (!net->x || !net->y))) {
+        pricer_network_free(net);
+        return PRICER_MEMORY;
+    }
+    *network = net;
+    return PRICER_OK;
+}
+
+enum pricer_status pri_network_room(struct pricer_network *net, int32_t links)
+{
+    net->links = links;
     net->from = pri_alloc(links, sizeof(int32_t));
     net->to = pri_alloc(links, sizeof(int32_t));
     net->partner = pri_alloc(links, sizeof(int32_t));
@@ -39,19 +54,9 @@ enum pricer_status pri_network_new(int32_t nodes, int32_t links, bool positions,
     net->joint = pri_alloc(links, sizeof(double));
     net->eps = pri_alloc(links, sizeof(double));
     net->delta = pri_alloc(links, sizeof(double));
-    if (positions) {
-        net->x = pri_alloc(nodes, sizeof(double));
-        net->y = pri_alloc(nodes, sizeof(double));
-    }
-    if (!net->uplink || !net->self_eps || !net->self_delta || !net->out_start ||
-        !net->in_start || !net->from || !net->to || !net->partner ||
-        !net->in_link || !net->p || !net->joint || !net->eps || !net->delta ||
-        (positions && (!net->x || !net->y))) {
-        pricer_network_free(net);
-        return PRICER_MEMORY;
-    }
-    *network = net;
-    return PRICER_OK;
+    bool all = net->from && net->to && net->partner && net->in_link && net->p &&
+               net->joint && net->eps && net->delta;
+    return all ? PRICER_OK : PRICER_MEMORY;
 }
 
 void pricer_network_free(struct pricer_network *network)
@@ -162,8 +167,8 @@ static bool is_probability(double p)
     return p >= 0 && p <= 1;
 }
 
-static enum pricer_status check_trust(double eps, double delta,
-                                      struct pricer_fault *fault)
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault)
 {
     if (!(eps > 0))
         return pri_fault(fault, PRICER_VALUE,
@@ -174,8 +179,8 @@ static enum pricer_status check_trust(double eps, double delta,
     return PRICER_OK;
 }
 
-static enum pricer_status check_node(const struct pricer_node *node,
-                                     struct pricer_fault *fault)
+enum pricer_status pri_node_check(const struct pricer_node *node,
+                                  struct pricer_fault *fault)
 {
     if (!is_probability(node->uplink))
         return pri_fault(fault, PRICER_VALUE, "p = %g is not a probability",
@@ -184,11 +189,11 @@ static enum pricer_status check_node(const struct pricer_node *node,
         return pri_fault(fault, PRICER_VALUE,
                          "the position (%g, %g) is not a point of the plane",
                          node->x, node->y);
-    return check_trust(node->eps, node->delta, fault);
+    return pri_check_trust(node->eps, node->delta, fault);
 }
 
-static enum pricer_status check_link(const struct pricer_link *link,
-                                     int64_t nodes, struct pricer_fault *fault)
+enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
+                                  struct pricer_fault *fault)
 {
     int32_t ends[] = {link->from, link->to};
     for (int side = 0; side < 2; side++)
@@ -206,7 +211,7 @@ static enum pricer_status check_link(const struct pricer_link *link,
     if (!isnan(link->joint) && !is_probability(link->joint))
         return pri_fault(fault, PRICER_VALUE, "joint = %g is not a probability",
                          link->joint);
-    return check_trust(link->eps, link->delta, fault);
+    return pri_check_trust(link->eps, link->delta, fault);
 }
 
 /* Check all that can be checked of an entry by itself. */
@@ -235,14 +240,14 @@ static enum pricer_status check_entries(
                          "%lld links are more than %d, the most there may be",
                          (long long)link_count, INT32_MAX - 1);
     for (place->node = 0; place->node < node_count; place->node++) {
-        enum pricer_status status = check_node(&nodes[place->node], fault);
+        enum pricer_status status = pri_node_check(&nodes[place->node], fault);
         if (status != PRICER_OK)
             return status;
     }
     place->node = -1;
     for (place->link = 0; place->link < link_count; place->link++) {
         enum pricer_status status =
-            check_link(&links[place->link], node_count, fault);
+            pri_link_check(&links[place->link], node_count, fault);
         if (status != PRICER_OK)
             return status;
     }
@@ -299,17 +304,23 @@ static enum pricer_status fill_links(const struct pricer_link *links,
     return PRICER_OK;
 }
 
-/* The bounds allow for the rounding of a joint written with 15 digits. */
-static enum pricer_status check_joints(const struct pricer_network *net,
-                                       const int32_t *order,
-                                       struct pricer_place *place,
-                                       struct pricer_fault *fault)
+/*
+ * The bounds allow for the rounding of a joint written with 15 digits. A link
+ * that gave none is not to blame: what it has is its partner's or within them.
+ */
+enum pricer_status pri_network_check_joints(const struct pricer_network *net,
+                                            const struct pricer_link *links,
+                                            const int32_t *order,
+                                            struct pricer_place *place,
+                                            struct pricer_fault *fault)
 {
     for (int32_t l = 0; l < net->links; l++) {
         int32_t back = net->partner[l];
         double other = back < 0 ? 0 : net->p[back], joint = net->joint[l];
         double low = net->p[l] * other, high = fmin(net->p[l], other);
-        place->link = order[l];
+        place->link = order != NULL ? order[l] : l;
+        if (links != NULL && isnan(links[place->link].joint))
+            continue;
         if (joint < low * (1 - 1e-12) || joint > high * (1 + 1e-12))
             return pri_fault(fault, PRICER_VALUE,
                              "joint = %.9g of the link %d,%d is outside "
@@ -328,17 +339,15 @@ static enum pricer_status check_joints(const struct pricer_network *net,
     return PRICER_OK;
 }
 
-static void fill_nodes(const struct pricer_node *nodes,
-                       struct pricer_network *net)
+void pri_network_set_node(struct pricer_network *net, int32_t i,
+                          const struct pricer_node *node)
 {
-    for (int32_t i = 0; i < net->nodes; i++) {
-        net->uplink[i] = nodes[i].uplink;
-        net->self_eps[i] = nodes[i].eps;
-        net->self_delta[i] = nodes[i].delta;
-        if (net->x != NULL) {
-            net->x[i] = nodes[i].x;
-            net->y[i] = nodes[i].y;
-        }
+    net->uplink[i] = node->uplink;
+    net->self_eps[i] = node->eps;
+    net->self_delta[i] = node->delta;
+    if (net->x != NULL) {
+        net->x[i] = node->x;
+        net->y[i] = node->y;
     }
 }
 
@@ -375,20 +384,23 @@ enum pricer_status pricer_network_build(
     for (int32_t l = 0; l < link_count; l++)
         if (links[l].p > 0)
             order[kept++] = l;
-    status = pri_network_new((int32_t)node_count, kept,
-                             all_placed(nodes, node_count), &net);
+    status = pri_network_new((int32_t)node_count, all_placed(nodes, node_count),
+                             &net);
+    if (status == PRICER_OK)
+        status = pri_network_room(net, kept);
     if (status != PRICER_OK)
         goto done;
     net->dimension = dimension;
     net->radius = radius;
-    fill_nodes(nodes, net);
+    for (int32_t i = 0; i < net->nodes; i++)
+        pri_network_set_node(net, i, &nodes[i]);
     sort_by_end(links, false, kept, order, net->nodes, net->in_start, by_to);
     sort_by_end(links, true, kept, by_to, net->nodes, net->out_start, order);
     status = fill_links(links, order, net, &here, fault);
     if (status != PRICER_OK)
         goto done;
     pri_network_finish(net, reciprocity);
-    status = check_joints(net, order, &here, fault);
+    status = pri_network_check_joints(net, links, order, &here, fault);
 done:
     free(order);
     free(by_to);

@@ -6,6 +6,24 @@
 
 #include <stdlib.h>
 
+const char *pricer_bias_text(enum pricer_bias bias)
+{
+    static const char *const words[] = {"worst-case", "unbiased", "l1", "l2"};
+    return (size_t)bias < 4 ? words[bias] : NULL;
+}
+
+const char *pricer_calibration_text(enum pricer_calibration calibration)
+{
+    static const char *const words[] = {"analytic", "classic"};
+    return (size_t)calibration < 2 ? words[calibration] : NULL;
+}
+
+const char *pricer_method_text(enum pricer_method method)
+{
+    static const char *const words[] = {"exact", "gradient"};
+    return (size_t)method < 2 ? words[method] : NULL;
+}
+
 enum pricer_status pricer_plan_new(const struct pricer_network *network,
                                    struct pricer_plan **plan)
 {

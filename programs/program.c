@@ -3,8 +3,10 @@
  */
 #include "program.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 
 /* Line by line on stderr: the program's name, a word, the message. */
 static void speak(const char *kind, const char *format, va_list arguments)
@@ -36,6 +38,13 @@ int program_fault(enum pricer_status status, const struct pricer_fault *fault)
 {
     bool told = fault != NULL && fault->text[0] != '\0';
     return program_fail("%s", told ? fault->text : pricer_status_text(status));
+}
+
+int program_close(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return program_fail("cannot write the result: %s", strerror(errno));
+    return status;
 }
 
 static void json_string(FILE *out, const char *text)

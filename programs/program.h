@@ -17,6 +17,10 @@ int program_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a failed call: the fault's text, or the status in words. */
 int program_fault(enum pricer_status status, const struct pricer_fault *fault);
 
+/* The last thing a program does: a full disk or closed pipe behind stdout turns
+ * success into failure. Returns the exit status. */
+int program_close(int status);
+
 /* A note on stderr ("pricer: warning: ..."). */
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));

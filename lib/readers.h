@@ -1,0 +1,103 @@
+/*
+ * What the readers of files share: the words for a file that cannot be had,
+ * tables of numbers in CSV, networks from CSV, and the replacement of a file
+ * in one step.
+ */
+#ifndef PRICER_READERS_H
+#define PRICER_READERS_H
+
+#include "internal.h"
+
+#include <stdio.h>
+
+/* ----------------------------------------------------------------- files -- */
+
+/* "path: " and what errno says; returns PRICER_FILE. */
+enum pricer_status pri_fault_errno(struct pricer_fault *fault, const char *path,
+                                   int error);
+
+/*
+ * A file that appears under its name only when it is complete: write to
+ * `file`, then call pri_replace_commit(), which also frees what is here, or
+ * pri_replace_abandon(), which leaves no trace.
+ */
+struct pri_replace {
+    FILE *file;
+    char *path;
+    char *temporary;
+};
+enum pricer_status pri_replace_open(const char *path,
+                                    struct pri_replace *replace,
+                                    struct pricer_fault *fault);
+enum pricer_status pri_replace_commit(struct pri_replace *replace,
+                                      struct pricer_fault *fault);
+void pri_replace_abandon(struct pri_replace *replace);
+
+/* ------------------------------------------------------------------- CSV -- */
+
+enum pri_column_kind {
+    PRI_COLUMN_INDEX,  /* a whole number from 0 to 2^53 */
+    PRI_COLUMN_NUMBER, /* a number; inf is one, nan is not */
+};
+
+/* A column that a table may have; `required` ones must stand in its header. */
+struct pri_column {
+    const char *name;
+    bool required;
+    enum pri_column_kind kind;
+};
+
+#define PRI_COLUMNS_MOST 16
+
+/*
+ * Called for each row of a table: value[c] belongs to columns[c], and is NAN
+ * where the cell is empty or the column absent. A fault needs no place: file
+ * and line are put before it.
+ */
+typedef enum pricer_status pri_row_function(void *context, int64_t line,
+                                            const double *value,
+                                            struct pricer_fault *fault);
+
+/*
+ * Read a table of numbers: comma-separated, with a header that names the
+ * columns in any order. Cells may be quoted; lines may end in CRLF; a byte
+ * order mark and blank lines are passed over. Numbers are read in the C
+ * locale, whatever the program's. The watch is told the part of the file that
+ * is done, scaled to [from, to]. O(size of the file), in constant memory.
+ */
+struct pri_csv {
+    const char *path;
+    const struct pri_column *columns;
+    int column_count;
+    pri_row_function *row;
+    void *context;
+    const struct pricer_watch *watch;
+    double watch_from, watch_to;
+};
+enum pricer_status pri_csv_read(const struct pri_csv *csv,
+                                struct pricer_fault *fault);
+
+/* ----------------------------------------------------- networks from CSV -- */
+
+/* The trust where a links file says nothing. */
+struct pri_trust_default {
+    double eps, delta;           /* of links */
+    double self_eps, self_delta; /* of uplinks */
+};
+
+/*
+ * A network from two tables. Nodes: node,p[,x,y], numbered from 0, each once,
+ * in any order. Links: from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1
+ * or empty) gives the trust in the uplink of node i. Empty cells take the
+ * default. A links file may hold no rows, and links_path may be NULL: then no
+ * node relays for another. O(nodes + links).
+ */
+enum pricer_status pri_csv_network(const char *nodes_path,
+                                   const char *links_path, int64_t dimension,
+                                   double radius, double reciprocity,
+                                   const struct pri_trust_default *trust,
+                                   const struct pricer_watch *watch,
+                                   struct pricer_network **network,
+                                   struct pricer_fault *fault);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * The tables of a study; docs/study.md explains them.
+ */
+#include "study.h"
+
+const char *const pri_study_schema[] = {
+    "CREATE TABLE setting ("
+    " key TEXT PRIMARY KEY,"
+    " value NOT NULL"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE node ("
+    " node INTEGER PRIMARY KEY,"
+    " p REAL NOT NULL,"
+    " x REAL,"
+    " y REAL,"
+    " eps REAL NOT NULL,"
+    " delta REAL NOT NULL"
+    ")",
+
+    "CREATE TABLE link ("
+    " link INTEGER PRIMARY KEY,"
+    " from_node INTEGER NOT NULL REFERENCES node,"
+    " to_node INTEGER NOT NULL REFERENCES node,"
+    " p REAL NOT NULL,"
+    " joint REAL NOT NULL,"
+    " eps REAL NOT NULL,"
+    " delta REAL NOT NULL"
+    ")",
+
+    "CREATE TABLE plan ("
+    " plan INTEGER PRIMARY KEY,"
+    " bias TEXT NOT NULL,"
+    " lambda REAL NOT NULL,"
+    " calibration TEXT NOT NULL,"
+    " method TEXT NOT NULL,"
+    " rounds INTEGER NOT NULL,"
+    " tolerance REAL,"
+    " objective REAL,"
+    " bound REAL,"
+    " gap REAL,"
+    " iterations INTEGER,"
+    " variance REAL,"
+    " piv REAL,"
+    " tiv REAL,"
+    " mse_paper REAL,"
+    " mse_worst_case REAL,"
+    " bias_l1 REAL,"
+    " sum_multiplier REAL NOT NULL"
+    ")",
+
+    "CREATE TABLE plan_node ("
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " weight REAL NOT NULL,"
+    " noise REAL NOT NULL,"
+    " row_multiplier REAL NOT NULL,"
+    " relay_multiplier REAL NOT NULL,"
+    " PRIMARY KEY (plan, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE plan_link ("
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " weight REAL NOT NULL,"
+    " noise REAL NOT NULL,"
+    " PRIMARY KEY (plan, link)"
+    ") WITHOUT ROWID",
+
+    NULL,
+};

@@ -1,0 +1,12 @@
+/*
+ * The verbs of pricer, one file each: verb_NAME.c. argv[0] is the verb; what
+ * they return is the exit status.
+ */
+#ifndef PROGRAM_VERBS_H
+#define PROGRAM_VERBS_H
+
+int verb_new(int argc, char **argv);
+int verb_show(int argc, char **argv);
+int verb_export(int argc, char **argv);
+
+#endif
