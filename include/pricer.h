@@ -260,6 +260,63 @@ PRICER_API enum pricer_status pricer_plan_mse(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const double *data, double *mse);
 
+/*
+ * The paper's own planner, projected gradient descent, with its options; zero
+ * means the paper's choice where it tells, else ours.
+ */
+struct pricer_gradient {
+    double weight_step;  /* 0.01 */
+    double noise_step;   /* as weight_step */
+    int64_t iterations;  /* of every start; 100000 */
+    int32_t starts;      /* 4 */
+    int64_t trace_every; /* iterations between traces; 1 */
+    uint64_t seed;       /* of the random starts */
+    void (*trace)(void *context, int32_t start, int64_t iteration,
+                  double objective); /* may be NULL */
+    void *context;
+};
+
+/*
+ * Plan as the paper does (its Algorithm 3) and hand out the best end of all
+ * starts. The plan is private but nothing tells how far from optimal it is;
+ * its multipliers are zero. The watch stops it early. A bias term of
+ * `unbiased` is beyond this method: PRICER_VALUE, as are steps so long that
+ * every start diverges. O(links) an iteration.
+ */
+PRICER_API enum pricer_status pricer_plan_descend(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings,
+    const struct pricer_gradient *options, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The one family of networks whose optimal plan is a formula: `reaching` of
+ * the nodes reach the server with probability `uplink`, the others never, and
+ * each of the others reaches each of these with probability `link`. Weights
+ * minimise tiv + piv + lambda sum bias^2.
+ */
+struct pricer_erdos_renyi {
+    int32_t nodes, reaching;
+    double link, uplink;
+    int64_t dimension;
+    double radius;
+    double slope;  /* noise per weight of a link */
+    double lambda; /* INFINITY: unbiased */
+};
+
+struct pricer_closed_form {
+    double weight, noise; /* of each link from the others to the reaching */
+    double self_weight;   /* of the reaching nodes */
+    double mse;           /* tiv + piv */
+    double bias_l2;       /* sum over nodes of (expected weight - 1)^2 */
+    double objective;     /* mse + lambda bias_l2 */
+};
+
+/* O(1). PRICER_VALUE if a number is outside its range. */
+PRICER_API enum pricer_status pricer_erdos_renyi_solve(
+    const struct pricer_erdos_renyi *network,
+    struct pricer_closed_form *solution);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */
