@@ -229,6 +229,16 @@ PRICER_API enum pricer_status pricer_plan_new(
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
 
 /*
+ * Read a plan from a CSV file with the columns from,to,alpha,sigma: weight and
+ * standard deviation of each link, a row i,i for node i's own part, in any
+ * order. What is not there is zero. The fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_plan_read(
+    const char *path, const struct pricer_network *network,
+    const struct pricer_watch *watch, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
  * The error of the estimate that a plan leads to, per squared unit of data. All
  * are expectations over links and noise of |estimate - mean|^2 or parts of it.
  */
