@@ -14,6 +14,7 @@ benches=(
     "new_study|pricer new against sqlite3 .import|bench/new_study.sh $build"
     "read_csv|reading a CSV network against sqlite3 .import|$build/bench/bench_read_csv"
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
+    "noise|the noise of the round, samples a second|$build/bench/bench_noise"
 )
 
 wanted() {
