@@ -411,6 +411,34 @@ PRICER_API enum pricer_status pricer_scenario_network(
 
 /* --------------------------------------------------------------- privacy -- */
 
+/*
+ * The least delta for which a Gaussian mechanism is (eps, delta)-private; mu is
+ * its sensitivity over its standard deviation. Exact for every eps, rounded up
+ * in the last digits; never overflows. Both may be INFINITY. Arguments that
+ * are negative or not numbers get 1, which claims nothing.
+ */
+PRICER_API double pricer_gaussian_delta(double eps, double mu);
+
+/*
+ * The most that one packet may say, so that `rounds` rounds of a link that is
+ * up with probability p stay within (eps, delta): the ratio mu of what the data
+ * can change (2 radius weight) to the noise of one packet. INFINITY: no noise
+ * is needed.
+ *
+ * With PRICER_CALIBRATION_ANALYTIC the result is the exact one to the safe
+ * side, less than 1e-12 of it away, with two decisions. The observer is the
+ * receiver, who sees only what arrives; for an eavesdropper near the sender
+ * give p = 1. And a packet is never less private than (eps, delta) by itself,
+ * however seldom the link is up, so one round asks the same for every p.
+ * With PRICER_CALIBRATION_CLASSIC it is the paper's formula for `rounds`
+ * certain rounds; *guaranteed (may be NULL) says whether (eps, delta) truly
+ * holds there.
+ */
+PRICER_API enum pricer_status pricer_calibrate(
+    enum pricer_calibration calibration, double eps, double delta,
+    int64_t rounds, double p, double *mu, bool *guaranteed,
+    struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- round -- */
 
 enum { PRICER_RANDOM_WORDS = 128 };
