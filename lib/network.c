@@ -13,9 +13,11 @@
 
 double pri_joint(double reciprocity, double p, double p_back)
 {
-    double independent = p * p_back;
-    double joint = independent + reciprocity * (fmin(p, p_back) - independent);
-    return fmin(joint, fmin(p, p_back));
+    double independent = p * p_back, reciprocal = fmin(p, p_back);
+    if (reciprocity == 1) /* exactly, whatever the rounding below */
+        return reciprocal;
+    double joint = independent + reciprocity * (reciprocal - independent);
+    return fmin(joint, reciprocal);
 }
 
 enum pricer_status pri_network_new(int32_t nodes, bool positions,

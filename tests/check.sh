@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Every test there is: the release build, the same under ASAN and UBSAN, lint,
+# and an install that a program outside the tree compiles against. Prints each
+# step and closes with 'N passed, N failed, N skipped'.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+passed=0 failed=0 skipped=0
+
+# One step that passes or fails as a whole.
+step() {
+    local name=$1
+    shift
+    local started=$SECONDS
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok    $name ($((SECONDS - started)) s)"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $name"
+    fi
+}
+
+configure_and_build() {
+    local folder=$1
+    shift
+    [ -f "$folder/build.ninja" ] || meson setup "$folder" "$@" >/dev/null ||
+        return 1
+    ninja -C "$folder" --quiet
+}
+
+# Run a build's tests and add up what meson counted.
+suite() {
+    local folder=$1 started=$SECONDS output
+    shift
+    output=$(meson test -C "$folder" --print-errorlogs --no-rebuild "$@" 2>&1)
+    local ok bad
+    ok=$(sed -n 's/^Ok: *\([0-9]*\).*/\1/p' <<<"$output")
+    bad=$(awk '/^(Fail|Unexpected Pass|Timeout): /{n += $NF} END{print n + 0}' \
+        <<<"$output")
+    local missed
+    missed=$(sed -n 's/^Skipped: *\([0-9]*\).*/\1/p' <<<"$output")
+    [ -n "$ok" ] || { bad=1; ok=0; }
+    [ "$bad" -eq 0 ] || echo "$output"
+    passed=$((passed + ok)) failed=$((failed + bad))
+    skipped=$((skipped + ${missed:-0}))
+    grep -h '^skipped: ' "$folder"/meson-logs/testlog.txt | sort -u
+    echo "ran   $folder: $ok ok, $bad failed ($((SECONDS - started)) s)"
+}
+
+step "build" configure_and_build build --buildtype=release
+suite build
+step "lint" tests/lint.sh build
+step "install and embed" tests/install.sh build
+step "build with sanitizers" configure_and_build build-asan \
+    --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+    -Dc_args=-fno-sanitize-recover=all
+suite build-asan
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# What the project promises about its own text: format, the length of functions
+# and files, the names of exported symbols, and that every option is in the
+# manual. $1: the build folder.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=$1
+bad=0
+complain() {
+    echo "lint: $*"
+    bad=1
+}
+
+sources=$(find include lib programs tests bench examples -name '*.[ch]')
+
+# shellcheck disable=SC2086
+clang-format --dry-run --Werror $sources 2>&1 | head -20
+[ "${PIPESTATUS[0]}" -eq 0 ] || complain "clang-format would change the above"
+
+for file in $sources; do
+    lines=$(wc -l <"$file")
+    case $file in
+    include/pricer.h) ;; # the whole public interface, half of it explanation
+    *) [ "$lines" -le 500 ] || complain "$file has $lines lines, limit 500" ;;
+    esac
+    head -1 "$file" | grep -q '^/\*' ||
+        complain "$file does not open with what it is"
+done
+
+# A function starts at '{' in the first column and ends at '}' there.
+# shellcheck disable=SC2086
+awk 'FNR == 1 { open = 0 }
+     /^\{/ { open = FNR; name = last }
+     /^\}/ && open { if (FNR - open - 1 > 60)
+         print FILENAME ": " name ": " FNR - open - 1 " lines, limit 60"
+         open = 0 }
+     /^[a-z].*\(/ { last = $0 }' $sources | while read -r line; do
+    echo "lint: $line"
+done | grep . && bad=1
+
+# Exported symbols: all pricer_, all declared in the public header.
+symbols=$(nm -D --defined-only "$build"/libpricer.so | awk '{print $3}')
+for symbol in $symbols; do
+    case $symbol in
+    pricer_*) grep -q "\b$symbol(" include/pricer.h ||
+        complain "$symbol is exported and not in include/pricer.h" ;;
+    *) complain "$symbol is exported and does not start with pricer_" ;;
+    esac
+done
+for declared in $(grep -o '\bpricer_[a-z0-9_]*(' include/pricer.h |
+    tr -d '(' | sort -u); do
+    grep -qx "$declared" <<<"$symbols" ||
+        grep -q "^ \*.*$declared(" include/pricer.h ||
+        complain "$declared is declared and not exported"
+done
+
+# Every verb and option of the programs stands in its manual page.
+page_has() { # page word
+    grep -q -- "$2" "$1" 2>/dev/null
+}
+for verb in $("$build"/pricer --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    page=man/pricer-$verb.1
+    [ -f "$page" ] || { complain "$page is missing"; continue; }
+    page_has man/pricer.1 "$verb" || complain "man/pricer.1 lacks $verb"
+    for option in $("$build"/pricer "$verb" --help |
+        sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'); do
+        page_has "$page" "Fl -$option" || [ "$option" = help ] ||
+            complain "$page lacks --$option"
+    done
+done
+for page in man/*.[0-9]; do
+    messages=$(mandoc -T lint -W warning "$page" 2>&1)
+    [ -z "$messages" ] || complain "$messages"
+done
+
+# The keys of a scenario stand in its manual page.
+for key in $(sed -n 's/^    {"\([a-z.]*\)", PRI_KEY.*/\1/p' lib/scenario_keys.c); do
+    page_has man/pricer-scenario.5 "$key" ||
+        complain "man/pricer-scenario.5 lacks $key"
+done
+exit $bad
