@@ -58,10 +58,8 @@ struct dense dense_make(int32_t n)
             double joint = p * p + uniform(&state) * (p - p * p);
             double eps[2] = {trust[(int)(4 * uniform(&state))],
                              trust[(int)(4 * uniform(&state))]};
-            links[count++] =
-                (struct pricer_link){i, j, p, joint, eps[0], 1e-3};
-            links[count++] =
-                (struct pricer_link){j, i, p, joint, eps[1], 1e-3};
+            links[count++] = (struct pricer_link){i, j, p, joint, eps[0], 1e-3};
+            links[count++] = (struct pricer_link){j, i, p, joint, eps[1], 1e-3};
         }
     struct pricer_fault fault = {""};
     if (pricer_network_build(128, 1, 1, nodes, n, links, count, &dense.network,
@@ -282,7 +280,7 @@ double program_value(const struct program *program, const double *x)
     for (int k = 0; k < program->variables; k++)
         value += (program->square[k] * x[k] + program->linear[k]) * x[k];
     for (int k = 0; k < program->crosses; k++)
-        value += program->cross[k] * x[program->cross_a[k]] *
-                 x[program->cross_b[k]];
+        value +=
+            program->cross[k] * x[program->cross_a[k]] * x[program->cross_b[k]];
     return value;
 }

@@ -88,8 +88,8 @@ static Bool hessian_at(Index n, Number *x, Bool fresh, Number factor, Index m,
         bool square = k < n;
         int c = square ? 0 : k - n;
         if (value != NULL) {
-            value[k] = factor *
-                       (square ? 2 * program->square[k] : program->cross[c]);
+            value[k] =
+                factor * (square ? 2 * program->square[k] : program->cross[c]);
         } else {
             row[k] = square ? k : program->cross_b[c];
             column[k] = square ? k : program->cross_a[c];
@@ -144,12 +144,11 @@ static double time_ipopt(const struct dense *dense, struct bench_case which,
         IpoptProblem problem = prepare(&program);
         memcpy(x, program.start, (size_t)program.variables * sizeof *x);
         double start = bench_now();
-        enum ApplicationReturnStatus status = IpoptSolve(
-            problem, x, NULL, &value, NULL, NULL, NULL, &program);
+        enum ApplicationReturnStatus status =
+            IpoptSolve(problem, x, NULL, &value, NULL, NULL, NULL, &program);
         best = fmin(best, bench_now() - start);
         FreeIpoptProblem(problem);
-        if (status != Solve_Succeeded &&
-            status != Solved_To_Acceptable_Level)
+        if (status != Solve_Succeeded && status != Solved_To_Acceptable_Level)
             fprintf(stderr, "Ipopt: n = %g, %s: status %d\n", n, which.name,
                     (int)status);
     }
@@ -170,8 +169,8 @@ int main(int argc, char **argv)
             struct bench_case which = bench_case_at(c, sizes[k]);
             double ours_value, rival_value;
             double ours = ours_time(&dense, which, &ours_value);
-            double rival = time_ipopt(&dense, which, sizes[k] < 200 ? 3 : 1,
-                                      &rival_value);
+            double rival =
+                time_ipopt(&dense, which, sizes[k] < 200 ? 3 : 1, &rival_value);
             ours_row(sizes[k], which, ours, rival, ours_value, rival_value);
         }
         dense_free(&dense);

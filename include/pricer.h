@@ -381,6 +381,68 @@ PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     const struct pricer_erdos_renyi *network,
     struct pricer_closed_form *solution);
 
+/* What an answer of the planner is worth. */
+enum pricer_outcome {
+    PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
+    PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
+    PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
+};
+
+struct pricer_solve_info {
+    enum pricer_outcome outcome;
+    double objective; /* of the plan: error with its bias term */
+    double bound;     /* no plan has less */
+    double gap;       /* (objective - bound) / objective */
+    int32_t iterations;
+    int64_t inner_steps; /* of conjugate gradients, in all */
+    double seconds;
+};
+
+/*
+ * Find the weights that minimise the error of the server's estimate while every
+ * link stays within its privacy budget, and prove how good they are.
+ *
+ * Stopping at the iteration limit, or because the watch asked, is an answer and
+ * not an error: the plan is feasible, hence private, and info->gap bounds how
+ * far it is from optimal. The gap is relative to the objective, or to 1e-7
+ * radius^2 / nodes where that is more. `warm` is NULL or a plan of the same
+ * network to begin near. PRICER_INFEASIBLE: an unbiased plan was asked for and
+ * some nodes reach the server by no path; the fault names them. The caller owns
+ * *plan. O(links) per iteration; 52 bytes a link beside the network and the
+ * plan.
+ */
+PRICER_API enum pricer_status pricer_plan_optimise(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *warm,
+    struct pricer_plan **plan, struct pricer_solve_info *info,
+    struct pricer_fault *fault);
+
+/*
+ * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
+ * numbers of at least 0 and its expected weights keep the bias term's rule (1
+ * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
+ * links, own ones included, whose noise spends more than their (eps, delta).
+ */
+struct pricer_certificate {
+    bool feasible;
+    int64_t open_links;
+    double objective, bound, gap; /* as in struct pricer_solve_info */
+    double largest_bias;          /* of any node, absolute */
+    char words[256];              /* what is wrong, in one line, or empty */
+};
+
+/*
+ * Check a plan from nothing but itself: feasibility, the noise of every link
+ * against its budget over the rounds of the settings, the objective, and the
+ * lower bound that its multipliers prove. In long double and by other code than
+ * the optimiser's. For a plan without multipliers the bound is only valid, not
+ * close. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_verify(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_certificate *certificate, struct pricer_fault *fault);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */
@@ -440,6 +502,168 @@ PRICER_API enum pricer_status pricer_calibrate(
     struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- round -- */
+
+enum { PRICER_RANDOM_WORDS = 128 };
+
+/*
+ * A source of random bits: either addressed by a seed, so that a simulation or
+ * a replay can compute any message again, or the operating system's, for data
+ * that is really private. Streams of different (seed, purpose, round, from, to)
+ * never share a word. Keep one on the stack; do not copy a secret one, nor use
+ * it in two processes after a fork.
+ */
+struct pricer_random {
+    uint64_t key[4];
+    uint64_t from, to;
+    uint64_t next; /* index of the first word after the buffer */
+    int32_t left;  /* words of the buffer not yet handed out */
+    bool secret;   /* from the operating system */
+    uint64_t words[PRICER_RANDOM_WORDS]; /* handed out from the front */
+};
+
+/* What a replayed stream is used for. */
+enum pricer_purpose {
+    PRICER_PURPOSE_LINKS = 1, /* which links are up */
+    PRICER_PURPOSE_NOISE,     /* the noise of one message */
+    PRICER_PURPOSE_DATA,      /* data made up for a simulation */
+    PRICER_PURPOSE_OTHER,     /* anything else; the library never uses it */
+};
+
+/* In place of a node's number: the server. */
+#define PRICER_SERVER (-1)
+
+/* The same words for the same arguments, on every machine. Never for data that
+ * is really private. */
+PRICER_API void pricer_random_replay(struct pricer_random *random,
+                                     uint64_t seed, enum pricer_purpose purpose,
+                                     int64_t round, int32_t from, int32_t to);
+
+/* ChaCha20 with a key from the kernel, replaced at every refill. */
+PRICER_API enum pricer_status pricer_random_secret(struct pricer_random *random,
+                                                   struct pricer_fault *fault);
+
+/* The next 64 random bits. */
+PRICER_API uint64_t pricer_random_word(struct pricer_random *random);
+
+/* Overwrite the state, so that nothing of it stays in memory. */
+PRICER_API void pricer_random_wipe(struct pricer_random *random);
+
+/*
+ * A discrete Gaussian on the integers, prepared for drawing: its deviation is
+ * sigma / 2^fraction, the rest follows from that. sigma = 0 is no noise.
+ */
+struct pricer_noise {
+    uint64_t sigma;
+    int32_t fraction;
+    int32_t shift;
+    uint64_t width;
+    uint64_t inverse;
+};
+
+/* The deviation may be 0 to 2^50 and is kept exactly, or rounded up where it is
+ * below 1/16. */
+PRICER_API enum pricer_status pricer_noise_prepare(double sigma,
+                                                   struct pricer_noise *noise,
+                                                   struct pricer_fault *fault);
+
+/* The deviation it was prepared for. */
+PRICER_API double pricer_noise_sigma(const struct pricer_noise *noise);
+
+/*
+ * Add a sample to each of the values. The law is the discrete Gaussian's
+ * exactly, cut off at 2048 deviations; lib/noise.c has the claim and the proof.
+ */
+PRICER_API void pricer_noise_add(const struct pricer_noise *noise,
+                                 struct pricer_random *random, int64_t count,
+                                 int64_t *values);
+
+/*
+ * The integers that messages are made of: a value v of a message stands for
+ * v 2^exponent. No value of a node's message exceeds `limit`, and a sum over
+ * all messages of the network cannot overflow: limit times (links + nodes) is
+ * at most 2^62.
+ */
+struct pricer_grid {
+    int32_t exponent;
+    int64_t limit;
+};
+
+/*
+ * The finest grid for a plan. Fails if a weight or noise is negative or not a
+ * number. O(links).
+ */
+PRICER_API enum pricer_status pricer_grid_choose(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    struct pricer_grid *grid, struct pricer_fault *fault);
+
+/* One message a node sends: to a relay, or to itself (its own part). */
+struct pricer_share {
+    int32_t to;
+    double weight, noise;
+};
+
+/*
+ * All that one node has to know of the plan. Made by pricer_slice_build(), or
+ * filled from the wire.
+ */
+struct pricer_slice {
+    int32_t node, nodes;
+    int64_t dimension;
+    double radius;
+    struct pricer_grid grid;
+    int32_t parts; /* at most so many messages add up in what it relays */
+    int32_t count;
+    struct pricer_share *shares; /* [count] by receiver; unused links left out
+                                  */
+};
+
+PRICER_API enum pricer_status pricer_slice_build(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_grid *grid, int32_t node, struct pricer_slice **slice);
+
+PRICER_API void pricer_slice_free(struct pricer_slice *slice);
+
+/*
+ * Write the message of a share: the data (dimension numbers) clipped to the
+ * radius, times the weight, rounded towards zero onto the grid, plus noise.
+ *
+ * Claim: as private as weight * data + N(0, noise^2 I) with sensitivity
+ * 2 weight radius, up to a factor 1 + 1e-500; lib/round.c has the proof. A
+ * replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
+ * slice->node, share->to). Fails if the data is not finite or the share does
+ * not fit the grid. O(dimension).
+ */
+PRICER_API enum pricer_status pricer_round_share(
+    const struct pricer_slice *slice, const struct pricer_share *share,
+    const double *data, struct pricer_random *random, int64_t *message,
+    struct pricer_fault *fault);
+
+/*
+ * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds
+ * shares (parts = 1) to its own part, the server adds what relays send (the
+ * relay's parts). Refuses values that such a sum cannot have, and any
+ * overflow; the sum is then unchanged.
+ */
+PRICER_API enum pricer_status pricer_round_add(const struct pricer_grid *grid,
+                                               int32_t parts,
+                                               const int64_t *message,
+                                               int64_t count, int64_t *sum,
+                                               struct pricer_fault *fault);
+
+/* The server's estimate of the mean: sum 2^exponent / nodes. */
+PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
+                                      int32_t nodes, const int64_t *sum,
+                                      int64_t count, double *estimate);
+
+/*
+ * Whether the link from -> to is up in a simulated round. The pair of links
+ * between two nodes is drawn jointly: p, p_back and joint are as in the
+ * network, p_back and joint 0 where there is no partner. An uplink has to =
+ * PRICER_SERVER. The probability is p to within 2^-128.
+ */
+PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
+                                int32_t to, double p, double p_back,
+                                double joint);
 
 /* ------------------------------------------------------------ simulation -- */
 
