@@ -353,6 +353,48 @@ PRICER_API enum pricer_status pricer_plan_descend(
     const struct pricer_gradient *options, struct pricer_plan **plan,
     struct pricer_fault *fault);
 
+/* What a plan is compared with. */
+enum pricer_baseline {
+    PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */
+    PRICER_BASELINE_UNBIASED,  /* no relaying, own weights 1/p */
+    PRICER_BASELINE_BEST,      /* no relaying, own weights optimal */
+    PRICER_BASELINE_COLREL,    /* relaying without noise, unbiased */
+};
+#define PRICER_BASELINES 4
+
+/* The name of a baseline; NULL for a value that is none. */
+PRICER_API const char *pricer_baseline_text(enum pricer_baseline baseline);
+
+/*
+ * Make the plan of a baseline. ColRel's keeps no link private. Where a node
+ * cannot do what is asked of it: PRICER_INFEASIBLE.
+ */
+PRICER_API enum pricer_status pricer_plan_baseline(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, enum pricer_baseline baseline,
+    struct pricer_plan **plan, struct pricer_fault *fault);
+
+/*
+ * The price of trust: for an optimal plan, d objective / d ln eps of every link
+ * [links] and of every node's own part [nodes]. None is above zero; -0.01 means
+ * that one per cent more eps lowers the optimal error by 0.0001. O(links).
+ */
+PRICER_API enum pricer_status pricer_trust_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *self_price, struct pricer_fault *fault);
+
+/*
+ * The one change that a network may see: exchange the eps of the link
+ * from -> to, or of a node's own part where both are one, with *eps. Doing it
+ * again undoes it. What was planned for the network before no longer holds.
+ * O(log degree).
+ */
+PRICER_API enum pricer_status pricer_trust_swap(struct pricer_network *network,
+                                                int32_t from, int32_t to,
+                                                double *eps,
+                                                struct pricer_fault *fault);
+
 /*
  * The one family of networks whose optimal plan is a formula: `reaching` of
  * the nodes reach the server with probability `uplink`, the others never, and
@@ -380,6 +422,68 @@ struct pricer_closed_form {
 PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     const struct pricer_erdos_renyi *network,
     struct pricer_closed_form *solution);
+
+/* What an answer of the planner is worth. */
+enum pricer_solve_outcome {
+    PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
+    PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
+    PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
+};
+
+struct pricer_solve_info {
+    enum pricer_solve_outcome outcome;
+    double objective; /* of the plan: error with its bias term */
+    double bound;     /* no plan has less */
+    double gap;       /* (objective - bound) / objective */
+    int32_t iterations;
+    int64_t inner_steps; /* of conjugate gradients, in all */
+    double seconds;
+};
+
+/*
+ * Find the weights that minimise the error of the server's estimate while every
+ * link stays within its privacy budget, and prove how good they are.
+ *
+ * Stopping at the iteration limit, or because the watch asked, is an answer and
+ * not an error: the plan is feasible, hence private, and info->gap bounds how
+ * far it is from optimal. The gap is relative to the objective, or to 1e-7
+ * radius^2 / nodes where that is more. `warm` is NULL or a plan of the same
+ * network to begin near. PRICER_INFEASIBLE: an unbiased plan was asked for and
+ * some nodes reach the server by no path; the fault names them. The caller owns
+ * *plan. O(links) per iteration; 52 bytes a link beside the network and the
+ * plan.
+ */
+PRICER_API enum pricer_status pricer_plan_optimise(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *warm,
+    struct pricer_plan **plan, struct pricer_solve_info *info,
+    struct pricer_fault *fault);
+
+/*
+ * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
+ * numbers of at least 0 and its expected weights keep the bias term's rule (1
+ * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
+ * links, own ones included, whose noise spends more than their (eps, delta).
+ */
+struct pricer_certificate {
+    bool feasible;
+    int64_t open_links;
+    double objective, bound, gap; /* as in struct pricer_solve_info */
+    double largest_bias;          /* of any node, absolute */
+    char words[256];              /* what is wrong, in one line, or empty */
+};
+
+/*
+ * Check a plan from nothing but itself: feasibility, the noise of every link
+ * against its budget over the rounds of the settings, the objective, and the
+ * lower bound that its multipliers prove. In long double and by other code than
+ * the optimiser's. For a plan without multipliers the bound is only valid, not
+ * close. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_verify(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_certificate *certificate, struct pricer_fault *fault);
 
 /* -------------------------------------------------------------- scenario -- */
 
