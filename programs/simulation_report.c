@@ -161,7 +161,7 @@ static void print_strategies(const struct simulation_report *report)
             table_cell(table, " ");
             table_cell(table, " ");
         } else {
-            table_cell(table, "%+.5g", outcome->difference);
+            table_cell(table, "%.5g", outcome->difference);
             table_cell(table, "%.2g", outcome->difference_stderr);
         }
     }

@@ -18,12 +18,18 @@ static const struct usage usage = {
     "prediction. Ctrl-C ends it with the trials played so far.",
     "pricer simulate ten.pricer --trials 1000000 --data random"};
 
+/* What --strategy may name: the baselines in their order, then the paper's
+ * planner. */
+static const char *const strategies[] = {"naive", "unbiased", "best", "colrel",
+                                         "gradient"};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
 struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
     int64_t plan;
     bool seeded;
-    struct option_list strategies;
+    bool wanted[STRATEGIES];
 };
 
 /* What is read before, and freed after. */
@@ -33,8 +39,8 @@ struct material {
     struct pricer_matrix *matrix;
     struct pricer_plan_record record;
     int32_t count;
-    struct pricer_plan *plans[33];
-    const char *names[33];
+    struct pricer_plan *plans[STRATEGIES + 1];
+    const char *names[STRATEGIES + 1];
 };
 
 static double now(void)
@@ -56,6 +62,37 @@ static enum pricer_status read_data(struct request *request,
     else
         return pricer_matrix_read(request->data, &material->matrix, fault);
     return PRICER_OK;
+}
+
+/* Make the plan of a strategy, with what the study's plan was asked for. */
+static enum pricer_status make_strategy(int strategy, struct material *material,
+                                        struct pricer_fault *fault)
+{
+    const struct pricer_settings *settings = &material->record.settings;
+    struct pricer_plan **plan = &material->plans[material->count];
+    const struct pricer_gradient gradient = {.trace_every = INT64_MAX};
+    enum pricer_status status =
+        strategy < PRICER_BASELINES
+            ? pricer_plan_baseline(material->network, settings,
+                                   (enum pricer_baseline)strategy, plan, fault)
+            : pricer_plan_descend(material->network, settings, &gradient, plan,
+                                  fault);
+    if (status == PRICER_OK)
+        material->names[material->count++] = strategies[strategy];
+    else if (fault->text[0] != '\0')
+        program_warn("strategy %s cannot be had", strategies[strategy]);
+    return status;
+}
+
+static enum pricer_status make_strategies(const struct request *request,
+                                          struct material *material,
+                                          struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; k < STRATEGIES && status == PRICER_OK; k++)
+        if (request->wanted[k])
+            status = make_strategy(k, material, fault);
+    return status;
 }
 
 static enum pricer_status read_material(const char *path,
@@ -85,6 +122,8 @@ static enum pricer_status read_material(const char *path,
         request->settings.seed = (uint64_t)seed;
     status = read_data(request, material, fault);
     request->settings.given = material->matrix;
+    if (status == PRICER_OK)
+        status = make_strategies(request, material, fault);
     return status;
 }
 
@@ -106,7 +145,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
     double seconds = 0;
     enum pricer_status status = read_material(path, request, &material, &fault);
     if (status == PRICER_OK) {
-        const struct pricer_plan *plans[33];
+        const struct pricer_plan *plans[STRATEGIES + 1];
         memcpy(plans, material.plans, sizeof plans);
         double start = now();
         progress_start(&progress, "simulate");
@@ -137,12 +176,33 @@ static int simulate(const char *path, struct request *request, bool as_json)
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }
 
+/* Which strategies are wanted; false if one does not exist. */
+static bool choose_strategies(const struct option_list *list, bool *wanted)
+{
+    for (int k = 0; k < list->count; k++) {
+        int found = 0;
+        while (found < STRATEGIES &&
+               strcmp(list->items[k], strategies[found]) != 0)
+            found++;
+        if (found == STRATEGIES) {
+            fprintf(stderr,
+                    "pricer simulate: there is no strategy '%s'; "
+                    "--help lists them\n",
+                    list->items[k]);
+            return false;
+        }
+        wanted[found] = true;
+    }
+    return true;
+}
+
 int verb_simulate(int argc, char **argv)
 {
     bool as_json = false;
     int engine = 0;
     int64_t seed = -1, threads = 0;
     struct request request = {.data = "worst-case"};
+    struct option_list list = {0};
     const struct option options[] = {
         {"trials", OPTION_COUNT, &request.settings.trials, "N",
          "how many; 100000, with the faithful engine 1000"},
@@ -153,6 +213,8 @@ int verb_simulate(int argc, char **argv)
          "worst-case"},
         {"engine", OPTION_CHOICE, &engine, "fast|faithful",
          "integrate the noise out, or send every message; fast"},
+        {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
+         "play this on the same trials; may be given again"},
         {"plan", OPTION_COUNT, &request.plan, "N",
          "which plan of the study; the latest"},
         {"threads", OPTION_COUNT, &threads, "N",
@@ -163,6 +225,8 @@ int verb_simulate(int argc, char **argv)
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
+    if (!choose_strategies(&list, request.wanted))
+        return 2;
     request.seeded = seed >= 0;
     request.settings.seed = (uint64_t)seed;
     request.settings.engine = (enum pricer_engine)engine;
