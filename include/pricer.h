@@ -855,6 +855,15 @@ PRICER_API enum pricer_status pricer_study_plan(
     int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
     struct pricer_fault *fault);
 
+/*
+ * Add a simulation of the plan with the number `plan`. names[k] says what the
+ * simulation's plan k was; no two may be the same.
+ */
+PRICER_API enum pricer_status pricer_study_add_simulation(
+    struct pricer_study *study, int64_t plan, const char *const *names,
+    const struct pricer_simulation *simulation, int64_t *id,
+    struct pricer_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif
