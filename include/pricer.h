@@ -158,6 +158,60 @@ PRICER_API int32_t pricer_network_find(const struct pricer_network *network,
 /* How many bytes of memory the network takes. */
 PRICER_API size_t pricer_network_bytes(const struct pricer_network *network);
 
+/* ---------------------------------------------------------------- matrix -- */
+
+enum pricer_element {
+    PRICER_FLOAT32 = 0,
+    PRICER_FLOAT64,
+};
+
+/* Data as vectors: row after row, each of `columns` numbers. */
+struct pricer_matrix {
+    int64_t rows, columns;
+    enum pricer_element element;
+    void *values; /* float or double [rows * columns] */
+};
+
+/* A matrix of zeros. */
+PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
+                                                enum pricer_element element,
+                                                struct pricer_matrix **matrix);
+
+/*
+ * Read a file of vectors; what it is shows in its first bytes, and each kind
+ * may be compressed with gzip:
+ *   - NumPy .npy, versions 1.0 to 3.0, little-endian float32 or float64 in C
+ *     order. An array of one dimension is one row; of an array of three or more
+ *     the first dimension counts the rows and the others make the columns.
+ *   - IDX of unsigned bytes, as MNIST is distributed: a row per image, float32,
+ *     byte / 255. One dimension (labels) is a column of the bytes themselves.
+ *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
+ *     of 3072 per image, float32, byte / 255; the labels are left out.
+ * Every number must be finite and there must be at least one. Takes no more
+ * memory than a small multiple of what the file really holds, whatever its
+ * header says.
+ */
+PRICER_API enum pricer_status pricer_matrix_read(const char *path,
+                                                 struct pricer_matrix **matrix,
+                                                 struct pricer_fault *fault);
+
+/* The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
+ */
+PRICER_API enum pricer_status pricer_matrix_read_labels(
+    const char *path, struct pricer_matrix **matrix,
+    struct pricer_fault *fault);
+
+/* One row, as double; `out` has room for `columns`. */
+PRICER_API void pricer_matrix_row(const struct pricer_matrix *matrix,
+                                  int64_t row, double *out);
+
+/* Write NumPy's .npy, version 1.0. The file appears complete or not at all. */
+PRICER_API enum pricer_status pricer_matrix_write_npy(
+    const struct pricer_matrix *matrix, const char *path,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_matrix_free(struct pricer_matrix *matrix);
+
 /* ------------------------------------------------------------------ plan -- */
 
 /* How the bias of the estimate is held down; docs/mathematics.md. */
@@ -259,6 +313,168 @@ PRICER_API enum pricer_status pricer_scenario_network(
 /* --------------------------------------------------------------- privacy -- */
 
 /* ----------------------------------------------------------------- round -- */
+
+enum { PRICER_RANDOM_WORDS = 128 };
+
+/*
+ * A source of random bits: either addressed by a seed, so that a simulation or
+ * a replay can compute any message again, or the operating system's, for data
+ * that is really private. Streams of different (seed, purpose, round, from, to)
+ * never share a word. Keep one on the stack; do not copy a secret one, nor use
+ * it in two processes after a fork.
+ */
+struct pricer_random {
+    uint64_t key[4];
+    uint64_t from, to;
+    uint64_t next; /* index of the first word after the buffer */
+    int32_t left;  /* words of the buffer not yet handed out */
+    bool secret;   /* from the operating system */
+    uint64_t words[PRICER_RANDOM_WORDS]; /* handed out from the front */
+};
+
+/* What a replayed stream is used for. */
+enum pricer_purpose {
+    PRICER_PURPOSE_LINKS = 1, /* which links are up */
+    PRICER_PURPOSE_NOISE,     /* the noise of one message */
+    PRICER_PURPOSE_DATA,      /* data made up for a simulation */
+    PRICER_PURPOSE_OTHER,     /* anything else; the library never uses it */
+};
+
+/* In place of a node's number: the server. */
+#define PRICER_SERVER (-1)
+
+/* The same words for the same arguments, on every machine. Never for data that
+ * is really private. */
+PRICER_API void pricer_random_replay(struct pricer_random *random,
+                                     uint64_t seed, enum pricer_purpose purpose,
+                                     int64_t round, int32_t from, int32_t to);
+
+/* ChaCha20 with a key from the kernel, replaced at every refill. */
+PRICER_API enum pricer_status pricer_random_secret(struct pricer_random *random,
+                                                   struct pricer_fault *fault);
+
+/* The next 64 random bits. */
+PRICER_API uint64_t pricer_random_word(struct pricer_random *random);
+
+/* Overwrite the state, so that nothing of it stays in memory. */
+PRICER_API void pricer_random_wipe(struct pricer_random *random);
+
+/*
+ * A discrete Gaussian on the integers, prepared for drawing: its deviation is
+ * sigma / 2^fraction, the rest follows from that. sigma = 0 is no noise.
+ */
+struct pricer_noise {
+    uint64_t sigma;
+    int32_t fraction;
+    int32_t shift;
+    uint64_t width;
+    uint64_t inverse;
+};
+
+/* The deviation may be 0 to 2^50 and is kept exactly, or rounded up where it is
+ * below 1/16. */
+PRICER_API enum pricer_status pricer_noise_prepare(double sigma,
+                                                   struct pricer_noise *noise,
+                                                   struct pricer_fault *fault);
+
+/* The deviation it was prepared for. */
+PRICER_API double pricer_noise_sigma(const struct pricer_noise *noise);
+
+/*
+ * Add a sample to each of the values. The law is the discrete Gaussian's
+ * exactly, cut off at 2048 deviations; lib/noise.c has the claim and the proof.
+ */
+PRICER_API void pricer_noise_add(const struct pricer_noise *noise,
+                                 struct pricer_random *random, int64_t count,
+                                 int64_t *values);
+
+/*
+ * The integers that messages are made of: a value v of a message stands for
+ * v 2^exponent. No value of a node's message exceeds `limit`, and a sum over
+ * all messages of the network cannot overflow: limit times (links + nodes) is
+ * at most 2^62.
+ */
+struct pricer_grid {
+    int32_t exponent;
+    int64_t limit;
+};
+
+/*
+ * The finest grid for a plan. Fails if a weight or noise is negative or not a
+ * number. O(links).
+ */
+PRICER_API enum pricer_status pricer_grid_choose(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    struct pricer_grid *grid, struct pricer_fault *fault);
+
+/* One message a node sends: to a relay, or to itself (its own part). */
+struct pricer_share {
+    int32_t to;
+    double weight, noise;
+};
+
+/*
+ * All that one node has to know of the plan. Made by pricer_slice_build(), or
+ * filled from the wire.
+ */
+struct pricer_slice {
+    int32_t node, nodes;
+    int64_t dimension;
+    double radius;
+    struct pricer_grid grid;
+    int32_t parts; /* at most so many messages add up in what it relays */
+    int32_t count;
+    struct pricer_share *shares; /* [count] by receiver; unused links left out
+                                  */
+};
+
+PRICER_API enum pricer_status pricer_slice_build(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_grid *grid, int32_t node, struct pricer_slice **slice);
+
+PRICER_API void pricer_slice_free(struct pricer_slice *slice);
+
+/*
+ * Write the message of a share: the data (dimension numbers) clipped to the
+ * radius, times the weight, rounded towards zero onto the grid, plus noise.
+ *
+ * Claim: as private as weight * data + N(0, noise^2 I) with sensitivity
+ * 2 weight radius, up to a factor 1 + 1e-500; lib/round.c has the proof. A
+ * replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
+ * slice->node, share->to). Fails if the data is not finite or the share does
+ * not fit the grid. O(dimension).
+ */
+PRICER_API enum pricer_status pricer_round_share(
+    const struct pricer_slice *slice, const struct pricer_share *share,
+    const double *data, struct pricer_random *random, int64_t *message,
+    struct pricer_fault *fault);
+
+/*
+ * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds
+ * shares (parts = 1) to its own part, the server adds what relays send (the
+ * relay's parts). Refuses values that such a sum cannot have, and any
+ * overflow; the sum is then unchanged.
+ */
+PRICER_API enum pricer_status pricer_round_add(const struct pricer_grid *grid,
+                                               int32_t parts,
+                                               const int64_t *message,
+                                               int64_t count, int64_t *sum,
+                                               struct pricer_fault *fault);
+
+/* The server's estimate of the mean: sum 2^exponent / nodes. */
+PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
+                                      int32_t nodes, const int64_t *sum,
+                                      int64_t count, double *estimate);
+
+/*
+ * Whether the link from -> to is up in a simulated round. The pair of links
+ * between two nodes is drawn jointly: p, p_back and joint are as in the
+ * network, p_back and joint 0 where there is no partner. An uplink has to =
+ * PRICER_SERVER. The probability is p to within 2^-128.
+ */
+PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
+                                int32_t to, double p, double p_back,
+                                double joint);
 
 /* ------------------------------------------------------------ simulation -- */
 

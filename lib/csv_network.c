@@ -211,6 +211,9 @@ static enum pricer_status take_link(void *context, int64_t line,
         return take_self(intake, line, value, fault);
     if (isnan(value[LINK_P]))
         return pri_fault(fault, PRICER_VALUE, "p is missing");
+    if (isnan(value[LINK_EPS]) && isnan(intake->trust->eps))
+        return pri_fault(fault, PRICER_VALUE,
+                         "eps is missing here, and there is no default");
     struct pricer_link *links = grow(intake->links, intake->link_count,
                                      &intake->link_room, sizeof *links);
     if (links == NULL)
@@ -289,8 +292,8 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     struct intake intake = {
         .nodes_path = nodes_path, .links_path = links_path, .trust = trust};
     struct pricer_place place = {-1, -1};
-    enum pricer_status status =
-        pri_check_trust(trust->eps, trust->delta, fault);
+    enum pricer_status status = pri_check_trust(
+        isnan(trust->eps) ? 1 : trust->eps, trust->delta, fault);
     if (status == PRICER_OK)
         status = pri_check_trust(trust->self_eps, trust->self_delta, fault);
     if (status == PRICER_OK)

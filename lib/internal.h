@@ -10,6 +10,9 @@
 
 #include <stdarg.h>
 
+/* For products of 64-bit integers. */
+__extension__ typedef unsigned __int128 pri_wide;
+
 /*
  * Write a fault (if there is one to write to) and return the status, so that a
  * check reads: return pri_fault(fault, PRICER_VALUE, "p = %g is ...", p).
