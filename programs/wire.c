@@ -68,6 +68,11 @@ static void put_uint(struct writer *writer, int64_t value)
         msgpack_pack_uint64(&writer->packer, (uint64_t)value) != 0;
 }
 
+static void put_int(struct writer *writer, int64_t value)
+{
+    writer->failed |= msgpack_pack_int64(&writer->packer, value) != 0;
+}
+
 static void put_double(struct writer *writer, double value)
 {
     writer->failed |= msgpack_pack_double(&writer->packer, value) != 0;
@@ -127,13 +132,14 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 11, WIRE_SLICE);
+    begin(&writer, bytes, 12, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
     put_uint(&writer, slice->dimension);
     put_double(&writer, slice->radius);
-    put_double(&writer, slice->step);
+    put_int(&writer, slice->exponent);
+    put_uint(&writer, slice->grid);
     put_array(&writer, 3);
     put_double(&writer, slice->own.weight);
     put_double(&writer, slice->own.noise);
@@ -160,9 +166,11 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 {
     struct writer writer;
-    begin(&writer, bytes, 8, WIRE_OPEN);
+    begin(&writer, bytes, 10, WIRE_OPEN);
     put_uint(&writer, open->plan);
     put_uint(&writer, open->round);
+    put_uint(&writer, open->period);
+    put_uint(&writer, open->ahead);
     put_uint(&writer, open->send);
     put_uint(&writer, open->share);
     put_uint(&writer, open->uplink);

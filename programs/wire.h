@@ -33,6 +33,7 @@ enum {
     WIRE_DEGREE = 65535,
     WIRE_SLACK = 4096, /* what a message needs beside its vector, at most */
     WIRE_SLICE_SIZE = 64 << 20,
+    WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
 };
 
 /* Why a round or a link is refused. */
@@ -83,7 +84,9 @@ struct wire_slice {
     int64_t plan;
     int32_t node, nodes;
     int64_t dimension;
-    double radius, step;
+    double radius;
+    int32_t exponent; /* the grid's step is 2^exponent */
+    int64_t grid;     /* the largest value of any message */
     struct wire_own own;
     int32_t out_count, in_count;
     struct wire_out *out;
@@ -92,7 +95,8 @@ struct wire_slice {
 
 struct wire_open {
     int64_t plan, round;
-    int64_t send, share, uplink; /* milliseconds */
+    int64_t period, ahead;
+    int64_t send, share, uplink; /* milliseconds, as is the period */
     bool early;
 };
 

@@ -64,6 +64,24 @@ static int64_t take_uint(struct cursor *cursor, int64_t most)
     return cursor->bad ? 0 : (int64_t)value;
 }
 
+/* The grid's exponent: an integer of either sign, -900 to 900. */
+static int32_t take_exponent(struct cursor *cursor)
+{
+    uint8_t lead = cursor->at < cursor->end ? *cursor->at : 0xc1;
+    if (lead < 0xd0 || (lead > 0xd3 && lead < 0xe0))
+        return (int32_t)take_uint(cursor, WIRE_EXPONENT);
+    take_byte(cursor);
+    int64_t value = (int8_t)lead;
+    if (lead < 0xe0) {
+        int width = 8 << (lead - 0xd0);
+        uint64_t bits = take_wide(cursor, (size_t)width / 8) << (64 - width);
+        value = (int64_t)bits >> (64 - width);
+    }
+    if (value < -WIRE_EXPONENT || value > WIRE_EXPONENT)
+        cursor->bad = true;
+    return cursor->bad ? 0 : (int32_t)value;
+}
+
 static double take_double(struct cursor *cursor)
 {
     double value = 0;
@@ -195,16 +213,18 @@ bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 {
     const int64_t day = 24 * 3600 * INT64_C(1000);
-    struct cursor cursor = begin(data, size, 8, WIRE_OPEN);
+    struct cursor cursor = begin(data, size, 10, WIRE_OPEN);
     struct wire_open found = {0};
     found.plan = take_uint(&cursor, any);
     found.round = take_uint(&cursor, any);
+    found.period = take_uint(&cursor, day);
+    found.ahead = take_uint(&cursor, any);
     found.send = take_uint(&cursor, day);
     found.share = take_uint(&cursor, day);
     found.uplink = take_uint(&cursor, day);
     found.early = take_bool(&cursor);
     if (!end(&cursor) || found.round < 1 || found.send > found.share ||
-        found.share > found.uplink)
+        found.share > found.uplink || (found.period == 0 && found.ahead > 0))
         return false;
     *open = found;
     return true;
@@ -341,10 +361,9 @@ static bool keys_differ(const struct wire_slice *slice)
 /* Every rule of the page: ranges, order, nobody twice, sums that fit. */
 static bool is_sound(const struct wire_slice *slice)
 {
-    int exponent;
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
-        slice->dimension < 1 || !(slice->radius > 0) || !(slice->step > 0) ||
-        frexp(slice->step, &exponent) != 0.5 ||
+        slice->dimension < 1 || !(slice->radius > 0) ||
+        slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
     for (int32_t k = 0; k < slice->out_count; k++) {
@@ -358,7 +377,8 @@ static bool is_sound(const struct wire_slice *slice)
     for (int32_t k = 0; k < slice->in_count; k++) {
         const struct wire_in *in = &slice->in[k];
         if (in->from >= slice->nodes || in->from == slice->node ||
-            (k > 0 && in->from <= in[-1].from) || in->limit > any - limits)
+            (k > 0 && in->from <= in[-1].from) || in->limit > slice->grid ||
+            in->limit > any - limits)
             return false;
         limits += in->limit;
     }
@@ -367,14 +387,15 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 11, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 12, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
     found.nodes = (int32_t)take_uint(&cursor, WIRE_NODES);
     found.dimension = take_uint(&cursor, WIRE_DIMENSION);
     found.radius = take_double(&cursor);
-    found.step = take_double(&cursor);
+    found.exponent = take_exponent(&cursor);
+    found.grid = take_uint(&cursor, any);
     expect_array(&cursor, 3);
     found.own.weight = take_double(&cursor);
     found.own.noise = take_double(&cursor);
