@@ -282,6 +282,105 @@ PRICER_API enum pricer_status pricer_plan_new(
 
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
 
+/*
+ * Read a plan from a CSV file with the columns from,to,alpha,sigma: weight and
+ * standard deviation of each link, a row i,i for node i's own part, in any
+ * order. What is not there is zero. The fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_plan_read(
+    const char *path, const struct pricer_network *network,
+    const struct pricer_watch *watch, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The error of the estimate that a plan leads to, per squared unit of data. All
+ * are expectations over links and noise of |estimate - mean|^2 or parts of it.
+ */
+struct pricer_error {
+    double variance;       /* from links that come and go, data of one sign */
+    double piv;            /* from the noise that privacy asks for */
+    double tiv;            /* variance and squared total bias (the paper's) */
+    double mse_paper;      /* tiv + piv; no bound when biases differ in sign */
+    double mse_worst_case; /* no data within the radius give more than this */
+    double bias_l1;        /* sum over nodes of |expected weight - 1| */
+    double objective;      /* what the planner minimises for these settings */
+};
+
+/*
+ * Evaluate a plan, from wherever it comes. Of the settings only bias and lambda
+ * count. The objective of an unbiased plan is its worst case, whatever its bias
+ * is. PRICER_VALUE if the plan is not for this network. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_evaluate(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_error *error);
+
+/*
+ * The exact expected squared error for given data: node i's vector stands at
+ * data[i * dimension]. Nothing is clipped. O(links * dimension).
+ */
+PRICER_API enum pricer_status pricer_plan_mse(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const double *data, double *mse);
+
+/*
+ * The paper's own planner, projected gradient descent, with its options; zero
+ * means the paper's choice where it tells, else ours.
+ */
+struct pricer_gradient {
+    double weight_step;  /* 0.01 */
+    double noise_step;   /* as weight_step */
+    int64_t iterations;  /* of every start; 100000 */
+    int32_t starts;      /* 4 */
+    int64_t trace_every; /* iterations between traces; 1 */
+    uint64_t seed;       /* of the random starts */
+    void (*trace)(void *context, int32_t start, int64_t iteration,
+                  double objective); /* may be NULL */
+    void *context;
+};
+
+/*
+ * Plan as the paper does (its Algorithm 3) and hand out the best end of all
+ * starts. The plan is private but nothing tells how far from optimal it is;
+ * its multipliers are zero. The watch stops it early. A bias term of
+ * `unbiased` is beyond this method: PRICER_VALUE, as are steps so long that
+ * every start diverges. O(links) an iteration.
+ */
+PRICER_API enum pricer_status pricer_plan_descend(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings,
+    const struct pricer_gradient *options, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The one family of networks whose optimal plan is a formula: `reaching` of
+ * the nodes reach the server with probability `uplink`, the others never, and
+ * each of the others reaches each of these with probability `link`. Weights
+ * minimise tiv + piv + lambda sum bias^2.
+ */
+struct pricer_erdos_renyi {
+    int32_t nodes, reaching;
+    double link, uplink;
+    int64_t dimension;
+    double radius;
+    double slope;  /* noise per weight of a link */
+    double lambda; /* INFINITY: unbiased */
+};
+
+struct pricer_closed_form {
+    double weight, noise; /* of each link from the others to the reaching */
+    double self_weight;   /* of the reaching nodes */
+    double mse;           /* tiv + piv */
+    double bias_l2;       /* sum over nodes of (expected weight - 1)^2 */
+    double objective;     /* mse + lambda bias_l2 */
+};
+
+/* O(1). PRICER_VALUE if a number is outside its range. */
+PRICER_API enum pricer_status pricer_erdos_renyi_solve(
+    const struct pricer_erdos_renyi *network,
+    struct pricer_closed_form *solution);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */
@@ -311,6 +410,34 @@ PRICER_API enum pricer_status pricer_scenario_network(
     struct pricer_network **network, struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- privacy -- */
+
+/*
+ * The least delta for which a Gaussian mechanism is (eps, delta)-private; mu is
+ * its sensitivity over its standard deviation. Exact for every eps, rounded up
+ * in the last digits; never overflows. Both may be INFINITY. Arguments that
+ * are negative or not numbers get 1, which claims nothing.
+ */
+PRICER_API double pricer_gaussian_delta(double eps, double mu);
+
+/*
+ * The most that one packet may say, so that `rounds` rounds of a link that is
+ * up with probability p stay within (eps, delta): the ratio mu of what the data
+ * can change (2 radius weight) to the noise of one packet. INFINITY: no noise
+ * is needed.
+ *
+ * With PRICER_CALIBRATION_ANALYTIC the result is the exact one to the safe
+ * side, less than 1e-12 of it away, with two decisions. The observer is the
+ * receiver, who sees only what arrives; for an eavesdropper near the sender
+ * give p = 1. And a packet is never less private than (eps, delta) by itself,
+ * however seldom the link is up, so one round asks the same for every p.
+ * With PRICER_CALIBRATION_CLASSIC it is the paper's formula for `rounds`
+ * certain rounds; *guaranteed (may be NULL) says whether (eps, delta) truly
+ * holds there.
+ */
+PRICER_API enum pricer_status pricer_calibrate(
+    enum pricer_calibration calibration, double eps, double delta,
+    int64_t rounds, double p, double *mu, bool *guaranteed,
+    struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- round -- */
 

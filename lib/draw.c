@@ -121,9 +121,9 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
 }
 
 PRI_CLONES
-void pri_draw_pair(const struct pri_pair *pair, const struct pri_key *key,
-                   int32_t low, int32_t high, uint64_t *forward,
-                   uint64_t *backward)
+static void draw_pair(const struct pri_pair *pair, const struct pri_key *key,
+                      int32_t low, int32_t high, uint64_t *forward,
+                      uint64_t *backward)
 {
     struct pri_lanes less[PRI_ALWAYS + 1];
     uint64_t a = (uint32_t)low, b = (uint32_t)high;
@@ -146,6 +146,14 @@ void pri_draw_pair(const struct pri_pair *pair, const struct pri_key *key,
                 backward[4 * h + k] = back[k];
         }
     }
+}
+
+/* The clones stay inside this file: the compiler would export them. */
+void pri_draw_pair(const struct pri_pair *pair, const struct pri_key *key,
+                   int32_t low, int32_t high, uint64_t *forward,
+                   uint64_t *backward)
+{
+    draw_pair(pair, key, low, high, forward, backward);
 }
 
 struct pri_key pri_draw_key(uint64_t seed, int64_t group)

@@ -11,7 +11,7 @@
  * Functions that use this carry PRI_CLONES: they are compiled once per
  * instruction set and the loader picks one. Only integers and element-wise
  * double operations in fixed order happen there, hence the results do not
- * depend on the pick.
+ * depend on the pick. They must be static, or the clones would be exported.
  */
 #ifndef PRICER_LANES_H
 #define PRICER_LANES_H
