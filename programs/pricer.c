@@ -14,6 +14,8 @@ static const struct verb {
     {"new", verb_new, "make a study from a scenario"},
     {"show", verb_show, "what a study holds"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
+    {"keygen", verb_keygen, "make a key pair for a node or the server"},
+    {"enrol", verb_enrol, "who takes part, under which key and where"},
 
 };
 

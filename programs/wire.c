@@ -122,10 +122,11 @@ static void put_words(struct writer *writer, struct wire_bytes *bytes,
 bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
 {
     struct writer writer;
-    begin(&writer, bytes, 5, WIRE_HELLO);
+    begin(&writer, bytes, 6, WIRE_HELLO);
     put_bin(&writer, hello->digest, hello->digest != NULL ? WIRE_DIGEST : 0);
     put_uint(&writer, hello->last);
     put_bool(&writer, hello->results);
+    put_double(&writer, hello->left);
     return !writer.failed;
 }
 

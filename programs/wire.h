@@ -60,6 +60,7 @@ struct wire_hello {
     const uint8_t *digest; /* WIRE_DIGEST bytes, or NULL */
     int64_t last;
     bool results;
+    double left; /* of the tightest budget, 0 to 1 */
 };
 
 struct wire_own {

@@ -197,14 +197,16 @@ int wire_type(const void *data, size_t size)
 
 bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 {
-    struct cursor cursor = begin(data, size, 5, WIRE_HELLO);
+    struct cursor cursor = begin(data, size, 6, WIRE_HELLO);
     struct wire_hello found = {0};
     size_t length = 0;
     const uint8_t *digest = take_bin(&cursor, &length);
     found.digest = length == WIRE_DIGEST ? digest : NULL;
     found.last = take_uint(&cursor, any);
     found.results = take_bool(&cursor);
-    if (!end(&cursor) || (length != 0 && length != WIRE_DIGEST))
+    found.left = take_double(&cursor);
+    if (!end(&cursor) || (length != 0 && length != WIRE_DIGEST) ||
+        found.left < 0 || found.left > 1)
         return false;
     *hello = found;
     return true;
