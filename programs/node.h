@@ -60,6 +60,8 @@ struct node {
 
     /* the slice */
     bool sliced;
+    bool announced; /* the server knows that we have the slice */
+    int64_t sliced_at;
     uint8_t digest[WIRE_DIGEST];
     struct wire_slice slice;
     struct pricer_slice part;      /* the same for pricer_round_share() */
@@ -94,7 +96,8 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
 void node_take_slice(struct node *node, const void *data, size_t size);
 void node_free_slice(struct node *node);
 
-/* Say HELLO. */
+/* Say HELLO. It names the slice only when every link of it is connected, or has
+ * had time to be: what is sent to a link that is not is lost. */
 void node_greet(struct node *node);
 
 /* The round: OPEN, a share, the command's end, the clock. */

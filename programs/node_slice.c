@@ -209,6 +209,8 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         open_peer(node, k);
     memcpy(node->digest, digest, sizeof digest);
     node->sliced = true;
+    node->announced = false;
+    node->sliced_at = net_clock();
     net_say("plan %lld: %d links out, %d in, dimension %lld",
             (long long)slice.plan, (int)slice.out_count, (int)slice.in_count,
             (long long)slice.dimension);

@@ -28,14 +28,38 @@ struct arguments {
     bool show, json, replay;
 };
 
+/* How long the first connections of a slice may take. */
+enum { PATIENCE = 3000 };
+
+static bool all_connected(const struct node *node)
+{
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        int events = 0;
+        size_t size = sizeof events;
+        if (node->peers[k].socket != NULL &&
+            (zmq_getsockopt(node->peers[k].socket, ZMQ_EVENTS, &events,
+                            &size) != 0 ||
+             !(events & ZMQ_POLLOUT)))
+            return false;
+    }
+    return true;
+}
+
 void node_greet(struct node *node)
 {
+    if (node->sliced && !node->announced)
+        node->announced =
+            all_connected(node) || net_clock() - node->sliced_at > PATIENCE;
     struct wire_hello hello = {
-        node->sliced ? node->digest : NULL, ledger_last(node->ledger),
-        node->estimate != NULL, node->sliced ? node->left : 1};
+        .digest = node->announced ? node->digest : NULL,
+        .last = ledger_last(node->ledger),
+        .results = node->estimate != NULL,
+        .left = node->sliced ? node->left : 1,
+    };
     bool sent = wire_write_hello(&node->bytes, &hello) &&
                 net_send(node->server, node->bytes.data, node->bytes.size);
-    node->next_hello = net_clock() + (sent ? 1000 : 50);
+    bool waiting = !sent || (node->sliced && !node->announced);
+    node->next_hello = net_clock() + (waiting ? 50 : 1000);
 }
 
 /* The estimate of a round, into a file that is replaced whole. */
