@@ -382,14 +382,14 @@ PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     struct pricer_closed_form *solution);
 
 /* What an answer of the planner is worth. */
-enum pricer_outcome {
+enum pricer_solve_outcome {
     PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
     PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
     PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
 };
 
 struct pricer_solve_info {
-    enum pricer_outcome outcome;
+    enum pricer_solve_outcome outcome;
     double objective; /* of the plan: error with its bias term */
     double bound;     /* no plan has less */
     double gap;       /* (objective - bound) / objective */
