@@ -1,7 +1,8 @@
 /*
  * Links that fail as a network says they do, drawn from a seed, for
  * demonstrations on loopback: receivers drop what an emulated link lost. The
- * draws are the simulator's, so that both give the same rounds.
+ * draws are the simulator's, so that both give the same rounds: round r is its
+ * trial r - 1, since trials are counted from 0.
  */
 #ifndef PROGRAM_EMULATE_H
 #define PROGRAM_EMULATE_H

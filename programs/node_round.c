@@ -29,7 +29,7 @@ static bool make_part(struct node *node, int32_t to, double weight,
     struct pricer_random replay;
     if (node->replay)
         pricer_random_replay(&replay, node->emulate.seed, PRICER_PURPOSE_NOISE,
-                             node->open.round, node->number, to);
+                             node->open.round - 1, node->number, to);
     enum pricer_status status = pricer_round_share(
         &node->part, &share, node->data, node->replay ? &replay : &node->random,
         values, &fault);

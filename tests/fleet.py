@@ -65,7 +65,7 @@ class Fleet:
         self.add_plan(weight, noise, own, own_noise)
         rng = np.random.default_rng(seed)
         data = rng.normal(size=(nodes, dimension))
-        data /= np.linalg.norm(data, axis=1)[:, None]
+        data *= .95 / np.linalg.norm(data, axis=1)[:, None]
         self.data = data
         np.save(self.path('data.npy'), data)
         np.save(self.path('mean.npy'), data.mean(axis=0))
