@@ -10,5 +10,6 @@ int verb_show(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_keygen(int argc, char **argv);
 int verb_enrol(int argc, char **argv);
+int verb_demo(int argc, char **argv);
 
 #endif
