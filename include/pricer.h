@@ -505,6 +505,9 @@ PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
 PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
                                          struct pricer_settings *settings);
 
+/* What its generators and simulations draw from. */
+PRICER_API int64_t pricer_scenario_seed(const struct pricer_scenario *scenario);
+
 /*
  * Make or read the network of a scenario. Generators draw from the scenario's
  * seed and give the same network everywhere. O(nodes + links).
