@@ -15,6 +15,7 @@ benches=(
     "read_csv|reading a CSV network against sqlite3 .import|$build/bench/bench_read_csv"
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
+    "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
 )
 
 wanted() {
