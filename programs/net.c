@@ -19,6 +19,7 @@ enum {
     CONNECT = 1000,
     RECONNECT = 100,
     RECONNECT_MOST = 1000,
+    FAREWELL = 500,
     QUEUE = 8, /* messages a peer, in each direction */
     BACKLOG = 1024,
 };
@@ -142,6 +143,13 @@ void net_close(void **socket)
     if (*socket != NULL)
         zmq_close(*socket);
     *socket = NULL;
+}
+
+void net_close_slowly(void **socket)
+{
+    if (*socket != NULL)
+        set_int(*socket, ZMQ_LINGER, FAREWELL);
+    net_close(socket);
 }
 
 bool net_send(void *socket, const void *data, size_t size)

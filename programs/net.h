@@ -67,6 +67,8 @@ enum pricer_status net_connect(void *context, int type, const char *address,
                                struct pricer_fault *fault);
 
 void net_close(void **socket);
+/* The same, but what was sent last has half a second to leave. */
+void net_close_slowly(void **socket);
 
 /* Send one frame without waiting; false: it is lost. */
 bool net_send(void *socket, const void *data, size_t size);

@@ -156,6 +156,8 @@ static void loop(struct node *node)
         if (now >= node->next_hello)
             node_greet(node);
         node_tick(node, now);
+        if (net_stopping() && node->state == NODE_IDLE)
+            return;
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
         zmq_pollitem_t items[4] = {
@@ -320,7 +322,7 @@ static void tear_down(struct node *node)
     node_free_slice(node);
     vector_free(&node->vector);
     net_close(&node->inbox);
-    net_close(&node->server);
+    net_close_slowly(&node->server);
     gate_close(&node->gate);
     if (node->context != NULL)
         zmq_ctx_term(node->context);

@@ -204,7 +204,7 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
-    net_close(&server->router);
+    net_close_slowly(&server->router);
     gate_close(&server->gate);
     if (server->context != NULL)
         zmq_ctx_term(server->context);
