@@ -158,6 +158,60 @@ PRICER_API int32_t pricer_network_find(const struct pricer_network *network,
 /* How many bytes of memory the network takes. */
 PRICER_API size_t pricer_network_bytes(const struct pricer_network *network);
 
+/* ---------------------------------------------------------------- matrix -- */
+
+enum pricer_element {
+    PRICER_FLOAT32 = 0,
+    PRICER_FLOAT64,
+};
+
+/* Data as vectors: row after row, each of `columns` numbers. */
+struct pricer_matrix {
+    int64_t rows, columns;
+    enum pricer_element element;
+    void *values; /* float or double [rows * columns] */
+};
+
+/* A matrix of zeros. */
+PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
+                                                enum pricer_element element,
+                                                struct pricer_matrix **matrix);
+
+/*
+ * Read a file of vectors; what it is shows in its first bytes, and each kind
+ * may be compressed with gzip:
+ *   - NumPy .npy, versions 1.0 to 3.0, little-endian float32 or float64 in C
+ *     order. An array of one dimension is one row; of an array of three or more
+ *     the first dimension counts the rows and the others make the columns.
+ *   - IDX of unsigned bytes, as MNIST is distributed: a row per image, float32,
+ *     byte / 255. One dimension (labels) is a column of the bytes themselves.
+ *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
+ *     of 3072 per image, float32, byte / 255; the labels are left out.
+ * Every number must be finite and there must be at least one. Takes no more
+ * memory than a small multiple of what the file really holds, whatever its
+ * header says.
+ */
+PRICER_API enum pricer_status pricer_matrix_read(const char *path,
+                                                 struct pricer_matrix **matrix,
+                                                 struct pricer_fault *fault);
+
+/* The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
+ */
+PRICER_API enum pricer_status pricer_matrix_read_labels(
+    const char *path, struct pricer_matrix **matrix,
+    struct pricer_fault *fault);
+
+/* One row, as double; `out` has room for `columns`. */
+PRICER_API void pricer_matrix_row(const struct pricer_matrix *matrix,
+                                  int64_t row, double *out);
+
+/* Write NumPy's .npy, version 1.0. The file appears complete or not at all. */
+PRICER_API enum pricer_status pricer_matrix_write_npy(
+    const struct pricer_matrix *matrix, const char *path,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_matrix_free(struct pricer_matrix *matrix);
+
 /* ------------------------------------------------------------------ plan -- */
 
 /* How the bias of the estimate is held down; docs/mathematics.md. */
