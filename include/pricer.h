@@ -316,6 +316,35 @@ PRICER_API enum pricer_status pricer_scenario_network(
 
 /* ------------------------------------------------------------ simulation -- */
 
+/* --------------------------------------------------------------- k-means -- */
+
+/*
+ * The points of a data file, in single precision as K-means takes them; with
+ * unit_norm each is divided by its length (a point at the origin stays there).
+ */
+PRICER_API enum pricer_status pricer_kmeans_points(
+    const struct pricer_matrix *data, bool unit_norm,
+    struct pricer_matrix **points);
+
+/* A k-means++ start: centres has room for clusters * columns numbers. The same
+ * for the same seed. O(clusters * rows * columns). */
+PRICER_API enum pricer_status pricer_kmeans_start(
+    const struct pricer_matrix *points, int32_t clusters, uint64_t seed,
+    int32_t threads, float *centres, struct pricer_fault *fault);
+
+/*
+ * So many of Lloyd's steps: label every point with its nearest centre, move
+ * every centre to the mean of its points (one without points stays). *inertia
+ * is the sum of squared distances of the points to the nearest of the final
+ * centres. threads is 0 for one per core; let OpenBLAS have one of its own
+ * (openblas_set_num_threads(1)), as the work is divided here. O(steps * rows *
+ * columns * clusters).
+ */
+PRICER_API enum pricer_status pricer_kmeans_lloyd(
+    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
+    int32_t threads, float *centres, double *inertia,
+    struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- study -- */
 
 /*
