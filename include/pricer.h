@@ -282,6 +282,105 @@ PRICER_API enum pricer_status pricer_plan_new(
 
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
 
+/*
+ * Read a plan from a CSV file with the columns from,to,alpha,sigma: weight and
+ * standard deviation of each link, a row i,i for node i's own part, in any
+ * order. What is not there is zero. The fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_plan_read(
+    const char *path, const struct pricer_network *network,
+    const struct pricer_watch *watch, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The error of the estimate that a plan leads to, per squared unit of data. All
+ * are expectations over links and noise of |estimate - mean|^2 or parts of it.
+ */
+struct pricer_error {
+    double variance;       /* from links that come and go, data of one sign */
+    double piv;            /* from the noise that privacy asks for */
+    double tiv;            /* variance and squared total bias (the paper's) */
+    double mse_paper;      /* tiv + piv; no bound when biases differ in sign */
+    double mse_worst_case; /* no data within the radius give more than this */
+    double bias_l1;        /* sum over nodes of |expected weight - 1| */
+    double objective;      /* what the planner minimises for these settings */
+};
+
+/*
+ * Evaluate a plan, from wherever it comes. Of the settings only bias and lambda
+ * count. The objective of an unbiased plan is its worst case, whatever its bias
+ * is. PRICER_VALUE if the plan is not for this network. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_evaluate(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_error *error);
+
+/*
+ * The exact expected squared error for given data: node i's vector stands at
+ * data[i * dimension]. Nothing is clipped. O(links * dimension).
+ */
+PRICER_API enum pricer_status pricer_plan_mse(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const double *data, double *mse);
+
+/*
+ * The paper's own planner, projected gradient descent, with its options; zero
+ * means the paper's choice where it tells, else ours.
+ */
+struct pricer_gradient {
+    double weight_step;  /* 0.01 */
+    double noise_step;   /* as weight_step */
+    int64_t iterations;  /* of every start; 100000 */
+    int32_t starts;      /* 4 */
+    int64_t trace_every; /* iterations between traces; 1 */
+    uint64_t seed;       /* of the random starts */
+    void (*trace)(void *context, int32_t start, int64_t iteration,
+                  double objective); /* may be NULL */
+    void *context;
+};
+
+/*
+ * Plan as the paper does (its Algorithm 3) and hand out the best end of all
+ * starts. The plan is private but nothing tells how far from optimal it is;
+ * its multipliers are zero. The watch stops it early. A bias term of
+ * `unbiased` is beyond this method: PRICER_VALUE, as are steps so long that
+ * every start diverges. O(links) an iteration.
+ */
+PRICER_API enum pricer_status pricer_plan_descend(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings,
+    const struct pricer_gradient *options, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The one family of networks whose optimal plan is a formula: `reaching` of
+ * the nodes reach the server with probability `uplink`, the others never, and
+ * each of the others reaches each of these with probability `link`. Weights
+ * minimise tiv + piv + lambda sum bias^2.
+ */
+struct pricer_erdos_renyi {
+    int32_t nodes, reaching;
+    double link, uplink;
+    int64_t dimension;
+    double radius;
+    double slope;  /* noise per weight of a link */
+    double lambda; /* INFINITY: unbiased */
+};
+
+struct pricer_closed_form {
+    double weight, noise; /* of each link from the others to the reaching */
+    double self_weight;   /* of the reaching nodes */
+    double mse;           /* tiv + piv */
+    double bias_l2;       /* sum over nodes of (expected weight - 1)^2 */
+    double objective;     /* mse + lambda bias_l2 */
+};
+
+/* O(1). PRICER_VALUE if a number is outside its range. */
+PRICER_API enum pricer_status pricer_erdos_renyi_solve(
+    const struct pricer_erdos_renyi *network,
+    struct pricer_closed_form *solution);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */
@@ -312,7 +411,197 @@ PRICER_API enum pricer_status pricer_scenario_network(
 
 /* --------------------------------------------------------------- privacy -- */
 
+/*
+ * The least delta for which a Gaussian mechanism is (eps, delta)-private; mu is
+ * its sensitivity over its standard deviation. Exact for every eps, rounded up
+ * in the last digits; never overflows. Both may be INFINITY. Arguments that
+ * are negative or not numbers get 1, which claims nothing.
+ */
+PRICER_API double pricer_gaussian_delta(double eps, double mu);
+
+/*
+ * The most that one packet may say, so that `rounds` rounds of a link that is
+ * up with probability p stay within (eps, delta): the ratio mu of what the data
+ * can change (2 radius weight) to the noise of one packet. INFINITY: no noise
+ * is needed.
+ *
+ * With PRICER_CALIBRATION_ANALYTIC the result is the exact one to the safe
+ * side, less than 1e-12 of it away, with two decisions. The observer is the
+ * receiver, who sees only what arrives; for an eavesdropper near the sender
+ * give p = 1. And a packet is never less private than (eps, delta) by itself,
+ * however seldom the link is up, so one round asks the same for every p.
+ * With PRICER_CALIBRATION_CLASSIC it is the paper's formula for `rounds`
+ * certain rounds; *guaranteed (may be NULL) says whether (eps, delta) truly
+ * holds there.
+ */
+PRICER_API enum pricer_status pricer_calibrate(
+    enum pricer_calibration calibration, double eps, double delta,
+    int64_t rounds, double p, double *mu, bool *guaranteed,
+    struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- round -- */
+
+enum { PRICER_RANDOM_WORDS = 128 };
+
+/*
+ * A source of random bits: either addressed by a seed, so that a simulation or
+ * a replay can compute any message again, or the operating system's, for data
+ * that is really private. Streams of different (seed, purpose, round, from, to)
+ * never share a word. Keep one on the stack; do not copy a secret one, nor use
+ * it in two processes after a fork.
+ */
+struct pricer_random {
+    uint64_t key[4];
+    uint64_t from, to;
+    uint64_t next; /* index of the first word after the buffer */
+    int32_t left;  /* words of the buffer not yet handed out */
+    bool secret;   /* from the operating system */
+    uint64_t words[PRICER_RANDOM_WORDS]; /* handed out from the front */
+};
+
+/* What a replayed stream is used for. */
+enum pricer_purpose {
+    PRICER_PURPOSE_LINKS = 1, /* which links are up */
+    PRICER_PURPOSE_NOISE,     /* the noise of one message */
+    PRICER_PURPOSE_DATA,      /* data made up for a simulation */
+    PRICER_PURPOSE_OTHER,     /* anything else; the library never uses it */
+};
+
+/* In place of a node's number: the server. */
+#define PRICER_SERVER (-1)
+
+/* The same words for the same arguments, on every machine. Never for data that
+ * is really private. */
+PRICER_API void pricer_random_replay(struct pricer_random *random,
+                                     uint64_t seed, enum pricer_purpose purpose,
+                                     int64_t round, int32_t from, int32_t to);
+
+/* ChaCha20 with a key from the kernel, replaced at every refill. */
+PRICER_API enum pricer_status pricer_random_secret(struct pricer_random *random,
+                                                   struct pricer_fault *fault);
+
+/* The next 64 random bits. */
+PRICER_API uint64_t pricer_random_word(struct pricer_random *random);
+
+/* Overwrite the state, so that nothing of it stays in memory. */
+PRICER_API void pricer_random_wipe(struct pricer_random *random);
+
+/*
+ * A discrete Gaussian on the integers, prepared for drawing: its deviation is
+ * sigma / 2^fraction, the rest follows from that. sigma = 0 is no noise.
+ */
+struct pricer_noise {
+    uint64_t sigma;
+    int32_t fraction;
+    int32_t shift;
+    uint64_t width;
+    uint64_t inverse;
+};
+
+/* The deviation may be 0 to 2^50 and is kept exactly, or rounded up where it is
+ * below 1/16. */
+PRICER_API enum pricer_status pricer_noise_prepare(double sigma,
+                                                   struct pricer_noise *noise,
+                                                   struct pricer_fault *fault);
+
+/* The deviation it was prepared for. */
+PRICER_API double pricer_noise_sigma(const struct pricer_noise *noise);
+
+/*
+ * Add a sample to each of the values. The law is the discrete Gaussian's
+ * exactly, cut off at 2048 deviations; lib/noise.c has the claim and the proof.
+ */
+PRICER_API void pricer_noise_add(const struct pricer_noise *noise,
+                                 struct pricer_random *random, int64_t count,
+                                 int64_t *values);
+
+/*
+ * The integers that messages are made of: a value v of a message stands for
+ * v 2^exponent. No value of a node's message exceeds `limit`, and a sum over
+ * all messages of the network cannot overflow: limit times (links + nodes) is
+ * at most 2^62.
+ */
+struct pricer_grid {
+    int32_t exponent;
+    int64_t limit;
+};
+
+/*
+ * The finest grid for a plan. Fails if a weight or noise is negative or not a
+ * number. O(links).
+ */
+PRICER_API enum pricer_status pricer_grid_choose(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    struct pricer_grid *grid, struct pricer_fault *fault);
+
+/* One message a node sends: to a relay, or to itself (its own part). */
+struct pricer_share {
+    int32_t to;
+    double weight, noise;
+};
+
+/*
+ * All that one node has to know of the plan. Made by pricer_slice_build(), or
+ * filled from the wire.
+ */
+struct pricer_slice {
+    int32_t node, nodes;
+    int64_t dimension;
+    double radius;
+    struct pricer_grid grid;
+    int32_t parts; /* at most so many messages add up in what it relays */
+    int32_t count;
+    struct pricer_share *shares; /* [count] by receiver; unused links left out
+                                  */
+};
+
+PRICER_API enum pricer_status pricer_slice_build(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_grid *grid, int32_t node, struct pricer_slice **slice);
+
+PRICER_API void pricer_slice_free(struct pricer_slice *slice);
+
+/*
+ * Write the message of a share: the data (dimension numbers) clipped to the
+ * radius, times the weight, rounded towards zero onto the grid, plus noise.
+ *
+ * Claim: as private as weight * data + N(0, noise^2 I) with sensitivity
+ * 2 weight radius, up to a factor 1 + 1e-500; lib/round.c has the proof. A
+ * replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
+ * slice->node, share->to). Fails if the data is not finite or the share does
+ * not fit the grid. O(dimension).
+ */
+PRICER_API enum pricer_status pricer_round_share(
+    const struct pricer_slice *slice, const struct pricer_share *share,
+    const double *data, struct pricer_random *random, int64_t *message,
+    struct pricer_fault *fault);
+
+/*
+ * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds
+ * shares (parts = 1) to its own part, the server adds what relays send (the
+ * relay's parts). Refuses values that such a sum cannot have, and any
+ * overflow; the sum is then unchanged.
+ */
+PRICER_API enum pricer_status pricer_round_add(const struct pricer_grid *grid,
+                                               int32_t parts,
+                                               const int64_t *message,
+                                               int64_t count, int64_t *sum,
+                                               struct pricer_fault *fault);
+
+/* The server's estimate of the mean: sum 2^exponent / nodes. */
+PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
+                                      int32_t nodes, const int64_t *sum,
+                                      int64_t count, double *estimate);
+
+/*
+ * Whether the link from -> to is up in a simulated round. The pair of links
+ * between two nodes is drawn jointly: p, p_back and joint are as in the
+ * network, p_back and joint 0 where there is no partner. An uplink has to =
+ * PRICER_SERVER. The probability is p to within 2^-128.
+ */
+PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
+                                int32_t to, double p, double p_back,
+                                double joint);
 
 /* ------------------------------------------------------------ simulation -- */
 

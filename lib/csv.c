@@ -18,7 +18,7 @@
 /* Nothing that spells a number is longer; an unclosed quotation mark is found
  * after so many bytes and not at the end of the file. */
 #define CELL_MOST 4096
-#define PIECE (1 << 18)
+#define PIECE (1 << 16)
 
 struct table {
     const struct pri_csv *csv;

@@ -209,8 +209,14 @@ static enum pricer_status take_link(void *context, int64_t line,
     }
     if (value[LINK_FROM] == value[LINK_TO])
         return take_self(intake, line, value, fault);
+    double eps = given(value[LINK_EPS], intake->trust->eps);
+    double delta = given(value[LINK_DELTA], intake->trust->delta);
     if (isnan(value[LINK_P]))
         return pri_fault(fault, PRICER_VALUE, "p is missing");
+    if (isnan(eps) || isnan(delta))
+        return pri_fault(fault, PRICER_VALUE,
+                         "%s is missing, here and in the scenario",
+                         isnan(eps) ? "eps" : "delta");
     struct pricer_link *links = grow(intake->links, intake->link_count,
                                      &intake->link_room, sizeof *links);
     if (links == NULL)
@@ -231,8 +237,8 @@ static enum pricer_status take_link(void *context, int64_t line,
                              (int32_t)value[LINK_TO],
                              value[LINK_P],
                              value[LINK_JOINT],
-                             given(value[LINK_EPS], intake->trust->eps),
-                             given(value[LINK_DELTA], intake->trust->delta)};
+                             eps,
+                             delta};
     return PRICER_OK;
 }
 
@@ -290,7 +296,7 @@ enum pricer_status pri_csv_network(const char *nodes_path,
         .nodes_path = nodes_path, .links_path = links_path, .trust = trust};
     struct pricer_place place = {-1, -1};
     enum pricer_status status =
-        pri_check_trust(trust->eps, trust->delta, fault);
+        pri_check_trust(given(trust->eps, 1), given(trust->delta, 1), fault);
     if (status == PRICER_OK)
         status = pri_check_trust(trust->self_eps, trust->self_delta, fault);
     if (status == PRICER_OK)

@@ -10,6 +10,9 @@
 
 #include <stdarg.h>
 
+/* For products of 64-bit integers. */
+__extension__ typedef unsigned __int128 pri_wide;
+
 /*
  * Write a fault (if there is one to write to) and return the status, so that a
  * check reads: return pri_fault(fault, PRICER_VALUE, "p = %g is ...", p).
@@ -78,5 +81,34 @@ double pri_joint(double reciprocity, double p, double p_back);
 /* Refuse an eps that is not positive and a delta outside (0, 1]. */
 enum pricer_status pri_check_trust(double eps, double delta,
                                    struct pricer_fault *fault);
+
+/* ------------------------------------------------------------- calibrate -- */
+
+/*
+ * The noise that each link [links] and each node's own part [nodes] must add
+ * for one unit of weight, by the calibration and rounds of the settings; 0 for
+ * eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
+ * noise = slope * weight, rounded to double, keeps the budget.
+ *
+ * Over several rounds the observer of a link is its receiver, who sees what
+ * arrives. A node's own part counts every round, whether or not it reaches the
+ * server: what leaves a node is protected from all who hear it. On failure the
+ * arrays hold nothing of use. O(nodes + links) beside one solution for each
+ * different budget (and p, if rounds > 1).
+ */
+enum pricer_status pri_slopes(const struct pricer_network *network,
+                              const struct pricer_settings *settings,
+                              double *slope, double *self_slope,
+                              struct pricer_fault *fault);
+
+/*
+ * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the
+ * calibration in use, by implicit differentiation of delta(eps; mu) = const;
+ * between -1 and 0.
+ */
+enum pricer_status pri_slope_derivative(const struct pricer_settings *settings,
+                                        double eps, double delta, double p,
+                                        double *derivative,
+                                        struct pricer_fault *fault);
 
 #endif

@@ -51,38 +51,36 @@ struct pri_column {
 #define PRI_COLUMNS_MOST 16
 
 /*
- * Called for each row of a table: value[c] belongs to columns[c], and is NAN
- * where the cell is empty or the column absent. A fault needs no place: file
- * and line are put before it.
- */
-typedef enum pricer_status pri_row_function(void *context, int64_t line,
-                                            const double *value,
-                                            struct pricer_fault *fault);
-
-/*
- * Read a table of numbers: comma-separated, with a header that names the
+ * A table of numbers to read: comma-separated, with a header that names the
  * columns in any order. Cells may be quoted; lines may end in CRLF; a byte
  * order mark and blank lines are passed over. Numbers are read in the C
- * locale, whatever the program's. The watch is told the part of the file that
- * is done, scaled to [from, to]. O(size of the file), in constant memory.
+ * locale, whatever the program's.
+ *
+ * `row` is called for each row: value[c] belongs to columns[c], and is NAN
+ * where the cell is empty or the column absent. Its faults need no place: file
+ * and line are put before them. The watch is told the part of the file that is
+ * done, scaled to [watch_from, watch_to].
  */
 struct pri_csv {
     const char *path;
     const struct pri_column *columns;
     int column_count;
-    pri_row_function *row;
+    enum pricer_status (*row)(void *context, int64_t line, const double *value,
+                              struct pricer_fault *fault);
     void *context;
     const struct pricer_watch *watch;
     double watch_from, watch_to;
 };
+
+/* O(size of the file), in constant memory. */
 enum pricer_status pri_csv_read(const struct pri_csv *csv,
                                 struct pricer_fault *fault);
 
 /* ----------------------------------------------------- networks from CSV -- */
 
-/* The trust where a links file says nothing. */
+/* The trust where a links file says nothing; an eps of NAN: it must say. */
 struct pri_trust_default {
-    double eps, delta;           /* of links */
+    double eps, delta;           /* of links; NAN: each row must say */
     double self_eps, self_delta; /* of uplinks */
 };
 

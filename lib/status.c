@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 const char *pricer_version(void)
 {
@@ -61,11 +62,24 @@ void pri_fault_locate(struct pricer_fault *fault, const char *file,
         snprintf(fault->text, sizeof fault->text, "%.200s: %.300s", file, text);
 }
 
+/*
+ * Memory of many megabytes is asked for in huge pages where the system has
+ * them: large networks are swept in passes, and the page table would otherwise
+ * cost as much as the data.
+ */
 void *pri_alloc(int64_t count, size_t size)
 {
+    const size_t page = (size_t)2 << 20;
     if (count < 0)
         return NULL;
-    return calloc(count > 0 ? (size_t)count : 1, size);
+    void *memory = calloc(count > 0 ? (size_t)count : 1, size);
+    size_t bytes = (size_t)count * size;
+    if (memory != NULL && bytes >= 4 * page) {
+        uintptr_t start = ((uintptr_t)memory + page - 1) / page * page;
+        uintptr_t end = ((uintptr_t)memory + bytes) / page * page;
+        (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+    }
+    return memory;
 }
 
 bool pri_tick(const struct pricer_watch *watch, double done)

@@ -58,6 +58,16 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault);
 
+/* Store the links; study_links.c has SQLite read them from the network. */
+struct pri_link_source {
+    const struct pricer_network *network;
+    const struct pricer_watch *watch;
+};
+enum pricer_status pri_study_store_links(const struct pricer_study *study,
+                                         const struct pricer_network *network,
+                                         const struct pricer_watch *watch,
+                                         struct pricer_fault *fault);
+
 /* The bias or calibration of a word; -1 if it is none. */
 int pri_study_bias(const char *word);
 int pri_study_calibration(const char *word);

@@ -89,30 +89,6 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
     return status;
 }
 
-static enum pricer_status store_links(const struct pricer_study *study,
-                                      const struct pricer_network *net,
-                                      const struct pricer_watch *watch,
-                                      struct pricer_fault *fault)
-{
-    sqlite3_stmt *insert = NULL;
-    enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO link VALUES (?, ?, ?, ?, ?, ?, ?)", &insert, fault);
-    for (int32_t l = 0; l < net->links && status == PRICER_OK; l++) {
-        sqlite3_bind_int(insert, 1, l);
-        sqlite3_bind_int(insert, 2, net->from[l]);
-        sqlite3_bind_int(insert, 3, net->to[l]);
-        sqlite3_bind_double(insert, 4, net->p[l]);
-        sqlite3_bind_double(insert, 5, net->joint[l]);
-        sqlite3_bind_double(insert, 6, net->eps[l]);
-        sqlite3_bind_double(insert, 7, net->delta[l]);
-        status = pri_study_step(study, insert, fault);
-        if (l % 65536 == 0 && !pri_tick(watch, (double)l / net->links))
-            status = PRICER_STOPPED;
-    }
-    sqlite3_finalize(insert);
-    return status;
-}
-
 enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_network *net,
                                            const struct pricer_watch *watch,
@@ -120,7 +96,7 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
 {
     enum pricer_status status = store_nodes(study, net, fault);
     if (status == PRICER_OK)
-        status = store_links(study, net, watch, fault);
+        status = pri_study_store_links(study, net, watch, fault);
     return status;
 }
 

@@ -238,7 +238,8 @@ static enum pricer_status load_links(const struct pricer_study *study,
     if (status != PRICER_OK)
         return status;
     sqlite3_bind_int64(query, 1, id);
-    while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
+    int step = sqlite3_step(query);
+    for (; step == SQLITE_ROW; step = sqlite3_step(query)) {
         int64_t l = sqlite3_column_int64(query, 0);
         double weight = pri_study_column(query, 1);
         double noise = pri_study_column(query, 2);
@@ -250,6 +251,9 @@ static enum pricer_status load_links(const struct pricer_study *study,
         plan->weight[l] = weight;
         plan->noise[l] = noise;
     }
+    /* A link without a row carries nothing, so an early end would go unseen. */
+    if (status == PRICER_OK && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
     sqlite3_finalize(query);
     return status;
 }

@@ -22,8 +22,10 @@ static double mmwave(double distance)
 
 /* ------------------------------------------------------------------ rows -- */
 
-/* One row: the receivers of a node and the probability of reaching them. */
+/* One row: the receivers of a node and the probability of reaching them, or
+ * while rows are only counted, how many there are. */
 struct row {
+    bool counting;
     int32_t *to;
     double *p;
     int32_t count, room;
@@ -40,6 +42,10 @@ struct maker {
 
 static enum pricer_status add(struct row *row, int32_t to, double p)
 {
+    if (row->counting) {
+        row->count++;
+        return PRICER_OK;
+    }
     if (row->count == row->room) {
         int32_t room = 2 * row->room + 64;
         int32_t *wider = realloc(row->to, (size_t)room * sizeof *wider);
@@ -95,20 +101,28 @@ static enum pricer_status list_ring(const struct maker *maker, int32_t node,
     return status;
 }
 
+/*
+ * Links to those of the nodes first .. last - 1 that are near enough. Whether a
+ * link is kept follows from the length alone, except within rounding of the
+ * limit: counting needs no exponentials.
+ */
 static enum pricer_status list_near(const struct maker *maker, int32_t node,
                                     int32_t first, int32_t last,
                                     struct row *row)
 {
     const struct pricer_network *net = maker->network;
     enum pricer_status status = PRICER_OK;
-    double range = maker->cells != NULL ? maker->cells->size : INFINITY;
+    double cutoff = maker->scenario->cutoff;
+    double reach = cutoff > 0 ? 30 * (5.2 - log(cutoff)) : INFINITY;
+    double sure = reach * (1 - 1e-9), never = reach * (1 + 1e-9);
     for (int32_t to = first; to < last && !status; to++) {
         double dx = net->x[node] - net->x[to], dy = net->y[node] - net->y[to];
         double square = dx * dx + dy * dy;
-        if (to == node || square > range * range)
+        if (to == node || square > never * never)
             continue;
-        double p = mmwave(sqrt(square));
-        if (p > maker->scenario->cutoff)
+        bool known = row->counting && square < sure * sure && cutoff > 0;
+        double p = known ? 1 : mmwave(sqrt(square));
+        if (p > cutoff)
             status = add(row, to, p);
     }
     return status;
@@ -280,7 +294,7 @@ static enum pricer_status make_links(struct maker *maker,
                                      struct pricer_network *net,
                                      struct pricer_fault *fault)
 {
-    struct row row = {NULL, NULL, 0, 0};
+    struct row row = {.counting = true};
     maker->network = net;
     enum pricer_status status = count_links(maker, watch, net->out_start, &row);
     if (status == PRICER_VALUE)
@@ -289,6 +303,7 @@ static enum pricer_status make_links(struct maker *maker,
                            INT32_MAX - 1);
     if (status == PRICER_OK)
         status = pri_network_room(net, net->out_start[net->nodes]);
+    row.counting = false;
     if (status == PRICER_OK)
         status = fill_links(maker, watch, net, &row);
     if (status == PRICER_OK)

@@ -13,6 +13,7 @@ static const struct verb {
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"show", verb_show, "what a study holds"},
+    {"export", verb_export, "write a study's tables as CSV and .npy"},
 
 };
 

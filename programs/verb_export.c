@@ -120,7 +120,7 @@ static int export_table(sqlite3 *database, const char *name, const char *folder)
                                     .element = PRICER_FLOAT64,
                                     .values = matrix.values};
         snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-        enum pricer_status status = pricer_matrix_write(path, &out, &fault);
+        enum pricer_status status = pricer_matrix_write_npy(&out, path, &fault);
         failed = status == PRICER_OK ? 0 : program_fault(status, &fault);
     }
     free(matrix.values);

@@ -110,8 +110,6 @@ static void refuse_header(const char *header, const char *words)
 static void test_npy_refuses_headers(void **state)
 {
     (void)state;
-    static const char form[] = "a.npy: the header is not a dictionary of "
-                               "descr, fortran_order and shape";
 #define HEADER(descr, order, shape)                                            \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
     refuse_header(HEADER("'<f8'", "True", "(2, 3)"),
@@ -132,6 +130,8 @@ static void test_npy_refuses_headers(void **state)
                   "a.npy: the array is empty");
     refuse_header(HEADER("'<f8'", "False", "(3037000500, 3037000500)"),
                   "a.npy: the shape is larger than any memory");
+    refuse_header(HEADER("'<f8'", "False", "(1, 4294967296, 4294967296)"),
+                  "a.npy: the shape is larger than any memory");
     refuse_header(HEADER("'<f8'", "False", "(2000000000000000000, 1)"),
                   "a.npy: the shape is larger than any memory");
     refuse_header(HEADER("'<f4'", "False", "(10000000000000000000000, 1)"),
@@ -142,6 +142,11 @@ static void test_npy_refuses_headers(void **state)
     refuse_header(HEADER("'<f8'", "False", "(2, 2)"),
                   "a.npy: the file goes on behind the 32 bytes of data that "
                   "its header promises");
+}
+
+static void test_npy_refuses_malformed(void **state)
+{
+    (void)state;
     static const char *const malformed[] = {
         "x",
         "{",
@@ -168,7 +173,9 @@ static void test_npy_refuses_headers(void **state)
         "{'descr': '<f8' 'fortran_order': False, 'shape': (2, 3)}",
     };
     for (size_t k = 0; k < sizeof malformed / sizeof *malformed; k++)
-        refuse_header(malformed[k], form);
+        refuse_header(malformed[k],
+                      "a.npy: the header is not a dictionary of descr, "
+                      "fortran_order and shape");
     refuse_header("", "a.npy: the header is not text");
 }
 
@@ -199,6 +206,8 @@ static void test_npy_refuses_files(void **state)
         if (pricer_matrix_read(path, &matrix, NULL) == PRICER_OK)
             fail_msg("%zu of %zu bytes were taken for the whole", kept, whole);
     }
+    refuse_bytes("cut.gz", squeezed, whole - 3,
+                 "cut.gz: the gzip data is cut short");
     squeezed[whole - 6] ^= 1; /* the checksum */
     refuse_bytes("bad.gz", squeezed, whole, "bad.gz: the gzip data is damaged");
     file[6] = 4;
@@ -302,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_npy_round_trip),
         cmocka_unit_test(test_npy_spellings),
         cmocka_unit_test(test_npy_refuses_headers),
+        cmocka_unit_test(test_npy_refuses_malformed),
         cmocka_unit_test(test_npy_refuses_files),
         cmocka_unit_test(test_npy_refuses_values),
         cmocka_unit_test(test_agrees_with_numpy),

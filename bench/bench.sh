@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Every benchmark, one after the other, or those named:
+#
+#     ./run bench [NAME...]
+#
+# Each measures ours and its rival in the same run. $1: the build folder.
+set -uo pipefail
+build=$(realpath "$1")
+shift
+cd "$(dirname "$0")/.."
+
+# name, what it shows, command
+benches=(
+    "new_study|pricer new against sqlite3 .import|bench/new_study.sh $build"
+    "read_csv|reading a CSV network against sqlite3 .import|$build/bench/bench_read_csv"
+    "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
+    "noise|the noise of the round, samples a second|$build/bench/bench_noise"
+    "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
+)
+
+wanted() {
+    [ $# -eq 1 ] && return 0
+    local name=$1
+    shift
+    for word in "$@"; do
+        [ "$word" = "$name" ] && return 0
+    done
+    return 1
+}
+
+ninja -C "$build" --quiet bench-programs || exit 1
+status=0
+for row in "${benches[@]}"; do
+    IFS='|' read -r name about command <<<"$row"
+    wanted "$name" "$@" || continue
+    echo "== $name: $about"
+    $command || { echo "FAILED: $name"; status=1; }
+    echo
+done
+exit $status
