@@ -13,6 +13,7 @@
  * A lane is the unit of work and owns its sums; lanes are added in their order.
  */
 #include "kmeans.h"
+#include "lanes.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -26,22 +27,15 @@ enum {
     WIDE = 16,   /* partial sums, so that strict arithmetic vectorises */
 };
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
-
 int32_t pri_kmeans_threads(int32_t threads)
 {
     return threads > 0 ? threads : omp_get_max_threads();
 }
 
-/* ---------------------------------------------------------------- vectors --
- */
+/* --------------------------------------------------------------- vectors -- */
 
-CLONES double pri_square_distance(const float *a, const float *b,
-                                  int64_t columns)
+PRI_CLONES
+static double square_distance(const float *a, const float *b, int64_t columns)
 {
     float part[WIDE] = {0};
     int64_t d = 0;
@@ -58,9 +52,15 @@ CLONES double pri_square_distance(const float *a, const float *b,
     return total;
 }
 
+double pri_square_distance(const float *a, const float *b, int64_t columns)
+{
+    return square_distance(a, b, columns);
+}
+
 /* to += row, from -= row; either may be NULL. */
-CLONES static void move_row(const float *restrict row, int64_t columns,
-                            double *restrict to, double *restrict from)
+PRI_CLONES
+static void move_row(const float *restrict row, int64_t columns,
+                     double *restrict to, double *restrict from)
 {
     if (from != NULL)
         for (int64_t d = 0; d < columns; d++)
@@ -70,8 +70,7 @@ CLONES static void move_row(const float *restrict row, int64_t columns,
             to[d] += row[d];
 }
 
-/* ------------------------------------------------------------------ lanes --
- */
+/* ----------------------------------------------------------------- lanes -- */
 
 static int64_t lane_start(const struct pri_lloyd *lloyd, int64_t lane)
 {

@@ -7,6 +7,13 @@
 
 #include "internal.h"
 
+/* What the streams of made-up data are for, in place of a receiver. */
+enum {
+    PRI_KMEANS_START = -101,  /* k-means++ draws; sender: the node */
+    PRI_KMEANS_SPLIT = -102,  /* which node gets which point */
+    PRI_KMEANS_SPREAD = -103, /* directions of the shared start */
+};
+
 /* Points in single precision, row after row; borrowed. */
 struct pri_points {
     const float *values;
@@ -55,15 +62,11 @@ double pri_lloyd_inertia(struct pri_lloyd *lloyd, const float *centres,
  * probability proportional to its squared distance from the nearest. */
 enum pricer_status pri_kmeans_start(const struct pri_points *points,
                                     int32_t clusters, uint64_t seed,
-                                    int64_t stream, int32_t threads,
+                                    int32_t stream, int32_t threads,
                                     float *centres);
 
 /* |a - b|^2. */
 double pri_square_distance(const float *a, const float *b, int64_t columns);
-
-/* A number in [0, 1) with an address. */
-double pri_kmeans_uniform(uint64_t seed, uint64_t purpose, uint64_t stream,
-                          uint64_t index);
 
 enum pricer_status pri_kmeans_check(const struct pricer_matrix *points,
                                     int32_t clusters,

@@ -4,22 +4,18 @@
  *
  * k-means++ (Arthur and Vassilvitskii 2007): the first centre is a point at
  * random, each further one a point drawn with probability proportional to its
- * squared distance from the centres so far. The draw number k of stream s under
- * a seed has an address, so every start can be had again by itself.
+ * squared distance from the centres so far. The draws of a start have
+ * an address (seed, stream), so every start can be had again by itself.
  */
 #include "kmeans.h"
 
-#include <Random123/threefry.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-double pri_kmeans_uniform(uint64_t seed, uint64_t purpose, uint64_t stream,
-                          uint64_t index)
+static double uniform(struct pricer_random *random)
 {
-    threefry4x64_key_t key = {{seed, purpose, 0x6b6d65616e73, 0}};
-    threefry4x64_ctr_t counter = {{index, stream, 0, 0}};
-    return (double)(threefry4x64(counter, key).v[0] >> 11) * 0x1p-53;
+    return (double)(pricer_random_word(random) >> 11) * 0x1p-53;
 }
 
 /* The place at which the running total of the distances passes `target`. */
@@ -39,11 +35,14 @@ static int64_t pick(const double *distance, int64_t rows, double target)
 
 enum pricer_status pri_kmeans_start(const struct pri_points *points,
                                     int32_t clusters, uint64_t seed,
-                                    int64_t stream, int32_t threads,
+                                    int32_t stream, int32_t threads,
                                     float *centres)
 {
     const int64_t rows = points->rows, columns = points->columns;
+    struct pricer_random random;
     double *distance = pri_alloc(rows, sizeof *distance);
+    pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, stream,
+                         PRI_KMEANS_START);
     if (distance == NULL)
         return PRICER_MEMORY;
     for (int64_t row = 0; row < rows; row++)
@@ -52,9 +51,7 @@ enum pricer_status pri_kmeans_start(const struct pri_points *points,
         double total = 0;
         for (int64_t row = 0; row < rows; row++)
             total += distance[row];
-        double draw =
-            pri_kmeans_uniform(seed, 0, (uint64_t)stream, (uint64_t)k);
-        int64_t chosen = pick(distance, rows, draw * total);
+        int64_t chosen = pick(distance, rows, uniform(&random) * total);
         float *centre = centres + k * columns;
         memcpy(centre, points->values + chosen * columns,
                (size_t)columns * sizeof *centre);
@@ -69,8 +66,7 @@ enum pricer_status pri_kmeans_start(const struct pri_points *points,
     return PRICER_OK;
 }
 
-/* -------------------------------------------------------------- interface --
- */
+/* ------------------------------------------------------------- interface -- */
 
 enum pricer_status pricer_kmeans_points(const struct pricer_matrix *data,
                                         bool unit_norm,
