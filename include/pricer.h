@@ -381,6 +381,68 @@ PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     const struct pricer_erdos_renyi *network,
     struct pricer_closed_form *solution);
 
+/* What an answer of the planner is worth. */
+enum pricer_outcome {
+    PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
+    PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
+    PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
+};
+
+struct pricer_solve_info {
+    enum pricer_outcome outcome;
+    double objective; /* of the plan: error with its bias term */
+    double bound;     /* no plan has less */
+    double gap;       /* (objective - bound) / objective */
+    int32_t iterations;
+    int64_t inner_steps; /* of conjugate gradients, in all */
+    double seconds;
+};
+
+/*
+ * Find the weights that minimise the error of the server's estimate while every
+ * link stays within its privacy budget, and prove how good they are.
+ *
+ * Stopping at the iteration limit, or because the watch asked, is an answer and
+ * not an error: the plan is feasible, hence private, and info->gap bounds how
+ * far it is from optimal. The gap is relative to the objective, or to 1e-7
+ * radius^2 / nodes where that is more. `warm` is NULL or a plan of the same
+ * network to begin near. PRICER_INFEASIBLE: an unbiased plan was asked for and
+ * some nodes reach the server by no path; the fault names them. The caller owns
+ * *plan. O(links) per iteration; 52 bytes a link beside the network and the
+ * plan.
+ */
+PRICER_API enum pricer_status pricer_plan_optimise(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *warm,
+    struct pricer_plan **plan, struct pricer_solve_info *info,
+    struct pricer_fault *fault);
+
+/*
+ * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
+ * numbers of at least 0 and its expected weights keep the bias term's rule (1
+ * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
+ * links, own ones included, whose noise spends more than their (eps, delta).
+ */
+struct pricer_certificate {
+    bool feasible;
+    int64_t open_links;
+    double objective, bound, gap; /* as in struct pricer_solve_info */
+    double largest_bias;          /* of any node, absolute */
+    char words[256];              /* what is wrong, in one line, or empty */
+};
+
+/*
+ * Check a plan from nothing but itself: feasibility, the noise of every link
+ * against its budget over the rounds of the settings, the objective, and the
+ * lower bound that its multipliers prove. In long double and by other code than
+ * the optimiser's. For a plan without multipliers the bound is only valid, not
+ * close. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_verify(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_certificate *certificate, struct pricer_fault *fault);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */

@@ -174,9 +174,9 @@ enum pricer_status pri_check_trust(double eps, double delta,
 {
     if (!(eps > 0))
         return pri_fault(fault, PRICER_VALUE,
-                         "eps = %g is not a positive number or inf", eps);
+                         "eps = %.12g is not a positive number or inf", eps);
     if (!(delta > 0 && delta <= 1))
-        return pri_fault(fault, PRICER_VALUE, "delta = %g is outside (0, 1]",
+        return pri_fault(fault, PRICER_VALUE, "delta = %.12g is outside (0, 1]",
                          delta);
     return PRICER_OK;
 }
@@ -185,7 +185,7 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
                                   struct pricer_fault *fault)
 {
     if (!is_probability(node->uplink))
-        return pri_fault(fault, PRICER_VALUE, "p = %g is not a probability",
+        return pri_fault(fault, PRICER_VALUE, "p = %.12g is not a probability",
                          node->uplink);
     if (isnan(node->x) != isnan(node->y) || isinf(node->x) || isinf(node->y))
         return pri_fault(fault, PRICER_VALUE,
@@ -208,11 +208,11 @@ enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
                          "a link from node %d to itself is implied",
                          (int)link->from);
     if (!is_probability(link->p))
-        return pri_fault(fault, PRICER_VALUE, "p = %g is not a probability",
+        return pri_fault(fault, PRICER_VALUE, "p = %.12g is not a probability",
                          link->p);
     if (!isnan(link->joint) && !is_probability(link->joint))
-        return pri_fault(fault, PRICER_VALUE, "joint = %g is not a probability",
-                         link->joint);
+        return pri_fault(fault, PRICER_VALUE,
+                         "joint = %.12g is not a probability", link->joint);
     return pri_check_trust(link->eps, link->delta, fault);
 }
 
@@ -281,29 +281,49 @@ static void sort_by_end(const struct pricer_link *links, bool by_from,
     start[0] = 0;
 }
 
-/* Copy the sorted links into the network, refusing a link given twice. */
-static enum pricer_status fill_links(const struct pricer_link *links,
-                                     const int32_t *order,
-                                     struct pricer_network *net,
+/*
+ * Refuse a link that is given twice, also with p = 0, and take those with p = 0
+ * out of the order; *count is how many there are and how many are left.
+ */
+static enum pricer_status keep_links(const struct pricer_link *links,
+                                     int32_t *order, int32_t *count,
                                      struct pricer_place *place,
                                      struct pricer_fault *fault)
 {
-    for (int32_t k = 0; k < net->links; k++) {
-        const struct pricer_link *link = &links[order[k]];
-        if (k > 0 && net->to[k - 1] == link->to &&
-            links[order[k - 1]].from == link->from) {
-            place->link = order[k];
+    int32_t kept = 0, before = -1;
+    for (int32_t k = 0; k < *count; k++) {
+        int32_t l = order[k];
+        if (before >= 0 && links[before].from == links[l].from &&
+            links[before].to == links[l].to) {
+            place->link = l;
             return pri_fault(fault, PRICER_VALUE,
                              "the link %d,%d stands here a second time",
-                             (int)link->from, (int)link->to);
+                             (int)links[l].from, (int)links[l].to);
         }
+        before = l;
+        if (links[l].p > 0)
+            order[kept++] = l;
+    }
+    *count = kept;
+    return PRICER_OK;
+}
+
+/* Copy the sorted links into the network. */
+static void fill_links(const struct pricer_link *links, const int32_t *order,
+                       struct pricer_network *net)
+{
+    memset(net->out_start, 0, ((size_t)net->nodes + 1) * sizeof(int32_t));
+    for (int32_t k = 0; k < net->links; k++) {
+        const struct pricer_link *link = &links[order[k]];
+        net->out_start[link->from + 1]++;
         net->to[k] = link->to;
         net->p[k] = link->p;
         net->joint[k] = link->joint;
         net->eps[k] = link->eps;
         net->delta[k] = link->delta;
     }
-    return PRICER_OK;
+    for (int32_t i = 0; i < net->nodes; i++)
+        net->out_start[i + 1] += net->out_start[i];
 }
 
 /*
@@ -382,25 +402,25 @@ enum pricer_status pricer_network_build(
     status = PRICER_MEMORY;
     if (order == NULL || by_to == NULL)
         goto done;
-    int32_t kept = 0;
-    for (int32_t l = 0; l < link_count; l++)
-        if (links[l].p > 0)
-            order[kept++] = l;
+    int32_t count = (int32_t)link_count;
+    for (int32_t l = 0; l < count; l++)
+        order[l] = l;
     status = pri_network_new((int32_t)node_count, all_placed(nodes, node_count),
                              &net);
-    if (status == PRICER_OK)
-        status = pri_network_room(net, kept);
     if (status != PRICER_OK)
         goto done;
     net->dimension = dimension;
     net->radius = radius;
     for (int32_t i = 0; i < net->nodes; i++)
         pri_network_set_node(net, i, &nodes[i]);
-    sort_by_end(links, false, kept, order, net->nodes, net->in_start, by_to);
-    sort_by_end(links, true, kept, by_to, net->nodes, net->out_start, order);
-    status = fill_links(links, order, net, &here, fault);
+    sort_by_end(links, false, count, order, net->nodes, net->in_start, by_to);
+    sort_by_end(links, true, count, by_to, net->nodes, net->out_start, order);
+    status = keep_links(links, order, &count, &here, fault);
+    if (status == PRICER_OK)
+        status = pri_network_room(net, count);
     if (status != PRICER_OK)
         goto done;
+    fill_links(links, order, net);
     pri_network_finish(net, reciprocity);
     status = pri_network_check_joints(net, links, order, &here, fault);
 done:

@@ -139,6 +139,13 @@ static void test_refuses_links(void **state)
          "links.csv:4: there is no node 4294967297: the nodes are 0 to 2"},
         {LINKS("0,1,.6,,,"), "links.csv:4: the link 0,1 stands here a second "
                              "time (also in line 2)"},
+        {LINKS("1,2,0,,,\n1,2,0,,,"),
+         "links.csv:5: the link 1,2 stands here a second time (also in line "
+         "4)"},
+        {LINKS("0,1,0,,,"), "links.csv:4: the link 0,1 stands here a second "
+                            "time (also in line 2)"},
+        {LINKS("1,2,1.0000001,,,"),
+         "links.csv:4: p = 1.0000001 is not a probability"},
         {LINKS("1,0,.5,.6,,"),
          "links.csv:4: joint = 0.6 of the link 1,0 is outside [0.25, 0.5], its "
          "bounds for p = 0.5 and 0.5"},

@@ -3,7 +3,7 @@
 #
 #     tests/fuzz/run.sh SECONDS [NAME...]
 #
-# Needs clang and its run-time libraries (Debian: clang, libclang-rt-dev). Works
+# Needs clang (Debian: clang, libclang-rt-14-dev, libomp-dev). It works
 # in FUZZ_DIR (build-fuzz in the project): what was learnt stays in
 # FUZZ_DIR/corpus/NAME, smallest inputs that cover the same code, and crashes in
 # FUZZ_DIR/found. The exit status is 1 if anything was found. The table names
