@@ -14,6 +14,7 @@ static const struct verb {
     {"new", verb_new, "make a study from a scenario"},
     {"show", verb_show, "what a study holds"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
+    {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
 
 };
 

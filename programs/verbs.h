@@ -8,5 +8,6 @@
 int verb_new(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_kmeans(int argc, char **argv);
 
 #endif
