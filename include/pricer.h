@@ -382,14 +382,14 @@ PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     struct pricer_closed_form *solution);
 
 /* What an answer of the planner is worth. */
-enum pricer_outcome {
+enum pricer_solve_outcome {
     PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
     PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
     PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
 };
 
 struct pricer_solve_info {
-    enum pricer_outcome outcome;
+    enum pricer_solve_outcome outcome;
     double objective; /* of the plan: error with its bias term */
     double bound;     /* no plan has less */
     double gap;       /* (objective - bound) / objective */
@@ -623,6 +623,10 @@ PRICER_API enum pricer_status pricer_slice_build(
 
 PRICER_API void pricer_slice_free(struct pricer_slice *slice);
 
+/* The share for a receiver, or NULL. O(log count). */
+PRICER_API const struct pricer_share *pricer_slice_find(
+    const struct pricer_slice *slice, int32_t to);
+
 /*
  * Write the message of a share: the data (dimension numbers) clipped to the
  * radius, times the weight, rounded towards zero onto the grid, plus noise.
@@ -666,6 +670,87 @@ PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
                                 double joint);
 
 /* ------------------------------------------------------------ simulation -- */
+
+/* How trials are played. Both draw the same links for the same seed. */
+enum pricer_engine {
+    PRICER_ENGINE_FAST = 0, /* O(links) a trial; the noise is integrated out */
+    PRICER_ENGINE_FAITHFUL, /* every message through pricer_round_share() */
+};
+
+/* What the nodes hold. */
+enum pricer_data {
+    PRICER_DATA_WORST_CASE = 0, /* all the same vector, as long as the radius */
+    PRICER_DATA_RANDOM,         /* each at random on the sphere */
+    PRICER_DATA_GIVEN,          /* a matrix, clipped to the radius */
+};
+
+/* Their names on the command line and in studies; NULL for no such value. */
+PRICER_API const char *pricer_engine_text(enum pricer_engine engine);
+PRICER_API const char *pricer_data_text(enum pricer_data data);
+
+/* What is asked of a simulation. Zero everywhere is the default. */
+struct pricer_simulation_settings {
+    enum pricer_engine engine;
+    int64_t trials; /* 100000; with the faithful engine 1000 */
+    uint64_t seed;
+    enum pricer_data data;
+    const struct pricer_matrix *given; /* a row for every node */
+    int32_t threads;                   /* 0: one per core */
+    const struct pricer_watch *watch;  /* NULL: never asks */
+};
+
+/* Bins of a histogram: 8 an octave, each as wide as an eighth of its octave. */
+enum { PRICER_BINS = 128 };
+
+/* What became of one plan. */
+struct pricer_outcome {
+    double mse, mse_stderr;    /* mean of |estimate - mean of the data|^2 */
+    double predicted;          /* its exact expectation for this data */
+    double worst_case;         /* no data can give more */
+    double bias;               /* length of the mean error vector */
+    double bias_predicted;     /* and of its expectation */
+    double difference;         /* mse less that of the first plan, */
+    double difference_stderr;  /* from the same trials, pair by pair */
+    int32_t first_octave;      /* bin 0 starts at 2^first_octave */
+    int64_t bins[PRICER_BINS]; /* of |.|^2; what is outside goes to the ends */
+};
+
+/* Where bin k starts. */
+PRICER_API double pricer_outcome_edge(const struct pricer_outcome *outcome,
+                                      int bin);
+
+/*
+ * What became of a simulation. `uplink` and `link` count the trials in which
+ * each was up, `both` those in which a link and its partner were.
+ */
+struct pricer_simulation {
+    enum pricer_engine engine;
+    enum pricer_data data;
+    uint64_t seed;
+    int64_t trials;  /* played; fewer than asked for if the watch said stop */
+    int64_t clipped; /* vectors longer than the radius */
+    int32_t nodes, links, plans;
+    struct pricer_outcome *outcomes; /* [plans] */
+    int64_t *uplink;                 /* [nodes] */
+    int64_t *link, *both;            /* [links] */
+};
+
+/*
+ * Play the plans against the same trials. The result is the same to the bit for
+ * any number of threads, and a stopped simulation is the same as one with fewer
+ * trials; PRICER_STOPPED if it was stopped before there was anything. The
+ * squared error that the fast engine averages is its expectation over the noise
+ * given which links were up, which makes its standard error the smaller.
+ * Trial t plays round t of pricer_round_up(). O(links + nodes * min(nodes,
+ * dimension)) a trial, or O(links * dimension) with the faithful engine.
+ */
+PRICER_API enum pricer_status pricer_simulation_run(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault);
+
+PRICER_API void pricer_simulation_free(struct pricer_simulation *simulation);
 
 /* --------------------------------------------------------------- k-means -- */
 

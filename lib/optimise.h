@@ -253,7 +253,7 @@ struct pri_run {
     struct pricer_plan *plan; /* the best so far; noise is filled at the end */
     double tolerance;
     int32_t iterations, limit;
-    enum pricer_outcome outcome;
+    enum pricer_solve_outcome outcome;
     bool over; /* the outcome is settled */
 };
 
