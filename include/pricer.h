@@ -353,6 +353,48 @@ PRICER_API enum pricer_status pricer_plan_descend(
     const struct pricer_gradient *options, struct pricer_plan **plan,
     struct pricer_fault *fault);
 
+/* What a plan is compared with. */
+enum pricer_baseline {
+    PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */
+    PRICER_BASELINE_UNBIASED,  /* no relaying, own weights 1/p */
+    PRICER_BASELINE_BEST,      /* no relaying, own weights optimal */
+    PRICER_BASELINE_COLREL,    /* relaying without noise, unbiased */
+};
+#define PRICER_BASELINES 4
+
+/* The name of a baseline; NULL for a value that is none. */
+PRICER_API const char *pricer_baseline_text(enum pricer_baseline baseline);
+
+/*
+ * Make the plan of a baseline. ColRel's keeps no link private. Where a node
+ * cannot do what is asked of it: PRICER_INFEASIBLE.
+ */
+PRICER_API enum pricer_status pricer_plan_baseline(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, enum pricer_baseline baseline,
+    struct pricer_plan **plan, struct pricer_fault *fault);
+
+/*
+ * The price of trust: for an optimal plan, d objective / d ln eps of every link
+ * [links] and of every node's own part [nodes]. None is above zero; -0.01 means
+ * that one per cent more eps lowers the optimal error by 0.0001. O(links).
+ */
+PRICER_API enum pricer_status pricer_trust_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *self_price, struct pricer_fault *fault);
+
+/*
+ * The one change that a network may see: exchange the eps of the link
+ * from -> to, or of a node's own part where both are one, with *eps. Doing it
+ * again undoes it. What was planned for the network before no longer holds.
+ * O(log degree).
+ */
+PRICER_API enum pricer_status pricer_trust_swap(struct pricer_network *network,
+                                                int32_t from, int32_t to,
+                                                double *eps,
+                                                struct pricer_fault *fault);
+
 /*
  * The one family of networks whose optimal plan is a formula: `reaching` of
  * the nodes reach the server with probability `uplink`, the others never, and

@@ -12,6 +12,7 @@ static const struct verb {
     const char *summary;
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
+    {"plan", verb_plan, "choose weights and noise for every link"},
     {"show", verb_show, "what a study holds"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},

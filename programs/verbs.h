@@ -6,6 +6,7 @@
 #define PROGRAM_VERBS_H
 
 int verb_new(int argc, char **argv);
+int verb_plan(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_kmeans(int argc, char **argv);
