@@ -35,7 +35,7 @@ struct plan_view {
     const struct pricer_plan *plan;
     struct pricer_error error;
     struct pricer_certificate certificate;
-    enum pricer_outcome outcome;
+    enum pricer_solve_outcome outcome;
     double bound, gap; /* NAN where none is known */
     int64_t iterations;
     double seconds;
