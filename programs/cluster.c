@@ -78,97 +78,29 @@ enum pricer_status cluster_reference(const struct pricer_matrix *points,
 
 /* ------------------------------------------------------------------ plan -- */
 
-/* The noise of own parts whose weight is given. */
-static enum pricer_status own_noise(const struct cluster *cluster,
-                                    struct pricer_plan *plan,
-                                    struct pricer_fault *fault)
-{
-    const struct pricer_network *net = &cluster->task;
-    const struct pricer_settings *settings = &cluster->plan_settings;
-    enum pricer_status status = PRICER_OK;
-    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
-        double mu = INFINITY;
-        status = pricer_calibrate(
-            settings->calibration, net->self_eps[i], net->self_delta[i],
-            settings->rounds > 0 ? settings->rounds : 1, 1, &mu, NULL, fault);
-        plan->self_noise[i] = 2 * net->radius * plan->self_weight[i] / mu;
-    }
-    return status;
-}
-
-/* No relaying: every own weight 1, or 1/p. */
-static enum pricer_status plan_alone(struct cluster *cluster,
-                                     struct pricer_fault *fault)
-{
-    const struct pricer_network *net = &cluster->task;
-    enum pricer_status status = pricer_plan_new(net, &cluster->plan);
-    if (status != PRICER_OK)
-        return status;
-    for (int32_t i = 0; i < net->nodes; i++) {
-        bool unbiased = cluster->strategy == CLUSTER_UNBIASED;
-        double weight = unbiased && net->uplink[i] > 0 ? 1 / net->uplink[i] : 1;
-        cluster->plan->self_weight[i] = weight;
-    }
-    return own_noise(cluster, cluster->plan, fault);
-}
-
-/* No relaying, the best own weights: those of the network without links. */
-static enum pricer_status plan_best_alone(struct cluster *cluster,
-                                          struct pricer_fault *fault)
-{
-    const struct pricer_network *net = &cluster->task;
-    struct pricer_network *bare = NULL;
-    struct pricer_plan *plan = NULL;
-    struct pricer_solve_info info;
-    struct pricer_place place;
-    struct pricer_node *nodes = calloc((size_t)net->nodes, sizeof *nodes);
-    enum pricer_status status = nodes == NULL ? PRICER_MEMORY : PRICER_OK;
-    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++)
-        nodes[i] = (struct pricer_node){net->uplink[i], net->self_eps[i],
-                                        net->self_delta[i], NAN, NAN};
-    if (status == PRICER_OK)
-        status =
-            pricer_network_build(net->dimension, net->radius, 0, nodes,
-                                 net->nodes, NULL, 0, &bare, &place, fault);
-    if (status == PRICER_OK)
-        status = pricer_plan_optimise(bare, &cluster->plan_settings, NULL,
-                                      &plan, &info, fault);
-    if (status == PRICER_OK)
-        status = pricer_plan_new(net, &cluster->plan);
-    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
-        cluster->plan->self_weight[i] = plan->self_weight[i];
-        cluster->plan->self_noise[i] = plan->self_noise[i];
-    }
-    pricer_plan_free(plan);
-    pricer_network_free(bare);
-    free(nodes);
-    return status;
-}
-
 static enum pricer_status make_plan(struct cluster *cluster,
                                     struct pricer_fault *fault)
 {
+    static const enum pricer_baseline baselines[] = {
+        [CLUSTER_NAIVE] = PRICER_BASELINE_NAIVE,
+        [CLUSTER_UNBIASED] = PRICER_BASELINE_UNBIASED,
+        [CLUSTER_BEST] = PRICER_BASELINE_BEST};
+    const struct pricer_settings *settings = &cluster->plan_settings;
     struct pricer_solve_info info = {0};
     enum pricer_status status = PRICER_OK;
-    switch (cluster->strategy) {
-    case CLUSTER_PRICER:
-        status = pricer_plan_optimise(&cluster->task, &cluster->plan_settings,
-                                      NULL, &cluster->plan, &info, fault);
-        cluster->gap = info.gap;
-        break;
-    case CLUSTER_BEST:
-        status = plan_best_alone(cluster, fault);
-        break;
-    case CLUSTER_NAIVE:
-    case CLUSTER_UNBIASED:
-        status = plan_alone(cluster, fault);
-        break;
-    case CLUSTER_PERFECT:
+    if (cluster->strategy == CLUSTER_PERFECT)
         return PRICER_OK;
-    }
+    if (cluster->strategy == CLUSTER_PRICER)
+        status = pricer_plan_optimise(&cluster->task, settings, NULL,
+                                      &cluster->plan, &info, fault);
+    else
+        status = pricer_plan_baseline(&cluster->task, settings,
+                                      baselines[cluster->strategy],
+                                      &cluster->plan, fault);
+    cluster->gap = info.gap;
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(&cluster->task, &cluster->plan_settings,
-                                      cluster->plan, &cluster->error);
+        status = pricer_plan_evaluate(&cluster->task, settings, cluster->plan,
+                                      &cluster->error);
     return status;
 }
 
