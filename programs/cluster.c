@@ -76,7 +76,7 @@ enum pricer_status cluster_reference(const struct pricer_matrix *points,
     return status;
 }
 
-/* ------------------------------------------------------------------ plan -- */
+/* ----------------------------------------------------------------- plan -- */
 
 static enum pricer_status make_plan(struct cluster *cluster,
                                     struct pricer_fault *fault)
@@ -104,7 +104,7 @@ static enum pricer_status make_plan(struct cluster *cluster,
     return status;
 }
 
-/* --------------------------------------------------------------- account -- */
+/* -------------------------------------------------------------- account -- */
 
 /* A link that carries something: its trust and one message on it. */
 struct carrier {
@@ -215,7 +215,7 @@ static enum pricer_status account(struct cluster *cluster,
     return status;
 }
 
-/* ------------------------------------------------------------- interface -- */
+/* ------------------------------------------------------------ interface -- */
 
 enum pricer_status cluster_open(struct cluster *cluster,
                                 struct pricer_fault *fault)

@@ -16,6 +16,7 @@ static const struct verb {
     {"show", verb_show, "what a study holds"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"reproduce", verb_reproduce, "the tables and figures of the paper"},
 
 };
 

@@ -120,7 +120,7 @@ static int check_request(const struct request *ask)
     return OPTIONS_GO;
 }
 
-/* ------------------------------------------------------------------ work -- */
+/* ----------------------------------------------------------------- work -- */
 
 /* One bar for all runs: each has its share of it. */
 static bool tick(void *context, double done)
@@ -212,7 +212,7 @@ static enum pricer_status work(struct job *job)
     return status;
 }
 
-/* ---------------------------------------------------------------- output -- */
+/* --------------------------------------------------------------- output -- */
 
 /* Relative inertia after the last round: mean and deviation over the seeds. */
 static void summarise(const struct job *job, double *mean, double *deviation)

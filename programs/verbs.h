@@ -10,5 +10,6 @@ int verb_plan(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_kmeans(int argc, char **argv);
+int verb_reproduce(int argc, char **argv);
 
 #endif
