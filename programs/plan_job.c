@@ -157,12 +157,16 @@ enum pricer_status plan_job_judge(struct plan_job *job)
     if (exact && !view->certificate.feasible)
         return say(job, "the plan does not pass its own check: ",
                    view->certificate.words);
-    view->bound = isnan(view->bound) || biased ? NAN : view->certificate.bound;
-    view->gap = exact ? view->certificate.gap
-                      : fmax(0, (view->error.objective - view->bound) /
-                                    view->error.objective);
-    if (isnan(view->bound))
-        view->gap = NAN;
+    if (isnan(view->bound) || biased) {
+        view->bound = view->gap = NAN;
+        return PRICER_OK;
+    }
+    /* No error is below 0, whatever the multipliers of an early stop say. */
+    view->bound = fmax(view->certificate.bound, 0);
+    view->gap = (view->error.objective - view->bound) / view->error.objective;
+    if (exact && view->certificate.bound > 0)
+        view->gap = view->certificate.gap;
+    view->gap = view->error.objective > 0 ? fmax(view->gap, 0) : 0;
     return PRICER_OK;
 }
 
