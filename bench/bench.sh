@@ -14,7 +14,12 @@ benches=(
     "new_study|pricer new against sqlite3 .import|bench/new_study.sh $build"
     "read_csv|reading a CSV network against sqlite3 .import|$build/bench/bench_read_csv"
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
+    "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"
+    "plan_ipopt|planning dense networks against Ipopt|env OPENBLAS_NUM_THREADS=1 $build/bench/bench_plan_ipopt"
+    "plan_cvxopt|planning dense networks against cvxopt|/usr/bin/python3 bench/plan_cvxopt.py $build/bench/bench_plan_problem"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
+    "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
+    "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
 )
 
 wanted() {

@@ -353,6 +353,48 @@ PRICER_API enum pricer_status pricer_plan_descend(
     const struct pricer_gradient *options, struct pricer_plan **plan,
     struct pricer_fault *fault);
 
+/* What a plan is compared with. */
+enum pricer_baseline {
+    PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */
+    PRICER_BASELINE_UNBIASED,  /* no relaying, own weights 1/p */
+    PRICER_BASELINE_BEST,      /* no relaying, own weights optimal */
+    PRICER_BASELINE_COLREL,    /* relaying without noise, unbiased */
+};
+#define PRICER_BASELINES 4
+
+/* The name of a baseline; NULL for a value that is none. */
+PRICER_API const char *pricer_baseline_text(enum pricer_baseline baseline);
+
+/*
+ * Make the plan of a baseline. ColRel's keeps no link private. Where a node
+ * cannot do what is asked of it: PRICER_INFEASIBLE.
+ */
+PRICER_API enum pricer_status pricer_plan_baseline(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, enum pricer_baseline baseline,
+    struct pricer_plan **plan, struct pricer_fault *fault);
+
+/*
+ * The price of trust: for an optimal plan, d objective / d ln eps of every link
+ * [links] and of every node's own part [nodes]. None is above zero; -0.01 means
+ * that one per cent more eps lowers the optimal error by 0.0001. O(links).
+ */
+PRICER_API enum pricer_status pricer_trust_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *self_price, struct pricer_fault *fault);
+
+/*
+ * The one change that a network may see: exchange the eps of the link
+ * from -> to, or of a node's own part where both are one, with *eps. Doing it
+ * again undoes it. What was planned for the network before no longer holds.
+ * O(log degree).
+ */
+PRICER_API enum pricer_status pricer_trust_swap(struct pricer_network *network,
+                                                int32_t from, int32_t to,
+                                                double *eps,
+                                                struct pricer_fault *fault);
+
 /*
  * The one family of networks whose optimal plan is a formula: `reaching` of
  * the nodes reach the server with probability `uplink`, the others never, and
@@ -381,6 +423,68 @@ PRICER_API enum pricer_status pricer_erdos_renyi_solve(
     const struct pricer_erdos_renyi *network,
     struct pricer_closed_form *solution);
 
+/* What an answer of the planner is worth. */
+enum pricer_solve_outcome {
+    PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */
+    PRICER_OUTCOME_LIMIT,       /* out of iterations or of digits */
+    PRICER_OUTCOME_STOPPED,     /* the watch asked to stop */
+};
+
+struct pricer_solve_info {
+    enum pricer_solve_outcome outcome;
+    double objective; /* of the plan: error with its bias term */
+    double bound;     /* no plan has less */
+    double gap;       /* (objective - bound) / objective */
+    int32_t iterations;
+    int64_t inner_steps; /* of conjugate gradients, in all */
+    double seconds;
+};
+
+/*
+ * Find the weights that minimise the error of the server's estimate while every
+ * link stays within its privacy budget, and prove how good they are.
+ *
+ * Stopping at the iteration limit, or because the watch asked, is an answer and
+ * not an error: the plan is feasible, hence private, and info->gap bounds how
+ * far it is from optimal. The gap is relative to the objective, or to 1e-7
+ * radius^2 / nodes where that is more. `warm` is NULL or a plan of the same
+ * network to begin near. PRICER_INFEASIBLE: an unbiased plan was asked for and
+ * some nodes reach the server by no path; the fault names them. The caller owns
+ * *plan. O(links) per iteration; 52 bytes a link beside the network and the
+ * plan.
+ */
+PRICER_API enum pricer_status pricer_plan_optimise(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *warm,
+    struct pricer_plan **plan, struct pricer_solve_info *info,
+    struct pricer_fault *fault);
+
+/*
+ * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
+ * numbers of at least 0 and its expected weights keep the bias term's rule (1
+ * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
+ * links, own ones included, whose noise spends more than their (eps, delta).
+ */
+struct pricer_certificate {
+    bool feasible;
+    int64_t open_links;
+    double objective, bound, gap; /* as in struct pricer_solve_info */
+    double largest_bias;          /* of any node, absolute */
+    char words[256];              /* what is wrong, in one line, or empty */
+};
+
+/*
+ * Check a plan from nothing but itself: feasibility, the noise of every link
+ * against its budget over the rounds of the settings, the objective, and the
+ * lower bound that its multipliers prove. In long double and by other code than
+ * the optimiser's. For a plan without multipliers the bound is only valid, not
+ * close. O(links).
+ */
+PRICER_API enum pricer_status pricer_plan_verify(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    struct pricer_certificate *certificate, struct pricer_fault *fault);
+
 /* -------------------------------------------------------------- scenario -- */
 
 /* A scenario file as read: docs in pricer-scenario(5). */
@@ -400,6 +504,9 @@ PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
 /* What the scenario asks of the planner. */
 PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
                                          struct pricer_settings *settings);
+
+/* What its generators and simulations draw from. */
+PRICER_API int64_t pricer_scenario_seed(const struct pricer_scenario *scenario);
 
 /*
  * Make or read the network of a scenario. Generators draw from the scenario's
@@ -567,6 +674,10 @@ PRICER_API enum pricer_status pricer_slice_build(
 
 PRICER_API void pricer_slice_free(struct pricer_slice *slice);
 
+/* The share for a receiver, or NULL. O(log count). */
+PRICER_API const struct pricer_share *pricer_slice_find(
+    const struct pricer_slice *slice, int32_t to);
+
 /*
  * Write the message of a share: the data (dimension numbers) clipped to the
  * radius, times the weight, rounded towards zero onto the grid, plus noise.
@@ -610,6 +721,187 @@ PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
                                 double joint);
 
 /* ------------------------------------------------------------ simulation -- */
+
+/* How trials are played. Both draw the same links for the same seed. */
+enum pricer_engine {
+    PRICER_ENGINE_FAST = 0, /* O(links) a trial; the noise is integrated out */
+    PRICER_ENGINE_FAITHFUL, /* every message through pricer_round_share() */
+};
+
+/* What the nodes hold. */
+enum pricer_data {
+    PRICER_DATA_WORST_CASE = 0, /* all the same vector, as long as the radius */
+    PRICER_DATA_RANDOM,         /* each at random on the sphere */
+    PRICER_DATA_GIVEN,          /* a matrix, clipped to the radius */
+};
+
+/* Their names on the command line and in studies; NULL for no such value. */
+PRICER_API const char *pricer_engine_text(enum pricer_engine engine);
+PRICER_API const char *pricer_data_text(enum pricer_data data);
+
+/* What is asked of a simulation. Zero everywhere is the default. */
+struct pricer_simulation_settings {
+    enum pricer_engine engine;
+    int64_t trials; /* 100000; with the faithful engine 1000 */
+    uint64_t seed;
+    enum pricer_data data;
+    const struct pricer_matrix *given; /* a row for every node */
+    int32_t threads;                   /* 0: one per core */
+    const struct pricer_watch *watch;  /* NULL: never asks */
+};
+
+/* Bins of a histogram: 8 an octave, each as wide as an eighth of its octave. */
+enum { PRICER_BINS = 128 };
+
+/* What became of one plan. */
+struct pricer_outcome {
+    double mse, mse_stderr;    /* mean of |estimate - mean of the data|^2 */
+    double predicted;          /* its exact expectation for this data */
+    double worst_case;         /* no data can give more */
+    double bias;               /* length of the mean error vector */
+    double bias_predicted;     /* and of its expectation */
+    double difference;         /* mse less that of the first plan, */
+    double difference_stderr;  /* from the same trials, pair by pair */
+    int32_t first_octave;      /* bin 0 starts at 2^first_octave */
+    int64_t bins[PRICER_BINS]; /* of |.|^2; what is outside goes to the ends */
+};
+
+/* Where bin k starts. */
+PRICER_API double pricer_outcome_edge(const struct pricer_outcome *outcome,
+                                      int bin);
+
+/*
+ * What became of a simulation. `uplink` and `link` count the trials in which
+ * each was up, `both` those in which a link and its partner were.
+ */
+struct pricer_simulation {
+    enum pricer_engine engine;
+    enum pricer_data data;
+    uint64_t seed;
+    int64_t trials;  /* played; fewer than asked for if the watch said stop */
+    int64_t clipped; /* vectors longer than the radius */
+    int32_t nodes, links, plans;
+    struct pricer_outcome *outcomes; /* [plans] */
+    int64_t *uplink;                 /* [nodes] */
+    int64_t *link, *both;            /* [links] */
+};
+
+/*
+ * Play the plans against the same trials. The result is the same to the bit for
+ * any number of threads, and a stopped simulation is the same as one with fewer
+ * trials; PRICER_STOPPED if it was stopped before there was anything. The
+ * squared error that the fast engine averages is its expectation over the noise
+ * given which links were up, which makes its standard error the smaller.
+ * Trial t plays round t of pricer_round_up(). O(links + nodes * min(nodes,
+ * dimension)) a trial, or O(links * dimension) with the faithful engine.
+ */
+PRICER_API enum pricer_status pricer_simulation_run(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault);
+
+PRICER_API void pricer_simulation_free(struct pricer_simulation *simulation);
+
+/* --------------------------------------------------------------- k-means -- */
+
+/*
+ * The points of a data file, in single precision as K-means takes them; with
+ * unit_norm each is divided by its length (a point at the origin stays there).
+ */
+PRICER_API enum pricer_status pricer_kmeans_points(
+    const struct pricer_matrix *data, bool unit_norm,
+    struct pricer_matrix **points);
+
+/* A k-means++ start: centres has room for clusters * columns numbers. The same
+ * for the same seed. O(clusters * rows * columns). */
+PRICER_API enum pricer_status pricer_kmeans_start(
+    const struct pricer_matrix *points, int32_t clusters, uint64_t seed,
+    int32_t threads, float *centres, struct pricer_fault *fault);
+
+/*
+ * So many of Lloyd's steps: label every point with its nearest centre, move
+ * every centre to the mean of its points (one without points stays). *inertia
+ * is the sum of squared distances of the points to the nearest of the final
+ * centres. threads is 0 for one per core; let OpenBLAS have one of its own
+ * (openblas_set_num_threads(1)), as the work is divided here. O(steps * rows *
+ * columns * clusters).
+ */
+PRICER_API enum pricer_status pricer_kmeans_lloyd(
+    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
+    int32_t threads, float *centres, double *inertia,
+    struct pricer_fault *fault);
+
+/*
+ * Two ways to cluster together.
+ *
+ * PAPER: every node starts from a k-means++ start of its own, sends its centres
+ * and the server takes the mean of them index by index, as the paper does.
+ * Centres of equal index mean the same cluster only from the second round on,
+ * and what does not arrive pulls them towards the origin.
+ *
+ * PRICER: all nodes begin from one start: that of the node which is most likely
+ * heard, or where no node is, or noise would drown it, the mean of all points
+ * with centres spread around it in public directions. Then each node sends, for
+ * each cluster, its share of points and how far their mean lies from the common
+ * centre times that share, all as one vector of length at most the radius. The
+ * server divides the sum of moves by the sum of shares: what arrives counts,
+ * what does not arrive is missing from both. docs/mathematics.md has the
+ * details.
+ */
+enum pricer_kmeans_procedure {
+    PRICER_KMEANS_PRICER = 0,
+    PRICER_KMEANS_PAPER,
+};
+
+struct pricer_kmeans_settings {
+    enum pricer_kmeans_procedure procedure;
+    int32_t clusters; /* 10 */
+    int32_t rounds;   /* 10 */
+    int32_t steps;    /* Lloyd's steps of a node in each round; 5 */
+    uint64_t seed;    /* of split, starts, links and noise */
+    bool in_order;    /* nodes get the points as they come, not shuffled */
+    bool last_only;   /* measure the inertia after the last round only */
+    double reach;    /* length of a move, in radii, that fills a message; .05 */
+    double spread;   /* of the shared start, in radii; 0.1 */
+    int32_t threads; /* 0: one per core */
+    const struct pricer_watch *watch; /* NULL: never asks */
+};
+
+/*
+ * What the network has to carry: the numbers of one message, the longest it can
+ * be, and how many messages of that kind a node sends on each link in all. Plan
+ * with these in place of the network's dimension and radius and with settings
+ * for `rounds` rounds, and (eps, delta) of every link holds for the whole run.
+ *
+ * Claim: a message of PRICER lies in a ball of the radius, whatever the data,
+ * hence changing all points of a node moves it by at most 2 radii, as the
+ * planner assumes; a run is `rounds` Gaussian messages with fresh noise, each
+ * computed from public values (the centres as broadcast) and the node's data,
+ * so the adaptive composition of Gaussian mechanisms applies and is exact. A
+ * message of PAPER is `clusters` vectors, each within the radius: that many
+ * more Gaussian releases.
+ */
+struct pricer_kmeans_task {
+    int64_t dimension;
+    int64_t rounds;
+};
+PRICER_API void pricer_kmeans_task(
+    const struct pricer_kmeans_settings *settings, int64_t columns,
+    struct pricer_kmeans_task *task);
+
+/*
+ * Cluster points that are spread over the nodes of a network. Points longer
+ * than the network's radius are not cut, but messages are. Without a plan
+ * (NULL) every message arrives, bare. centres has room for clusters * columns
+ * numbers, inertia for one number a round (NAN where not measured). The same
+ * seed gives the same result for any number of threads.
+ */
+PRICER_API enum pricer_status pricer_kmeans_run(
+    const struct pricer_matrix *points, const struct pricer_network *network,
+    const struct pricer_plan *plan,
+    const struct pricer_kmeans_settings *settings, float *centres,
+    double *inertia, struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- study -- */
 
@@ -671,6 +963,124 @@ PRICER_API enum pricer_status pricer_study_plan(
     struct pricer_study *study, const struct pricer_network *network,
     int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
     struct pricer_fault *fault);
+
+/*
+ * Add a simulation of the plan with the number `plan`. names[k] says what the
+ * simulation's plan k was; no two may be the same.
+ */
+PRICER_API enum pricer_status pricer_study_add_simulation(
+    struct pricer_study *study, int64_t plan, const char *const *names,
+    const struct pricer_simulation *simulation, int64_t *id,
+    struct pricer_fault *fault);
+
+/* ----------------------------------------------------------------- fleet -- */
+
+enum { PRICER_KEY_TEXT = 41, PRICER_ADDRESS_TEXT = 256 };
+
+/*
+ * Who takes part in real rounds: a node or the server (node = PRICER_SERVER),
+ * its public key in Z85 and where it listens, such as "tcp://10.0.0.3:7100".
+ */
+struct pricer_member {
+    int32_t node;
+    char key[PRICER_KEY_TEXT];
+    char address[PRICER_ADDRESS_TEXT];
+};
+
+/* Enrol a member, in place of what was enrolled under its number. A key that
+ * belongs to another member is refused. */
+PRICER_API enum pricer_status pricer_study_enrol(
+    struct pricer_study *study, const struct pricer_member *member,
+    struct pricer_fault *fault);
+
+/* Everyone enrolled, by number, the server first; free with free(). */
+PRICER_API enum pricer_status pricer_study_members(
+    struct pricer_study *study, struct pricer_member **members, int32_t *count,
+    struct pricer_fault *fault);
+
+/* Why a message was dropped; docs/protocol.md, section 7. */
+enum pricer_drop {
+    PRICER_DROP_MALFORMED = 0,
+    PRICER_DROP_LENGTH,
+    PRICER_DROP_ROUND,
+    PRICER_DROP_REPEATED,
+    PRICER_DROP_LATE,
+    PRICER_DROP_RANGE,
+    PRICER_DROP_STRANGER,
+    PRICER_DROP_REFUSED,
+    PRICER_DROP_KINDS,
+};
+
+/* Its word in studies and metrics. */
+PRICER_API const char *pricer_drop_text(enum pricer_drop drop);
+
+/* One round that was run, as it is stored; all arrays are borrowed. */
+struct pricer_round_record {
+    int64_t round, plan;
+    int32_t nodes, links;
+    int64_t dimension;
+    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: no
+                               member */
+    const int8_t *link;     /* [links] 1: the share arrived, 0: not, -1: not
+                               known or not used */
+    const double *estimate; /* [dimension] */
+    double error;           /* squared distance from the mean, or NAN */
+    int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
+};
+
+/* The number of the next round, noted so that it is never used again, also
+ * after a crash; at least `least`. */
+PRICER_API enum pricer_status pricer_study_open_round(
+    struct pricer_study *study, int64_t least, int64_t *round,
+    struct pricer_fault *fault);
+
+/* Store a round and, if next is not NULL, open the next one in the same
+ * transaction. */
+PRICER_API enum pricer_status pricer_study_add_round(
+    struct pricer_study *study, const struct pricer_round_record *record,
+    int64_t least, int64_t *next, struct pricer_fault *fault);
+
+/* How often something arrived, of how many times that are known. */
+struct pricer_delivery {
+    int64_t arrived, tried;
+};
+
+/*
+ * What the stored rounds say about the links. both[l] counts the rounds in
+ * which l and its partner are both known, and both arrived.
+ */
+struct pricer_deliveries {
+    int32_t nodes, links;
+    int64_t rounds;
+    struct pricer_delivery *uplink; /* [nodes] */
+    struct pricer_delivery *link;   /* [links] */
+    struct pricer_delivery *both;   /* [links] */
+};
+
+/* Count over the latest `rounds` stored rounds, 0: all. O(rows). */
+PRICER_API enum pricer_status pricer_study_deliveries(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t rounds, struct pricer_deliveries **deliveries,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_deliveries_free(struct pricer_deliveries *deliveries);
+
+/* Wilson's interval for a probability, from what arrived; [0, 1] where nothing
+ * was tried. */
+PRICER_API void pricer_delivery_interval(const struct pricer_delivery *delivery,
+                                         double confidence, double *low,
+                                         double *high);
+
+/*
+ * The network as measured: every probability is (arrived + 2 p) / (tried + 2)
+ * with the p of the given network, so that what was never tried keeps its p
+ * and no link vanishes; joints are measured the same way and held within their
+ * bounds. Links, trust and numbering stay. For planning anew.
+ */
+PRICER_API enum pricer_status pricer_network_measured(
+    const struct pricer_network *network,
+    const struct pricer_deliveries *deliveries,
+    struct pricer_network **measured, struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

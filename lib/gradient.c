@@ -103,9 +103,9 @@ static void report(const struct pri_descent *descent, int32_t start,
 
 /*
  * Descend from one start. The plan is worth `*objective` at the end, INFINITY
- * if the descent climbed: steps that are too long leave the finite numbers, or
- * are thrown back and forth between the cone's edges above where they began.
- * False: the watch asked to stop.
+ * if the descent climbed far above where it began: steps that are too long
+ * leave the finite numbers, or are thrown back and forth between the edges of
+ * the cones. False: the watch asked to stop.
  */
 static bool descend(const struct pri_descent *descent, int32_t start,
                     const struct pri_gradient *gradient,
@@ -113,27 +113,27 @@ static bool descend(const struct pri_descent *descent, int32_t start,
 {
     const struct pricer_gradient *options = &descent->options;
     struct pricer_error error;
-    double first = INFINITY;
+    double most = INFINITY;
     bool go = true;
     for (int64_t iteration = 0;; iteration++) {
         pri_objective_gradient(descent->network, descent->settings, plan,
                                plan->relay_multiplier, &error, gradient);
         report(descent, start, iteration, error.objective);
         if (iteration == 0)
-            first = error.objective;
+            most = 10 * error.objective;
         if (iteration % 64 == 0)
             go = pri_tick(
                 descent->settings->watch,
                 (start + (double)iteration / (double)options->iterations) /
                     options->starts);
         if (!go || iteration == options->iterations ||
-            !isfinite(error.objective))
+            !(error.objective <= most))
             break;
         step(descent, gradient, plan);
     }
     memset(plan->relay_multiplier, 0,
            (size_t)plan->nodes * sizeof *plan->relay_multiplier);
-    *objective = error.objective <= first ? error.objective : INFINITY;
+    *objective = error.objective <= most ? error.objective : INFINITY;
     return go;
 }
 
@@ -228,5 +228,25 @@ done:
     pricer_plan_free(best);
     pricer_plan_free(work);
     pricer_plan_free(slopes);
+    return status;
+}
+
+enum pricer_status pricer_plan_descend(const struct pricer_network *network,
+                                       const struct pricer_settings *settings,
+                                       const struct pricer_gradient *options,
+                                       struct pricer_plan **plan,
+                                       struct pricer_fault *fault)
+{
+    double *slope = pri_alloc(network->links, sizeof *slope);
+    double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
+    enum pricer_status status = PRICER_MEMORY;
+    if (slope != NULL && self_slope != NULL)
+        status = pri_slopes(network, settings, slope, self_slope, fault);
+    struct pri_descent descent = {network, settings, slope, self_slope,
+                                  *options};
+    if (status == PRICER_OK)
+        status = pri_descend(&descent, plan, fault);
+    free(slope);
+    free(self_slope);
     return status;
 }

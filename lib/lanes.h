@@ -19,7 +19,8 @@
 #include <stdint.h>
 #include <Random123/threefry.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(PRI_CLONES) /* a build may choose: -DPRI_CLONES= for none */
+#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PRI_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define PRI_CLONES

@@ -197,6 +197,21 @@ void pricer_slice_free(struct pricer_slice *slice)
     free(slice);
 }
 
+const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
+                                             int32_t to)
+{
+    int32_t low = 0, high = slice->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (slice->shares[middle].to < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < slice->count && slice->shares[low].to == to;
+    return found ? &slice->shares[low] : NULL;
+}
+
 /* The noise of a share on its grid: its variance plus the smoothing, rounded
  * up. */
 static enum pricer_status prepare_noise(const struct pricer_slice *slice,

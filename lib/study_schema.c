@@ -67,5 +67,94 @@ const char *const pri_study_schema[] = {
     " PRIMARY KEY (plan, link)"
     ") WITHOUT ROWID",
 
+    "CREATE TABLE simulation ("
+    " simulation INTEGER PRIMARY KEY,"
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " engine TEXT NOT NULL,"
+    " data TEXT NOT NULL,"
+    " seed INTEGER NOT NULL,"
+    " trials INTEGER NOT NULL,"
+    " clipped INTEGER NOT NULL"
+    ")",
+
+    "CREATE TABLE simulation_strategy ("
+    " simulation INTEGER NOT NULL REFERENCES simulation,"
+    " strategy TEXT NOT NULL,"
+    " mse REAL NOT NULL,"
+    " mse_stderr REAL,"
+    " predicted REAL NOT NULL,"
+    " worst_case REAL NOT NULL,"
+    " bias REAL NOT NULL,"
+    " bias_predicted REAL NOT NULL,"
+    " difference REAL NOT NULL,"
+    " difference_stderr REAL,"
+    " PRIMARY KEY (simulation, strategy)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE simulation_bin ("
+    " simulation INTEGER NOT NULL,"
+    " strategy TEXT NOT NULL,"
+    " low REAL NOT NULL,"
+    " high REAL NOT NULL,"
+    " trials INTEGER NOT NULL,"
+    " PRIMARY KEY (simulation, strategy, low),"
+    " FOREIGN KEY (simulation, strategy) REFERENCES simulation_strategy"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE simulation_node ("
+    " simulation INTEGER NOT NULL REFERENCES simulation,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " up INTEGER NOT NULL,"
+    " PRIMARY KEY (simulation, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE simulation_link ("
+    " simulation INTEGER NOT NULL REFERENCES simulation,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " up INTEGER NOT NULL,"
+    " both INTEGER NOT NULL,"
+    " PRIMARY KEY (simulation, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE member ("
+    " node INTEGER PRIMARY KEY,"
+    " key TEXT NOT NULL UNIQUE,"
+    " address TEXT NOT NULL"
+    ")",
+
+    "CREATE TABLE round_opened ("
+    " only INTEGER PRIMARY KEY CHECK (only = 1),"
+    " round INTEGER NOT NULL"
+    ")",
+
+    "CREATE TABLE round ("
+    " round INTEGER PRIMARY KEY,"
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " arrived INTEGER NOT NULL,"
+    " error REAL,"
+    " estimate BLOB NOT NULL"
+    ")",
+
+    "CREATE TABLE arrival ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " arrived INTEGER NOT NULL,"
+    " PRIMARY KEY (round, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE delivery ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " arrived INTEGER NOT NULL,"
+    " PRIMARY KEY (round, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE dropped ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " reason TEXT NOT NULL,"
+    " messages INTEGER NOT NULL,"
+    " PRIMARY KEY (round, reason)"
+    ") WITHOUT ROWID",
+
     NULL,
 };

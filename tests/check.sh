@@ -55,5 +55,24 @@ step "build with sanitizers" configure_and_build build-asan \
     --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
     -Dc_args=-fno-sanitize-recover=all
 suite build-asan
+
+# Data races. GCC's OpenMP is opaque to the race detector; clang's comes with a
+# library (archer) that explains its barriers to it.
+archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -1)
+races() {
+    [ -f build-tsan/build.ninja ] || CC=clang meson setup build-tsan \
+        --buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false \
+        >/dev/null || return 1
+    ninja -C build-tsan --quiet tests/test_threads || return 1
+    OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+        build-tsan/tests/test_threads >build-tsan/races.log 2>&1 ||
+        { tail -40 build-tsan/races.log; return 1; }
+}
+if [ -n "$archer" ] && command -v clang >/dev/null; then
+    step "race detector" races
+else
+    skipped=$((skipped + 1))
+    echo "skipped: race detector (clang and libomp-dev are not installed)"
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,0 +1,273 @@
+/*
+ * The inside of the exact optimiser, shared by the files optimise*.c.
+ *
+ * The unknowns of the optimiser are shares: the expected weight of node i
+ * through relay j, share = p_j p_ij weight. In shares, and divided by
+ * radius^2 / nodes^2, the problem of docs/mathematics.md is
+ *
+ *     minimise  sum of cost share^2            over links, own links included
+ *             + sum of cross share share'      over pairs of opposite links
+ *             + sum of crowd_j T_j^2           over relays
+ *             + (sum of S_i - nodes)^2 + bias term of S,
+ *
+ * S_i the sum of the shares that leave node i, T_j of those that relay j
+ * carries. The multipliers have a meaning: worth_i is what one more unit of
+ * S_i is worth, price_j what one more unit costs at relay j, so that a link is
+ * used where worth_i > price_j. In the letters of the mathematics worth is v,
+ * price_j is u_j + t, and links see only the difference z = v_i - price_j.
+ */
+#ifndef PRICER_OPTIMISE_H
+#define PRICER_OPTIMISE_H
+
+#include "internal.h"
+
+#include <math.h>
+
+/*
+ * One direction of a pair of neighbours, kept with the node it leaves. Every
+ * neighbour appears in both lists, also where only one direction is a link:
+ * then the other has the cost INFINITY and never carries anything.
+ */
+struct pri_arc {
+    double cost;  /* q */
+    double cross; /* c, equal in both directions */
+    double share; /* y */
+    double slack; /* interior point: s; Newton: 1 / (2 q), with its damping */
+};
+
+/*
+ * The same pair as the linear system sees it, from the same node: how the two
+ * shares answer to their two differences z. Single precision is enough, only
+ * conjugate gradients read it.
+ */
+struct pri_entry {
+    int32_t to;
+    float out, both, in; /* d out / d z_out, d out / d z_in, d in / d z_in */
+};
+
+/* What stands in the way of a node's two unknowns. */
+enum {
+    PRI_BLOCKS = 256,     /* most blocks of a sweep */
+    PRI_DENSE_NODES = 24, /* up to here systems are solved by Cholesky */
+};
+
+/* An objective below this part of radius^2 / nodes is none: at the default
+ * tolerance what is left is rounding. */
+#define PRI_NOTHING 1e-7
+
+enum {
+    PRI_WORTH_FIXED = 1, /* no link leaves the node, or a bound holds it */
+    PRI_PRICE_TIED = 2,  /* crowd = 0: the price is the sum multiplier */
+    PRI_PRICE_FIXED = 4, /* nothing reaches the server through the node */
+    PRI_UNREACHED = 8,   /* the node reaches the server by no path */
+};
+
+struct pri_problem {
+    const struct pricer_network *network;
+    enum pricer_bias bias;
+    int32_t nodes, arcs;
+    int32_t threads, blocks;
+    int32_t *block;          /* [blocks + 1] nodes, about equal in arcs */
+    int32_t *order;          /* [nodes] the network's name of our node */
+    int32_t *start;          /* [nodes + 1] arcs of each node */
+    int32_t *partner;        /* [arcs] the same pair seen from the other end */
+    struct pri_arc *arc;     /* [arcs] */
+    struct pri_entry *entry; /* [arcs] */
+    struct pri_arc *self;    /* [nodes] the own link; cross = 0 */
+    double *crowd;           /* [nodes] h; INFINITY where p_j = 0 */
+    uint8_t *kind;           /* [nodes] PRI_... */
+    double penalty;          /* L of the l1 and l2 bias terms */
+    double upper, lower;     /* bounds of every worth */
+    bool summed;             /* the sum multiplier is an unknown */
+    int32_t unreached;       /* nodes without any path to the server */
+};
+
+/* Multipliers, (worth, price) of each node side by side. */
+struct pri_point {
+    double *dual; /* [2 * nodes] */
+    double sum;   /* t */
+};
+
+/* ------------------------------------------------------------------ sweep --
+ */
+
+/* What one pass over the nodes adds up; `least` is a minimum, from INFINITY. */
+struct pri_tally {
+    double sum[5];
+    double least;
+};
+
+/*
+ * Call part() for every block of nodes, on all threads, and add up what it
+ * tallies in the order of the blocks, so that the result does not depend on
+ * the number of threads. total may be NULL.
+ */
+void pri_sweep(const struct pri_problem *problem,
+               void (*part)(void *context, int32_t low, int32_t high,
+                            struct pri_tally *tally),
+               void *context, struct pri_tally *total);
+
+/* ---------------------------------------------------------------- problem --
+ */
+
+/*
+ * Make the problem of one network. slope[l] is the standard deviation of the
+ * noise per unit weight on link l, self_slope[i] that of node i's own link.
+ * Refuses an unbiased plan where a node has no path to the server.
+ */
+enum pricer_status pri_problem_new(const struct pricer_network *network,
+                                   const struct pricer_settings *settings,
+                                   const double *slope,
+                                   const double *self_slope,
+                                   struct pri_problem **problem,
+                                   struct pricer_fault *fault);
+
+void pri_problem_free(struct pri_problem *problem);
+
+/* Room for a point, all zero. */
+bool pri_point_new(int32_t nodes, struct pri_point *point);
+
+/* Write scale_i share as weights, and the multipliers, into a plan. Noise is
+ * left alone. */
+void pri_problem_plan(const struct pri_problem *problem, const double *scale,
+                      const struct pri_point *point, struct pricer_plan *plan);
+
+/* The other way: the multipliers of a plan as a point. */
+void pri_problem_point(const struct pri_problem *problem,
+                       const struct pricer_plan *plan, struct pri_point *point);
+
+/* The worth that makes the most of a node without a path: a constant. */
+static inline double pri_unreached_worth(const struct pri_problem *problem)
+{
+    if (problem->bias == PRICER_BIAS_L1)
+        return problem->penalty;
+    return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
+}
+
+/* ------------------------------------------------------------ certificate --
+ */
+
+/* A feasible plan's value and how far below it the optimum may lie. */
+struct pri_proof {
+    double primal;   /* value, in units of radius^2 / nodes^2 */
+    double distance; /* primal - bound, added up term by term, >= 0 */
+    double gap;      /* distance relative to the primal */
+};
+
+struct pri_certifier {
+    const struct pri_problem *problem;
+    double *scale; /* [nodes] out: the factor that makes a row feasible */
+    double best;   /* least primal value seen: bounds every optimal share */
+    /* in: */
+    const struct pri_point *point;
+};
+
+bool pri_certifier_new(const struct pri_problem *problem,
+                       struct pri_certifier *certifier);
+void pri_certifier_free(struct pri_certifier *certifier);
+
+/*
+ * Make the shares feasible row by row and bound the distance to the optimum by
+ * the point, whose worths are clipped to their bounds in place. Two passes over
+ * the links.
+ */
+void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
+                 struct pri_proof *proof);
+
+/* ----------------------------------------------------------------- system --
+ */
+
+/*
+ * The symmetric positive definite system of one Newton step, in the unknowns
+ * (worth, price, sum): entries of the problem, plus
+ *   own_i (dv_i - dg_i)^2 + bend_i dv_i^2 + ease_j (dg_j - dt)^2 + dt^2 / 2
+ * in its quadratic form (times 1/2).
+ */
+struct pri_system {
+    const struct pri_problem *problem;
+    double *own;        /* [nodes] answer of the own link */
+    double *bend;       /* [nodes] curvature of the bias term in the worth */
+    double *ease;       /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
+    double *block;      /* [3 * nodes] in: sums of out, both, in; then the
+                           inverse diagonal blocks of the preconditioner */
+    double *arrow;      /* [2 * nodes] preconditioner: block inverse times the
+                           column of the sum */
+    double schur;       /* and what is left of the sum's diagonal */
+    double *residual;   /* [2 * nodes] */
+    double *direction;  /* [2 * nodes] */
+    double *product;    /* [2 * nodes] */
+    double *exact;      /* [3 * arcs] the entries in double, where small */
+    long double *dense; /* [(2 nodes + 1)^2] where small, else NULL */
+    double residual_sum, direction_sum, product_sum;
+    int64_t steps; /* conjugate-gradient steps, in all */
+    /* of the solve in progress: */
+    double alpha, beta, shift;
+    double *solution;
+};
+
+bool pri_system_new(const struct pri_problem *problem,
+                    struct pri_system *system);
+void pri_system_free(struct pri_system *system);
+
+/* Set the entry of one arc: out-out, out-in, in-in. */
+static inline void pri_system_set(struct pri_system *system, int32_t arc,
+                                  const double answer[3])
+{
+    struct pri_entry *entry = &system->problem->entry[arc];
+    entry->out = (float)fmin(answer[0], 1e37);
+    entry->both = (float)fmax(answer[1], -1e37);
+    entry->in = (float)fmin(answer[2], 1e37);
+    if (system->exact != NULL)
+        for (int k = 0; k < 3; k++)
+            system->exact[3 * (int64_t)arc + k] = answer[k];
+}
+
+/* After the entries, own, bend, ease and block are set: prepare to solve. */
+void pri_system_prepare(struct pri_system *system);
+
+/*
+ * Solve for the right-hand side to a relative residual; solution holds the
+ * start and the result. False if numbers ran out of range.
+ */
+bool pri_system_solve(struct pri_system *system, const double *right,
+                      double right_sum, double relative, int32_t most,
+                      double *solution, double *solution_sum);
+
+/* -------------------------------------------------------------------- run --
+ */
+
+/*
+ * One run of the optimiser: where it is, the best plan so far, and when to
+ * stop. Methods move the point and the shares and ask pri_run_stop() once an
+ * iteration.
+ */
+struct pri_run {
+    struct pri_problem *problem;
+    const struct pricer_settings *settings;
+    struct pri_system system;
+    struct pri_certifier certifier;
+    struct pri_point point;   /* where the method is */
+    struct pri_point trial;   /* the same, as certified */
+    struct pri_proof proof;   /* of the trial */
+    struct pri_proof kept;    /* of the plan */
+    struct pricer_plan *plan; /* the best so far; noise is filled at the end */
+    double tolerance;
+    int32_t iterations, limit;
+    enum pricer_solve_outcome outcome;
+    bool over; /* the outcome is settled */
+};
+
+/*
+ * Certify the shares and the point, keep the plan if it is the best so far, and
+ * say whether to stop: the tolerance is met, the limit reached, or the watch
+ * asks.
+ */
+bool pri_run_stop(struct pri_run *run);
+
+/* ---------------------------------------------------------------- methods --
+ */
+
+/* Interior point from its own start, until told to stop or out of digits. */
+enum pricer_status pri_interior(struct pri_run *run);
+
+#endif

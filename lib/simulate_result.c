@@ -1,0 +1,120 @@
+/*
+ * The result of a simulation: made, filled with what to expect, and read.
+ */
+#include "simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OCTAVES_BELOW = 11 }; /* of the bins' 16, below the expected error */
+
+const char *pricer_engine_text(enum pricer_engine engine)
+{
+    return engine == PRICER_ENGINE_FAST       ? "fast"
+           : engine == PRICER_ENGINE_FAITHFUL ? "faithful"
+                                              : NULL;
+}
+
+const char *pricer_data_text(enum pricer_data data)
+{
+    return data == PRICER_DATA_WORST_CASE ? "worst-case"
+           : data == PRICER_DATA_RANDOM   ? "random"
+           : data == PRICER_DATA_GIVEN    ? "given"
+                                          : NULL;
+}
+
+double pricer_outcome_edge(const struct pricer_outcome *outcome, int bin)
+{
+    return ldexp(1 + (bin % 8) / 8.0, outcome->first_octave + bin / 8);
+}
+
+double pri_bias_length(const struct pri_data *data, const double *coefficient,
+                       double *vector)
+{
+    double square = 0;
+    memset(vector, 0, (size_t)data->dimension * sizeof *vector);
+    for (int32_t i = 0; i < data->nodes; i++)
+        for (int64_t c = 0; c < data->dimension; c++)
+            vector[c] += coefficient[i] * pri_data_row(data, i)[c];
+    for (int64_t c = 0; c < data->dimension; c++)
+        square += vector[c] * vector[c];
+    return sqrt(square) / data->nodes;
+}
+
+void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
+                     const struct pricer_simulation *counts,
+                     const int64_t *used, double *excess)
+{
+    const struct pricer_network *network = job->network;
+    for (int32_t i = 0; i < network->nodes; i++) {
+        double up = counts == NULL
+                        ? network->uplink[i]
+                        : (double)counts->uplink[i] / (double)counts->trials;
+        excess[i] = plan->self_weight[i] * up - 1;
+        for (int32_t l = network->out_start[i]; l < network->out_start[i + 1];
+             l++)
+            excess[i] += plan->weight[l] *
+                         (counts == NULL
+                              ? network->p[l] * network->uplink[network->to[l]]
+                              : (double)used[l] / (double)counts->trials);
+    }
+}
+
+enum pricer_status pri_simulation_predict(const struct pri_job *job,
+                                          struct pricer_simulation *simulation)
+{
+    const struct pricer_settings settings = {0};
+    for (int32_t k = 0; k < simulation->plans; k++) {
+        struct pricer_outcome *outcome = &simulation->outcomes[k];
+        const struct pricer_plan *plan = job->plans[k];
+        struct pricer_error error;
+        enum pricer_status status =
+            pricer_plan_evaluate(job->network, &settings, plan, &error);
+        if (status == PRICER_OK && job->data->shared)
+            outcome->predicted = error.mse_paper;
+        else if (status == PRICER_OK)
+            status = pricer_plan_mse(job->network, plan, job->data->values,
+                                     &outcome->predicted);
+        if (status != PRICER_OK)
+            return status;
+        outcome->worst_case = error.mse_worst_case;
+        double scale = outcome->predicted;
+        bool usable = scale > 1e-290 && scale < 1e290;
+        outcome->first_octave = (usable ? ilogb(scale) : 0) - OCTAVES_BELOW;
+    }
+    return PRICER_OK;
+}
+
+enum pricer_status pri_simulation_new(const struct pricer_network *network,
+                                      int32_t plans,
+                                      struct pricer_simulation **simulation)
+{
+    struct pricer_simulation *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->nodes = network->nodes;
+    made->links = network->links;
+    made->plans = plans;
+    made->outcomes = pri_alloc(plans, sizeof *made->outcomes);
+    made->uplink = pri_alloc(network->nodes, sizeof *made->uplink);
+    made->link = pri_alloc(network->links, sizeof *made->link);
+    made->both = pri_alloc(network->links, sizeof *made->both);
+    if (!made->outcomes || !made->uplink || !made->link || !made->both) {
+        pricer_simulation_free(made);
+        return PRICER_MEMORY;
+    }
+    *simulation = made;
+    return PRICER_OK;
+}
+
+void pricer_simulation_free(struct pricer_simulation *simulation)
+{
+    if (simulation == NULL)
+        return;
+    free(simulation->outcomes);
+    free(simulation->uplink);
+    free(simulation->link);
+    free(simulation->both);
+    free(simulation);
+}

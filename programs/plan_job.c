@@ -1,0 +1,291 @@
+/*
+ * The steps of `pricer plan`, from a study's network to a plan that is bounded,
+ * checked, priced, compared and stored.
+ */
+#include "plan_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* With more links ColRel is not planned beside: it takes longer than the plan,
+ * as nothing but the network's chance holds its weights apart. */
+enum { COLREL_LINKS = 200000 };
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static enum pricer_status say(struct plan_job *job, const char *words,
+                              const char *about)
+{
+    snprintf(job->fault.text, sizeof job->fault.text, "%s%.300s", words, about);
+    return PRICER_VALUE;
+}
+
+/* ---------------------------------------------------------------- plan -- */
+
+static enum pricer_status plan_exactly(struct plan_job *job)
+{
+    struct pricer_plan *warm = NULL;
+    struct pricer_solve_info info;
+    enum pricer_status status = PRICER_OK;
+    if (job->request.warm)
+        status = pricer_study_plan(job->study, job->network, 0, &warm, NULL,
+                                   &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_optimise(job->network, &job->view.settings, warm,
+                                      &job->plan, &info, &job->fault);
+    pricer_plan_free(warm);
+    if (status != PRICER_OK)
+        return status;
+    job->view.method = pricer_method_text(PRICER_METHOD_EXACT);
+    job->view.outcome = info.outcome;
+    job->view.iterations = info.iterations;
+    job->view.seconds = info.seconds;
+    return PRICER_OK;
+}
+
+static void trace(void *context, int32_t start, int64_t iteration,
+                  double objective)
+{
+    struct plan_job *job = context;
+    int64_t every = job->request.trace_every;
+    if (iteration > 0)
+        job->view.iterations++;
+    if (job->trace != NULL && every > 0 && iteration % every == 0)
+        fprintf(job->trace, "%d,%lld,%.17g\n", (int)start, (long long)iteration,
+                objective);
+}
+
+static enum pricer_status plan_by_descent(struct plan_job *job)
+{
+    const struct plan_request *ask = &job->request;
+    struct pricer_gradient options = {.weight_step = ask->weight_step,
+                                      .noise_step = ask->noise_step,
+                                      .iterations = ask->iterations,
+                                      .starts = (int32_t)ask->starts,
+                                      .seed = (uint64_t)ask->seed,
+                                      .trace = trace,
+                                      .context = job};
+    if (ask->trace != NULL) {
+        job->trace = fopen(ask->trace, "w");
+        if (job->trace == NULL) {
+            say(job, "cannot write ", ask->trace);
+            return PRICER_FILE;
+        }
+        fputs("start,iteration,objective\n", job->trace);
+    }
+    double start = now();
+    enum pricer_status status = pricer_plan_descend(
+        job->network, &job->view.settings, &options, &job->plan, &job->fault);
+    job->view.seconds = now() - start;
+    job->view.method = pricer_method_text(PRICER_METHOD_GRADIENT);
+    if (job->trace != NULL && fclose(job->trace) != 0 && status == PRICER_OK) {
+        say(job, "cannot write ", ask->trace);
+        status = PRICER_FILE;
+    }
+    job->trace = NULL;
+    return status;
+}
+
+/*
+ * A plan that did not come from the optimiser borrows the multipliers of the
+ * optimal one, which bound every plan. Where there is no optimal plan, nothing
+ * bounds it.
+ */
+static enum pricer_status borrow_bound(struct plan_job *job)
+{
+    struct pricer_plan *best = NULL;
+    struct pricer_solve_info info;
+    struct pricer_settings settings = job->view.settings;
+    settings.iterations = 0;
+    enum pricer_status status = pricer_plan_optimise(
+        job->network, &settings, NULL, &best, &info, &job->fault);
+    if (status == PRICER_INFEASIBLE) {
+        job->view.bound = NAN;
+        job->fault.text[0] = '\0';
+        return PRICER_OK;
+    }
+    if (status != PRICER_OK)
+        return status;
+    size_t bytes = (size_t)best->nodes * sizeof(double);
+    memcpy(job->plan->row_multiplier, best->row_multiplier, bytes);
+    memcpy(job->plan->relay_multiplier, best->relay_multiplier, bytes);
+    job->plan->sum_multiplier = best->sum_multiplier;
+    pricer_plan_free(best);
+    return PRICER_OK;
+}
+
+enum pricer_status plan_job_make(struct plan_job *job)
+{
+    enum pricer_status status;
+    if (job->request.weights != NULL) {
+        job->view.method = "given";
+        status =
+            pricer_plan_read(job->request.weights, job->network,
+                             &job->progress.watch, &job->plan, &job->fault);
+    } else if (job->request.method == PRICER_METHOD_GRADIENT) {
+        status = plan_by_descent(job);
+    } else {
+        return plan_exactly(job);
+    }
+    return status == PRICER_OK ? borrow_bound(job) : status;
+}
+
+/* --------------------------------------------------------------- judge -- */
+
+enum pricer_status plan_job_judge(struct plan_job *job)
+{
+    struct plan_view *view = &job->view;
+    enum pricer_status status =
+        pricer_plan_verify(job->network, &view->settings, job->plan,
+                           &view->certificate, &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(job->network, &view->settings, job->plan,
+                                      &view->error);
+    if (status != PRICER_OK)
+        return status;
+    view->plan = job->plan;
+    bool exact = job->request.weights == NULL &&
+                 job->request.method == PRICER_METHOD_EXACT;
+    bool biased = view->settings.bias == PRICER_BIAS_UNBIASED &&
+                  !view->certificate.feasible;
+    if (exact && !view->certificate.feasible)
+        return say(job, "the plan does not pass its own check: ",
+                   view->certificate.words);
+    if (isnan(view->bound) || biased) {
+        view->bound = view->gap = NAN;
+        return PRICER_OK;
+    }
+    /* No error is below 0, whatever the multipliers of an early stop say. */
+    view->bound = fmax(view->certificate.bound, 0);
+    view->gap = (view->error.objective - view->bound) / view->error.objective;
+    if (exact && view->certificate.bound > 0)
+        view->gap = view->certificate.gap;
+    view->gap = view->error.objective > 0 ? fmax(view->gap, 0) : 0;
+    return PRICER_OK;
+}
+
+/* One baseline; false if Ctrl-C was pressed meanwhile. */
+static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
+{
+    struct plan_rival *rival = &job->view.rival[baseline];
+    struct pricer_settings settings = job->view.settings;
+    struct pricer_plan *plan = NULL;
+    struct progress progress;
+    progress_start(&progress, pricer_baseline_text(baseline));
+    settings.watch = &progress.watch;
+    settings.iterations = 0;
+    settings.tolerance = 1e-6; /* six digits are shown */
+    enum pricer_status status = pricer_plan_baseline(
+        job->network, &settings, baseline, &plan, &rival->why);
+    bool interrupted = progress_end(&progress);
+    if (status == PRICER_OK && !interrupted)
+        rival->known = pricer_plan_evaluate(job->network, &settings, plan,
+                                            &rival->error) == PRICER_OK;
+    pricer_plan_free(plan);
+    return !interrupted;
+}
+
+void plan_job_compare(struct plan_job *job)
+{
+    for (int k = 0; k < PRICER_BASELINES; k++) {
+        if (k == PRICER_BASELINE_COLREL && job->network->links > COLREL_LINKS)
+            snprintf(job->view.rival[k].why.text,
+                     sizeof job->view.rival[k].why.text,
+                     "not planned beside a network of more than %d links",
+                     COLREL_LINKS);
+        else if (!compare_with(job, (enum pricer_baseline)k))
+            return;
+    }
+}
+
+enum pricer_status plan_job_price(struct plan_job *job)
+{
+    size_t links = (size_t)job->network->links;
+    size_t nodes = (size_t)job->network->nodes;
+    job->price = calloc(links + 1, sizeof *job->price);
+    job->self_price = calloc(nodes + 1, sizeof *job->self_price);
+    if (job->price == NULL || job->self_price == NULL)
+        return PRICER_MEMORY;
+    job->view.price = job->price;
+    job->view.self_price = job->self_price;
+    return pricer_trust_price(job->network, &job->view.settings, job->plan,
+                              job->price, job->self_price, &job->fault);
+}
+
+static double price_of(const struct plan_job *job,
+                       const struct plan_change *change)
+{
+    return change->from == change->to
+               ? job->self_price[change->from]
+               : job->price[pricer_network_find(job->network, change->from,
+                                                change->to)];
+}
+
+/* Exchange the trust of every change; the second time in reverse order, which
+ * also undoes changes of one link twice. */
+static void swap_trust(struct plan_job *job, bool back)
+{
+    struct plan_what_if *what_if = &job->view.what_if;
+    for (int k = 0; k < what_if->count; k++) {
+        struct plan_change *change =
+            &what_if->change[back ? what_if->count - 1 - k : k];
+        double moved = back ? change->before : change->eps;
+        pricer_trust_swap(job->network, change->from, change->to, &moved, NULL);
+        if (!back)
+            change->before = moved;
+    }
+}
+
+enum pricer_status plan_job_replan(struct plan_job *job)
+{
+    struct plan_what_if *what_if = &job->view.what_if;
+    struct pricer_plan *plan = NULL;
+    swap_trust(job, false);
+    for (int k = 0; k < what_if->count; k++) {
+        const struct plan_change *change = &what_if->change[k];
+        double price = price_of(job, change);
+        if (price < 0)
+            what_if->predicted += price * log(change->eps / change->before);
+    }
+    if (!isfinite(what_if->predicted)) /* first order cannot reach eps inf */
+        what_if->predicted = NAN;
+    enum pricer_status status =
+        pricer_plan_optimise(job->network, &job->view.settings, job->plan,
+                             &plan, &what_if->info, &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(job->network, &job->view.settings, plan,
+                                      &what_if->error);
+    swap_trust(job, true);
+    pricer_plan_free(plan);
+    return status;
+}
+
+enum pricer_status plan_job_store(struct plan_job *job)
+{
+    const struct plan_view *view = &job->view;
+    double tolerance = view->settings.tolerance;
+    int64_t most = view->iterations < INT32_MAX ? view->iterations : INT32_MAX;
+    struct pricer_plan_record record = {
+        .settings = view->settings,
+        .given = job->request.weights != NULL,
+        .tolerance = tolerance > 0 ? tolerance : 1e-8,
+        .objective = view->error.objective,
+        .bound = view->bound,
+        .gap = view->gap,
+        .iterations = (int32_t)most,
+        .variance = view->error.variance,
+        .piv = view->error.piv,
+        .tiv = view->error.tiv,
+        .mse_paper = view->error.mse_paper,
+        .mse_worst_case = view->error.mse_worst_case,
+        .bias_l1 = view->error.bias_l1};
+    return pricer_study_add_plan(job->study, job->plan, &record, &job->view.id,
+                                 &job->fault);
+}

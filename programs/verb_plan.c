@@ -1,0 +1,247 @@
+/*
+ * pricer plan: from a study to weights and noise for every link, with a proof
+ * of how good they are, what they are compared with, and which link's trust
+ * would help most.
+ */
+#include "plan_job.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct usage usage = {
+    "plan", "STUDY",
+    "Choose the weight and the noise of every link so that the error of the\n"
+    "server's estimate is least while every link stays within its privacy\n"
+    "budget; prove it, check it with other code, and store it in the study.\n"
+    "Ctrl-C stores the best plan so far with its gap.",
+    "pricer plan ten.pricer --bias l1 --lambda 0.1 --what-if 3,4=100"};
+
+/* A network with fewer links is planned sooner than threads wake up. */
+enum { SMALL_LINKS = 20000 };
+
+static int parse(int argc, char **argv, struct plan_request *ask,
+                 const char **operands)
+{
+    const struct option options[] = {
+        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
+         "how bias is held down; default: the scenario's"},
+        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
+         "weight of the l1 or l2 bias term; default: the scenario's"},
+        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
+         "how much noise a budget asks for; default: the scenario's"},
+        {"method", OPTION_CHOICE, &ask->method, "exact|gradient",
+         "gradient is the paper's descent; default exact"},
+        {"tolerance", OPTION_NUMBER, &ask->tolerance, "X",
+         "certified relative gap to reach; default 1e-8"},
+        {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
+         "do not plan, judge these: from,to,alpha,sigma"},
+        {"what-if", OPTION_LIST, &ask->what_if, "NODE,NODE=EPS",
+         "also replan with another eps; may be given again"},
+        {"warm", OPTION_FLAG, &ask->warm, NULL,
+         "begin near the study's latest plan"},
+        {"iterations", OPTION_COUNT, &ask->iterations, "N",
+         "limit; for gradient of every start, default 100000"},
+        {"step", OPTION_NUMBER, &ask->weight_step, "X",
+         "gradient: step of the weights; default 0.01"},
+        {"noise-step", OPTION_NUMBER, &ask->noise_step, "X",
+         "gradient: step of the noise; default as --step"},
+        {"starts", OPTION_COUNT, &ask->starts, "N",
+         "gradient: random starts; default 4"},
+        {"seed", OPTION_COUNT, &ask->seed, "N",
+         "gradient: of the starts; default: the scenario's"},
+        {"trace", OPTION_TEXT, &ask->trace, "FILE.csv",
+         "gradient: write start,iteration,objective"},
+        {"trace-every", OPTION_COUNT, &ask->trace_every, "N",
+         "gradient: iterations between rows; default 100"},
+        {"threads", OPTION_COUNT, &ask->threads, "N",
+         "default: one per core, one for small networks"},
+        {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    *ask = (struct plan_request){.bias = -1,
+                                 .calibration = -1,
+                                 .lambda = NAN,
+                                 .seed = -1,
+                                 .trace_every = 100};
+    return options_parse(&usage, options, argc, argv, operands);
+}
+
+static int misuse(const char *words)
+{
+    fprintf(stderr, "pricer plan: %s; --help explains\n", words);
+    return 2;
+}
+
+/* "3,4=0.5" to a change; false if it is anything else. */
+static bool parse_change(const char *text, struct plan_change *change)
+{
+    char *end;
+    long from = strtol(text, &end, 10);
+    if (end == text || *end != ',')
+        return false;
+    text = end + 1;
+    long to = strtol(text, &end, 10);
+    if (end == text || *end != '=' || from < 0 || to < 0 || from > INT32_MAX ||
+        to > INT32_MAX)
+        return false;
+    text = end + 1;
+    change->from = (int32_t)from;
+    change->to = (int32_t)to;
+    change->eps = strtod(text, &end);
+    return end != text && *end == '\0' && !isnan(change->eps);
+}
+
+/* What options say against each other. OPTIONS_GO or an exit status. */
+static int check_request(struct plan_job *job)
+{
+    const struct plan_request *ask = &job->request;
+    bool gradient = ask->method == PRICER_METHOD_GRADIENT;
+    bool descent = ask->weight_step != 0 || ask->noise_step != 0 ||
+                   ask->starts != 0 || ask->seed >= 0 || ask->trace != NULL;
+    if (ask->weights != NULL && (gradient || ask->warm))
+        return misuse("--weights judges a plan and makes none, so it goes "
+                      "neither with --method gradient nor with --warm");
+    if (descent && !gradient)
+        return misuse("--step, --noise-step, --starts, --seed and --trace "
+                      "belong to --method gradient");
+    if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
+        return misuse("--what-if needs the exact method");
+    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+        return misuse("--lambda belongs to --bias l1 and l2");
+    if (ask->iterations > INT32_MAX || ask->starts > INT32_MAX ||
+        ask->threads > 4096)
+        return misuse("so many iterations, starts or threads are too many");
+    for (int k = 0; k < ask->what_if.count; k++)
+        if (!parse_change(ask->what_if.items[k], &job->view.what_if.change[k]))
+            return misuse("--what-if takes NODE,NODE=EPS, such as 3,4=0.5");
+    job->view.what_if.count = ask->what_if.count;
+    return OPTIONS_GO;
+}
+
+/* Every change can be made: make it and undo it. */
+static enum pricer_status check_changes(struct plan_job *job)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; k < job->view.what_if.count && status == PRICER_OK; k++) {
+        const struct plan_change *change = &job->view.what_if.change[k];
+        double eps = change->eps;
+        status = pricer_trust_swap(job->network, change->from, change->to, &eps,
+                                   &job->fault);
+        if (status == PRICER_OK)
+            pricer_trust_swap(job->network, change->from, change->to, &eps,
+                              NULL);
+    }
+    return status;
+}
+
+static enum pricer_status refuse(struct plan_job *job, const char *words,
+                                 double value)
+{
+    snprintf(job->fault.text, sizeof job->fault.text, words, value);
+    return PRICER_VALUE;
+}
+
+/* The scenario's settings with what the command line puts above them. */
+static enum pricer_status load(struct plan_job *job, const char *path)
+{
+    struct plan_request *ask = &job->request;
+    struct pricer_settings *settings = &job->view.settings;
+    int64_t seed = 0;
+    enum pricer_status status =
+        pricer_study_open(path, true, &job->study, &job->fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_settings(job->study, settings, &seed, &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(job->study, &job->network, &job->fault);
+    if (status != PRICER_OK)
+        return status;
+    if (ask->bias >= 0)
+        settings->bias = (enum pricer_bias)ask->bias;
+    if (ask->calibration >= 0)
+        settings->calibration = (enum pricer_calibration)ask->calibration;
+    if (!isnan(ask->lambda))
+        settings->lambda = ask->lambda;
+    if (settings->bias < PRICER_BIAS_L1)
+        settings->lambda = 0;
+    settings->method = (enum pricer_method)ask->method;
+    settings->tolerance = ask->tolerance;
+    settings->threads = (int32_t)ask->threads;
+    if (ask->threads == 0 && job->network->links < SMALL_LINKS)
+        settings->threads = 1;
+    settings->iterations = (int32_t)ask->iterations;
+    settings->watch = &job->progress.watch;
+    if (ask->seed < 0)
+        ask->seed = seed;
+    job->view.network = job->network;
+    if (!(settings->lambda >= 0 && isfinite(settings->lambda)))
+        return refuse(job, "lambda = %g is not a finite number of at least 0",
+                      settings->lambda);
+    if (!(ask->tolerance >= 0 && ask->tolerance < 1))
+        return refuse(job, "tolerance = %g is not between 0 and 1",
+                      ask->tolerance);
+    return check_changes(job);
+}
+
+static void warn(const struct plan_job *job, bool interrupted)
+{
+    const struct plan_view *view = &job->view;
+    if (interrupted)
+        program_warn("stopped by Ctrl-C: the plan is feasible, its gap is %.2g",
+                     view->gap);
+    else if (view->outcome == PRICER_OUTCOME_LIMIT)
+        program_warn("the tolerance was not reached: the gap is %.2g",
+                     view->gap);
+    if (view->certificate.open_links > 0)
+        program_warn("%lld links spend more than their (eps, delta)%s",
+                     (long long)view->certificate.open_links,
+                     view->settings.calibration == PRICER_CALIBRATION_CLASSIC
+                         ? ": the classic noise is proved for eps <= 1 only"
+                         : "");
+}
+
+static void close_job(struct plan_job *job)
+{
+    free(job->price);
+    free(job->self_price);
+    pricer_plan_free(job->plan);
+    pricer_network_free(job->network);
+    pricer_study_close(job->study);
+}
+
+int verb_plan(int argc, char **argv)
+{
+    struct plan_job job = {0};
+    const char *operands[1];
+    int go = parse(argc, argv, &job.request, operands);
+    if (go == OPTIONS_GO)
+        go = check_request(&job);
+    if (go != OPTIONS_GO)
+        return go;
+
+    progress_start(&job.progress, "plan");
+    enum pricer_status status = load(&job, operands[0]);
+    if (status == PRICER_OK)
+        status = plan_job_make(&job);
+    bool interrupted = progress_end(&job.progress);
+    if (status == PRICER_OK)
+        status = plan_job_judge(&job);
+    if (status == PRICER_OK)
+        status = plan_job_price(&job);
+    if (status == PRICER_OK && job.view.what_if.count > 0 && !interrupted) {
+        progress_start(&job.progress, "what if");
+        status = plan_job_replan(&job);
+        interrupted = progress_end(&job.progress);
+    }
+    job.view.settings.watch = NULL;
+    if (status == PRICER_OK)
+        status = plan_job_store(&job);
+    if (status == PRICER_OK && !interrupted)
+        plan_job_compare(&job);
+    if (status == PRICER_OK) {
+        warn(&job, interrupted);
+        (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);
+    }
+    close_job(&job);
+    return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
+}
