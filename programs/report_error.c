@@ -61,8 +61,9 @@ static void draw_bars(const struct report *report)
     for (int k = 0; k < PRICER_BASELINES; k++)
         rows += report->rival[k].known;
     for (int k = 0; k < PRICER_BASELINES; k++)
-        if (report->rival[k].known && k != PRICER_BASELINE_UNBIASED)
+        if (report->rival[k].known)
             most = fmax(most, report->rival[k].error.mse_worst_case);
+    most = fmin(most, 6 * report->error.mse_worst_case);
     fprintf(out,
             "<figure>\n<svg class=\"bars\" viewBox=\"0 0 520 %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Error of the "

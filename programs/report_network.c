@@ -172,31 +172,57 @@ static void line(const struct drawing *drawing, const double *ends,
             ends[0], ends[1], ends[2], ends[3], colour, width, opacity);
 }
 
-/* Links that carry nothing, then those that do, heavier; the drawing is read
- * from the top. */
-static int32_t draw_links(const struct drawing *drawing, bool used,
-                          int32_t room)
+/* Where a node is, drawn or (with places) only in the shade. */
+static bool find(const struct drawing *drawing, int32_t node, double *at)
+{
+    const struct pricer_network *net = drawing->report->network;
+    int32_t k = drawing->slot[node];
+    if (k >= 0) {
+        at[0] = drawing->x[k];
+        at[1] = drawing->y[k];
+    } else if (drawing->placed) {
+        at[0] = (net->x[node] - drawing->low_x) * drawing->scale;
+        at[1] = (net->y[node] - drawing->low_y) * drawing->scale;
+    }
+    return k >= 0 || drawing->placed;
+}
+
+/* Whether a link is drawn: to a node that is, and once for both directions
+ * where neither carries anything. */
+static bool eligible(const struct drawing *drawing, int32_t link, bool used)
 {
     const struct report *report = drawing->report;
     const struct pricer_network *net = report->network;
-    int32_t drawn = 0;
-    for (int32_t l = 0; l < net->links && drawn < room; l++) {
-        int32_t a = drawing->slot[net->from[l]], b = drawing->slot[net->to[l]];
-        double share = report->plan != NULL ? report->share[l] : 0;
-        bool carries = share > 1e-4;
-        if (a < 0 || b < 0 || carries != used ||
-            (!used && net->partner[l] >= 0 && net->partner[l] < l))
+    double share = report->plan != NULL ? report->share[link] : 0;
+    bool whole = drawing->count == net->nodes;
+    if (drawing->slot[net->to[link]] < 0 || (share > 1e-4) != used)
+        return false;
+    return used ||
+           (whole && (net->partner[link] < 0 || net->partner[link] > link));
+}
+
+/* Links that carry nothing, or those that do, which are wider; of too many,
+ * every so manieth. */
+static void draw_links(const struct drawing *drawing, bool used)
+{
+    const struct report *report = drawing->report;
+    const struct pricer_network *net = report->network;
+    int32_t count = 0, seen = 0;
+    for (int32_t l = 0; l < net->links; l++)
+        count += eligible(drawing, l, used);
+    int32_t every = count / DRAWN_LINKS + 1;
+    for (int32_t l = 0; l < net->links; l++) {
+        double ends[4];
+        if (!eligible(drawing, l, used) || seen++ % every != 0 ||
+            !find(drawing, net->from[l], ends) ||
+            !find(drawing, net->to[l], ends + 2))
             continue;
-        double ends[4] = {drawing->x[a], drawing->y[a], drawing->x[b],
-                          drawing->y[b]};
         if (used)
-            line(drawing, ends, "blue", .8 + 5 * sqrt(share),
+            line(drawing, ends, "blue", .8 + 5 * sqrt(report->share[l]),
                  .25 + .6 * net->p[l]);
         else
             line(drawing, ends, "grey", .7, .05 + .25 * net->p[l]);
-        drawn++;
     }
-    return drawn;
 }
 
 static void draw_uplinks(const struct drawing *drawing)
@@ -217,7 +243,7 @@ static void draw_nodes(const struct drawing *drawing)
 {
     const struct report *report = drawing->report;
     FILE *out = report->out;
-    const double unit = drawing->count > 40 ? .6 : 1;
+    const double unit = drawing->count > 40 ? .45 : 1;
     for (int32_t k = 0; k < drawing->count; k++) {
         int32_t i = drawing->node[k];
         double load = report->plan != NULL ? report->load[i] : 0;
@@ -277,9 +303,9 @@ static void draw(const struct drawing *drawing)
             "aria-label=\"The network: nodes, links and the server\">\n",
             WIDTH, HEIGHT);
     draw_shade(drawing);
-    draw_links(drawing, false, DRAWN_LINKS);
+    draw_links(drawing, false);
     draw_uplinks(drawing);
-    draw_links(drawing, true, DRAWN_LINKS);
+    draw_links(drawing, true);
     draw_server(drawing);
     draw_nodes(drawing);
     fputs("</svg>\n<figcaption><span class=\"key\" "
