@@ -797,6 +797,106 @@ PRICER_API enum pricer_status pricer_simulation_run(
 
 PRICER_API void pricer_simulation_free(struct pricer_simulation *simulation);
 
+/* --------------------------------------------------------------- k-means -- */
+
+/*
+ * The points of a data file, in single precision as K-means takes them; with
+ * unit_norm each is divided by its length (a point at the origin stays there).
+ */
+PRICER_API enum pricer_status pricer_kmeans_points(
+    const struct pricer_matrix *data, bool unit_norm,
+    struct pricer_matrix **points);
+
+/* A k-means++ start: centres has room for clusters * columns numbers. The same
+ * for the same seed. O(clusters * rows * columns). */
+PRICER_API enum pricer_status pricer_kmeans_start(
+    const struct pricer_matrix *points, int32_t clusters, uint64_t seed,
+    int32_t threads, float *centres, struct pricer_fault *fault);
+
+/*
+ * So many of Lloyd's steps: label every point with its nearest centre, move
+ * every centre to the mean of its points (one without points stays). *inertia
+ * is the sum of squared distances of the points to the nearest of the final
+ * centres. threads is 0 for one per core; let OpenBLAS have one of its own
+ * (openblas_set_num_threads(1)), as the work is divided here. O(steps * rows *
+ * columns * clusters).
+ */
+PRICER_API enum pricer_status pricer_kmeans_lloyd(
+    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
+    int32_t threads, float *centres, double *inertia,
+    struct pricer_fault *fault);
+
+/*
+ * Two ways to cluster together.
+ *
+ * PAPER: every node starts from a k-means++ start of its own, sends its centres
+ * and the server takes the mean of them index by index, as the paper does.
+ * Centres of equal index mean the same cluster only from the second round on,
+ * and what does not arrive pulls them towards the origin.
+ *
+ * PRICER: all nodes begin from one start: that of the node which is most likely
+ * heard, or where no node is, or noise would drown it, the mean of all points
+ * with centres spread around it in public directions. Then each node sends, for
+ * each cluster, its share of points and how far their mean lies from the common
+ * centre times that share, all as one vector of length at most the radius. The
+ * server divides the sum of moves by the sum of shares: what arrives counts,
+ * what does not arrive is missing from both. docs/mathematics.md has the
+ * details.
+ */
+enum pricer_kmeans_procedure {
+    PRICER_KMEANS_PRICER = 0,
+    PRICER_KMEANS_PAPER,
+};
+
+struct pricer_kmeans_settings {
+    enum pricer_kmeans_procedure procedure;
+    int32_t clusters; /* 10 */
+    int32_t rounds;   /* 10 */
+    int32_t steps;    /* Lloyd's steps of a node in each round; 5 */
+    uint64_t seed;    /* of split, starts, links and noise */
+    bool in_order;    /* nodes get the points as they come, not shuffled */
+    bool last_only;   /* measure the inertia after the last round only */
+    double reach;    /* length of a move, in radii, that fills a message; .05 */
+    double spread;   /* of the shared start, in radii; 0.1 */
+    int32_t threads; /* 0: one per core */
+    const struct pricer_watch *watch; /* NULL: never asks */
+};
+
+/*
+ * What the network has to carry: the numbers of one message, the longest it can
+ * be, and how many messages of that kind a node sends on each link in all. Plan
+ * with these in place of the network's dimension and radius and with settings
+ * for `rounds` rounds, and (eps, delta) of every link holds for the whole run.
+ *
+ * Claim: a message of PRICER lies in a ball of the radius, whatever the data,
+ * hence changing all points of a node moves it by at most 2 radii, as the
+ * planner assumes; a run is `rounds` Gaussian messages with fresh noise, each
+ * computed from public values (the centres as broadcast) and the node's data,
+ * so the adaptive composition of Gaussian mechanisms applies and is exact. A
+ * message of PAPER is `clusters` vectors, each within the radius: that many
+ * more Gaussian releases.
+ */
+struct pricer_kmeans_task {
+    int64_t dimension;
+    int64_t rounds;
+};
+PRICER_API void pricer_kmeans_task(
+    const struct pricer_kmeans_settings *settings, int64_t columns,
+    struct pricer_kmeans_task *task);
+
+/*
+ * Cluster points that are spread over the nodes of a network. Points longer
+ * than the network's radius are not cut, but messages are. Without a plan
+ * (NULL) every message arrives, bare. centres has room for clusters * columns
+ * numbers, inertia for one number a round (NAN where not measured). The same
+ * seed gives the same result for any number of threads.
+ */
+PRICER_API enum pricer_status pricer_kmeans_run(
+    const struct pricer_matrix *points, const struct pricer_network *network,
+    const struct pricer_plan *plan,
+    const struct pricer_kmeans_settings *settings, float *centres,
+    double *inertia, struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- study -- */
 
 /*
@@ -866,6 +966,115 @@ PRICER_API enum pricer_status pricer_study_add_simulation(
     struct pricer_study *study, int64_t plan, const char *const *names,
     const struct pricer_simulation *simulation, int64_t *id,
     struct pricer_fault *fault);
+
+/* ----------------------------------------------------------------- fleet -- */
+
+enum { PRICER_KEY_TEXT = 41, PRICER_ADDRESS_TEXT = 256 };
+
+/*
+ * Who takes part in real rounds: a node or the server (node = PRICER_SERVER),
+ * its public key in Z85 and where it listens, such as "tcp://10.0.0.3:7100".
+ */
+struct pricer_member {
+    int32_t node;
+    char key[PRICER_KEY_TEXT];
+    char address[PRICER_ADDRESS_TEXT];
+};
+
+/* Enrol a member, in place of what was enrolled under its number. A key that
+ * belongs to another member is refused. */
+PRICER_API enum pricer_status pricer_study_enrol(
+    struct pricer_study *study, const struct pricer_member *member,
+    struct pricer_fault *fault);
+
+/* Everyone enrolled, by number, the server first; free with free(). */
+PRICER_API enum pricer_status pricer_study_members(
+    struct pricer_study *study, struct pricer_member **members, int32_t *count,
+    struct pricer_fault *fault);
+
+/* Why a message was dropped; docs/protocol.md, section 7. */
+enum pricer_drop {
+    PRICER_DROP_MALFORMED = 0,
+    PRICER_DROP_LENGTH,
+    PRICER_DROP_ROUND,
+    PRICER_DROP_REPEATED,
+    PRICER_DROP_LATE,
+    PRICER_DROP_RANGE,
+    PRICER_DROP_STRANGER,
+    PRICER_DROP_REFUSED,
+    PRICER_DROP_KINDS,
+};
+
+/* Its word in studies and metrics. */
+PRICER_API const char *pricer_drop_text(enum pricer_drop drop);
+
+/* One round that was run, as it is stored; all arrays are borrowed. */
+struct pricer_round_record {
+    int64_t round, plan;
+    int32_t nodes, links;
+    int64_t dimension;
+    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: no
+                               member */
+    const int8_t *link;     /* [links] 1: the share arrived, 0: not, -1: not
+                               known or not used */
+    const double *estimate; /* [dimension] */
+    double error;           /* squared distance from the mean, or NAN */
+    int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
+};
+
+/* The number of the next round, noted so that it is never used again, also
+ * after a crash; at least `least`. */
+PRICER_API enum pricer_status pricer_study_open_round(
+    struct pricer_study *study, int64_t least, int64_t *round,
+    struct pricer_fault *fault);
+
+/* Store a round and, if next is not NULL, open the next one in the same
+ * transaction. */
+PRICER_API enum pricer_status pricer_study_add_round(
+    struct pricer_study *study, const struct pricer_round_record *record,
+    int64_t least, int64_t *next, struct pricer_fault *fault);
+
+/* How often something arrived, of how many times that are known. */
+struct pricer_delivery {
+    int64_t arrived, tried;
+};
+
+/*
+ * What the stored rounds say about the links. both[l] counts the rounds in
+ * which l and its partner are both known, and both arrived.
+ */
+struct pricer_deliveries {
+    int32_t nodes, links;
+    int64_t rounds;
+    struct pricer_delivery *uplink; /* [nodes] */
+    struct pricer_delivery *link;   /* [links] */
+    struct pricer_delivery *both;   /* [links] */
+};
+
+/* Count over the latest `rounds` stored rounds, 0: all. O(rows). */
+PRICER_API enum pricer_status pricer_study_deliveries(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t rounds, struct pricer_deliveries **deliveries,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_deliveries_free(struct pricer_deliveries *deliveries);
+
+/* Wilson's interval for a probability, from what arrived; [0, 1] where nothing
+ * was tried. */
+PRICER_API void pricer_delivery_interval(const struct pricer_delivery *delivery,
+                                         double confidence, double *low,
+                                         double *high);
+
+/*
+ * The network as measured: every probability is (arrived + 2 p) / (tried + 2)
+ * with the p of the given network, so that what was never tried keeps its p
+ * and no link vanishes; joints are measured the same way and held within their
+ * bounds. Links, trust and numbering stay. For planning anew.
+ */
+PRICER_API enum pricer_status pricer_network_measured(
+    const struct pricer_network *network,
+    const struct pricer_deliveries *deliveries,
+    struct pricer_network **measured, struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

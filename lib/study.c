@@ -55,21 +55,39 @@ static enum pricer_status connect_to(const char *path, bool writable,
     return PRICER_OK;
 }
 
+/* Whether every table of the schema is there. */
+static enum pricer_status check_tables(const struct pricer_study *study,
+                                       struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; pri_study_schema[k] != NULL && status == PRICER_OK; k++) {
+        char name[64] = "", sql[160];
+        int64_t found = 0;
+        if (sscanf(pri_study_schema[k], "CREATE TABLE %63[a-z_]", name) != 1)
+            continue;
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                 "name = '%s'",
+                 name);
+        status = pri_study_count(study, sql, &found, fault);
+        if (status == PRICER_OK && found != 1)
+            status = pri_fault(fault, PRICER_FORMAT,
+                               "%.300s: the study is damaged: it has no table "
+                               "%s",
+                               study->path, name);
+    }
+    return status;
+}
+
 /* What the file says it is, before anything in it is believed. */
 static enum pricer_status check_identity(const struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
-    int64_t id = 0, version = 0, tables = 0;
+    int64_t id = 0, version = 0;
     enum pricer_status status =
         pri_study_count(study, "PRAGMA application_id", &id, fault);
     if (status == PRICER_OK)
         status = pri_study_count(study, "PRAGMA user_version", &version, fault);
-    if (status == PRICER_OK)
-        status = pri_study_count(study,
-                                 "SELECT count(*) FROM sqlite_schema WHERE "
-                                 "type = 'table' AND name IN "
-                                 "('setting', 'node', 'link', 'plan')",
-                                 &tables, fault);
     if (status != PRICER_OK)
         return status;
     if (id != PRI_STUDY_ID)
@@ -80,10 +98,7 @@ static enum pricer_status check_identity(const struct pricer_study *study,
                          "%.300s: made by a newer pricer (version %lld of the "
                          "study; this one knows up to %d)",
                          study->path, (long long)version, PRI_STUDY_VERSION);
-    if (tables != 4)
-        return pri_fault(fault, PRICER_FORMAT, "%.300s: the study is damaged",
-                         study->path);
-    return PRICER_OK;
+    return check_tables(study, fault);
 }
 
 enum pricer_status pricer_study_open(const char *path, bool writable,

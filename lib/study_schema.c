@@ -116,5 +116,45 @@ const char *const pri_study_schema[] = {
     " PRIMARY KEY (simulation, link)"
     ") WITHOUT ROWID",
 
+    "CREATE TABLE member ("
+    " node INTEGER PRIMARY KEY,"
+    " key TEXT NOT NULL UNIQUE,"
+    " address TEXT NOT NULL"
+    ")",
+
+    "CREATE TABLE round_opened ("
+    " only INTEGER PRIMARY KEY CHECK (only = 1),"
+    " round INTEGER NOT NULL"
+    ")",
+
+    "CREATE TABLE round ("
+    " round INTEGER PRIMARY KEY,"
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " arrived INTEGER NOT NULL,"
+    " error REAL,"
+    " estimate BLOB NOT NULL"
+    ")",
+
+    "CREATE TABLE arrival ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " arrived INTEGER NOT NULL,"
+    " PRIMARY KEY (round, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE delivery ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " arrived INTEGER NOT NULL,"
+    " PRIMARY KEY (round, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE dropped ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " reason TEXT NOT NULL,"
+    " messages INTEGER NOT NULL,"
+    " PRIMARY KEY (round, reason)"
+    ") WITHOUT ROWID",
+
     NULL,
 };

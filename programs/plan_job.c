@@ -9,8 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-/* From this many links on, ColRel is not planned beside: it takes as long. */
-enum { COLREL_LINKS = 2000000 };
+/* With more links ColRel is not planned beside: it takes longer than the plan,
+ * as nothing but the network's chance holds its weights apart. */
+enum { COLREL_LINKS = 200000 };
 
 static double now(void)
 {
@@ -157,30 +158,50 @@ enum pricer_status plan_job_judge(struct plan_job *job)
     if (exact && !view->certificate.feasible)
         return say(job, "the plan does not pass its own check: ",
                    view->certificate.words);
-    view->bound = isnan(view->bound) || biased ? NAN : view->certificate.bound;
-    view->gap = exact ? view->certificate.gap
-                      : fmax(0, (view->error.objective - view->bound) /
-                                    view->error.objective);
-    if (isnan(view->bound))
-        view->gap = NAN;
+    if (isnan(view->bound) || biased) {
+        view->bound = view->gap = NAN;
+        return PRICER_OK;
+    }
+    /* No error is below 0, whatever the multipliers of an early stop say. */
+    view->bound = fmax(view->certificate.bound, 0);
+    view->gap = (view->error.objective - view->bound) / view->error.objective;
+    if (exact && view->certificate.bound > 0)
+        view->gap = view->certificate.gap;
+    view->gap = view->error.objective > 0 ? fmax(view->gap, 0) : 0;
     return PRICER_OK;
+}
+
+/* One baseline; false if Ctrl-C was pressed meanwhile. */
+static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
+{
+    struct plan_rival *rival = &job->view.rival[baseline];
+    struct pricer_settings settings = job->view.settings;
+    struct pricer_plan *plan = NULL;
+    struct progress progress;
+    progress_start(&progress, pricer_baseline_text(baseline));
+    settings.watch = &progress.watch;
+    settings.iterations = 0;
+    settings.tolerance = 1e-6; /* six digits are shown */
+    enum pricer_status status = pricer_plan_baseline(
+        job->network, &settings, baseline, &plan, &rival->why);
+    bool interrupted = progress_end(&progress);
+    if (status == PRICER_OK && !interrupted)
+        rival->known = pricer_plan_evaluate(job->network, &settings, plan,
+                                            &rival->error) == PRICER_OK;
+    pricer_plan_free(plan);
+    return !interrupted;
 }
 
 void plan_job_compare(struct plan_job *job)
 {
     for (int k = 0; k < PRICER_BASELINES; k++) {
-        struct plan_rival *rival = &job->view.rival[k];
-        struct pricer_plan *plan = NULL;
-        struct pricer_settings settings = job->view.settings;
-        settings.iterations = 0;
         if (k == PRICER_BASELINE_COLREL && job->network->links > COLREL_LINKS)
-            continue;
-        if (pricer_plan_baseline(job->network, &settings,
-                                 (enum pricer_baseline)k, &plan,
-                                 &rival->why) == PRICER_OK)
-            rival->known = pricer_plan_evaluate(job->network, &settings, plan,
-                                                &rival->error) == PRICER_OK;
-        pricer_plan_free(plan);
+            snprintf(job->view.rival[k].why.text,
+                     sizeof job->view.rival[k].why.text,
+                     "not planned beside a network of more than %d links",
+                     COLREL_LINKS);
+        else if (!compare_with(job, (enum pricer_baseline)k))
+            return;
     }
 }
 

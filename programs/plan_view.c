@@ -234,13 +234,12 @@ static void print_certificate(const struct plan_view *view)
     long long rounds = view->settings.rounds > 0 ? view->settings.rounds : 1;
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
-    if (isnan(view->gap))
+    if (isnan(view->gap) || view->gap >= 1)
         puts("Nothing bounds how far from optimal the plan is.");
     else
         printf("Certified: no plan has an objective below %.9g, so this one "
                "is at most %.2g %%\nabove the optimum (relative gap %.2g).\n",
-               view->bound, 100 * view->gap / fmax(1 - view->gap, 1e-300),
-               view->gap);
+               view->bound, 100 * view->gap / (1 - view->gap), view->gap);
     if (found->open_links == 0)
         printf("Checked: all %lld links and uplinks keep their (eps, delta) "
                "over %lld round%s.\n",

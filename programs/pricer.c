@@ -17,6 +17,12 @@ static const struct verb {
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
+    {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"reproduce", verb_reproduce, "the tables and figures of the paper"},
+    {"keygen", verb_keygen, "make a key pair for a node or the server"},
+    {"enrol", verb_enrol, "who takes part, under which key and where"},
+    {"demo", verb_demo,
+     "run a fleet on loopback: predicted, simulated, measured"},
 
 };
 

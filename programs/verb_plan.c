@@ -17,6 +17,9 @@ static const struct usage usage = {
     "Ctrl-C stores the best plan so far with its gap.",
     "pricer plan ten.pricer --bias l1 --lambda 0.1 --what-if 3,4=100"};
 
+/* A network with fewer links is planned sooner than threads wake up. */
+enum { SMALL_LINKS = 20000 };
+
 static int parse(int argc, char **argv, struct plan_request *ask,
                  const char **operands)
 {
@@ -51,7 +54,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "gradient: write start,iteration,objective"},
         {"trace-every", OPTION_COUNT, &ask->trace_every, "N",
          "gradient: iterations between rows; default 100"},
-        {"threads", OPTION_COUNT, &ask->threads, "N", "default: one per core"},
+        {"threads", OPTION_COUNT, &ask->threads, "N",
+         "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     *ask = (struct plan_request){.bias = -1,
@@ -163,6 +167,8 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     settings->method = (enum pricer_method)ask->method;
     settings->tolerance = ask->tolerance;
     settings->threads = (int32_t)ask->threads;
+    if (ask->threads == 0 && job->network->links < SMALL_LINKS)
+        settings->threads = 1;
     settings->iterations = (int32_t)ask->iterations;
     settings->watch = &job->progress.watch;
     if (ask->seed < 0)

@@ -11,5 +11,10 @@ int verb_show(int argc, char **argv);
 int verb_simulate(int argc, char **argv);
 int verb_sweep(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_kmeans(int argc, char **argv);
+int verb_reproduce(int argc, char **argv);
+int verb_keygen(int argc, char **argv);
+int verb_enrol(int argc, char **argv);
+int verb_demo(int argc, char **argv);
 
 #endif

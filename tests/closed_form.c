@@ -5,6 +5,7 @@
  */
 #include "sample.h"
 #include "objective.h"
+#include "internal.h"
 
 static struct pricer_network *explicit_network(
     const struct pricer_erdos_renyi *shape)
@@ -110,6 +111,34 @@ static void test_optimal(void **state)
     }
 }
 
+/* The exact planner, which knows nothing of symmetry, finds the same. */
+static void test_optimiser(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    double self_slope[SAMPLE_NODES] = {0}, slope[SAMPLE_NODES * SAMPLE_NODES];
+    for (int trial = 0; trial < 60; trial++) {
+        struct pricer_erdos_renyi shape = sample_shape(&seed);
+        struct pricer_closed_form solution;
+        struct pricer_network *net = explicit_network(&shape);
+        struct pricer_settings settings = {
+            .bias = PRICER_BIAS_L2, .lambda = shape.lambda, .threads = 1};
+        struct pricer_plan *plan = NULL;
+        struct pricer_solve_info info;
+        for (int32_t l = 0; l < net->links; l++)
+            slope[l] = shape.slope;
+        assert_int_equal(pricer_erdos_renyi_solve(&shape, &solution),
+                         PRICER_OK);
+        assert_int_equal(pri_optimise(net, &settings, slope, self_slope, NULL,
+                                      &plan, &info, NULL),
+                         PRICER_OK);
+        assert_true(fabs(info.objective - solution.objective) <=
+                    2e-8 * solution.objective + 1e-14);
+        pricer_plan_free(plan);
+        pricer_network_free(net);
+    }
+}
+
 /* lambda to infinity: the paper's weights, and its MSE* with the missing m. */
 static void test_unbiased_limit(void **state)
 {
@@ -179,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_optimal),
+        cmocka_unit_test(test_optimiser),
         cmocka_unit_test(test_unbiased_limit),
         cmocka_unit_test(test_free_limit),
         cmocka_unit_test(test_refuses),

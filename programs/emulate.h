@@ -1,0 +1,22 @@
+/*
+ * Links that fail as a network says they do, drawn from a seed, for
+ * demonstrations on loopback: receivers drop what an emulated link lost. The
+ * draws are the simulator's, so that both give the same rounds: round r is its
+ * trial r - 1, since trials are counted from 0.
+ */
+#ifndef PROGRAM_EMULATE_H
+#define PROGRAM_EMULATE_H
+
+#include "pricer.h"
+
+struct emulate {
+    const struct pricer_network *network; /* NULL: nothing is emulated */
+    uint64_t seed;
+};
+
+/* Whether a message over this link gets through; to = PRICER_SERVER for an
+ * uplink. True if nothing is emulated. */
+bool emulate_up(const struct emulate *emulate, int64_t round, int32_t from,
+                int32_t to);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * ZeroMQ's sockets within the limits of docs/protocol.md, and the clock and
+ * signals of the daemons.
+ */
+#include "net.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    HANDSHAKE = 5000, /* milliseconds, all of these */
+    HEARTBEAT = 1000,
+    SILENCE = 3000,
+    CONNECT = 1000,
+    RECONNECT = 100,
+    RECONNECT_MOST = 1000,
+    FAREWELL = 500,
+    QUEUE = 8, /* messages a peer, in each direction */
+    BACKLOG = 1024,
+};
+
+enum pricer_status net_fault(struct pricer_fault *fault,
+                             enum pricer_status status, const char *format, ...)
+{
+    va_list arguments;
+    if (fault == NULL)
+        return status;
+    va_start(arguments, format);
+    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void net_say(const char *format, ...)
+{
+    va_list arguments;
+    char line[1024];
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+}
+
+int64_t net_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static volatile sig_atomic_t stops;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stops++;
+}
+
+void net_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int net_stopping(void)
+{
+    return stops;
+}
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+static bool set_common(void *socket, const struct key_pair *pair,
+                       int64_t largest)
+{
+    return set_int(socket, ZMQ_LINGER, 0) &&
+           set_int(socket, ZMQ_SNDHWM, QUEUE) &&
+           set_int(socket, ZMQ_RCVHWM, QUEUE) &&
+           set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE) &&
+           set_int(socket, ZMQ_HEARTBEAT_IVL, HEARTBEAT) &&
+           set_int(socket, ZMQ_HEARTBEAT_TIMEOUT, SILENCE) &&
+           set_int(socket, ZMQ_HEARTBEAT_TTL, SILENCE) &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest) ==
+               0 &&
+           zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, pair->secret_key,
+                          PRICER_KEY_TEXT) == 0;
+}
+
+enum pricer_status net_bind(void *context, int type, const char *address,
+                            const struct key_pair *pair, int64_t largest,
+                            void **socket, struct pricer_fault *fault)
+{
+    void *made = zmq_socket(context, type);
+    if (made == NULL || !set_common(made, pair, largest) ||
+        !set_int(made, ZMQ_BACKLOG, BACKLOG) ||
+        !set_int(made, ZMQ_CURVE_SERVER, 1) ||
+        zmq_setsockopt(made, ZMQ_ZAP_DOMAIN, "pricer", 6) != 0 ||
+        zmq_bind(made, address) != 0) {
+        net_fault(fault, PRICER_FILE, "cannot listen at %.200s: %s", address,
+                  zmq_strerror(errno));
+        net_close(&made);
+        return PRICER_FILE;
+    }
+    *socket = made;
+    return PRICER_OK;
+}
+
+enum pricer_status net_connect(void *context, int type, const char *address,
+                               const struct key_pair *pair, const char *key,
+                               int64_t largest, void **socket,
+                               struct pricer_fault *fault)
+{
+    void *made = zmq_socket(context, type);
+    if (made == NULL || !set_common(made, pair, largest) ||
+        !set_int(made, ZMQ_IMMEDIATE, 1) ||
+        !set_int(made, ZMQ_CONNECT_TIMEOUT, CONNECT) ||
+        !set_int(made, ZMQ_RECONNECT_IVL, RECONNECT) ||
+        !set_int(made, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MOST) ||
+        zmq_setsockopt(made, ZMQ_CURVE_PUBLICKEY, pair->public_key,
+                       PRICER_KEY_TEXT) != 0 ||
+        zmq_setsockopt(made, ZMQ_CURVE_SERVERKEY, key, PRICER_KEY_TEXT) != 0 ||
+        zmq_connect(made, address) != 0) {
+        net_fault(fault, PRICER_FILE, "cannot connect to %.200s: %s", address,
+                  zmq_strerror(errno));
+        net_close(&made);
+        return PRICER_FILE;
+    }
+    *socket = made;
+    return PRICER_OK;
+}
+
+void net_close(void **socket)
+{
+    if (*socket != NULL)
+        zmq_close(*socket);
+    *socket = NULL;
+}
+
+void net_close_slowly(void **socket)
+{
+    if (*socket != NULL)
+        set_int(*socket, ZMQ_LINGER, FAREWELL);
+    net_close(socket);
+}
+
+bool net_send(void *socket, const void *data, size_t size)
+{
+    return zmq_send(socket, data, size, ZMQ_DONTWAIT) == (int)size;
+}
+
+/* Take the rest of a message off the socket; true: there was none. */
+static bool is_last(void *socket, zmq_msg_t *frame)
+{
+    bool last = !zmq_msg_more(frame);
+    bool more = !last;
+    while (more) {
+        zmq_msg_t rest;
+        zmq_msg_init(&rest);
+        more = zmq_msg_recv(&rest, socket, ZMQ_DONTWAIT) >= 0 &&
+               zmq_msg_more(&rest);
+        zmq_msg_close(&rest);
+    }
+    return last;
+}
+
+enum net_got net_receive(void *socket, const struct gate *gate,
+                         struct net_routing *routing, zmq_msg_t *frame,
+                         int32_t *sender)
+{
+    zmq_msg_init(frame);
+    if (zmq_msg_recv(frame, socket, ZMQ_DONTWAIT) < 0) {
+        zmq_msg_close(frame);
+        return NET_NOTHING;
+    }
+    if (routing != NULL) {
+        routing->size = (uint8_t)zmq_msg_size(frame);
+        memcpy(routing->bytes, zmq_msg_data(frame), routing->size);
+        if (!zmq_msg_more(frame) || zmq_msg_recv(frame, socket, 0) < 0) {
+            zmq_msg_close(frame);
+            return NET_MALFORMED;
+        }
+    }
+    *sender = gate_number(gate, zmq_msg_gets(frame, "User-Id"));
+    if (is_last(socket, frame))
+        return NET_MESSAGE;
+    zmq_msg_close(frame);
+    return NET_MALFORMED;
+}

@@ -1,0 +1,92 @@
+/*
+ * What server and node share about the network: faults, the clock, sockets
+ * that speak CURVE within the limits of docs/protocol.md, and the gate that
+ * admits enrolled keys only.
+ */
+#ifndef PROGRAM_NET_H
+#define PROGRAM_NET_H
+
+#include "keys.h"
+
+#include <zmq.h>
+
+/* Write a fault (which may be NULL) and return the status. */
+enum pricer_status net_fault(struct pricer_fault *fault,
+                             enum pricer_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A line on stderr with the program's name before it. */
+void net_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Milliseconds of the monotonic clock. */
+int64_t net_clock(void);
+
+/* SIGTERM and SIGINT ask to stop; the number of times they did. */
+void net_catch_signals(void);
+int net_stopping(void);
+
+/* ----------------------------------------------------------------- gate -- */
+
+/* Keys that are admitted, each with the number its owner is known by. */
+struct gate_entry {
+    uint8_t key[32];
+    int32_t node;
+};
+
+/*
+ * The ZAP handler of a context. Make it before any other socket; call
+ * gate_serve() whenever `socket` has input.
+ */
+struct gate {
+    void *socket;
+    struct gate_entry *entries; /* sorted by key */
+    int32_t count;
+    int64_t refused; /* handshakes turned away */
+};
+enum pricer_status gate_open(void *context, struct gate *gate,
+                             struct pricer_fault *fault);
+/* Replace who is admitted; takes over the array (from malloc). Connections
+ * that stand are not cut, but net_receive() looks their keys up anew. */
+void gate_admit(struct gate *gate, struct gate_entry *entries, int32_t count);
+void gate_serve(struct gate *gate);
+int32_t gate_number(const struct gate *gate, const char *key);
+void gate_close(struct gate *gate);
+
+/* -------------------------------------------------------------- sockets -- */
+
+/* A socket that binds and demands CURVE from whoever connects. */
+enum pricer_status net_bind(void *context, int type, const char *address,
+                            const struct key_pair *pair, int64_t largest,
+                            void **socket, struct pricer_fault *fault);
+
+/* A socket that connects to the owner of `key` and never queues for a peer
+ * that is not there. */
+enum pricer_status net_connect(void *context, int type, const char *address,
+                               const struct key_pair *pair, const char *key,
+                               int64_t largest, void **socket,
+                               struct pricer_fault *fault);
+
+void net_close(void **socket);
+/* The same, but what was sent last has half a second to leave. */
+void net_close_slowly(void **socket);
+
+/* Send one frame without waiting; false: it is lost. */
+bool net_send(void *socket, const void *data, size_t size);
+
+/*
+ * Receive one message without waiting. `routing` is filled at a ROUTER (NULL
+ * elsewhere). *sender is the number under which the gate now admits the key of
+ * the connection, -1 if it does not.
+ * Messages of several frames are taken off whole and answered as
+ * NET_MALFORMED. Close *frame after NET_MESSAGE only.
+ */
+enum net_got { NET_NOTHING, NET_MESSAGE, NET_MALFORMED };
+struct net_routing {
+    uint8_t bytes[255];
+    uint8_t size;
+};
+enum net_got net_receive(void *socket, const struct gate *gate,
+                         struct net_routing *routing, zmq_msg_t *frame,
+                         int32_t *sender);
+
+#endif

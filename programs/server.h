@@ -1,0 +1,117 @@
+/*
+ * What the files of pricer-server share: the study, the seats of its nodes and
+ * the round that is open.
+ */
+#ifndef PROGRAM_SERVER_H
+#define PROGRAM_SERVER_H
+
+#include "emulate.h"
+#include "net.h"
+#include "wire.h"
+
+/* One node, as the server sees it. */
+struct seat {
+    bool enrolled;
+    char key[PRICER_KEY_TEXT];
+    char address[PRICER_ADDRESS_TEXT];
+    uint8_t digest[WIRE_DIGEST]; /* of its slice of the current plan */
+    struct net_routing routing;  /* size 0: never heard */
+    int64_t seen;                /* when it was last heard */
+    int64_t sliced;              /* when it was last sent its slice */
+    int64_t last;                /* the last round in its ledger */
+    double left;                 /* of its tightest budget */
+    bool ready;                  /* it has its slice */
+    bool results;                /* it wants estimates */
+    bool asked, answered;        /* in this round */
+    int64_t refusals;
+    char refusal[WIRE_TEXT]; /* the latest */
+};
+
+struct server_times {
+    int64_t period, send, share, uplink; /* milliseconds */
+    int64_t ahead;
+    bool early;
+};
+
+struct server {
+    /* what the operator says */
+    const char *path;
+    struct key_pair pair;
+    struct server_times times;
+    int64_t rounds; /* to run, 0: without end */
+    int64_t quorum; /* nodes that must be ready before the first round */
+    int64_t first;  /* the first round's least number */
+    bool probe;
+    struct emulate emulate;
+    double *truth; /* the mean, if it is known */
+
+    /* the study */
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    int64_t plan_id;
+    struct pricer_grid grid;
+    int64_t *limits;     /* [links] of each share */
+    int64_t *own_limits; /* [nodes] */
+    struct seat *seats;  /* [nodes] */
+    int32_t members;
+
+    /* connections */
+    void *context;
+    struct gate gate;
+    void *router;
+    struct wire_bytes bytes;
+
+    /* the round */
+    bool open;
+    int64_t round, next, start, next_start;
+    int64_t *sum, *scratch; /* [dimension] */
+    double *estimate;       /* [dimension] of the last round */
+    int8_t *uplink, *link;  /* [nodes], [links] as in pricer_round_record */
+    int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
+
+    /* since the start */
+    int64_t done, messages, bytes_received, total[PRICER_DROP_KINDS];
+    double error, error_sum; /* squared, of the last round and all */
+    int32_t arrived;         /* in the last round */
+    struct pricer_deliveries *deliveries;
+    int64_t deliveries_at; /* the round they were counted in */
+};
+
+/* server_plan.c: the latest plan of the study and everyone's slice of it. */
+enum pricer_status server_load(struct server *server,
+                               struct pricer_fault *fault);
+enum pricer_status server_reload(struct server *server,
+                                 struct pricer_fault *fault);
+bool server_write_slice(struct server *server, int32_t node);
+void server_unload(struct server *server);
+
+/* server_round.c: what a message does, and what the clock does. */
+void server_read(struct server *server);
+enum pricer_status server_tick(struct server *server, int64_t now,
+                               struct pricer_fault *fault);
+int64_t server_next(const struct server *server);
+int32_t server_ready(const struct server *server);
+void server_drop(struct server *server, enum pricer_drop why);
+
+/* A link whose measured probability is not the planned one: p lies outside the
+ * interval of confidence 1 - 1e-4 over the latest rounds. */
+struct drift {
+    int32_t from, to; /* to = PRICER_SERVER: an uplink */
+    double planned, low, high;
+};
+/* Count deliveries anew every so many rounds and list what drifts; at most
+ * `room`. */
+int32_t server_drifts(struct server *server, struct drift *drifts,
+                      int32_t room);
+
+/* status_page.c: http://ADDRESS:PORT/ with /metrics and /health. */
+struct status_page;
+enum pricer_status status_page_open(struct server *server, const char *address,
+                                    int64_t port, struct status_page **page,
+                                    struct pricer_fault *fault);
+int status_page_file(const struct status_page *page);
+void status_page_serve(struct status_page *page);
+void status_page_close(struct status_page *page);
+
+#endif

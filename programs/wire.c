@@ -1,0 +1,250 @@
+/*
+ * From what a message says to its bytes, by libmsgpack; and the vectors inside
+ * messages. Reading is in wire_read.c.
+ */
+#include "wire.h"
+
+#include <endian.h>
+#include <msgpack.h>
+#include <stdlib.h>
+#include <string.h>
+
+void wire_free(struct wire_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct wire_bytes){0};
+}
+
+/* Room for `size` more bytes, half as much again as needed. */
+static bool reserve(struct wire_bytes *bytes, size_t size)
+{
+    if (bytes->room - bytes->size >= size)
+        return true;
+    size_t room = bytes->size + size;
+    room += room / 2 + 64;
+    char *data = realloc(bytes->data, room);
+    if (data == NULL)
+        return false;
+    bytes->data = data;
+    bytes->room = room;
+    return true;
+}
+
+static int append(void *context, const char *data, size_t size)
+{
+    struct wire_bytes *bytes = context;
+    if (!reserve(bytes, size))
+        return -1;
+    memcpy(bytes->data + bytes->size, data, size);
+    bytes->size += size;
+    return 0;
+}
+
+/* A packer that remembers whether any step failed. */
+struct writer {
+    msgpack_packer packer;
+    bool failed;
+};
+
+static void begin(struct writer *writer, struct wire_bytes *bytes, int count,
+                  enum wire_type type)
+{
+    bytes->size = 0;
+    writer->failed = false;
+    msgpack_packer_init(&writer->packer, bytes, append);
+    writer->failed |= msgpack_pack_array(&writer->packer, (size_t)count) != 0;
+    writer->failed |= msgpack_pack_int64(&writer->packer, WIRE_VERSION) != 0;
+    writer->failed |= msgpack_pack_int64(&writer->packer, type) != 0;
+}
+
+static void put_array(struct writer *writer, int64_t count)
+{
+    writer->failed |= msgpack_pack_array(&writer->packer, (size_t)count) != 0;
+}
+
+static void put_uint(struct writer *writer, int64_t value)
+{
+    writer->failed |=
+        msgpack_pack_uint64(&writer->packer, (uint64_t)value) != 0;
+}
+
+static void put_int(struct writer *writer, int64_t value)
+{
+    writer->failed |= msgpack_pack_int64(&writer->packer, value) != 0;
+}
+
+static void put_double(struct writer *writer, double value)
+{
+    writer->failed |= msgpack_pack_double(&writer->packer, value) != 0;
+}
+
+static void put_bool(struct writer *writer, bool value)
+{
+    writer->failed |= (value ? msgpack_pack_true(&writer->packer)
+                             : msgpack_pack_false(&writer->packer)) != 0;
+}
+
+static void put_bin(struct writer *writer, const void *data, size_t size)
+{
+    writer->failed |= msgpack_pack_bin(&writer->packer, size) != 0;
+    if (size > 0)
+        writer->failed |=
+            msgpack_pack_bin_body(&writer->packer, data, size) != 0;
+}
+
+static void put_text(struct writer *writer, const char *text)
+{
+    size_t size = strnlen(text, WIRE_TEXT - 1);
+    writer->failed |= msgpack_pack_str(&writer->packer, size) != 0;
+    writer->failed |= msgpack_pack_str_body(&writer->packer, text, size) != 0;
+}
+
+/* `count` words of 8 bytes, little-endian on the wire. */
+static void put_words(struct writer *writer, struct wire_bytes *bytes,
+                      const void *words, int64_t count)
+{
+    size_t size = 8 * (size_t)count;
+    writer->failed |= msgpack_pack_bin(&writer->packer, size) != 0;
+    if (writer->failed || !reserve(bytes, size)) {
+        writer->failed = true;
+        return;
+    }
+    char *to = bytes->data + bytes->size;
+    for (int64_t k = 0; k < count; k++) {
+        uint64_t word;
+        memcpy(&word, (const char *)words + 8 * k, 8);
+        word = htole64(word);
+        memcpy(to + 8 * k, &word, 8);
+    }
+    bytes->size += size;
+}
+
+bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
+{
+    struct writer writer;
+    begin(&writer, bytes, 6, WIRE_HELLO);
+    put_bin(&writer, hello->digest, hello->digest != NULL ? WIRE_DIGEST : 0);
+    put_uint(&writer, hello->last);
+    put_bool(&writer, hello->results);
+    put_double(&writer, hello->left);
+    return !writer.failed;
+}
+
+bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
+{
+    struct writer writer;
+    begin(&writer, bytes, 12, WIRE_SLICE);
+    put_uint(&writer, slice->plan);
+    put_uint(&writer, slice->node);
+    put_uint(&writer, slice->nodes);
+    put_uint(&writer, slice->dimension);
+    put_double(&writer, slice->radius);
+    put_int(&writer, slice->exponent);
+    put_uint(&writer, slice->grid);
+    put_array(&writer, 3);
+    put_double(&writer, slice->own.weight);
+    put_double(&writer, slice->own.noise);
+    put_uint(&writer, slice->own.limit);
+    put_array(&writer, slice->out_count);
+    for (int32_t k = 0; k < slice->out_count; k++) {
+        put_array(&writer, 5);
+        put_uint(&writer, slice->out[k].to);
+        put_bin(&writer, slice->out[k].key, WIRE_KEY);
+        put_text(&writer, slice->out[k].address);
+        put_double(&writer, slice->out[k].weight);
+        put_double(&writer, slice->out[k].noise);
+    }
+    put_array(&writer, slice->in_count);
+    for (int32_t k = 0; k < slice->in_count; k++) {
+        put_array(&writer, 3);
+        put_uint(&writer, slice->in[k].from);
+        put_bin(&writer, slice->in[k].key, WIRE_KEY);
+        put_uint(&writer, slice->in[k].limit);
+    }
+    return !writer.failed;
+}
+
+bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
+{
+    struct writer writer;
+    begin(&writer, bytes, 10, WIRE_OPEN);
+    put_uint(&writer, open->plan);
+    put_uint(&writer, open->round);
+    put_uint(&writer, open->period);
+    put_uint(&writer, open->ahead);
+    put_uint(&writer, open->send);
+    put_uint(&writer, open->share);
+    put_uint(&writer, open->uplink);
+    put_bool(&writer, open->early);
+    return !writer.failed;
+}
+
+bool wire_write_share(struct wire_bytes *bytes, int64_t round,
+                      const int64_t *values, int64_t count)
+{
+    struct writer writer;
+    begin(&writer, bytes, 4, WIRE_SHARE);
+    put_uint(&writer, round);
+    put_words(&writer, bytes, values, count);
+    return !writer.failed;
+}
+
+bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
+                    const uint8_t *arrived, size_t arrived_size,
+                    const int64_t *values, int64_t count)
+{
+    struct writer writer;
+    begin(&writer, bytes, 5, WIRE_SUM);
+    put_uint(&writer, round);
+    put_bin(&writer, arrived, arrived_size);
+    put_words(&writer, bytes, values, count);
+    return !writer.failed;
+}
+
+bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
+                       const double *estimate, int64_t count)
+{
+    struct writer writer;
+    begin(&writer, bytes, 5, WIRE_RESULT);
+    put_uint(&writer, round);
+    put_uint(&writer, arrived);
+    put_words(&writer, bytes, estimate, count);
+    return !writer.failed;
+}
+
+bool wire_write_refusal(struct wire_bytes *bytes,
+                        const struct wire_refusal *refusal)
+{
+    struct writer writer;
+    begin(&writer, bytes, 6, WIRE_REFUSAL);
+    put_uint(&writer, refusal->round);
+    put_uint(&writer, refusal->code);
+    put_uint(&writer, refusal->to);
+    put_text(&writer, refusal->text);
+    return !writer.failed;
+}
+
+int64_t wire_integer(const uint8_t *values, int64_t k)
+{
+    uint64_t word;
+    memcpy(&word, values + 8 * k, 8);
+    return (int64_t)le64toh(word);
+}
+
+double wire_number(const uint8_t *values, int64_t k)
+{
+    uint64_t word = (uint64_t)wire_integer(values, k);
+    double value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+size_t wire_arrived_size(int32_t in_count)
+{
+    return ((size_t)in_count + 1 + 7) / 8;
+}
+
+bool wire_arrived_bit(const uint8_t *arrived, int32_t bit)
+{
+    return arrived[bit / 8] >> (bit % 8) & 1;
+}

@@ -1,0 +1,171 @@
+/*
+ * The messages of docs/protocol.md, to bytes and back.
+ *
+ * Reading is strict: exactly the elements of the page, nothing behind them. It
+ * allocates nothing before the bytes that are really there justify it, so a
+ * message of a few bytes cannot ask for gigabytes; that is why libmsgpack,
+ * which makes room for what an array claims, writes here but does not read.
+ */
+#ifndef PROGRAM_WIRE_H
+#define PROGRAM_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wire_type {
+    WIRE_HELLO = 1,
+    WIRE_SLICE,
+    WIRE_OPEN,
+    WIRE_SHARE,
+    WIRE_SUM,
+    WIRE_RESULT,
+    WIRE_REFUSAL,
+};
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_KEY = 32,
+    WIRE_DIGEST = 16,
+    WIRE_TEXT = 256,          /* room for a str with its end */
+    WIRE_DIMENSION = 4194304, /* the most elements of a vector */
+    WIRE_NODES = 1000000,
+    WIRE_DEGREE = 65535,
+    WIRE_SLACK = 4096, /* what a message needs beside its vector, at most */
+    WIRE_SLICE_SIZE = 64 << 20,
+    WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
+};
+
+/* Why a round or a link is refused. */
+enum wire_code {
+    WIRE_CODE_SLICE = 1,
+    WIRE_CODE_KEY,
+    WIRE_CODE_NOISE,
+    WIRE_CODE_SPENT,
+    WIRE_CODE_VECTOR,
+    WIRE_CODE_ROUND,
+    WIRE_CODE_LATE,
+    WIRE_CODE_TRUST,
+    WIRE_CODE_LEDGER,
+};
+
+/* Bytes that grow as a message is written; zero it first, wire_free() last. */
+struct wire_bytes {
+    char *data;
+    size_t size, room;
+};
+void wire_free(struct wire_bytes *bytes);
+
+struct wire_hello {
+    const uint8_t *digest; /* WIRE_DIGEST bytes, or NULL */
+    int64_t last;
+    bool results;
+    double left; /* of the tightest budget, 0 to 1 */
+};
+
+struct wire_own {
+    double weight, noise;
+    int64_t limit;
+};
+
+struct wire_out {
+    int32_t to;
+    uint8_t key[WIRE_KEY];
+    char address[WIRE_TEXT];
+    double weight, noise;
+};
+
+struct wire_in {
+    int32_t from;
+    uint8_t key[WIRE_KEY];
+    int64_t limit;
+};
+
+struct wire_slice {
+    int64_t plan;
+    int32_t node, nodes;
+    int64_t dimension;
+    double radius;
+    int32_t exponent; /* the grid's step is 2^exponent */
+    int64_t grid;     /* the largest value of any message */
+    struct wire_own own;
+    int32_t out_count, in_count;
+    struct wire_out *out;
+    struct wire_in *in;
+};
+
+struct wire_open {
+    int64_t plan, round;
+    int64_t period, ahead;
+    int64_t send, share, uplink; /* milliseconds, as is the period */
+    bool early;
+};
+
+/* Vectors stay where the message is: 8 bytes an element, little-endian. */
+struct wire_share {
+    int64_t round;
+    const uint8_t *values;
+    size_t size; /* bytes */
+};
+
+struct wire_sum {
+    int64_t round;
+    const uint8_t *arrived;
+    size_t arrived_size;
+    const uint8_t *values;
+    size_t size;
+};
+
+struct wire_result {
+    int64_t round, arrived;
+    const uint8_t *estimate;
+    size_t size;
+};
+
+struct wire_refusal {
+    int64_t round, code, to;
+    char text[WIRE_TEXT];
+};
+
+/* Write a message in place of what the bytes held; false: out of memory. */
+bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello);
+bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
+bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
+bool wire_write_share(struct wire_bytes *bytes, int64_t round,
+                      const int64_t *values, int64_t count);
+bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
+                    const uint8_t *arrived, size_t arrived_size,
+                    const int64_t *values, int64_t count);
+bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
+                       const double *estimate, int64_t count);
+bool wire_write_refusal(struct wire_bytes *bytes,
+                        const struct wire_refusal *refusal);
+
+/* The type of a message, or 0 if it is none of this version. */
+int wire_type(const void *data, size_t size);
+
+/* Read a message; false: malformed, and the output is untouched. What points
+ * into the message lives as long as it does. */
+bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello);
+bool wire_read_open(const void *data, size_t size, struct wire_open *open);
+bool wire_read_share(const void *data, size_t size, struct wire_share *share);
+bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum);
+bool wire_read_result(const void *data, size_t size,
+                      struct wire_result *result);
+bool wire_read_refusal(const void *data, size_t size,
+                       struct wire_refusal *refusal);
+
+/* The same for a slice, whose arrays the caller frees; also checks every rule
+ * of the page for slices. */
+bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice);
+void wire_slice_free(struct wire_slice *slice);
+
+/* Element k of a vector in a message. */
+int64_t wire_integer(const uint8_t *values, int64_t k);
+double wire_number(const uint8_t *values, int64_t k);
+
+/* How many bytes `arrived` has for so many in-links, and one of its bits. */
+size_t wire_arrived_size(int32_t in_count);
+bool wire_arrived_bit(const uint8_t *arrived, int32_t bit);
+
+#endif

@@ -1,0 +1,230 @@
+"""A fleet on loopback for tests: study, plan, keys, processes.
+
+Everything lives in one temporary folder, every process is stopped by its own
+id, and nothing outlives Fleet.close().
+"""
+import os
+import json
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+PAPER_UPLINK = [.1, .1, .8, .1, .1, .9, .1, .1, .9, .1]
+
+
+def free_ports(count):
+    """Ports nobody listens on now; taken together, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(('127.0.0.1', 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def fail(message):
+    print('FAILED:', message)
+    sys.exit(1)
+
+
+def expect(condition, message):
+    if not condition:
+        fail(message)
+
+
+class Fleet:
+    def __init__(self, build, nodes=4, dimension=16, p=.5, uplink=None, seed=7,
+                 reciprocity=1, weight=.4, noise=.1, own=.6, own_noise=.1,
+                 host=lambda i: '127.0.0.1', topology=None):
+        self.build = build
+        self.nodes = nodes
+        self.dimension = dimension
+        self.seed = seed
+        self.processes = {}
+        self.dir = tempfile.mkdtemp(prefix='pricer-fleet-')
+        self.study = self.path('study.pricer')
+        uplink = uplink if uplink is not None else [.8] * nodes
+        self.write('nodes.csv', 'node,p\n' + ''.join(
+            f'{i},{q}\n' for i, q in enumerate(uplink)))
+        pairs = topology or [(i, j) for i in range(nodes)
+                             for j in range(nodes) if i != j]
+        self.write('links.csv', 'from,to,p,eps,delta\n' + ''.join(
+            f'{i},{j},{p},50,1e-3\n' for i, j in pairs))
+        self.write('s.yaml', f'dimension: {dimension}\nradius: 1\nseed: {seed}\n'
+                   'network: {files: {nodes: nodes.csv, links: links.csv}, '
+                   f'reciprocity: {reciprocity}}}\n')
+        self.run('pricer', 'new', self.study, self.path('s.yaml'))
+        self.add_plan(weight, noise, own, own_noise)
+        rng = np.random.default_rng(seed)
+        data = rng.normal(size=(nodes, dimension))
+        data *= .95 / np.linalg.norm(data, axis=1)[:, None]
+        self.data = data
+        np.save(self.path('data.npy'), data)
+        np.save(self.path('mean.npy'), data.mean(axis=0))
+        ports = free_ports(nodes + 2)
+        self.status_port = ports[nodes + 1]
+        self.keys, self.addresses = {}, {}
+        for who in ['server'] + list(range(nodes)):
+            self.keys[who] = self.run('pricer', 'keygen',
+                                      self.key(who)).stdout.strip()
+            at = 'server' if who == 'server' else who
+            port = ports[nodes] if who == 'server' else ports[who]
+            self.addresses[who] = f'tcp://{host(who)}:{port}'
+            self.run('pricer', 'enrol', self.study, str(at), self.key(who) +
+                     '.pub', self.addresses[who])
+        for i in range(nodes):
+            self.write_trust(i)
+
+    # ------------------------------------------------------------- making --
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def key(self, who):
+        return self.path(f'{who}.key')
+
+    def write(self, name, text):
+        with open(self.path(name), 'w') as file:
+            file.write(text)
+
+    def run(self, program, *arguments, check=True):
+        done = subprocess.run([os.path.join(self.build, program), *arguments],
+                              capture_output=True, text=True, timeout=60)
+        if check and done.returncode != 0:
+            fail(f'{program} {" ".join(arguments)}: {done.stderr}')
+        return done
+
+    def add_plan(self, weight, noise, own, own_noise):
+        with sqlite3.connect(self.study) as db:
+            plan = 1 + (db.execute('SELECT max(plan) FROM plan').fetchone()[0]
+                        or 0)
+            db.execute("INSERT INTO plan VALUES (?, 'worst-case', 0, 'analytic',"
+                       " 'given', 1, NULL, NULL, NULL, NULL, 0, NULL, NULL,"
+                       " NULL, NULL, NULL, NULL, 0)", (plan,))
+            for i in range(self.nodes):
+                db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0)',
+                           (plan, i, own, own_noise))
+            links = [l for l, in db.execute('SELECT link FROM link')]
+            for l in links:
+                if weight or noise:
+                    db.execute('INSERT INTO plan_link VALUES (?,?,?,?)',
+                               (plan, l, weight, noise))
+        db.close()
+
+    def write_trust(self, i, rows=None, total='inf,1'):
+        rows = rows or [f'{j},1000,1e-3,{total}' for j in range(self.nodes)]
+        self.write(f'{i}.trust', 'to,eps,delta,total_eps,total_delta\n' +
+                   '\n'.join(rows) + '\n')
+
+    # ---------------------------------------------------------- processes --
+    def spawn(self, name, arguments, prefix=()):
+        log = open(self.path(f'{name}.log'), 'a')
+        self.processes[name] = subprocess.Popen(
+            [*prefix, *arguments], stdout=log, stderr=log,
+            stdin=subprocess.DEVNULL)
+        log.close()
+        return self.processes[name]
+
+    def server_arguments(self, *more):
+        return [os.path.join(self.build, 'pricer-server'), self.study, '--key',
+                self.key('server'), '--truth', self.path('mean.npy'), *more]
+
+    def node_arguments(self, i, *more, data=True):
+        words = [os.path.join(self.build, 'pricer-node'), '--node', str(i),
+                 '--key', self.key(i), '--server', self.addresses['server'],
+                 '--server-key', self.key('server') + '.pub', '--listen',
+                 self.addresses[i], '--trust', self.path(f'{i}.trust'),
+                 '--ledger', self.path(f'{i}.ledger'), *more]
+        return words + (['--data', self.path('data.npy')] if data else [])
+
+    def start_server(self, *more, prefix=()):
+        return self.spawn('server', self.server_arguments(*more), prefix)
+
+    def start_node(self, i, *more, prefix=(), data=True):
+        return self.spawn(f'node{i}', self.node_arguments(i, *more, data=data),
+                          prefix)
+
+    def emulation(self):
+        return ['--emulate', self.study, '--seed', str(self.seed),
+                '--replay-noise']
+
+    def wait(self, name, timeout=60):
+        try:
+            return self.processes[name].wait(timeout)
+        except subprocess.TimeoutExpired:
+            fail(f'{name} did not stop; its log ends:\n' + self.log(name))
+
+    def stop(self, name, how=signal.SIGTERM):
+        process = self.processes.pop(name, None)
+        if process is None:
+            return None
+        process.send_signal(how)
+        try:
+            return process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return 'killed'
+
+    def log(self, name, size=3000):
+        with open(self.path(f'{name}.log')) as file:
+            return file.read()[-size:]
+
+    def close(self):
+        for name in list(self.processes):
+            self.stop(name)
+        if os.environ.get('PRICER_KEEP'):
+            print('kept', self.dir)
+        else:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ------------------------------------------------------------- asking --
+    def query(self, sql, *values, path=None):
+        db = sqlite3.connect(f'file:{path or self.study}?mode=ro', uri=True,
+                             timeout=10)
+        try:
+            return db.execute(sql, values).fetchall()
+        finally:
+            db.close()
+
+    def rounds(self):
+        try:
+            return self.query('SELECT count(*) FROM round')[0][0]
+        except sqlite3.OperationalError:
+            return 0
+
+    def wait_rounds(self, count, timeout=60):
+        end = time.monotonic() + timeout
+        while self.rounds() < count:
+            if time.monotonic() > end:
+                fail(f'{self.rounds()} rounds instead of {count} in {timeout} s;'
+                     ' the server says:\n' + self.log('server'))
+            time.sleep(.05)
+
+    def estimates(self):
+        return {r: np.frombuffer(e, '<f8') for r, e in
+                self.query('SELECT round, estimate FROM round ORDER BY round')}
+
+    def dropped(self):
+        return dict(self.query('SELECT reason, sum(messages) FROM dropped '
+                               'GROUP BY reason'))
+
+    def ledger(self, i, sql, *values):
+        return self.query(sql, *values, path=self.path(f'{i}.ledger'))
+
+    def check_study(self, path=None):
+        expect(self.query('PRAGMA integrity_check', path=path) == [('ok',)],
+               'the integrity check of ' + (path or self.study))
