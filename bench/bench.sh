@@ -19,6 +19,7 @@ benches=(
     "plan_cvxopt|planning dense networks against cvxopt|/usr/bin/python3 bench/plan_cvxopt.py $build/bench/bench_plan_problem"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
     "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
+    "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
 )
 
 wanted() {

@@ -1,0 +1,74 @@
+"""K-means next to scikit-learn's: same starts, same number of Lloyd's steps,
+same number of threads, runs taken in turn, the least of each.
+
+usage: kmeans.py BUILD [DATA]
+DATA is a .npy or CIFAR-10 binary file; without it a made-up set of the shape of
+CIFAR-10's first batch (10,000 x 3072) is used.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from sklearn.cluster import KMeans, kmeans_plusplus
+from threadpoolctl import threadpool_limits
+
+CLUSTERS, STEPS, RUNS = 10, 30, 5
+
+
+def read(path):
+    if path is None:
+        random = np.random.default_rng(1)
+        centres = random.normal(size=(30, 3072))
+        data = centres[random.integers(30, size=10000)]
+        data = 2 + .3 * data + random.normal(size=data.shape)
+    elif path.endswith(".bin"):
+        data = np.fromfile(path, np.uint8).reshape(-1, 3073)[:, 1:] / 255.
+    else:
+        data = np.load(path)
+    data = data.astype(np.float32)
+    return data / np.linalg.norm(data, axis=1, keepdims=True)
+
+
+def rival(data, start, threads):
+    with threadpool_limits(threads):
+        began, cpu = time.perf_counter(), time.process_time()
+        fit = KMeans(CLUSTERS, init=start, n_init=1, max_iter=STEPS, tol=0,
+                     algorithm="lloyd").fit(data)
+        if fit.n_iter_ != STEPS:
+            sys.exit(f"scikit-learn stopped after {fit.n_iter_} steps")
+        return (fit.inertia_, time.perf_counter() - began,
+                time.process_time() - cpu)
+
+
+def main():
+    build = sys.argv[1]
+    data = read(sys.argv[2] if len(sys.argv) > 2 else None)
+    start, _ = kmeans_plusplus(data, CLUSTERS, random_state=0)
+    print(f"K-means, {data.shape[0]} x {data.shape[1]}, {CLUSTERS} clusters, "
+          f"{STEPS} steps")
+    print(f"{'threads':>8} {'pricer, s':>10} {'cpu, s':>8} {'sklearn, s':>11} "
+          f"{'cpu, s':>8} {'inertia, relative difference':>30} {'ratio':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("x.npy", "c.npy")]
+        np.save(paths[0], data)
+        np.save(paths[1], start)
+        for threads in (1, 2):
+            ours, theirs = [], []
+            for _ in range(RUNS):
+                line = subprocess.run(
+                    [f"{build}/bench/bench_kmeans", *paths, str(STEPS),
+                     str(threads), "1"], check=True, capture_output=True,
+                    text=True).stdout
+                ours.append([float(cell) for cell in line.split()])
+                theirs.append(rival(data, start, threads))
+            least, best = np.min(ours, axis=0), np.min(theirs, axis=0)
+            print(f"{threads:8} {least[1]:10.3f} {least[2]:8.3f} "
+                  f"{best[1]:11.3f} {best[2]:8.3f} "
+                  f"{abs(least[0] / best[0] - 1):30.1e} "
+                  f"{least[1] / best[1]:7.3f}", flush=True)
+
+
+main()

@@ -1,0 +1,110 @@
+/*
+ * What the rounds of distributed K-means and its procedures share.
+ */
+#ifndef PRICER_KMEANS_RUN_H
+#define PRICER_KMEANS_RUN_H
+
+#include "kmeans.h"
+
+#include <math.h>
+
+enum { PRI_KMEANS_BATCH = 16 }; /* messages in memory at once */
+
+struct pri_kmeans;
+
+/* What a message says, and what the server makes of the sum of them. */
+struct pri_kmeans_procedure {
+    /* Prepare, before the first round; may be NULL. */
+    void (*open)(struct pri_kmeans *run);
+    /* How many numbers a message of the coming round has. */
+    int64_t (*cells)(const struct pri_kmeans *run);
+    /* Write the message of a node. Called in parallel. */
+    enum pricer_status (*speak)(const struct pri_kmeans *run, int64_t round,
+                                int32_t node, double *message);
+    /* Turn run->sum into new centres. */
+    void (*hear)(struct pri_kmeans *run, int64_t round);
+};
+
+struct pri_kmeans {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan; /* NULL: perfect links */
+    const struct pri_kmeans_procedure *procedure;
+    struct pricer_kmeans_settings settings; /* defaults filled in */
+    int32_t nodes, clusters, threads;
+    double radius;            /* no point and no message is longer */
+    struct pri_points points; /* node after node */
+    float *dealt;             /* the room behind them */
+    struct pri_lloyd *all;    /* to measure */
+    float *centres;           /* as broadcast; [clusters * columns] */
+    double *weight;           /* [nodes] of the messages in the sum */
+    bool *up;                 /* [nodes] uplinks */
+    double variance;          /* of the noise in each cell of the sum */
+    double expected;          /* the same as far as the server can know */
+    int64_t cells;            /* of the longest message */
+    double *message;          /* [batch * cells] */
+    double *sum;              /* [cells] what the server has received */
+
+    /* What the server keeps between rounds (pricer's procedure). */
+    double *kept;         /* [cells] sums and counts of earlier rounds */
+    double kept_variance; /* of the noise in them */
+    double *mean;         /* [columns] */
+    bool started;         /* the centres are common and apart */
+    int32_t starter;      /* the node whose start is shared; -1: the mean */
+};
+
+/* The part of the points that a node holds. */
+struct pri_points pri_kmeans_part(const struct pri_kmeans *run, int32_t node);
+
+/* Lloyd's steps on a node's own points. sizes may be NULL. */
+enum pricer_status pri_kmeans_local(const struct pri_kmeans *run, int32_t node,
+                                    const float *start, float *centres,
+                                    int64_t *size);
+
+/* Ours, and its opening rounds. */
+extern const struct pri_kmeans_procedure pri_kmeans_ours;
+void pri_opening_choose(struct pri_kmeans *run);
+int64_t pri_opening_cells(const struct pri_kmeans *run);
+enum pricer_status pri_opening_speak(const struct pri_kmeans *run, int32_t node,
+                                     double *message);
+void pri_opening_hear(struct pri_kmeans *run, int64_t round);
+
+/* A centre next to another place, in a direction that everyone knows. */
+void pri_spread_centre(struct pri_kmeans *run, int64_t round, int32_t k,
+                       const float *from);
+
+const struct pri_kmeans_procedure *pri_kmeans_procedure(
+    enum pricer_kmeans_procedure procedure);
+
+void pri_kmeans_defaults(struct pricer_kmeans_settings *settings);
+
+/* --------------------------------------------------------------- vectors -- */
+
+static inline double pri_square(const double *vector, int64_t count)
+{
+    double total = 0;
+    for (int64_t d = 0; d < count; d++)
+        total += vector[d] * vector[d];
+    return total;
+}
+
+static inline void pri_scale(double factor, double *vector, int64_t count)
+{
+    for (int64_t d = 0; d < count; d++)
+        vector[d] *= factor;
+}
+
+/* Shorten a vector to at most `length`. */
+static inline void pri_cut(double length, double *vector, int64_t count)
+{
+    double size = sqrt(pri_square(vector, count));
+    if (size > length)
+        pri_scale(length / size, vector, count);
+}
+
+/* The share of a squared length that is not noise. */
+static inline double pri_shrinkage(double size, double noise)
+{
+    return size > noise ? 1 - noise / size : 0;
+}
+
+#endif

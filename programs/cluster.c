@@ -1,0 +1,239 @@
+/*
+ * From a network and points to a plan for the messages of distributed K-means,
+ * and to the privacy that a run with it spends.
+ *
+ * The planner sees a network whose dimension is that of one message. With the
+ * budget for the run its noise is calibrated for all messages of all rounds
+ * (pricer_kmeans_task() says how many); with the budget for each release for a
+ * single one, and what the run then spends is computed from the noise: on a
+ * link whose messages have the ratio mu of change to noise, the smallest eps
+ * whose calibration for so many rounds allows mu.
+ */
+#include "cluster.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cluster_strategy_text(enum cluster_strategy strategy)
+{
+    static const char *const names[] = {"pricer", "none", "none-unbiased",
+                                        "none-best", "perfect"};
+    return names[strategy];
+}
+
+const char *cluster_procedure_text(enum pricer_kmeans_procedure procedure)
+{
+    return procedure == PRICER_KMEANS_PAPER ? "paper" : "pricer";
+}
+
+void cluster_prepare(void)
+{
+    openblas_set_num_threads(1);
+}
+
+enum pricer_status cluster_read(const char *path, bool unit_norm,
+                                struct pricer_matrix **points,
+                                struct pricer_fault *fault)
+{
+    struct pricer_matrix *data = NULL;
+    enum pricer_status status = pricer_matrix_read(path, &data, fault);
+    if (status == PRICER_OK)
+        status = pricer_kmeans_points(data, unit_norm, points);
+    pricer_matrix_free(data);
+    return status;
+}
+
+enum pricer_status cluster_reference(const struct pricer_matrix *points,
+                                     int32_t clusters, int32_t steps,
+                                     int32_t starts,
+                                     const struct pricer_watch *watch,
+                                     double *inertia,
+                                     struct pricer_fault *fault)
+{
+    double best = INFINITY, one;
+    enum pricer_status status = PRICER_OK;
+    float *centres = NULL;
+    if (clusters > 0 && clusters <= points->rows)
+        centres = malloc((size_t)clusters * (size_t)points->columns *
+                         sizeof *centres);
+    for (int32_t start = 0; start < starts && status == PRICER_OK; start++) {
+        status = pricer_kmeans_start(points, clusters, (uint64_t)start, 0,
+                                     centres, fault);
+        if (status == PRICER_OK)
+            status = pricer_kmeans_lloyd(points, clusters, steps, 0, centres,
+                                         &one, fault);
+        if (status == PRICER_OK)
+            best = fmin(best, one);
+        if (watch != NULL &&
+            !watch->tick(watch->context, (start + 1.) / starts))
+            status = PRICER_STOPPED;
+    }
+    free(centres);
+    if (status == PRICER_OK)
+        *inertia = best;
+    return status;
+}
+
+/* ----------------------------------------------------------------- plan -- */
+
+static enum pricer_status make_plan(struct cluster *cluster,
+                                    struct pricer_fault *fault)
+{
+    static const enum pricer_baseline baselines[] = {
+        [CLUSTER_NAIVE] = PRICER_BASELINE_NAIVE,
+        [CLUSTER_UNBIASED] = PRICER_BASELINE_UNBIASED,
+        [CLUSTER_BEST] = PRICER_BASELINE_BEST};
+    const struct pricer_settings *settings = &cluster->plan_settings;
+    struct pricer_solve_info info = {0};
+    enum pricer_status status = PRICER_OK;
+    if (cluster->strategy == CLUSTER_PERFECT)
+        return PRICER_OK;
+    if (cluster->strategy == CLUSTER_PRICER)
+        status = pricer_plan_optimise(&cluster->task, settings, NULL,
+                                      &cluster->plan, &info, fault);
+    else
+        status = pricer_plan_baseline(&cluster->task, settings,
+                                      baselines[cluster->strategy],
+                                      &cluster->plan, fault);
+    cluster->gap = info.gap;
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(&cluster->task, settings, cluster->plan,
+                                      &cluster->error);
+    return status;
+}
+
+/* -------------------------------------------------------------- account -- */
+
+/* A link that carries something: its trust and one message on it. */
+struct carrier {
+    double eps, delta, p, mu;
+};
+
+/* File a link under its trust; kinds beyond the room join the last. */
+static enum pricer_status add_carrier(struct cluster *cluster,
+                                      const struct carrier *link,
+                                      struct pricer_fault *fault)
+{
+    double allowed = 0;
+    int k = 0;
+    while (k < cluster->trusts && (cluster->trust[k].eps != link->eps ||
+                                   cluster->trust[k].delta != link->delta))
+        k++;
+    if (k == CLUSTER_TRUSTS)
+        k--;
+    struct cluster_trust *trust = &cluster->trust[k];
+    if (k == cluster->trusts) {
+        cluster->trusts++;
+        *trust = (struct cluster_trust){
+            .eps = link->eps, .delta = link->delta, .within = true};
+    }
+    trust->links++;
+    trust->mu = fmax(trust->mu, link->mu);
+    trust->p = fmax(trust->p, link->p);
+    trust->eps = fmax(trust->eps, link->eps);
+    trust->delta = fmin(trust->delta, link->delta);
+    enum pricer_status status = pricer_calibrate(
+        PRICER_CALIBRATION_ANALYTIC, link->eps, link->delta,
+        cluster->kmeans.rounds, link->p, &allowed, NULL, fault);
+    trust->within = trust->within && link->mu <= allowed * (1 + 1e-12);
+    return status;
+}
+
+/* The ratio of change to noise of one message; the paper's are `clusters`
+ * vectors, together one Gaussian of sqrt(clusters) times the ratio of each. */
+static double message_ratio(const struct cluster *cluster, double weight,
+                            double noise)
+{
+    const bool paper = cluster->kmeans.procedure == PRICER_KMEANS_PAPER;
+    double together = paper ? sqrt(cluster->kmeans.clusters) : 1;
+    return together * 2 * cluster->task.radius * weight / noise;
+}
+
+/* The least eps that allows so many messages of a ratio mu; by bisection of
+ * its logarithm, the upper end kept valid. */
+static enum pricer_status spent_eps(double mu, double delta, double p,
+                                    int64_t rounds, double *eps,
+                                    struct pricer_fault *fault)
+{
+    double low = log(1e-6), high = log(1e9), allowed = 0;
+    enum pricer_status status =
+        pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, exp(high), delta, rounds,
+                         p, &allowed, NULL, fault);
+    *eps = INFINITY;
+    if (status != PRICER_OK || mu > allowed)
+        return status;
+    for (int step = 0; step < 60 && status == PRICER_OK; step++) {
+        double middle = (low + high) / 2;
+        status = pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, exp(middle),
+                                  delta, rounds, p, &allowed, NULL, fault);
+        if (allowed >= mu)
+            high = middle;
+        else
+            low = middle;
+    }
+    *eps = exp(high);
+    return status;
+}
+
+/*
+ * Claim: over the whole run no link tells its receiver about its sender's
+ * points beyond (spent, delta). The worst ratio and the likeliest link of a
+ * kind bound every link of it, since eps grows in both; where each link has
+ * been found to keep its own (eps, delta), that is a bound as well.
+ */
+static enum pricer_status account(struct cluster *cluster,
+                                  struct pricer_fault *fault)
+{
+    const struct pricer_network *net = cluster->network;
+    const struct pricer_plan *plan = cluster->plan;
+    enum pricer_status status = PRICER_OK;
+    if (plan == NULL)
+        return status;
+    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
+        struct carrier own = {
+            net->self_eps[i], net->self_delta[i], net->uplink[i],
+            message_ratio(cluster, plan->self_weight[i], plan->self_noise[i])};
+        if (plan->self_weight[i] > 0 && own.p > 0)
+            status = add_carrier(cluster, &own, fault);
+    }
+    for (int32_t l = 0; l < net->links && status == PRICER_OK; l++) {
+        struct carrier link = {
+            net->eps[l], net->delta[l], net->p[l],
+            message_ratio(cluster, plan->weight[l], plan->noise[l])};
+        if (plan->weight[l] > 0)
+            status = add_carrier(cluster, &link, fault);
+    }
+    for (int k = 0; k < cluster->trusts && status == PRICER_OK; k++) {
+        struct cluster_trust *trust = &cluster->trust[k];
+        status = spent_eps(trust->mu, trust->delta, trust->p,
+                           cluster->kmeans.rounds, &trust->spent, fault);
+        if (trust->within)
+            trust->spent = fmin(trust->spent, trust->eps);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------ interface -- */
+
+enum pricer_status cluster_open(struct cluster *cluster,
+                                struct pricer_fault *fault)
+{
+    struct pricer_kmeans_task task;
+    pricer_kmeans_task(&cluster->kmeans, cluster->points->columns, &task);
+    cluster->task = *cluster->network;
+    cluster->task.dimension = task.dimension;
+    cluster->plan_settings.rounds =
+        cluster->budget == CLUSTER_RUN ? task.rounds : 1;
+    enum pricer_status status = make_plan(cluster, fault);
+    if (status == PRICER_OK)
+        status = account(cluster, fault);
+    return status;
+}
+
+void cluster_close(struct cluster *cluster)
+{
+    pricer_plan_free(cluster->plan);
+    cluster->plan = NULL;
+}

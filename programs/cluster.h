@@ -1,0 +1,79 @@
+/*
+ * Distributed K-means as the verbs use it: a network and points to a plan for
+ * the messages, runs over several seeds, and the privacy that they spend.
+ */
+#ifndef PROGRAM_CLUSTER_H
+#define PROGRAM_CLUSTER_H
+
+#include "pricer.h"
+
+/* How messages reach the server. */
+enum cluster_strategy {
+    CLUSTER_PRICER = 0, /* relayed with an optimal plan */
+    CLUSTER_NAIVE,      /* no collaboration, own weight 1 */
+    CLUSTER_UNBIASED,   /* no collaboration, own weight 1/p */
+    CLUSTER_BEST,       /* no collaboration, own weights optimal */
+    CLUSTER_PERFECT,    /* every message arrives, without noise */
+};
+#define CLUSTER_STRATEGIES "pricer|none|none-unbiased|none-best|perfect"
+
+/* What (eps, delta) of a link is for. */
+enum cluster_budget {
+    CLUSTER_RUN = 0, /* everything it carries in all rounds */
+    CLUSTER_RELEASE, /* each vector by itself, as the paper has it */
+};
+
+enum { CLUSTER_TRUSTS = 8 }; /* kinds of trust told apart; the rest is pooled */
+
+/* Links with the same (eps, delta), and what the worst of them spends. */
+struct cluster_trust {
+    double eps, delta;
+    int64_t links; /* that carry something, own parts included */
+    double mu;     /* of one message, the worst */
+    double p;      /* of the likeliest */
+    bool within;   /* each link by itself keeps its (eps, delta) */
+    double spent;  /* eps at that delta over the whole run; INFINITY: none */
+};
+
+struct cluster {
+    const struct pricer_network *network;
+    const struct pricer_matrix *points;
+    struct pricer_kmeans_settings kmeans;
+    struct pricer_settings plan_settings;
+    enum cluster_strategy strategy;
+    enum cluster_budget budget;
+
+    /* Results. */
+    struct pricer_network task; /* the network as planned for */
+    struct pricer_plan *plan;   /* NULL for perfect links */
+    struct pricer_error error;
+    double gap;
+    int trusts;
+    struct cluster_trust trust[CLUSTER_TRUSTS];
+};
+
+const char *cluster_strategy_text(enum cluster_strategy strategy);
+const char *cluster_procedure_text(enum pricer_kmeans_procedure procedure);
+
+/* Plan for the messages, and account for them. Free with cluster_close(). */
+enum pricer_status cluster_open(struct cluster *cluster,
+                                struct pricer_fault *fault);
+void cluster_close(struct cluster *cluster);
+
+/* Inertia of K-means in one place: the best of `starts`, `steps` each. */
+enum pricer_status cluster_reference(const struct pricer_matrix *points,
+                                     int32_t clusters, int32_t steps,
+                                     int32_t starts,
+                                     const struct pricer_watch *watch,
+                                     double *inertia,
+                                     struct pricer_fault *fault);
+
+/* Read points, in single precision and of unit norm if asked for. */
+enum pricer_status cluster_read(const char *path, bool unit_norm,
+                                struct pricer_matrix **points,
+                                struct pricer_fault *fault);
+
+/* Leave the processors to our own threads, not to those of the BLAS. */
+void cluster_prepare(void);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * The paper's trust sweep: one node with a good uplink, everyone trusting the
+ * neighbours up to k hops away on a ring; error and noise against k.
+ *
+ * The paper prints curves, not numbers, and does not say its lambda; 0.1 is the
+ * middle one of its table.
+ */
+#include "reproduce.h"
+
+#include <math.h>
+
+static const char scenario[] =
+    "# The paper's trust sweep; vary trust.ring.hops and network.p.\n"
+    "dimension: 128\n"
+    "radius: 1\n"
+    "network:\n"
+    "  generator: erdos-renyi\n"
+    "  nodes: 10\n"
+    "  uplink: 0.1\n"
+    "  good: {count: 1, uplink: 0.9}\n"
+    "  p: 0.9\n"
+    "  reciprocity: 1\n"
+    "trust:\n"
+    "  eps: 1\n"
+    "  delta: 1e-3\n"
+    "  self: {eps: 1000}\n"
+    "  ring: {hops: 0, eps: 1000}\n";
+
+static const char plot[] =
+    "set multiplot layout 1,2 title 'More trust, less error and less noise "
+    "(one good node of ten)'\n"
+    "set xlabel 'trusted hops k'\n"
+    "set logscale y\n"
+    "set format y '%g'\n"
+    "set xrange [-0.2:5.2]\n"
+    "set ylabel 'MSE'\n"
+    "set key bottom left reverse Left samplen 1.5\n"
+    "set yrange [0.01:1]\n"
+    "plot 'trust.csv' using ($1==0.9?$2:1/0):3 every ::1 with linespoints pt 7 "
+    "lc rgb blue title \"paper's settings, p_c 0.9\", '' using "
+    "($1==0.1?$2:1/0):3 every ::1 with linespoints pt 6 lc rgb blue dt 2 title "
+    "'p_c 0.1', '' using ($1==0.9?$2:1/0):6 every ::1 with linespoints pt 7 lc "
+    "rgb green title 'worst-case plan, p_c 0.9', '' using ($1==0.1?$2:1/0):6 "
+    "every ::1 with linespoints pt 6 lc rgb green dt 2 title 'p_c 0.1'\n"
+    "set ylabel 'variance from noise'\n"
+    "unset key\n"
+    "set yrange [0.0001:0.01]\n"
+    "plot 'trust.csv' using ($1==0.9?$2:1/0):4 every ::1 with linespoints pt 7 "
+    "lc rgb blue, '' using ($1==0.1?$2:1/0):4 every ::1 with linespoints pt 6 "
+    "lc rgb blue dt 2, '' using ($1==0.9?$2:1/0):7 every ::1 with linespoints "
+    "pt 7 lc rgb green, '' using ($1==0.1?$2:1/0):7 every ::1 with linespoints "
+    "pt 6 lc rgb green dt 2\n"
+    "unset multiplot\n";
+
+enum { HOPS = 6 };
+
+/* Errors at the paper's settings, of our plan with the same noise, and of our
+ * plan with noise that holds. */
+struct sweep {
+    struct pricer_error paper, own, analytic;
+};
+
+static enum pricer_status solve(struct reproduction *work,
+                                const struct pricer_network *network,
+                                const struct pricer_settings *settings,
+                                struct pricer_error *error)
+{
+    struct pricer_plan *plan = NULL;
+    struct pricer_solve_info info;
+    enum pricer_status status = pricer_plan_optimise(
+        network, settings, NULL, &plan, &info, &work->fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(network, settings, plan, error);
+    pricer_plan_free(plan);
+    return status;
+}
+
+static enum pricer_status sweep_one(struct reproduction *work, double p,
+                                    int hops, struct sweep *sweep)
+{
+    char first[32], second[32];
+    const char *overrides[] = {first, second, NULL};
+    struct pricer_network *network = NULL;
+    struct pricer_settings paper = {.bias = PRICER_BIAS_L1,
+                                    .lambda = 0.1,
+                                    .calibration = PRICER_CALIBRATION_CLASSIC};
+    struct pricer_settings own = {.calibration = PRICER_CALIBRATION_CLASSIC};
+    struct pricer_settings analytic = {0};
+    snprintf(first, sizeof first, "network.p=%g", p);
+    snprintf(second, sizeof second, "trust.ring.hops=%d", hops);
+    enum pricer_status status =
+        reproduce_network(work, "trust.yaml", overrides, &network);
+    if (status == PRICER_OK)
+        status = solve(work, network, &paper, &sweep->paper);
+    if (status == PRICER_OK)
+        status = solve(work, network, &own, &sweep->own);
+    if (status == PRICER_OK)
+        status = solve(work, network, &analytic, &sweep->analytic);
+    pricer_network_free(network);
+    return status;
+}
+
+static void sweep_rows(struct reproduction *work, double p,
+                       const struct sweep *sweeps)
+{
+    const struct sweep *none = &sweeps[0], *all = &sweeps[HOPS - 1];
+    struct reproduce_row row = {.part = "trust", .paper = "falls with k"};
+    bool falls = true;
+    for (int k = 1; k < HOPS; k++)
+        falls = falls && sweeps[k].own.mse_worst_case <=
+                             sweeps[k - 1].own.mse_worst_case * (1 + 1e-9);
+    snprintf(row.what, sizeof row.what, "worst-case MSE k 0 to 5; p_c %.1f", p);
+    snprintf(row.settings, sizeof row.settings, "%.4f to %.4f",
+             none->paper.mse_worst_case, all->paper.mse_worst_case);
+    snprintf(row.best, sizeof row.best, "%.4f to %.4f",
+             none->own.mse_worst_case, all->own.mse_worst_case);
+    row.note = falls ? "falls with every hop" : "DOES NOT FALL";
+    reproduce_row(work, &row);
+    snprintf(row.what, sizeof row.what, "noise variance k 0 to 5; p_c %.1f", p);
+    snprintf(row.settings, sizeof row.settings, "%.4f to %.4f", none->paper.piv,
+             all->paper.piv);
+    snprintf(row.best, sizeof row.best, "%.4f to %.4f", none->own.piv,
+             all->own.piv);
+    row.note = "";
+    reproduce_row(work, &row);
+}
+
+static enum pricer_status sweep_all(struct reproduction *work, FILE *csv)
+{
+    static const double probabilities[] = {0.9, 0.1};
+    struct sweep sweeps[HOPS];
+    enum pricer_status status = PRICER_OK;
+    for (int c = 0; c < 2 && status == PRICER_OK; c++) {
+        for (int k = 0; k < HOPS && status == PRICER_OK; k++) {
+            struct sweep *one = &sweeps[k];
+            status = sweep_one(work, probabilities[c], k, one);
+            if (status == PRICER_OK)
+                fprintf(csv, "%.17g,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n",
+                        probabilities[c], k, one->paper.mse_worst_case,
+                        one->paper.piv, one->paper.bias_l1,
+                        one->own.mse_worst_case, one->own.piv,
+                        one->analytic.mse_worst_case);
+            if (status == PRICER_OK)
+                status = reproduce_tick(work, (c * HOPS + k + 1.) / (2 * HOPS));
+        }
+        if (status == PRICER_OK)
+            sweep_rows(work, probabilities[c], sweeps);
+    }
+    return status;
+}
+
+enum pricer_status reproduce_trust(struct reproduction *work)
+{
+    FILE *csv = NULL;
+    enum pricer_status status = reproduce_write(work, "trust.yaml", scenario);
+    if (status == PRICER_OK)
+        status = reproduce_open(work, "trust.csv", &csv);
+    if (status != PRICER_OK)
+        return status;
+    fputs("p_c,hops,mse,piv,bias,own_mse,own_piv,own_mse_analytic\n", csv);
+    status = sweep_all(work, csv);
+    enum pricer_status closed = reproduce_close(work, "trust.csv", csv);
+    if (status == PRICER_OK)
+        status = closed;
+    return status != PRICER_OK ? status : reproduce_plot(work, "trust", plot);
+}
