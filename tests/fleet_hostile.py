@@ -85,8 +85,11 @@ def attack_with_key(fleet, deadline):
     victim = connect(zmq.PUSH, fleet.addresses[0], pair,
                      fleet.keys[0].encode())
     sent = 0
-    while sent < frames and time.monotonic() < deadline:
+    begun = fleet.rounds()
+    while time.monotonic() < deadline:
         now = fleet.rounds()
+        if sent >= frames and now >= begun + 6:
+            break
         batch = [m for r in (now, now + 1, now + 2) for m in nasty(r, D)]
         batch += [os.urandom(random.choice([0, 1, 7, 60, 8 * D]))
                   for _ in range(400)]
@@ -147,11 +150,11 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     honest = [i for i in range(N) if i != HOSTILE]
     for i in honest:
         fleet.start_node(i)
-    fleet.start_server('--quorum', '3', '--period', '150', '--send', '10',
-                       '--share', '60', '--uplink', '140', '--ahead', '0')
+    fleet.start_server('--quorum', '3', '--period', '300', '--send', '20',
+                       '--share', '180', '--uplink', '280', '--ahead', '0')
     fleet.wait_rounds(5)
     before = {name: memory(p) for name, p in fleet.processes.items()}
-    first = fleet.rounds()
+    first = fleet.rounds() + 1  # one is in progress
     held = attack_without_key(fleet)
     sent = attack_with_key(fleet, time.monotonic() + frames / 1000 + 15)
     most = {name: memory(p) for name, p in fleet.processes.items()}
@@ -167,12 +170,12 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
                        'round > ? AND round <= ? GROUP BY node', first, last)
     for node, share, count in rows:
         if node != HOSTILE:
-            expect(share > .95, f'node {node} arrived in {share} of {count} '
+            expect(share > .9, f'node {node} arrived in {share} of {count} '
                    'rounds under attack')
     links = fleet.query('SELECT avg(arrived) FROM delivery NATURAL JOIN link '
                         'WHERE round > ? AND round <= ? AND from_node <> ? AND '
                         'to_node <> ?', first, last, HOSTILE, HOSTILE)[0][0]
-    expect(links > .95, f'{links} of the honest shares arrived')
+    expect(links > .9, f'{links} of the honest shares arrived')
     worst = max(np.abs(e).max() for e in fleet.estimates().values())
     expect(worst < 20, f'an estimate of {worst}')
     dropped = fleet.dropped()
