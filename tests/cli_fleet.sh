@@ -76,4 +76,10 @@ expect 0 '"same_rounds_agree": true' "$pricer" demo --rounds 20 --json --keep ke
 expect 1 "enrolled already" "$pricer" demo kept/demo.pricer
 expect 0 '"releases": 20' "$build/pricer-node" --ledger kept/0.ledger \
     --ledger-show --json
+
+# Planning anew with what the rounds measured.
+expect 1 "nothing to measure" "$pricer" plan s.pricer --from-deliveries
+expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
+    FROM plan')" = "2|2" ] || fail "the measured plan is not another"
 exit $bad
