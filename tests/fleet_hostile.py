@@ -118,6 +118,33 @@ def attack_with_key(fleet, deadline):
     return sent
 
 
+def attack_with_parts(fleet):
+    """One message of 400 MB in small parts: ZeroMQ keeps them until the last.
+    Answers the most memory that the victims had meanwhile, in MiB."""
+    pair = keys(fleet.key(HOSTILE))
+    most = 0
+    for kind, who, name in ((zmq.DEALER, 'server', 'server'),
+                            (zmq.PUSH, 0, 'node0')):
+        s = connect(kind, fleet.addresses[who], pair,
+                    fleet.keys[who].encode())
+        for _ in range(100000):
+            s.send(bytes(4000), zmq.SNDMORE)
+        s.send(b'')
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            most = max(most, memory(fleet.processes[name]))
+            time.sleep(.02)
+        s.close()
+        expect(memory(fleet.processes[name]) < 200,
+               f'{name} keeps {memory(fleet.processes[name])} MiB')
+    return most
+
+
+def sanitized():
+    with open(build + '/pricer-server', 'rb') as file:
+        return b'__asan_init' in file.read()
+
+
 def attack_without_key(fleet):
     stranger = zmq.curve_keypair()
     held = []
@@ -182,6 +209,15 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     for kind in ('malformed', 'length', 'round', 'range', 'refused'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
+    if not sanitized():     # whose allocator keeps what is freed
+        peak = attack_with_parts(fleet)
+        expect(peak < 360, f'{peak} MiB under a message of endless parts')
+        again = fleet.rounds()
+        fleet.wait_rounds(again + 10)
+        tail = fleet.query('SELECT arrived FROM round ORDER BY round DESC '
+                           'LIMIT 3')
+        expect(tail == [(3,)] * 3, f'the honest did not come back: {tail}')
+        print(f'a message of 400 MB in parts: at most {peak} MiB')
     grown = max(most[n] - before[n] for n in before)
     print(f'{sent} hostile messages over {last - first} rounds, at most {grown} '
           f'MiB more memory, dropped {dropped}')
