@@ -546,6 +546,12 @@ PRICER_API enum pricer_status pricer_calibrate(
     int64_t rounds, double p, double *mu, bool *guaranteed,
     struct pricer_fault *fault);
 
+/* Who hears a packet besides its receiver. */
+enum pricer_eavesdropper {
+    PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
+    PRICER_RADIO,        /* someone near the sender hears every packet */
+};
+
 /* ----------------------------------------------------------------- round -- */
 
 enum { PRICER_RANDOM_WORDS = 128 };
