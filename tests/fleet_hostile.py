@@ -46,7 +46,7 @@ def memory(process):
 
 
 def nasty(round_number, d):
-    """Messages that are wrong in one way each."""
+    """Messages that are wrong in one way each, and one that comes twice."""
     values = bytes(8 * d)
     huge = struct.pack('<q', 2**62) * d
     yield msgpack.packb([2, 1, b'', 0, False, 1.0])
@@ -65,6 +65,8 @@ def nasty(round_number, d):
     yield msgpack.packb([1, 5, round_number, b'\1', [1e300] * d])
     yield msgpack.packb([1, 5, 2**61, b'\1', values])
     yield msgpack.packb([1, 5, 1, b'\1', values])
+    yield msgpack.packb([1, 5, round_number, b'\1', values])   # a good one,
+    yield msgpack.packb([1, 5, round_number, b'\1', values])   # said again
     yield msgpack.packb([1, 4, round_number, values])
     yield msgpack.packb([1, 4, round_number, huge])
     yield msgpack.packb([1, 4, round_number, [float('nan')] * d])
@@ -135,8 +137,6 @@ def attack_with_parts(fleet):
             most = max(most, memory(fleet.processes[name]))
             time.sleep(.02)
         s.close()
-        expect(memory(fleet.processes[name]) < 200,
-               f'{name} keeps {memory(fleet.processes[name])} MiB')
     return most
 
 
@@ -206,7 +206,8 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     worst = max(np.abs(e).max() for e in fleet.estimates().values())
     expect(worst < 20, f'an estimate of {worst}')
     dropped = fleet.dropped()
-    for kind in ('malformed', 'length', 'round', 'range', 'refused'):
+    for kind in ('malformed', 'length', 'round', 'range', 'repeated',
+                 'refused'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
     if not sanitized():     # whose allocator keeps what is freed
