@@ -65,8 +65,9 @@ def nasty(round_number, d):
     yield msgpack.packb([1, 5, round_number, b'\1', [1e300] * d])
     yield msgpack.packb([1, 5, 2**61, b'\1', values])
     yield msgpack.packb([1, 5, 1, b'\1', values])
-    yield msgpack.packb([1, 5, round_number, b'\1', values])   # a good one,
-    yield msgpack.packb([1, 5, round_number, b'\1', values])   # said again
+    if round_number % 2:    # a good one, said again
+        yield msgpack.packb([1, 5, round_number, b'\1', values])
+        yield msgpack.packb([1, 5, round_number, b'\1', values])
     yield msgpack.packb([1, 4, round_number, values])
     yield msgpack.packb([1, 4, round_number, huge])
     yield msgpack.packb([1, 4, round_number, [float('nan')] * d])
