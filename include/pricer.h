@@ -505,6 +505,9 @@ PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
 PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
                                          struct pricer_settings *settings);
 
+/* What its generators and simulations draw from. */
+PRICER_API int64_t pricer_scenario_seed(const struct pricer_scenario *scenario);
+
 /*
  * Make or read the network of a scenario. Generators draw from the scenario's
  * seed and give the same network everywhere. O(nodes + links).
@@ -542,6 +545,12 @@ PRICER_API enum pricer_status pricer_calibrate(
     enum pricer_calibration calibration, double eps, double delta,
     int64_t rounds, double p, double *mu, bool *guaranteed,
     struct pricer_fault *fault);
+
+/* Who hears a packet besides its receiver. */
+enum pricer_eavesdropper {
+    PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
+    PRICER_RADIO,        /* someone near the sender hears every packet */
+};
 
 /* ----------------------------------------------------------------- round -- */
 

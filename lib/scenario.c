@@ -290,6 +290,11 @@ enum pricer_status pricer_scenario_read(const char *path,
     return PRICER_OK;
 }
 
+int64_t pricer_scenario_seed(const struct pricer_scenario *scenario)
+{
+    return scenario->seed;
+}
+
 void pricer_scenario_settings(const struct pricer_scenario *scenario,
                               struct pricer_settings *settings)
 {

@@ -270,7 +270,7 @@ void node_take_vector(struct node *node)
 void node_take_open(struct node *node, const struct wire_open *open)
 {
     int64_t now = net_clock();
-    if (!node->sliced || open->plan != node->slice.plan)
+    if (!node->sliced || open->plan != node->slice.plan || net_stopping())
         return;
     if (open->round > node->base_round) {
         node->base_round = open->round;
@@ -341,7 +341,7 @@ void node_tick(struct node *node, int64_t now)
         finish(node);
     int64_t begin = expected(node);
     if (begin != INT64_MAX && now >= begin + node->open.send / 2 &&
-        node->state == NODE_IDLE)
+        node->state == NODE_IDLE && !net_stopping())
         open_by_itself(node, begin);
 }
 

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-/* From this many links on, ColRel is not planned beside: it takes as long. */
-enum { COLREL_LINKS = 2000000 };
+/* With more links ColRel is not planned beside: it takes longer than the plan,
+ * as nothing but the network's chance holds its weights apart. */
+enum { COLREL_LINKS = 20000 };
 
 static double now(void)
 {
@@ -170,21 +171,37 @@ enum pricer_status plan_job_judge(struct plan_job *job)
     return PRICER_OK;
 }
 
+/* One baseline; false if Ctrl-C was pressed meanwhile. */
+static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
+{
+    struct plan_rival *rival = &job->view.rival[baseline];
+    struct pricer_settings settings = job->view.settings;
+    struct pricer_plan *plan = NULL;
+    struct progress progress;
+    progress_start(&progress, pricer_baseline_text(baseline));
+    settings.watch = &progress.watch;
+    settings.iterations = 0;
+    settings.tolerance = 1e-6; /* six digits are shown */
+    enum pricer_status status = pricer_plan_baseline(
+        job->network, &settings, baseline, &plan, &rival->why);
+    bool interrupted = progress_end(&progress);
+    if (status == PRICER_OK && !interrupted)
+        rival->known = pricer_plan_evaluate(job->network, &settings, plan,
+                                            &rival->error) == PRICER_OK;
+    pricer_plan_free(plan);
+    return !interrupted;
+}
+
 void plan_job_compare(struct plan_job *job)
 {
     for (int k = 0; k < PRICER_BASELINES; k++) {
-        struct plan_rival *rival = &job->view.rival[k];
-        struct pricer_plan *plan = NULL;
-        struct pricer_settings settings = job->view.settings;
-        settings.iterations = 0;
         if (k == PRICER_BASELINE_COLREL && job->network->links > COLREL_LINKS)
-            continue;
-        if (pricer_plan_baseline(job->network, &settings,
-                                 (enum pricer_baseline)k, &plan,
-                                 &rival->why) == PRICER_OK)
-            rival->known = pricer_plan_evaluate(job->network, &settings, plan,
-                                                &rival->error) == PRICER_OK;
-        pricer_plan_free(plan);
+            snprintf(job->view.rival[k].why.text,
+                     sizeof job->view.rival[k].why.text,
+                     "not planned beside a network of more than %d links",
+                     COLREL_LINKS);
+        else if (!compare_with(job, (enum pricer_baseline)k))
+            return;
     }
 }
 

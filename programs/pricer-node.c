@@ -148,6 +148,19 @@ static void read_inbox(struct node *node)
     }
 }
 
+/* What neighbours may queue, and what a node needs for itself. */
+static void watch_memory(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int64_t links = (int64_t)node->slice.in_count + node->slice.out_count;
+    int64_t room =
+        (INT64_C(256) << 20) + 4 * links * net_queue_bytes(node->inbox_largest);
+    if (net_watch_memory(&node->guard, room, node->context, ZMQ_PULL,
+                         node->listen, &node->pair, node->inbox_largest,
+                         &node->inbox, &fault) != PRICER_OK)
+        net_say("%s", fault.text);
+}
+
 static void loop(struct node *node)
 {
     while (!net_stopping() ||
@@ -156,6 +169,8 @@ static void loop(struct node *node)
         if (now >= node->next_hello)
             node_greet(node);
         node_tick(node, now);
+        if (net_stopping() && node->state == NODE_IDLE)
+            return;
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
         zmq_pollitem_t items[4] = {
@@ -181,6 +196,7 @@ static void loop(struct node *node)
             items[2].socket == NULL && items[2].revents)
             node_take_vector(node);
         read_inbox(node);
+        watch_memory(node);
     }
 }
 
@@ -320,7 +336,7 @@ static void tear_down(struct node *node)
     node_free_slice(node);
     vector_free(&node->vector);
     net_close(&node->inbox);
-    net_close(&node->server);
+    net_close_slowly(&node->server);
     gate_close(&node->gate);
     if (node->context != NULL)
         zmq_ctx_term(node->context);

@@ -15,6 +15,7 @@ static const struct verb {
     {"plan", verb_plan, "choose weights and noise for every link"},
     {"show", verb_show, "what a study holds"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
+    {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
     {"report", verb_report, "one page about a study, with drawings"},

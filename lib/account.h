@@ -1,0 +1,142 @@
+/*
+ * The inside of the privacy accounts: what an observer of one node's data sees
+ * in a round, and what it costs.
+ */
+#ifndef PRICER_ACCOUNT_H
+#define PRICER_ACCOUNT_H
+
+#include "law.h"
+
+/*
+ * One sum that carries the protected data past the observer, and the noise in
+ * it. It is seen if its link and its uplink are up; then the data moves it by
+ * sqrt(signal) against a variance of base + the noises that are present.
+ */
+struct pri_source {
+    int32_t node;        /* the relay that makes the sum */
+    double signal;       /* (2 radius weight)^2 */
+    double base;         /* variance that is always there */
+    double uplink, link; /* probabilities; 1 for what is certain */
+    int32_t begin, end;  /* its noises */
+};
+
+/* A variance that is present with some probability: another node's packet. */
+struct pri_noise {
+    int32_t from;
+    double size, chance;
+    bool seen; /* its source was not left out */
+};
+
+/*
+ * Two opposite links that both count and are up together more often than by
+ * chance. `first` is a noise, or the link of a source if `gate` is set;
+ * `second` is a noise of another source.
+ */
+struct pri_pair {
+    bool gate;
+    int32_t first, second;
+    double joint;     /* P(both up) */
+    double influence; /* a guess of how much it matters */
+};
+
+struct pri_view {
+    int32_t sources, noises, pairs;
+    int32_t source_room, noise_room, pair_room;
+    struct pri_source *source;
+    struct pri_noise *noise;
+    struct pri_pair *pair;
+};
+
+void pri_view_free(struct pri_view *view);
+
+/*
+ * What the observer sees of node i's data in one round. The observer is a
+ * coalition of relays (member[node], or NULL for none) with or without the
+ * server. A relay sees the sum of what reaches it, without its own part;
+ * members pool what they see and know their own noise, so noise from one
+ * member to another, or to the server, hides nothing. O(degree^2 log degree).
+ */
+enum pricer_status pri_view_build(const struct pricer_network *network,
+                                  const struct pricer_plan *plan, int32_t node,
+                                  const bool *member, bool server,
+                                  enum pricer_eavesdropper eavesdropper,
+                                  struct pri_view *view);
+
+/* One atom of a law that is not yet in order. */
+struct pri_atom {
+    double value, mass;
+};
+
+/* As many sums are listed one by one; more are computed on a grid. */
+enum { PRI_ATOMS_MOST = 32768 };
+
+/* Scratch of the accounts, one for each thread. */
+struct pri_scratch {
+    struct pri_grid grid, noise_grid;
+    struct pri_law noise; /* the variance in one sum */
+    struct pri_law *term; /* [terms] the mu^2 of one source each */
+    struct pri_law rest;  /* of the sources that no leaf changes */
+    struct pri_law once, law;
+    struct pri_atom *atom; /* [PRI_ATOMS_MOST] sums listed one by one */
+    const struct pri_law **list;
+    double *size, *draw;   /* [room] the noises of one source */
+    double *chance, *link; /* [room], [terms] as a leaf has them */
+    bool *touched;         /* [terms] depends on the leaf */
+    int32_t *place;        /* [terms] where a source went */
+    int32_t terms, room;
+};
+
+void pri_scratch_free(struct pri_scratch *scratch);
+
+/* What one computation of the law of mu^2 depends on. */
+struct pri_attempt {
+    const struct pri_view *view;
+    double ignore;       /* mass that need not be resolved */
+    enum pri_side side;  /* of every rounding */
+    enum pri_side pairs; /* of those not split */
+    int32_t splits;      /* the first pairs are split */
+    int32_t noise_cells, cells;
+    double low, top; /* of mu^2 */
+    double little;   /* what the sources left out can add to a round */
+};
+
+enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
+                                       const struct pri_view *view);
+
+/*
+ * Set scratch->chance and link to those of one leaf: bit k of `leaf` says
+ * whether the first link of the k-th split pair is up. Returns the probability
+ * of the leaf.
+ */
+double pri_leaf_set(const struct pri_attempt *attempt, uint32_t leaf,
+                    struct pri_scratch *scratch);
+
+/* The law of mu^2 through one source in the leaf that is set, in scratch->term.
+ */
+enum pricer_status pri_term_law(const struct pri_attempt *attempt,
+                                int32_t index, struct pri_scratch *scratch);
+
+/* The law of mu^2 over all rounds and leaves, in scratch->law. */
+enum pricer_status pri_view_law(const struct pri_attempt *attempt,
+                                int64_t rounds, struct pri_scratch *scratch);
+
+/*
+ * A delta is taken as this much more than it says. Probabilities such as 0.1
+ * are not numbers of the computer's: without a grain, whether three of them
+ * multiply to no more than 0.001 would be decided by rounding, and with it
+ * whether a plateau of the curve costs anything.
+ */
+#define PRI_DELTA_GRAIN 1e-11
+
+/* An eps between two bounds, and the mass that no eps pays for. */
+struct pri_bracket {
+    double eps, eps_lower, floor;
+};
+
+/* The account of a view over `rounds` rounds at one delta; what does not matter
+ * is taken out of the view. */
+enum pricer_status pri_view_account(struct pri_view *view, double delta,
+                                    int64_t rounds, struct pri_scratch *scratch,
+                                    struct pri_bracket *bracket);
+
+#endif
