@@ -97,9 +97,9 @@ struct bench_case bench_case_at(int k, int32_t n)
 /* --------------------------------------------------------------- program -- */
 
 /* Where the variables of a program begin: shares of links, of own links, sums
- * over relays, their sum, and what is left for the bias term. */
+ * over relays, what their sum lacks of n, and what the bias term needs. */
 struct layout {
-    int own, relay, sum, bias, variables, rows;
+    int own, relay, lack, bias, variables, rows;
 };
 
 static struct layout layout_of(const struct pricer_network *net,
@@ -107,13 +107,13 @@ static struct layout layout_of(const struct pricer_network *net,
 {
     struct layout at = {.own = net->links};
     at.relay = at.own + net->nodes;
-    at.sum = at.relay + net->nodes;
-    at.bias = at.sum + 1;
+    at.lack = at.relay + net->nodes;
+    at.bias = at.lack + 1;
     at.variables = at.bias;
     if (bias == PRICER_BIAS_L1)
         at.variables += 2 * net->nodes; /* above and below 1 */
     if (bias == PRICER_BIAS_L2 || bias == PRICER_BIAS_WORST_CASE)
-        at.variables += net->nodes; /* the expected weight; what it lacks */
+        at.variables += net->nodes; /* the bias; what a weight lacks of 1 */
     at.rows = 2 * net->nodes + 1;
     return at;
 }
@@ -127,7 +127,7 @@ static void add_entry(struct program *program, int row, int column,
 }
 
 /* Squares and crosses of the shares, and their two sums each. Rows 0 to n - 1
- * are the sums over relays, row n their sum, then those of the nodes. */
+ * are the sums over relays, row n their sum, then the sums of the nodes. */
 static void add_shares(const struct dense *dense, const struct layout *at,
                        struct program *program)
 {
@@ -176,7 +176,6 @@ static void add_start(const struct pricer_network *net, const struct layout *at,
             start[at->relay + net->to[l]] += start[l];
         }
     }
-    start[at->sum] = net->nodes;
 }
 
 static void add_sums(const struct pricer_network *net, const struct layout *at,
@@ -191,11 +190,10 @@ static void add_sums(const struct pricer_network *net, const struct layout *at,
         add_entry(program, j, t, -1);
         add_entry(program, n, t, 1);
     }
-    program->square[at->sum] = square;
-    program->linear[at->sum] = -2 * square * n;
-    program->constant = square * n * n;
-    program->lower[at->sum] = -INFINITY;
-    add_entry(program, n, at->sum, -1);
+    program->square[at->lack] = square; /* sum + lack = n */
+    program->lower[at->lack] = -INFINITY;
+    program->row_lower[n] = program->row_upper[n] = n;
+    add_entry(program, n, at->lack, 1);
 }
 
 static void add_bias(const struct pricer_network *net, const struct layout *at,
@@ -217,13 +215,9 @@ static void add_bias(const struct pricer_network *net, const struct layout *at,
             add_entry(program, row, first, -1);
             add_entry(program, row, first + n, 1);
             break;
-        case PRICER_BIAS_L2:
-            program->row_lower[row] = program->row_upper[row] = 0;
+        case PRICER_BIAS_L2: /* weight - bias = 1 */
             program->square[first] = lambda;
-            program->linear[first] = -2 * lambda;
             program->lower[first] = -INFINITY;
-            program->start[first] = 1;
-            program->constant += lambda;
             add_entry(program, row, first, -1);
         }
     }
@@ -276,7 +270,7 @@ void program_free(struct program *program)
 
 double program_value(const struct program *program, const double *x)
 {
-    double value = program->constant;
+    double value = 0;
     for (int k = 0; k < program->variables; k++)
         value += (program->square[k] * x[k] + program->linear[k]) * x[k];
     for (int k = 0; k < program->crosses; k++)

@@ -36,12 +36,13 @@ struct bench_case bench_case_at(int k, int32_t n);
 /*
  * The planning problem as a generic solver wants it, times nodes^2: minimise
  *
- *   sum square x^2 + sum cross x_a x_b + sum linear x + constant
+ *   sum square x^2 + sum cross x_a x_b + sum linear x
  *
  * with lower <= x and row_lower <= A x <= row_upper. The variables are the
  * shares p_j p_ij weight_ij of all links, own links included, then the sums
- * over each relay, the sum of those, and what the bias term needs: with these
- * sums as variables the Hessian has 2 x 2 blocks only.
+ * over each relay, what their sum lacks of n, and what the bias term needs:
+ * with these as variables the Hessian has 2 x 2 blocks only and no digits
+ * cancel.
  */
 struct program {
     int variables, rows, crosses, entries;
@@ -52,7 +53,6 @@ struct program {
     int *row, *column; /* entries of A, all of them +1 or -1 */
     double *value;
     double *row_lower, *row_upper;
-    double constant;
 };
 struct program program_make(const struct dense *dense, struct bench_case which);
 void program_free(struct program *program);

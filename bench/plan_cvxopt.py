@@ -7,6 +7,8 @@ Hessian has 2 x 2 blocks only and the reduced system is as small as the number
 of sums. Its time is that of the solve alone.
 
     plan_cvxopt.py PATH/bench_plan_problem [LARGEST]
+
+LARGEST is the largest n, 100 by default; 200 takes minutes.
 """
 import os
 import subprocess
@@ -42,7 +44,6 @@ class Program:
             self.value = numpy.fromfile(file, "f8", entries)
             self.row_lower = numpy.fromfile(file, "f8", m)
             self.row_upper = numpy.fromfile(file, "f8", m)
-            self.constant = float(numpy.fromfile(file, "f8", 1)[0])
 
 
 def sparse(value, row, column, shape):
@@ -102,12 +103,12 @@ def solve(path, runs):
         best = min(best, time.perf_counter() - start)
     if answer["status"] != "optimal":
         print("cvxopt:", answer["status"], file=sys.stderr)
-    return best, answer["primal objective"] + program.constant
+    return best, answer["primal objective"]
 
 
 def main():
     ours_program = sys.argv[1]
-    largest = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    largest = int(sys.argv[2]) if len(sys.argv) > 2 else 100
     print(
         f"{'n':>5} {'bias':<12} {'pricer, ms':>12} {'cvxopt, ms':>12} "
         f"{'difference':>12} {'ratio':>9}"

@@ -5,7 +5,8 @@
  * Ipopt gets the formulation that suits it best: sums as variables, a constant
  * sparse Hessian with 2 x 2 blocks, linear constraints declared as such, a
  * feasible start, and Mehrotra's algorithm, made for convex quadratic
- * programs. Its time is that of the solve alone.
+ * programs. Its time is that of the solve alone. The first argument is the
+ * largest n, 100 if there is none; 200 takes minutes.
  */
 #include "dense.h"
 #include "ours.h"
@@ -161,7 +162,7 @@ static double time_ipopt(const struct dense *dense, struct bench_case which,
 int main(int argc, char **argv)
 {
     static const int32_t sizes[] = {10, 50, 100, 200};
-    int largest = argc > 1 ? atoi(argv[1]) : 200;
+    int largest = argc > 1 ? atoi(argv[1]) : 100;
     ours_heading("Ipopt");
     for (int k = 0; k < 4 && sizes[k] <= largest; k++) {
         struct dense dense = dense_make(sizes[k]);

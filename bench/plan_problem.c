@@ -6,7 +6,7 @@
  *
  * prints the name of the case, our seconds and our objective. The file holds
  * int64 variables, rows, crosses, entries; then as double or int32 the arrays
- * of struct program in the order below; then the constant.
+ * of struct program in the order below.
  */
 #include "dense.h"
 #include "ours.h"
@@ -38,8 +38,7 @@ static bool write_program(const struct program *program, const char *path)
                 put(out, program->column, sizeof(int), program->entries) &&
                 put(out, program->value, sizeof(double), program->entries) &&
                 put(out, program->row_lower, sizeof(double), m) &&
-                put(out, program->row_upper, sizeof(double), m) &&
-                put(out, &program->constant, sizeof(double), 1);
+                put(out, program->row_upper, sizeof(double), m);
     return fclose(out) == 0 && fine;
 }
 

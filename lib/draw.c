@@ -75,22 +75,22 @@ PRI_INLINE pri_half spread(uint64_t word)
     return (pri_half){word, word, word, word};
 }
 
-/* Compare four more bits of u, `random`, with bits `digit` to `digit + 3` of
- * each level. */
-PRI_INLINE void compare(const struct pri_pair *pair, int digit, int levels,
+/* Compare four more bits of u, `random`, with the top four of each level. */
+PRI_INLINE void compare(const pri_wide *level, int levels,
                         const struct pri_lanes random[4],
                         struct pri_lanes *less, struct pri_lanes *open)
 {
-    for (int w = 0; w < 4; w++)
-        for (int k = 0; k < levels; k++) {
-            uint64_t bit = (uint64_t)(pair->level[k] >> (127 - digit - w)) & 1;
-            pri_half level = spread(-bit);
+    for (int k = 0; k < levels; k++) {
+        uint64_t top = (uint64_t)(level[k] >> 64);
+        for (int w = 0; w < 4; w++) {
+            pri_half bit = spread(-(top >> (63 - w) & 1));
             for (int h = 0; h < 2; h++) {
-                pri_half differs = random[w].half[h] ^ level;
-                less[k].half[h] |= open[k].half[h] & differs & level;
+                pri_half differs = random[w].half[h] ^ bit;
+                less[k].half[h] |= open[k].half[h] & differs & bit;
                 open[k].half[h] &= ~differs;
             }
         }
+    }
 }
 
 PRI_INLINE bool any(const struct pri_lanes *open, int levels)
@@ -107,7 +107,9 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
                             uint64_t high, struct pri_lanes *less)
 {
     struct pri_lanes open[3];
+    pri_wide level[3];
     for (int k = 0; k < levels; k++) {
+        level[k] = pair->level[k];
         open[k] = pri_lanes_fill(~UINT64_C(0));
         less[k] = pri_lanes_fill(0);
     }
@@ -116,7 +118,9 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
                                       pri_lanes_count(0), pri_lanes_fill(low),
                                       pri_lanes_fill(high)};
         pri_threefry(key, random);
-        compare(pair, digit, levels, random, less, open);
+        compare(level, levels, random, less, open);
+        for (int k = 0; k < levels; k++)
+            level[k] <<= 4;
     }
 }
 

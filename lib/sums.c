@@ -29,13 +29,21 @@ typedef double four __attribute__((vector_size(32)));
 /* ---------------------------------------------------------------- lookup -- */
 
 /* The sums of all subsets of a group: those without the last member first,
- * then the same with it. */
+ * then the same with it, two at a time. */
 PRI_INLINE void fill_table(const struct pri_group *group, pri_two *table)
 {
     table[0] = (pri_two){0, 0};
-    for (int m = 0, filled = 1; m < group->size; m++, filled *= 2)
-        for (int k = 0; k < filled; k++)
-            table[filled + k] = table[k] + group->amount[m];
+    if (group->size > 0)
+        table[1] = table[0] + group->amount[0];
+    for (int m = 1, filled = 2; m < group->size; m++, filled *= 2) {
+        pri_two more = group->amount[m];
+        four amount = {more[0], more[1], more[0], more[1]}, sums;
+        for (int k = 0; k < filled; k += 2) {
+            memcpy(&sums, &table[k], sizeof sums);
+            sums += amount;
+            memcpy(&table[filled + k], &sums, sizeof sums);
+        }
+    }
 }
 
 /* Exchange the high part of a, `shift` bits up, with the low part of b. */
@@ -105,15 +113,14 @@ PRI_INLINE void finish_node(int groups, bool carried, const pri_two *tables,
                             const uint8_t *bytes, const pri_two *carry,
                             int stride, double *excess, double *variance)
 {
-    typedef int64_t pick __attribute__((vector_size(16)));
     const pri_two one = {1, 1};
     for (int tile = 0; tile < PRI_TILES; tile++)
         for (int k = 0; k < PRI_TILE; k += 2) {
             int t = tile * PRI_TILE + k;
             pri_two a = look_up(groups, carried, tables, bytes, carry, t);
             pri_two b = look_up(groups, carried, tables, bytes, carry, t + 1);
-            pri_two weights = __builtin_shuffle(a, b, (pick){0, 2});
-            pri_two noises = __builtin_shuffle(a, b, (pick){1, 3}), before;
+            pri_two weights = __builtin_shufflevector(a, b, 0, 2);
+            pri_two noises = __builtin_shufflevector(a, b, 1, 3), before;
             memcpy(&before, variance + t, sizeof before);
             weights -= one;
             noises += before;

@@ -7,6 +7,7 @@
 #include "keys.h"
 #include "net.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -57,9 +58,13 @@ enum pricer_status keys_make(const char *path, struct key_pair *pair,
 {
     struct key_pair made;
     char text[128], public_path[4096];
-    if (zmq_curve_keypair(made.public_key, made.secret_key) != 0)
-        return net_fault(fault, PRICER_FILE,
-                         "this ZeroMQ cannot make keys: it lacks CURVE");
+    /* A public key that starts with '-' would look like an option, one with
+     * '#' like a comment; leaving them out costs less than half a bit. */
+    do {
+        if (zmq_curve_keypair(made.public_key, made.secret_key) != 0)
+            return net_fault(fault, PRICER_FILE,
+                             "this ZeroMQ cannot make keys: it lacks CURVE");
+    } while (!isalnum((unsigned char)made.public_key[0]));
     if (snprintf(public_path, sizeof public_path, "%s.pub", path) >=
         (int)sizeof public_path)
         return net_fault(fault, PRICER_VALUE, "the path is too long");

@@ -5,12 +5,14 @@
 #include "net.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     HANDSHAKE = 5000, /* milliseconds, all of these */
@@ -20,6 +22,7 @@ enum {
     RECONNECT = 100,
     RECONNECT_MOST = 1000,
     FAREWELL = 500,
+    GLANCE = 100,
     QUEUE = 8, /* messages a peer, in each direction */
     BACKLOG = 1024,
 };
@@ -136,6 +139,69 @@ enum pricer_status net_connect(void *context, int type, const char *address,
     }
     *socket = made;
     return PRICER_OK;
+}
+
+int64_t net_queue_bytes(int64_t largest)
+{
+    return QUEUE * largest;
+}
+
+/* Bytes of memory that the process has in use; 0 if nobody says. */
+static int64_t memory_used(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*s %lld", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Closing takes ZeroMQ a moment, in which the address is still taken. */
+static enum pricer_status bind_again(void *context, int type,
+                                     const char *address,
+                                     const struct key_pair *pair,
+                                     int64_t largest, void **socket,
+                                     struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_FILE;
+    for (int k = 0; k < 100 && status != PRICER_OK; k++) {
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+        status = net_bind(context, type, address, pair, largest, socket, fault);
+    }
+    return status;
+}
+
+enum pricer_status net_watch_memory(struct net_guard *guard, int64_t room,
+                                    void *context, int type,
+                                    const char *address,
+                                    const struct key_pair *pair,
+                                    int64_t largest, void **socket,
+                                    struct pricer_fault *fault)
+{
+    int64_t now = net_clock();
+    if (*socket == NULL || now < guard->next)
+        return PRICER_OK;
+    guard->next = now + GLANCE;
+    int64_t used = memory_used();
+    if (guard->base == 0)
+        guard->base = used;
+    if (used <= guard->base + room)
+        return PRICER_OK;
+    net_say("a peer fills the memory (%lld MiB): all connections are cut",
+            (long long)(used >> 20));
+    guard->resets++;
+    zmq_unbind(*socket, address);
+    net_close(socket);
+    enum pricer_status status =
+        bind_again(context, type, address, pair, largest, socket, fault);
+    malloc_trim(0);
+    /* What did not go away was not the peer's; do not cut again for it. */
+    used = memory_used() - room / 2;
+    guard->base = used > guard->base ? used : guard->base;
+    return status;
 }
 
 void net_close(void **socket)

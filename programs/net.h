@@ -66,6 +66,27 @@ enum pricer_status net_connect(void *context, int type, const char *address,
                                int64_t largest, void **socket,
                                struct pricer_fault *fault);
 
+/*
+ * ZeroMQ bounds messages and frames, but not the frames of one message, which
+ * it keeps until the last has come: an enrolled peer could fill the memory. So
+ * look now and then: if the process has grown by more than `room` bytes since
+ * the first look, throw the socket away, with all that it holds, and bind
+ * anew; honest peers connect again.
+ */
+struct net_guard {
+    int64_t base, next; /* bytes; when to look */
+    int64_t resets;
+};
+enum pricer_status net_watch_memory(struct net_guard *guard, int64_t room,
+                                    void *context, int type,
+                                    const char *address,
+                                    const struct key_pair *pair,
+                                    int64_t largest, void **socket,
+                                    struct pricer_fault *fault);
+
+/* How many bytes one peer's queue can hold. */
+int64_t net_queue_bytes(int64_t largest);
+
 void net_close(void **socket);
 /* The same, but what was sent last has half a second to leave. */
 void net_close_slowly(void **socket);

@@ -53,7 +53,8 @@ struct node {
     void *context;
     struct gate gate;
     void *server, *inbox;
-    int64_t inbox_dimension;
+    int64_t inbox_dimension, inbox_largest;
+    struct net_guard guard;
     int64_t next_hello;
     bool greeted;
     struct wire_bytes bytes;

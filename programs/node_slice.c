@@ -151,6 +151,7 @@ static bool open_inbox(struct node *node)
         zmq_unbind(node->inbox, node->listen);
     net_close(&node->inbox);
     int64_t largest = 2 * (8 * slice->dimension + WIRE_SLACK);
+    node->inbox_largest = largest;
     if (net_bind(node->context, ZMQ_PULL, node->listen, &node->pair, largest,
                  &node->inbox, &fault) != PRICER_OK) {
         net_say("%s", fault.text);

@@ -14,7 +14,7 @@ struct plan_request {
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace;
     struct option_list what_if;
-    bool warm, as_json;
+    bool from_deliveries, warm, as_json;
 };
 
 /* The work: the study and what is made of it. */

@@ -148,6 +148,19 @@ static void read_inbox(struct node *node)
     }
 }
 
+/* What neighbours may queue, and what a node needs for itself. */
+static void watch_memory(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int64_t links = (int64_t)node->slice.in_count + node->slice.out_count;
+    int64_t room =
+        (INT64_C(256) << 20) + 4 * links * net_queue_bytes(node->inbox_largest);
+    if (net_watch_memory(&node->guard, room, node->context, ZMQ_PULL,
+                         node->listen, &node->pair, node->inbox_largest,
+                         &node->inbox, &fault) != PRICER_OK)
+        net_say("%s", fault.text);
+}
+
 static void loop(struct node *node)
 {
     while (!net_stopping() ||
@@ -183,6 +196,7 @@ static void loop(struct node *node)
             items[2].socket == NULL && items[2].revents)
             node_take_vector(node);
         read_inbox(node);
+        watch_memory(node);
     }
 }
 

@@ -26,6 +26,17 @@ struct arguments {
     bool emulate;
 };
 
+/* What a fleet may queue, and as much again as a server needs anyway. */
+static enum pricer_status watch_memory(struct server *server,
+                                       struct pricer_fault *fault)
+{
+    int64_t room = (INT64_C(256) << 20) +
+                   2 * server->members * net_queue_bytes(server->largest);
+    return net_watch_memory(&server->guard, room, server->context, ZMQ_ROUTER,
+                            server->address, &server->pair, server->largest,
+                            &server->router, fault);
+}
+
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
@@ -53,6 +64,8 @@ static void loop(struct server *server, struct status_page *page,
         if (page != NULL)
             status_page_serve(page);
         *status = server_tick(server, net_clock(), fault);
+        if (*status == PRICER_OK)
+            *status = watch_memory(server, fault);
         if (*status == PRICER_BUSY) {
             net_say("%s; trying again", fault->text);
             *status = PRICER_OK;
@@ -153,18 +166,17 @@ static enum pricer_status find_listen(struct server *server, const char *asked,
 }
 
 static enum pricer_status connect_all(struct server *server,
-                                      const char *address,
                                       struct pricer_fault *fault)
 {
     struct rlimit files;
-    int64_t largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
+    server->largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
                       (int64_t)wire_arrived_size(server->network->nodes);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    return net_bind(server->context, ZMQ_ROUTER, address, &server->pair,
-                    largest, &server->router, fault);
+    return net_bind(server->context, ZMQ_ROUTER, server->address, &server->pair,
+                    server->largest, &server->router, fault);
 }
 
 static enum pricer_status set_up(struct server *server,
@@ -172,12 +184,11 @@ static enum pricer_status set_up(struct server *server,
                                  struct status_page **page,
                                  struct pricer_fault *fault)
 {
-    char address[PRICER_ADDRESS_TEXT];
     enum pricer_status status = keys_read(arguments->key, &server->pair, fault);
     if (status == PRICER_OK)
         status = pricer_study_open(server->path, true, &server->study, fault);
     if (status == PRICER_OK)
-        status = find_listen(server, arguments->listen, address, fault);
+        status = find_listen(server, arguments->listen, server->address, fault);
     if (status == PRICER_OK && (server->context = zmq_ctx_new()) == NULL)
         status = PRICER_MEMORY;
     if (status == PRICER_OK)
@@ -187,7 +198,7 @@ static enum pricer_status set_up(struct server *server,
     if (status == PRICER_OK)
         status = load_truth(server, arguments->truth, fault);
     if (status == PRICER_OK)
-        status = connect_all(server, address, fault);
+        status = connect_all(server, fault);
     if (status == PRICER_OK && arguments->emulate)
         server->emulate =
             (struct emulate){server->network, (uint64_t)arguments->seed};
@@ -195,9 +206,9 @@ static enum pricer_status set_up(struct server *server,
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
     if (status == PRICER_OK)
-        net_say("listening at %s: %d of %d nodes enrolled, plan %lld", address,
-                (int)server->members, (int)server->network->nodes,
-                (long long)server->plan_id);
+        net_say("listening at %s: %d of %d nodes enrolled, plan %lld",
+                server->address, (int)server->members,
+                (int)server->network->nodes, (long long)server->plan_id);
     return status;
 }
 

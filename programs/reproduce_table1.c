@@ -65,6 +65,7 @@ static const char table1_plot[] =
     "set yrange [0.02:4]\n"
     "set ylabel 'squared error'\n"
     "set key top left maxrows 2\n"
+    "set bmargin 3.5\n"
     "plot 'table1.csv' using 5:xtic(sprintf(\"p_c = %.1f\\n{/Symbol l} = "
     "%.1f\","
     " column(1), column(2))) every ::1 title \"paper's objective\" lc rgb "

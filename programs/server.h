@@ -60,6 +60,9 @@ struct server {
     void *context;
     struct gate gate;
     void *router;
+    char address[PRICER_ADDRESS_TEXT]; /* where it listens */
+    int64_t largest;                   /* message, in bytes */
+    struct net_guard guard;
     struct wire_bytes bytes;
 
     /* the round */

@@ -38,6 +38,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "do not plan, judge these: from,to,alpha,sigma"},
         {"what-if", OPTION_LIST, &ask->what_if, "NODE,NODE=EPS",
          "also replan with another eps; may be given again"},
+        {"from-deliveries", OPTION_FLAG, &ask->from_deliveries, NULL,
+         "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
          "begin near the study's latest plan"},
         {"iterations", OPTION_COUNT, &ask->iterations, "N",
@@ -141,6 +143,35 @@ static enum pricer_status refuse(struct plan_job *job, const char *words,
     return PRICER_VALUE;
 }
 
+/* The network of the study, or with its probabilities as its rounds measured
+ * them: the links and their numbers are the same. */
+static enum pricer_status load_network(struct plan_job *job)
+{
+    struct pricer_deliveries *deliveries = NULL;
+    struct pricer_network *measured = NULL;
+    enum pricer_status status =
+        pricer_study_network(job->study, &job->network, &job->fault);
+    if (status != PRICER_OK || !job->request.from_deliveries)
+        return status;
+    status = pricer_study_deliveries(job->study, job->network, 0, &deliveries,
+                                     &job->fault);
+    if (status == PRICER_OK && deliveries->rounds == 0)
+        status =
+            refuse(job,
+                   "%.0f rounds are stored in the study: there is nothing to "
+                   "measure",
+                   0);
+    if (status == PRICER_OK)
+        status = pricer_network_measured(job->network, deliveries, &measured,
+                                         &job->fault);
+    pricer_deliveries_free(deliveries);
+    if (status != PRICER_OK)
+        return status;
+    pricer_network_free(job->network);
+    job->network = measured;
+    return PRICER_OK;
+}
+
 /* The scenario's settings with what the command line puts above them. */
 static enum pricer_status load(struct plan_job *job, const char *path)
 {
@@ -153,7 +184,7 @@ static enum pricer_status load(struct plan_job *job, const char *path)
         status =
             pricer_study_settings(job->study, settings, &seed, &job->fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(job->study, &job->network, &job->fault);
+        status = load_network(job);
     if (status != PRICER_OK)
         return status;
     if (ask->bias >= 0)

@@ -13,7 +13,7 @@ from fleet import Fleet, expect
 
 build = sys.argv[1]
 kills = int(sys.argv[2] if len(sys.argv) > 2
-            else os.environ.get('PRICER_KILLS', 40))
+            else os.environ.get('PRICER_KILLS', 25))
 NODES = 4
 TIMES = ['--early', '--period', '0', '--share', '150', '--uplink', '300']
 random.seed(kills)

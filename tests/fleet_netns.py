@@ -141,24 +141,24 @@ def settle(fleet, seconds=20):
 
 def play(fleet):
     settle(fleet)
-    Watch(fleet, 'all up', 2).check()
+    Watch(fleet, 'all up', 1.5).check()
     cut_pair('server', 0)
-    Watch(fleet, 'uplink 0 cut', 4).check(down_uplinks=[0])
+    Watch(fleet, 'uplink 0 cut', 3).check(down_uplinks=[0])
     cut_pair('server', 0, False)
     settle(fleet)
     cut_pair(1, 2)
-    Watch(fleet, 'pair 1, 2 cut', 2).check(down_links=[(1, 2), (2, 1)])
+    Watch(fleet, 'pair 1, 2 cut', 1.5).check(down_links=[(1, 2), (2, 1)])
     cut_pair(1, 2, False)
     settle(fleet)
     ip('-n', HUB, 'link', 'set', space(3), 'down')
-    Watch(fleet, 'node 3 without a network', 3).check(
+    Watch(fleet, 'node 3 without a network', 2).check(
         down_uplinks=[3], down_links=[(3, j) for j in range(3)])
     ip('-n', HUB, 'link', 'set', space(3), 'up')
     settle(fleet)
     loss = ['tc', '-n', HUB, 'qdisc', 'add', 'dev', space(2), 'root', 'netem',
             'loss', '100%']
     if subprocess.run(loss, capture_output=True).returncode == 0:
-        Watch(fleet, 'node 2 hears nothing', 3)
+        Watch(fleet, 'node 2 hears nothing', 2)
         subprocess.run(['tc', '-n', HUB, 'qdisc', 'del', 'dev', space(2),
                         'root'], check=True)
         settle(fleet)

@@ -68,6 +68,13 @@ for verb in $("$build"/pricer --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
             complain "$page lacks --$option"
     done
 done
+for program in pricer-server pricer-node; do
+    for option in $("$build/$program" --help |
+        sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'); do
+        page_has "man/$program.1" "Fl -$option" || [ "$option" = help ] ||
+            complain "man/$program.1 lacks --$option"
+    done
+done
 for page in man/*.[0-9]; do
     messages=$(mandoc -T lint -W warning "$page" 2>&1)
     [ -z "$messages" ] || complain "$messages"

@@ -1,0 +1,296 @@
+/*
+ * The privacy of a report: what links keep, what every observer can learn,
+ * whose trust would pay most; the certificate; and how to get the page again.
+ */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- privacy --
+ */
+
+enum { KINDS = 12 };
+
+/* Links with the same (eps, delta) that carry something. */
+struct kind {
+    double eps, delta;
+    int64_t links;
+    double ratio; /* the worst of change to noise in one packet */
+};
+
+static int file_kind(struct kind *kinds, int count, double eps, double delta,
+                     double weight, double noise, double radius)
+{
+    int k = 0;
+    if (weight <= 0)
+        return count;
+    while (k < count && (kinds[k].eps != eps || kinds[k].delta != delta))
+        k++;
+    if (k == KINDS)
+        return count;
+    if (k == count)
+        kinds[count++] = (struct kind){.eps = eps, .delta = delta};
+    kinds[k].links++;
+    kinds[k].ratio = fmax(kinds[k].ratio, 2 * radius * weight / noise);
+    return count;
+}
+
+/* What one packet of the worst link of each kind tells, by the exact law of
+ * the Gaussian mechanism. */
+static void kinds_table(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    const struct pricer_plan *plan = report->plan;
+    struct kind kinds[KINDS];
+    int count = 0;
+    FILE *out = report->out;
+    for (int32_t i = 0; i < net->nodes; i++)
+        count =
+            file_kind(kinds, count, net->self_eps[i], net->self_delta[i],
+                      plan->self_weight[i], plan->self_noise[i], net->radius);
+    for (int32_t l = 0; l < net->links; l++)
+        count = file_kind(kinds, count, net->eps[l], net->delta[l],
+                          plan->weight[l], plan->noise[l], net->radius);
+    fputs("<div class=\"wide\"><table>\n<tr><th>links trusted with ε</th>"
+          "<th>δ</th><th>that carry data</th><th>noise per change</th>"
+          "<th>true δ of one packet at that ε</th></tr>\n",
+          out);
+    for (int k = 0; k < count; k++) {
+        double delta =
+            isinf(kinds[k].eps)
+                ? 0
+                : pricer_gaussian_delta(kinds[k].eps, kinds[k].ratio);
+        fputs("<tr><td>", out);
+        page_number(out, kinds[k].eps);
+        fputs("</td><td>", out);
+        page_number(out, kinds[k].delta);
+        fprintf(out, "</td><td>%" PRId64 "</td><td>", kinds[k].links);
+        page_number(out, 1 / kinds[k].ratio);
+        fputs("</td><td>", out);
+        page_number(out, delta);
+        fputs(delta > kinds[k].delta * (1 + 1e-9) ? " ⚠</td></tr>\n"
+                                                  : "</td></tr>\n",
+              out);
+    }
+    fputs("</table></div>\n", out);
+}
+
+/* What pricer privacy has stored: its table is known by its columns. */
+static char *statements_sql(const struct report *report)
+{
+    sqlite3_stmt *find = NULL;
+    char *sql = NULL;
+    if (sqlite3_prepare_v2(
+            report->database,
+            "SELECT s.name FROM sqlite_schema s WHERE s.type = 'table' AND 2 = "
+            "(SELECT count(*) FROM pragma_table_info(s.name) c WHERE c.name IN "
+            "('observer', 'epsilon')) ORDER BY s.name",
+            -1, &find, NULL) == SQLITE_OK &&
+        sqlite3_step(find) == SQLITE_ROW)
+        sql = sqlite3_mprintf(
+            "SELECT observer, protect, delta, count(*), min(epsilon), "
+            "avg(epsilon), max(epsilon) FROM \"%w\" GROUP BY observer, "
+            "protect, delta ORDER BY observer, protect, delta",
+            sqlite3_column_text(find, 0));
+    sqlite3_finalize(find);
+    return sql;
+}
+
+static int observers_table(const struct report *report)
+{
+    char *sql = statements_sql(report);
+    sqlite3_stmt *statement = NULL;
+    FILE *out = report->out;
+    int rows = 0;
+    if (sql == NULL || sqlite3_prepare_v2(report->database, sql, -1, &statement,
+                                          NULL) != SQLITE_OK) {
+        sqlite3_free(sql);
+        return 0;
+    }
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        if (rows++ == 0)
+            fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
+                  "<th>protects</th><th>δ</th><th>statements</th>"
+                  "<th>least ε</th><th>mean</th><th>most</th></tr>\n",
+                  out);
+        fputs("<tr><td>", out);
+        page_text(out, (const char *)sqlite3_column_text(statement, 0));
+        fputs("</td><td>", out);
+        page_text(out, (const char *)sqlite3_column_text(statement, 1));
+        for (int k = 2; k < 7; k++) {
+            fputs("</td><td>", out);
+            page_number(out, sqlite3_column_double(statement, k));
+        }
+        fputs("</td></tr>\n", out);
+    }
+    if (rows > 0)
+        fputs("</table></div>\n", out);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    return rows;
+}
+
+void report_privacy(const struct report *report)
+{
+    if (report->plan == NULL)
+        return;
+    page_section(report, "privacy", "Privacy",
+                 "What the receiver of a packet can tell about its sender’s "
+                 "data, by the exact law of the Gaussian mechanism.");
+    kinds_table(report);
+    if (observers_table(report) == 0)
+        page_missing(report, "What relays and the server learn is not there.",
+                     "pricer privacy");
+    fputs("</section>\n", report->out);
+}
+
+/* ------------------------------------------------------------------ price --
+ */
+
+enum { TOP = 10 };
+
+struct offer {
+    int32_t from, to;
+    double price, eps;
+};
+
+/* Keep the best offers in order; the list is short. */
+static int keep(struct offer *offers, int count, struct offer offer)
+{
+    int at = count;
+    if (!(offer.price < 0))
+        return count;
+    while (at > 0 && offers[at - 1].price > offer.price)
+        at--;
+    if (at == TOP)
+        return count;
+    int last = count < TOP ? count : TOP - 1;
+    memmove(offers + at + 1, offers + at, (size_t)(last - at) * sizeof *offers);
+    offers[at] = offer;
+    return count < TOP ? count + 1 : TOP;
+}
+
+void report_price(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    struct offer offers[TOP];
+    FILE *out = report->out;
+    int count = 0;
+    if (report->plan == NULL || report->price == NULL)
+        return;
+    for (int32_t l = 0; l < net->links; l++)
+        count = keep(offers, count,
+                     (struct offer){net->from[l], net->to[l], report->price[l],
+                                    net->eps[l]});
+    for (int32_t i = 0; i < net->nodes; i++)
+        count =
+            keep(offers, count,
+                 (struct offer){i, i, report->self_price[i], net->self_eps[i]});
+    page_section(report, "price", "Whose trust would pay most",
+                 "How much the optimal error falls if one link’s ε grows by a "
+                 "tenth, everything else replanned.");
+    if (count == 0) {
+        fputs("<p>No link’s budget costs anything.</p>\n</section>\n", out);
+        return;
+    }
+    fputs("<div class=\"wide\"><table>\n<tr><th>link</th><th>ε now</th>"
+          "<th>error falls by</th><th>of the error</th></tr>\n",
+          out);
+    for (int k = 0; k < count; k++) {
+        double gain = -offers[k].price * log(1.1);
+        if (offers[k].price > 1e-4 * offers[0].price)
+            break; /* next to nothing */
+        if (offers[k].from == offers[k].to)
+            fprintf(out, "<tr><td>node %" PRId32 " to the server</td><td>",
+                    offers[k].from);
+        else
+            fprintf(out, "<tr><td>%" PRId32 " → %" PRId32 "</td><td>",
+                    offers[k].from, offers[k].to);
+        page_number(out, offers[k].eps);
+        fputs("</td><td>", out);
+        page_number(out, gain);
+        fprintf(out, "</td><td>%.2g %%</td></tr>\n",
+                100 * gain / report->error.objective);
+    }
+    fputs("</table></div>\n</section>\n", out);
+}
+
+/* ------------------------------------------------------------ certificate --
+ */
+
+void report_certificate(const struct report *report)
+{
+    const struct pricer_certificate *found = &report->certificate;
+    FILE *out = report->out;
+    if (report->plan == NULL)
+        return;
+    page_section(
+        report, "certificate", "The certificate",
+        "Found again from the plan and its multipliers alone, by other "
+        "code than the planner’s.");
+    fputs("<div class=\"wide\"><table>\n<tr><th>what</th><th>value</th></tr>\n",
+          out);
+    fprintf(out,
+            "<tr><td>objective of this plan</td><td>%.10g</td></tr>\n"
+            "<tr><td>no plan has less than</td><td>%.10g</td></tr>\n"
+            "<tr><td>relative gap</td><td>%.2e</td></tr>\n"
+            "<tr><td>weights feasible</td><td>%s</td></tr>\n"
+            "<tr><td>links that spend more than their (ε, δ)</td>"
+            "<td>%" PRId64 "</td></tr>\n",
+            found->objective, found->bound, found->gap,
+            found->feasible ? "yes" : "no", found->open_links);
+    fprintf(out,
+            "<tr><td>asked for</td><td>%s%s, %s noise, %s method</td></tr>\n",
+            pricer_bias_text(report->settings.bias),
+            report->settings.bias >= PRICER_BIAS_L1 ? " with λ" : "",
+            pricer_calibration_text(report->settings.calibration),
+            report->record.given ? "given"
+                                 : pricer_method_text(report->settings.method));
+    if (report->settings.bias >= PRICER_BIAS_L1)
+        fprintf(out, "<tr><td>λ</td><td>%g</td></tr>\n",
+                report->settings.lambda);
+    fputs("</table></div>\n", out);
+    if (found->words[0] != '\0') {
+        fputs("<p class=\"warn\">", out);
+        page_text(out, found->words);
+        fputs("</p>\n", out);
+    }
+    fputs("</section>\n", out);
+}
+
+/* ----------------------------------------------------------------- recipe --
+ */
+
+void report_recipe(const struct report *report)
+{
+    sqlite3_stmt *statement = NULL;
+    FILE *out = report->out;
+    page_section(report, "recipe", "How to get this page again",
+                 "The scenario is in the study; nothing else is needed.");
+    fputs("<pre><code>pricer show --scenario ", out);
+    page_text(out, report->path);
+    fputs(" &gt; scenario.yaml\npricer new again.pricer scenario.yaml\n", out);
+    if (report->plan != NULL) {
+        fprintf(out, "pricer plan again.pricer --bias %s",
+                pricer_bias_text(report->settings.bias));
+        if (report->settings.bias >= PRICER_BIAS_L1)
+            fprintf(out, " --lambda %.17g", report->settings.lambda);
+        fprintf(out, " --calibration %s\n",
+                pricer_calibration_text(report->settings.calibration));
+    }
+    fputs("pricer report again.pricer -o report.html</code></pre>\n", out);
+    if (sqlite3_prepare_v2(report->database,
+                           "SELECT value FROM setting WHERE key = 'scenario'",
+                           -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
+        page_text(out, text != NULL ? text : "");
+        fputs("</code></pre>\n</details>\n", out);
+    }
+    sqlite3_finalize(statement);
+    fputs("</section>\n", out);
+}
