@@ -257,8 +257,10 @@ enum pricer_status pri_identity_compose(const struct pri_identity *identity,
         *eps = fmax(one, two);
         end = fmax(end, end_back);
         /* Too far for the step: a longer one. */
-    } while (!(end < REACH_MOST * step) &&
-             (step = 1.01 * end / REACH_MOST) > 0);
+        if (end < REACH_MOST * step)
+            break;
+        step = 1.01 * end / REACH_MOST;
+    } while (isfinite(step) && ++tries < 8);
 done:
     free(absent);
     free(present);

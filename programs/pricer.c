@@ -13,6 +13,7 @@ static const struct verb {
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
+    {"privacy", verb_privacy, "what each observer can learn"},
     {"show", verb_show, "what a study holds"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
