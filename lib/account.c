@@ -285,7 +285,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                     struct pri_bracket *bracket)
 {
     struct pri_attempt attempt = {.view = view,
-                                  .noise_cells = 1024,
+                                  .noise_cells = 2048,
                                   .ignore = 1e-5 * delta,
                                   .work = work};
     delta *= 1 + PRI_DELTA_GRAIN;
