@@ -44,8 +44,7 @@ static void complain(struct audit *audit, const char *what, int32_t from,
                  "%s of %d,%d is %.9Lg", what, (int)from, (int)to, value);
 }
 
-/* --------------------------------------------------------------- feasible --
- */
+/* -------------------------------------------------------------- feasible -- */
 
 static bool good_number(double value)
 {
@@ -87,8 +86,7 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
     return sum;
 }
 
-/* ---------------------------------------------------------------- private --
- */
+/* --------------------------------------------------------------- private -- */
 
 /*
  * Claim: true only if the receiver of the link learns no more than (eps, delta)
@@ -156,8 +154,7 @@ static void check_noise(struct audit *audit)
                  plan->noise[first - nodes]);
 }
 
-/* -------------------------------------------------------------- objective --
- */
+/* ------------------------------------------------------------- objective -- */
 
 /* Add node j as a relay: what the links into it, and their noise, cost. */
 static void add_relay(struct audit *audit, int32_t j)
@@ -219,8 +216,7 @@ static void add_bias(struct audit *audit)
         audit->objective += audit->penalty * squares;
 }
 
-/* ------------------------------------------------------------------ bound --
- */
+/* ----------------------------------------------------------------- bound -- */
 
 /*
  * The most that an optimal plan can put on a link into relay j: each term of
@@ -393,8 +389,7 @@ static void find_bound(struct audit *audit)
     audit->bound = bound;
 }
 
-/* ----------------------------------------------------------------- verify --
- */
+/* ---------------------------------------------------------------- verify -- */
 
 static void conclude(struct audit *audit)
 {
