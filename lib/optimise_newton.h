@@ -1,6 +1,6 @@
 /*
- * What the files of the Newton method share: its state, and the answer of a
- * pair of links to multipliers.
+ * Semismooth Newton in two files: the step (optimise_newton.c) and what comes
+ * before, between and after the steps (optimise_newton_run.c).
  */
 #ifndef PRICER_OPTIMISE_NEWTON_H
 #define PRICER_OPTIMISE_NEWTON_H
@@ -50,7 +50,16 @@ static inline void pri_answer_pair(double w1, double w2, double cross,
     d[2] = e2 > 0 ? w2 : 0;
 }
 
-/* The function and its slope at `next`: value, slope and slope_sum. */
+/* Value, slope and curvature of the function at `next`. */
 void pri_newton_evaluate(struct pri_newton *state);
+
+/* `next` becomes `here`. */
+void pri_newton_arrive(struct pri_newton *state);
+
+/* Decide what the bounds hold at `here`, and estimate its gap. */
+void pri_newton_hold(struct pri_newton *state);
+
+/* One step from `here`, which has been held; false if it gets nowhere. */
+bool pri_newton_step(struct pri_newton *state);
 
 #endif

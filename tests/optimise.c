@@ -4,8 +4,7 @@
  */
 #include "test.h"
 #include "plans.h"
-#include "internal.h"
-#include "slow_solver.h"
+#include "slow_optimum.h"
 #include "../bench/hard_networks.h"
 
 /* Plan, check with the verifier, and hand back the plan. */

@@ -1,13 +1,11 @@
 /*
- * A slow solver of the planning problem for small networks that shares nothing
- * with the optimiser: dense matrices and projected gradients with momentum.
+ * The optimum of a small network by a slow solver of another kind, for tests.
  */
-#ifndef PRICER_SLOW_SOLVER_H
-#define PRICER_SLOW_SOLVER_H
+#ifndef PRICER_TEST_SLOW_OPTIMUM_H
+#define PRICER_TEST_SLOW_OPTIMUM_H
 
-#include "test.h"
-#include "plans.h"
 #include "internal.h"
+#include "plans.h"
 
 /*
  * A slow solver of another kind: accelerated projected gradient in the shares,
@@ -25,8 +23,8 @@ struct slow {
     bool there[SLOW];
 };
 
-static double slow_form(struct dense *dense, double rho[][DENSE_MOST], int a,
-                        int b)
+static inline double slow_form(struct dense *dense, double rho[][DENSE_MOST],
+                               int a, int b)
 {
     memset(dense->weight, 0, sizeof dense->weight);
     memset(dense->noise, 0, sizeof dense->noise);
@@ -42,8 +40,7 @@ static double slow_form(struct dense *dense, double rho[][DENSE_MOST], int a,
            square * dense_noise(dense);
 }
 
-static void slow_project(const struct slow *slow, double *x,
-                         enum pricer_bias bias)
+static inline void slow_project(const struct slow *slow, double *x)
 {
     for (int i = 0; i < slow->n; i++) {
         double *row = &x[i * SLOW_ROW], low = -1e6, high = 1e6;
@@ -62,11 +59,10 @@ static void slow_project(const struct slow *slow, double *x,
             row[j] = there ? fmax(0, row[j] + sign * low) : 0;
         }
     }
-    (void)bias;
 }
 
-static double slow_value(const struct slow *slow, const double *x,
-                         double *gradient)
+static inline double slow_value(const struct slow *slow, const double *x,
+                                double *gradient)
 {
     double value = 0;
     for (int a = 0; a < SLOW; a++) {
@@ -79,7 +75,7 @@ static double slow_value(const struct slow *slow, const double *x,
     return value;
 }
 
-static double slow_solve(const struct slow *slow, enum pricer_bias bias)
+static inline double slow_solve(const struct slow *slow)
 {
     double x[SLOW] = {0}, y[SLOW] = {0}, gradient[SLOW], step = 0, best = 0;
     for (int a = 0; a < SLOW; a++) {
@@ -88,7 +84,7 @@ static double slow_solve(const struct slow *slow, enum pricer_bias bias)
             sum += 2 * fabs(slow->matrix[a][b]);
         step = fmax(step, sum);
     }
-    slow_project(slow, x, bias);
+    slow_project(slow, x);
     memcpy(y, x, sizeof y);
     best = slow_value(slow, x, gradient);
     double speed = 1;
@@ -97,7 +93,7 @@ static double slow_solve(const struct slow *slow, enum pricer_bias bias)
         slow_value(slow, y, gradient);
         for (int a = 0; a < SLOW; a++)
             next[a] = y[a] - gradient[a] / step;
-        slow_project(slow, next, bias);
+        slow_project(slow, next);
         double faster = (1 + sqrt(1 + 4 * speed * speed)) / 2, along = 0;
         for (int a = 0; a < SLOW; a++)
             along += gradient[a] * (next[a] - x[a]);
@@ -111,8 +107,8 @@ static double slow_solve(const struct slow *slow, enum pricer_bias bias)
     return fmin(best, end);
 }
 
-static double slow_optimum(const struct pricer_network *network,
-                           const struct pricer_settings *ask)
+static inline double slow_optimum(const struct pricer_network *network,
+                                  const struct pricer_settings *ask)
 {
     static struct slow slow;
     struct dense dense = dense_of(network, NULL);
@@ -120,7 +116,8 @@ static double slow_optimum(const struct pricer_network *network,
     int n = network->nodes;
     memset(&slow, 0, sizeof slow);
     slow.n = n;
-    assert_int_equal(pri_slopes(network, ask, slope, self_slope, NULL), 0);
+    if (pri_slopes(network, ask, slope, self_slope, NULL) != PRICER_OK)
+        abort();
     for (int i = 0; i < n; i++)
         rho[i][i] = self_slope[i];
     for (int l = 0; l < network->links; l++)
@@ -153,7 +150,7 @@ static double slow_optimum(const struct pricer_network *network,
                     slow.matrix[a][i * SLOW_ROW + SLOW_NODES + r] +=
                         penalty * sign * (r == 0 ? 1 : -1);
         }
-    return slow_solve(&slow, ask->bias) / ((double)n * n);
+    return slow_solve(&slow) / ((double)n * n);
 }
 
 #endif
