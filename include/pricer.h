@@ -624,6 +624,21 @@ PRICER_API enum pricer_status pricer_privacy_account(
 
 PRICER_API void pricer_statements_free(struct pricer_statement *statements);
 
+/*
+ * The paper's bound for the same observer, node and delta in one round: as
+ * printed, which is not a guarantee, with the reason; and corrected, which is.
+ * INFINITY where it says nothing.
+ */
+struct pricer_paper_bound {
+    double printed, corrected;
+    const char *reason;
+};
+
+PRICER_API enum pricer_status pricer_privacy_paper(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_statement *statement, struct pricer_paper_bound *bound,
+    struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- round -- */
 
 enum { PRICER_RANDOM_WORDS = 128 };
@@ -1024,14 +1039,6 @@ struct pricer_plan_record {
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
 };
 
-/* Store the answers to a question about a plan; those of the same question
- * asked before are replaced. */
-PRICER_API enum pricer_status pricer_study_add_statements(
-    struct pricer_study *study, int64_t plan,
-    const struct pricer_question *question,
-    const struct pricer_statement *statements, int64_t count,
-    struct pricer_fault *fault);
-
 /* Add a plan for the study's network; *id (which may be NULL) is its number. */
 PRICER_API enum pricer_status pricer_study_add_plan(
     struct pricer_study *study, const struct pricer_plan *plan,
@@ -1042,6 +1049,17 @@ PRICER_API enum pricer_status pricer_study_add_plan(
 PRICER_API enum pricer_status pricer_study_plan(
     struct pricer_study *study, const struct pricer_network *network,
     int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
+
+/*
+ * Add the answers to a question about the plan with the number `plan`. bounds
+ * is NULL, or the paper's bound for each statement.
+ */
+PRICER_API enum pricer_status pricer_study_add_statements(
+    struct pricer_study *study, int64_t plan,
+    const struct pricer_question *question,
+    const struct pricer_statement *statements,
+    const struct pricer_paper_bound *bounds, int64_t count, int64_t *id,
     struct pricer_fault *fault);
 
 /*

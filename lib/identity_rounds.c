@@ -238,6 +238,7 @@ enum pricer_status pri_identity_compose(const struct pri_identity *identity,
     double *absent = pri_alloc(POINTS_MOST + 1, sizeof *absent);
     double *present = pri_alloc(POINTS_MOST + 1, sizeof *present);
     double step = scale / 24, end = INFINITY;
+    int tries = 0;
     enum pricer_status status = PRICER_MEMORY;
     if (absent == NULL || present == NULL)
         goto done;
@@ -255,9 +256,11 @@ enum pricer_status pri_identity_compose(const struct pri_identity *identity,
             goto done;
         *eps = fmax(one, two);
         end = fmax(end, end_back);
-        /* Too long for the step: a longer one. */
-    } while (!(end < REACH_MOST * step) &&
-             (step = 1.01 * end / REACH_MOST) > 0);
+        /* Too far for the step: a longer one. */
+        if (end < REACH_MOST * step)
+            break;
+        step = 1.01 * end / REACH_MOST;
+    } while (isfinite(step) && ++tries < 8);
 done:
     free(absent);
     free(present);

@@ -226,14 +226,31 @@ static void free_hand(struct hand *hand)
     free(hand->relay);
 }
 
+/* One statement of the loop below. The first thread tells the watch. */
+static enum pricer_status answer_next(const struct job *job, int64_t index,
+                                      int64_t count, int64_t *done,
+                                      struct hand *hand,
+                                      struct pricer_statement *statement)
+{
+    int64_t so_far;
+    if (hand->relay == NULL)
+        return PRICER_MEMORY;
+    enum pricer_status status = answer(job, index, hand, statement);
+#pragma omp atomic capture
+    so_far = ++*done;
+    if (status == PRICER_OK && omp_get_thread_num() == 0 &&
+        !pri_tick(job->question->watch, (double)so_far / (double)count))
+        return PRICER_STOPPED;
+    return status;
+}
+
 /* All statements on all threads; the first thing that goes wrong is kept. */
 static enum pricer_status answer_all(const struct job *job, int64_t count,
                                      struct pricer_statement *statements)
 {
-    const struct pricer_question *question = job->question;
-    int threads =
-        question->threads > 0 ? question->threads : omp_get_max_threads();
-    enum pricer_status status = PRICER_OK;
+    int threads = job->question->threads > 0 ? job->question->threads
+                                             : omp_get_max_threads();
+    int status = PRICER_OK;
     int64_t done = 0;
 #pragma omp parallel num_threads(threads)
     {
@@ -241,28 +258,21 @@ static enum pricer_status answer_all(const struct job *job, int64_t count,
         hand.relay = pri_alloc(job->network->nodes, sizeof(bool));
 #pragma omp for schedule(dynamic, 1)
         for (int64_t k = 0; k < count; k++) {
-            enum pricer_status before, mine;
+            int before, mine;
 #pragma omp atomic read
             before = status;
             if (before != PRICER_OK)
                 continue;
-            mine = hand.relay == NULL ? PRICER_MEMORY
-                                      : answer(job, k, &hand, &statements[k]);
-#pragma omp critical
-            {
-                done++;
-                if (mine == PRICER_OK && done % 16 == 0 &&
-                    !pri_tick(question->watch, (double)done / (double)count))
-                    mine = PRICER_STOPPED;
-                if (mine != PRICER_OK && status == PRICER_OK) {
+            mine =
+                (int)answer_next(job, k, count, &done, &hand, &statements[k]);
+            if (mine != PRICER_OK) {
 #pragma omp atomic write
-                    status = mine;
-                }
+                status = mine;
             }
         }
         free_hand(&hand);
     }
-    return status;
+    return (enum pricer_status)status;
 }
 
 enum pricer_status pricer_privacy_account(

@@ -67,22 +67,28 @@ const char *const pri_study_schema[] = {
     " PRIMARY KEY (plan, link)"
     ") WITHOUT ROWID",
 
-    "CREATE TABLE statement ("
+    "CREATE TABLE privacy ("
+    " privacy INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"
     " observer TEXT NOT NULL,"
     " protect TEXT NOT NULL,"
     " eavesdropper TEXT NOT NULL,"
     " rounds INTEGER NOT NULL,"
+    " coalition TEXT"
+    ")",
+
+    "CREATE TABLE privacy_statement ("
+    " privacy INTEGER NOT NULL REFERENCES privacy,"
     " node INTEGER NOT NULL REFERENCES node,"
-    " at INTEGER NOT NULL,"
+    " at INTEGER REFERENCES node,"
     " delta REAL NOT NULL,"
     " epsilon REAL NOT NULL,"
     " epsilon_lower REAL NOT NULL,"
     " floor REAL NOT NULL,"
     " exact INTEGER NOT NULL,"
-    " PRIMARY KEY (plan, observer, protect, eavesdropper, rounds, node, at,"
-    "  delta)"
-    ") WITHOUT ROWID",
+    " printed REAL,"
+    " corrected REAL"
+    ")",
 
     "CREATE TABLE simulation ("
     " simulation INTEGER PRIMARY KEY,"

@@ -1,234 +1,239 @@
 /*
- * pricer privacy: from a plan to what each observer can learn, as statements.
+ * pricer privacy: from a plan to what each observer can learn about each node,
+ * proved.
  */
 #include "options.h"
-#include "program.h"
+#include "privacy_report.h"
 #include "verbs.h"
 
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct usage usage = {
     "privacy", "STUDY",
-    "Account for the privacy of the latest plan: for every observer the eps\n"
-    "that is proved at a delta, and how much of it is rounding. Without\n"
-    "--observer: links, relays and the server.",
-    "pricer privacy ten.pricer --observer server --delta 1e-3"};
+    "Account for what links, relays, the server or a coalition of them learn\n"
+    "about the data of each node, or about who took part: for each delta the\n"
+    "eps that is proved, and a lower one that shows how tight it is. The\n"
+    "statements are stored in the study.",
+    "pricer privacy ten.pricer --observer server --delta 1e-5 --rounds 10"};
 
-/* How many rows a reader wants to see of each observer. */
-enum { SHOWN = 5 };
+/* Rows of each table without --all. */
+enum { ROWS = 15, KINDS = 3 };
 
-struct given {
-    int observer, protect, eavesdropper; /* observer -1: all three */
+struct request {
+    int observer, protect, eavesdropper, mode; /* -1: not given */
     double delta;
-    int64_t rounds, threads, plan;
-    bool all, json;
+    int64_t rounds, plan, threads;
+    const char *coalition;
+    bool all, as_json;
 };
 
-/* Where the answers go while observers are asked one after the other. */
-struct report {
+/* What is read before, and freed after. */
+struct material {
     struct pricer_study *study;
-    int64_t plan;
-    struct json json;
-    struct table *table;
-    int64_t hidden;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_plan_record record;
+    int32_t *members, member_count;
+    bool with_server;
+    struct privacy_answers answers[KINDS];
+    int kinds;
 };
 
-static int by_eps(const void *one, const void *two)
+static int parse(int argc, char **argv, struct request *ask,
+                 const char **operands)
 {
-    const struct pricer_statement *a = one, *b = two;
-    if (a->eps != b->eps)
-        return a->eps > b->eps ? -1 : 1;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
+    const struct option options[] = {
+        {"observer", OPTION_CHOICE, &ask->observer, "link|relay|server",
+         "who looks; default all three"},
+        {"protect", OPTION_CHOICE, &ask->protect, "data|identity",
+         "what is kept from a relay; default data"},
+        {"delta", OPTION_NUMBER, &ask->delta, "X",
+         "default: that of each link; at the server a node's smallest"},
+        {"rounds", OPTION_COUNT, &ask->rounds, "T",
+         "how many rounds are seen; default: the plan's"},
+        {"eavesdropper", OPTION_CHOICE, &ask->eavesdropper, "receiver|radio",
+         "radio hears lost packets too; default receiver"},
+        {"coalition", OPTION_TEXT, &ask->coalition, "LIST",
+         "relays that pool what they see: 1,4,7 or 1,4,server"},
+        {"mode", OPTION_CHOICE, &ask->mode, "exact|paper",
+         "paper adds the paper's bounds as printed; default exact"},
+        {"plan", OPTION_COUNT, &ask->plan, "N",
+         "which plan of the study; default the latest"},
+        {"all", OPTION_FLAG, &ask->all, NULL, "show every statement"},
+        {"threads", OPTION_COUNT, &ask->threads, "N", "default one per core"},
+        {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+    const char *wrong = NULL;
+    if (ask->coalition != NULL && ask->observer >= 0)
+        wrong = "--coalition is an observer of its own, without --observer";
+    else if (ask->protect == PRICER_PROTECT_IDENTITY &&
+             (ask->coalition != NULL ||
+              (ask->observer >= 0 && ask->observer != PRICER_OBSERVER_RELAY)))
+        wrong = "--protect identity is for --observer relay";
+    else if (ask->coalition != NULL && ask->mode == 1)
+        wrong = "the paper has no bound for coalitions";
+    else if (ask->delta != 0 && !(ask->delta > 0 && ask->delta <= 1))
+        wrong = "--delta is a number above 0, at most 1";
+    if (wrong == NULL)
+        return OPTIONS_GO;
+    fprintf(stderr, "pricer privacy: %s\n", wrong);
+    return 2;
 }
 
-static void print_json(struct json *json, const struct pricer_statement *rows,
-                       int64_t count)
+/* "1,4,server" into members; false if it is no such list. */
+static bool read_coalition(const char *list, struct material *material)
 {
-    for (int64_t k = 0; k < count; k++) {
-        json_open(json, NULL, '{');
-        json_text(json, "observer", pricer_observer_text(rows[k].observer));
-        json_count(json, "node", rows[k].node);
-        if (rows[k].at >= 0)
-            json_count(json, "at", rows[k].at);
+    size_t room = strlen(list) / 2 + 1;
+    material->members = calloc(room, sizeof *material->members);
+    if (material->members == NULL)
+        return false;
+    for (const char *at = list; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        char *end;
+        long node = strtol(at, &end, 10);
+        if (length == 6 && strncmp(at, "server", 6) == 0)
+            material->with_server = true;
+        else if (length == 0 || end != at + length || node < 0 ||
+                 node >= material->network->nodes || *at == '+' || *at == ' ')
+            return false;
         else
-            json_text(json, "at", "server");
-        json_text(json, "protect", pricer_protect_text(rows[k].protect));
-        json_number(json, "delta", rows[k].delta);
-        json_number(json, "epsilon", rows[k].eps);
-        json_number(json, "epsilon_lower", rows[k].eps_lower);
-        json_number(json, "floor", rows[k].floor);
-        json_flag(json, "exact", rows[k].exact);
-        json_close(json, '}');
+            material->members[material->member_count++] = (int32_t)node;
+        at += length;
+        if (*at == ',' && *++at == '\0')
+            return false;
     }
+    return material->member_count > 0 || material->with_server;
 }
 
-/* The worst first. */
-static void fill_table(struct table *table, struct pricer_statement *rows,
-                       int64_t count, bool all)
+static enum pricer_status read_material(const char *path,
+                                        const struct request *ask,
+                                        struct material *material,
+                                        struct pricer_fault *fault)
 {
-    qsort(rows, (size_t)count, sizeof *rows, by_eps);
-    for (int64_t k = 0; k < count && (all || k < SHOWN); k++) {
-        table_cell(table, "%s", pricer_observer_text(rows[k].observer));
-        table_cell(table, "%s", pricer_protect_text(rows[k].protect));
-        table_cell(table, "%d", (int)rows[k].node);
-        if (rows[k].at >= 0)
-            table_cell(table, "%d", (int)rows[k].at);
-        else
-            table_cell(table, "server");
-        table_cell(table, "%g", rows[k].delta);
-        table_cell(table, "%.6g", rows[k].eps);
-        table_cell(table, "%.6g", rows[k].eps_lower);
-        table_cell(table, "%.3g", rows[k].floor);
-        table_cell(table, rows[k].exact ? "exact" : "bound");
-    }
-}
-
-/* Account for one observer and add the rows to what is reported. */
-static enum pricer_status ask(const struct given *given, int observer,
-                              const struct pricer_network *network,
-                              const struct pricer_plan *plan,
-                              struct report *report, struct pricer_fault *fault)
-{
-    struct progress progress;
-    struct pricer_statement *rows = NULL;
-    int64_t count = 0;
-    progress_start(&progress, "privacy");
-    const struct pricer_question question = {
-        .observer = (enum pricer_observer)observer,
-        .protect = (enum pricer_protect)given->protect,
-        .eavesdropper = (enum pricer_eavesdropper)given->eavesdropper,
-        .delta = given->delta,
-        .rounds = given->rounds,
-        .threads = (int32_t)given->threads,
-        .watch = &progress.watch};
     enum pricer_status status =
-        pricer_privacy_account(network, plan, &question, &rows, &count, fault);
-    progress_end(&progress);
-    if (status != PRICER_OK)
+        pricer_study_open(path, true, &material->study, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_network(material->study, &material->network, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_plan(material->study, material->network, ask->plan,
+                              &material->plan, &material->record, fault);
+    if (status != PRICER_OK || ask->coalition == NULL)
         return status;
-    status = pricer_study_add_statements(report->study, report->plan, &question,
-                                         rows, count, fault);
-    if (status == PRICER_OK && given->json)
-        print_json(&report->json, rows, count);
-    else if (status == PRICER_OK)
-        fill_table(report->table, rows, count, given->all);
-    report->hidden += given->all || count <= SHOWN ? 0 : count - SHOWN;
-    pricer_statements_free(rows);
+    if (read_coalition(ask->coalition, material))
+        return PRICER_OK;
+    snprintf(fault->text, sizeof fault->text,
+             "--coalition %.80s is not a list of nodes (0 to %d) and 'server'",
+             ask->coalition, (int)material->network->nodes - 1);
+    return PRICER_VALUE;
+}
+
+static void free_material(struct material *material)
+{
+    for (int k = 0; k < material->kinds; k++) {
+        pricer_statements_free(material->answers[k].statements);
+        free(material->answers[k].bounds);
+    }
+    free(material->members);
+    pricer_plan_free(material->plan);
+    pricer_network_free(material->network);
+    pricer_study_close(material->study);
+}
+
+/* The paper's bound for every statement. */
+static enum pricer_status add_bounds(const struct material *material,
+                                     struct privacy_answers *answers,
+                                     struct pricer_fault *fault)
+{
+    answers->bounds =
+        calloc((size_t)answers->count + 1, sizeof *answers->bounds);
+    enum pricer_status status =
+        answers->bounds == NULL ? PRICER_MEMORY : PRICER_OK;
+    for (int64_t k = 0; k < answers->count && status == PRICER_OK; k++)
+        status = pricer_privacy_paper(material->network, material->plan,
+                                      &answers->statements[k],
+                                      &answers->bounds[k], fault);
     return status;
 }
 
-static void begin(const struct given *given, struct report *report)
+/* Ask one question. */
+static enum pricer_status ask_one(const struct request *ask,
+                                  enum pricer_observer observer,
+                                  struct material *material,
+                                  struct pricer_fault *fault)
 {
-    static const char *const headings[] = {
-        "observer", "protects", "node",        "at",     "delta",
-        "eps",      "at least", "bare at all", "account"};
-    if (!given->json) {
-        printf("plan %lld, %lld round%s, eavesdropper at the %s\n\n",
-               (long long)report->plan, (long long)given->rounds,
-               given->rounds == 1 ? "" : "s",
-               pricer_eavesdropper_text(
-                   (enum pricer_eavesdropper)given->eavesdropper));
-        report->table = table_new(9, headings);
-        return;
-    }
-    report->json = (struct json){.out = stdout};
-    json_open(&report->json, NULL, '{');
-    json_count(&report->json, "plan", report->plan);
-    json_count(&report->json, "rounds", given->rounds);
-    json_text(&report->json, "eavesdropper",
-              pricer_eavesdropper_text(
-                  (enum pricer_eavesdropper)given->eavesdropper));
-    json_open(&report->json, "statements", '[');
+    struct privacy_answers *answers = &material->answers[material->kinds];
+    struct progress progress;
+    int64_t planned = material->record.settings.rounds;
+    answers->question = (struct pricer_question){
+        .observer = observer,
+        .protect = ask->protect < 0 ? PRICER_PROTECT_DATA : ask->protect,
+        .eavesdropper = ask->eavesdropper < 0 ? 0 : ask->eavesdropper,
+        .delta = ask->delta,
+        .rounds = ask->rounds > 0 ? ask->rounds : planned,
+        .members = material->members,
+        .member_count = material->member_count,
+        .with_server = material->with_server,
+        .threads = (int32_t)ask->threads,
+        .watch = &progress.watch,
+    };
+    progress_start(&progress, "privacy");
+    enum pricer_status status = pricer_privacy_account(
+        material->network, material->plan, &answers->question,
+        &answers->statements, &answers->count, fault);
+    progress_end(&progress);
+    if (status != PRICER_OK)
+        return status;
+    answers->question.watch = NULL;
+    material->kinds++;
+    return ask->mode == 1 ? add_bounds(material, answers, fault) : PRICER_OK;
 }
 
-static void end(const struct given *given, struct report *report)
+static enum pricer_status ask_all(const struct request *ask,
+                                  struct material *material,
+                                  struct pricer_fault *fault)
 {
-    if (given->json) {
-        json_close(&report->json, ']');
-        json_close(&report->json, '}');
-        return;
-    }
-    table_print(report->table, stdout);
-    if (report->hidden > 0)
-        printf("\n%lld statements more: --all shows them\n",
-               (long long)report->hidden);
-    puts(
-        "\neps is proved: every rounding is against us. 'at least': no smaller "
-        "eps could come\nout of this account, which is 'exact' where the "
-        "observer sees which links were up\nand grants that knowledge "
-        "('bound') where not. 'bare at all': the probability that\nthe data "
-        "arrives without any noise; no delta below it has an eps.");
-}
-
-/* Everything that is asked, in the order of the observers. */
-static enum pricer_status answer(const struct given *given,
-                                 struct pricer_study *study,
-                                 struct pricer_fault *fault)
-{
-    struct pricer_network *network = NULL;
-    struct pricer_plan *plan = NULL;
-    struct pricer_plan_record record = {0};
-    struct report report = {.study = study};
-    enum pricer_status status = pricer_study_network(study, &network, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_plan(study, network, given->plan, &plan, &record,
-                                   fault);
-    if (status == PRICER_OK) {
-        report.plan = record.id;
-        begin(given, &report);
-        int first = given->observer < 0 ? 0 : given->observer;
-        int last =
-            given->observer < 0 ? PRICER_OBSERVER_SERVER : given->observer;
-        for (int k = first; k <= last && status == PRICER_OK; k++)
-            status = ask(given, k, network, plan, &report, fault);
-        end(given, &report);
-    }
-    pricer_plan_free(plan);
-    pricer_network_free(network);
+    if (ask->coalition != NULL)
+        return ask_one(ask, PRICER_OBSERVER_COALITION, material, fault);
+    if (ask->observer >= 0)
+        return ask_one(ask, ask->observer, material, fault);
+    if (ask->protect == PRICER_PROTECT_IDENTITY)
+        return ask_one(ask, PRICER_OBSERVER_RELAY, material, fault);
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; k < KINDS && status == PRICER_OK; k++)
+        status = ask_one(ask, (enum pricer_observer)k, material, fault);
     return status;
 }
 
 int verb_privacy(int argc, char **argv)
 {
-    struct given given = {.observer = -1, .rounds = 1};
-    const struct option options[] = {
-        {"observer", OPTION_CHOICE, &given.observer, "link|relay|server",
-         "who watches; default: all three"},
-        {"protect", OPTION_CHOICE, &given.protect, "data|identity",
-         "what a relay must not learn; default data"},
-        {"delta", OPTION_NUMBER, &given.delta, "X",
-         "default: each link's own, at the server the node's smallest"},
-        {"rounds", OPTION_COUNT, &given.rounds, "T",
-         "rounds with fresh noise; default 1"},
-        {"eavesdropper", OPTION_CHOICE, &given.eavesdropper, "receiver|radio",
-         "radio hears what the receiver loses; default receiver"},
-        {"plan", OPTION_COUNT, &given.plan, "N", "which plan; the latest"},
-        {"all", OPTION_FLAG, &given.all, NULL,
-         "every statement, not the worst"},
-        {"threads", OPTION_COUNT, &given.threads, "N", "default: one per core"},
-        {"json", OPTION_FLAG, &given.json, NULL, "print one JSON object"},
-        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    struct request ask = {.observer = -1, .protect = -1, .eavesdropper = -1};
+    struct material material = {0};
+    struct pricer_fault fault = {""};
     const char *operands[1];
-    int go = options_parse(&usage, options, argc, argv, operands);
+    int go = parse(argc, argv, &ask, operands);
     if (go != OPTIONS_GO)
         return go;
-    if (given.protect == PRICER_PROTECT_IDENTITY && given.observer < 0)
-        given.observer = PRICER_OBSERVER_RELAY;
-    if (given.delta < 0 || given.delta > 1 || given.rounds < 1) {
-        fputs("pricer privacy: --delta is in (0, 1], --rounds at least 1; "
-              "--help explains\n",
-              stderr);
-        return 2;
-    }
-    struct pricer_fault fault = {""};
-    struct pricer_study *study = NULL;
     enum pricer_status status =
-        pricer_study_open(operands[0], true, &study, &fault);
+        read_material(operands[0], &ask, &material, &fault);
     if (status == PRICER_OK)
-        status = answer(&given, study, &fault);
-    pricer_study_close(study);
+        status = ask_all(&ask, &material, &fault);
+    for (int k = 0; k < material.kinds && status == PRICER_OK; k++) {
+        const struct privacy_answers *answers = &material.answers[k];
+        status = pricer_study_add_statements(
+            material.study, material.record.id, &answers->question,
+            answers->statements, answers->bounds, answers->count, NULL, &fault);
+    }
+    if (status == PRICER_OK && ask.as_json)
+        privacy_print_json(material.answers, material.kinds);
+    for (int k = 0; k < material.kinds && status == PRICER_OK && !ask.as_json;
+         k++)
+        privacy_print(&material.answers[k], ask.all ? INT64_MAX : ROWS);
+    free_material(&material);
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }
