@@ -546,11 +546,83 @@ PRICER_API enum pricer_status pricer_calibrate(
     int64_t rounds, double p, double *mu, bool *guaranteed,
     struct pricer_fault *fault);
 
+/* Who looks at the data of a node. */
+enum pricer_observer {
+    PRICER_OBSERVER_LINK = 0,  /* the receiver of a link, packet by packet */
+    PRICER_OBSERVER_RELAY,     /* a relay that sees only the sum it gets */
+    PRICER_OBSERVER_SERVER,    /* the server: all sums that reach it */
+    PRICER_OBSERVER_COALITION, /* several relays, perhaps with the server */
+};
+
+/* What is kept from the observer: the node's data, or whether it took part. */
+enum pricer_protect {
+    PRICER_PROTECT_DATA = 0,
+    PRICER_PROTECT_IDENTITY,
+};
+
 /* Who hears a packet besides its receiver. */
 enum pricer_eavesdropper {
     PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
     PRICER_RADIO,        /* someone near the sender hears every packet */
 };
+
+/* "link", "data", "receiver" and so on. */
+PRICER_API const char *pricer_observer_text(enum pricer_observer observer);
+PRICER_API const char *pricer_protect_text(enum pricer_protect protect);
+PRICER_API const char *pricer_eavesdropper_text(
+    enum pricer_eavesdropper eavesdropper);
+
+/*
+ * What is asked about a plan's privacy. Zero everywhere asks for every link,
+ * data, the receiver, one round, at each link's own delta (at the server and
+ * for coalitions the smallest delta of the node's links and its uplink).
+ */
+struct pricer_question {
+    enum pricer_observer observer;
+    enum pricer_protect protect; /* identity: of a relay only */
+    enum pricer_eavesdropper eavesdropper;
+    double delta;           /* 0: each statement's own */
+    int64_t rounds;         /* 1 */
+    const int32_t *members; /* of a coalition: its relays, */
+    int32_t member_count;
+    bool with_server; /* and whether the server is in it */
+    int32_t threads;  /* 0: one per core */
+    const struct pricer_watch *watch;
+};
+
+/*
+ * One answer: seen by the observer, the node's data (or identity) is
+ * (eps, delta)-private. eps is proved: all rounding is against us. eps_lower
+ * shows how much of it is rounding: for the same delta no eps below it holds,
+ * if `exact`, or no smaller one could come out of this account, if not. An
+ * account is exact where the observer sees which links were up; otherwise it
+ * grants the observer that knowledge and is a bound.
+ *
+ * `floor` is the probability that the data arrives without any noise: for a
+ * delta of less there is no eps, and eps is INFINITY.
+ */
+struct pricer_statement {
+    enum pricer_observer observer;
+    enum pricer_protect protect;
+    int32_t node; /* whose */
+    int32_t at;   /* seen by which node, or -1: the server, a coalition */
+    bool exact;
+    double delta, eps, eps_lower, floor;
+};
+
+/*
+ * Account for every link, relay or node that the question is about: one
+ * statement a link (link, relay) or node (server; coalition: those outside it),
+ * in the order of the network. The caller frees *statements with
+ * pricer_statements_free(). PRICER_STOPPED if the watch asked to.
+ */
+PRICER_API enum pricer_status pricer_privacy_account(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, int64_t *count,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_statements_free(struct pricer_statement *statements);
 
 /* ----------------------------------------------------------------- round -- */
 
@@ -951,6 +1023,14 @@ struct pricer_plan_record {
     int32_t iterations;
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
 };
+
+/* Store the answers to a question about a plan; those of the same question
+ * asked before are replaced. */
+PRICER_API enum pricer_status pricer_study_add_statements(
+    struct pricer_study *study, int64_t plan,
+    const struct pricer_question *question,
+    const struct pricer_statement *statements, int64_t count,
+    struct pricer_fault *fault);
 
 /* Add a plan for the study's network; *id (which may be NULL) is its number. */
 PRICER_API enum pricer_status pricer_study_add_plan(

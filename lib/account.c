@@ -21,8 +21,7 @@
 
 /* How close the two ends of a bracket should be, and how hard to try. */
 #define CLOSE 0.008
-#define WORK_MOST 1e8
-enum { SPLITS_MOST = 14, NOISE_CELLS_MOST = 1 << 17 };
+enum { SPLITS_MOST = 20, NOISE_CELLS_MOST = 1 << 17 };
 
 /* The value that a law exceeds with at most this probability. */
 static double quantile(const struct pri_law *law, double tail)
@@ -244,7 +243,7 @@ static bool try_harder(struct pri_attempt *attempt, double rounding,
     return more && attempt->splits <= SPLITS_MOST &&
            (attempt->view->sources == 1 && rounds == 1
                 ? attempt->noise_cells <= NOISE_CELLS_MOST
-                : work_of(attempt, rounds) < WORK_MOST);
+                : work_of(attempt, rounds) < attempt->work);
 }
 
 /* Refine until the two ends are close. */
@@ -281,11 +280,14 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
 }
 
 enum pricer_status pri_view_account(struct pri_view *view, double delta,
-                                    int64_t rounds, struct pri_scratch *scratch,
+                                    int64_t rounds, double work,
+                                    struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)
 {
-    struct pri_attempt attempt = {
-        .view = view, .noise_cells = 1024, .ignore = 1e-5 * delta};
+    struct pri_attempt attempt = {.view = view,
+                                  .noise_cells = 1024,
+                                  .ignore = 1e-5 * delta,
+                                  .work = work};
     delta *= 1 + PRI_DELTA_GRAIN;
     enum pricer_status status = pri_scratch_reserve(scratch, view);
     if (status == PRICER_OK && (view->sources > 1 || rounds > 1)) {
@@ -307,4 +309,59 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
     found.floor = floor_of(view, rounds, scratch);
     *bracket = found;
     return PRICER_OK;
+}
+
+/* The law of mu^2 of a link: K mu^2 with K binomial, tails to the side. */
+static enum pricer_status link_law(const struct pri_rounds *rounds, double mu,
+                                   enum pri_side side, struct pri_law *law)
+{
+    int64_t count = rounds->last - rounds->first + 2;
+    enum pricer_status status = count > INT32_MAX
+                                    ? PRICER_MEMORY
+                                    : pri_law_reserve(law, (int32_t)count);
+    if (status != PRICER_OK)
+        return status;
+    law->count = 0;
+    for (int64_t k = rounds->first; k <= rounds->last; k++)
+        pri_law_add(law, k == 0 ? 0 : (double)k * mu * mu,
+                    (double)rounds->weight[k - rounds->first]);
+    if (side == PRI_ABOVE && !isinf(mu))
+        pri_law_add(law, INFINITY, (double)rounds->tail);
+    return PRICER_OK;
+}
+
+/* Atoms that are all infinite, or none, are one. */
+static double link_floor(double mu, double p, int64_t rounds)
+{
+    return isinf(mu) ? -expm1((double)rounds * log1p(-p)) : 0;
+}
+
+/*
+ * Exact: the receiver sees which packets arrive, and K of them are one Gaussian
+ * mechanism with ratio sqrt(K) mu (rounds.c). The bracket is rounding only.
+ */
+enum pricer_status pri_link_account(double mu, double p, double delta,
+                                    int64_t rounds, struct pri_scratch *scratch,
+                                    struct pri_bracket *bracket)
+{
+    struct pri_bracket found = {.floor = link_floor(mu, p, rounds)};
+    double *ends[] = {&found.eps_lower, &found.eps};
+    delta *= 1 + PRI_DELTA_GRAIN;
+    if (isinf(mu)) {
+        found.eps = found.eps_lower = found.floor > delta ? INFINITY : 0;
+        *bracket = found;
+        return PRICER_OK;
+    }
+    enum pricer_status status =
+        pri_rounds_law(rounds, p, 1e-14L * delta, &scratch->rounds);
+    for (int side = PRI_BELOW; side <= PRI_ABOVE && status == PRICER_OK;
+         side++) {
+        status = link_law(&scratch->rounds, mu, side, &scratch->law);
+        if (status == PRICER_OK)
+            status = pri_law_eps(&scratch->law, delta, side, &scratch->once,
+                                 ends[side]);
+    }
+    if (status == PRICER_OK)
+        *bracket = found;
+    return status;
 }

@@ -5,7 +5,7 @@
 #ifndef PRICER_ACCOUNT_H
 #define PRICER_ACCOUNT_H
 
-#include "law.h"
+#include "identity.h"
 
 /*
  * One sum that carries the protected data past the observer, and the noise in
@@ -40,6 +40,7 @@ struct pri_pair {
 };
 
 struct pri_view {
+    bool visible; /* the observer sees which links were up */
     int32_t sources, noises, pairs;
     int32_t source_room, noise_room, pair_room;
     struct pri_source *source;
@@ -78,6 +79,7 @@ struct pri_scratch {
     struct pri_law rest;  /* of the sources that no leaf changes */
     struct pri_law once, law;
     struct pri_atom *atom; /* [PRI_ATOMS_MOST] sums listed one by one */
+    struct pri_rounds rounds;
     const struct pri_law **list;
     double *size, *draw;   /* [room] the noises of one source */
     double *chance, *link; /* [room], [terms] as a leaf has them */
@@ -98,6 +100,7 @@ struct pri_attempt {
     int32_t noise_cells, cells;
     double low, top; /* of mu^2 */
     double little;   /* what the sources left out can add to a round */
+    double work;     /* steps that a try may take */
 };
 
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
@@ -133,10 +136,62 @@ struct pri_bracket {
     double eps, eps_lower, floor;
 };
 
-/* The account of a view over `rounds` rounds at one delta; what does not matter
- * is taken out of the view. */
+/*
+ * The account of a view over `rounds` rounds at one delta; what does not matter
+ * is taken out of the view. `work` bounds the effort, in steps of about a
+ * nanosecond, to bring the ends of the bracket within 1 % of each other.
+ */
 enum pricer_status pri_view_account(struct pri_view *view, double delta,
+                                    int64_t rounds, double work,
+                                    struct pri_scratch *scratch,
+                                    struct pri_bracket *bracket);
+
+/*
+ * The account of one link over `rounds` rounds: each packet has ratio mu (which
+ * may be INFINITY) and arrives with probability p.
+ */
+enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
+
+/* Scratch of the accounts of identities, one for each thread. */
+struct pri_identity {
+    struct pri_grid grid;
+    struct pri_law others, few; /* the variance of the others' packets */
+    double *size, *chance;
+    int32_t room;
+    double p; /* of the node's own link */
+    struct pri_presence presence;
+};
+
+void pri_identity_free(struct pri_identity *identity);
+
+/* p times the average divergence, *absent of absent from present and *present
+ * the other way, over a law of the others' variance; to the side. */
+void pri_identity_deltas(const struct pri_identity *identity,
+                         const struct pri_law *law, double eps,
+                         enum pri_side side, double *absent, double *present);
+
+/*
+ * Compose `rounds` rounds of the mixture over `law` (from above: variances
+ * rounded down) by its privacy loss: an eps that holds at delta. `scale` is the
+ * eps of one round, for the size of the grid.
+ */
+enum pricer_status pri_identity_compose(const struct pri_identity *identity,
+                                        const struct pri_law *law, double delta,
+                                        int64_t rounds, double scale,
+                                        double *eps);
+
+/*
+ * What relay to[link] learns about whether from[link] took part, from the sum
+ * of what reaches it, given that the others' packets are known but for their
+ * noise. One round is the exact average over who else took part, a bound for a
+ * relay that does not know it; several rounds compose by the privacy loss, and
+ * their eps_lower is only that of one round.
+ */
+enum pricer_status pri_identity_account(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    int32_t link, enum pricer_eavesdropper eavesdropper, double delta,
+    int64_t rounds, struct pri_identity *identity, struct pri_bracket *bracket);
 
 #endif

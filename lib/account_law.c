@@ -32,6 +32,7 @@ void pri_scratch_free(struct pri_scratch *scratch)
         pri_law_free(&scratch->term[k]);
     free(scratch->term);
     free(scratch->atom);
+    pri_rounds_free(&scratch->rounds);
     free(scratch->list);
     free(scratch->size);
     free(scratch->chance);

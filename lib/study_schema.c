@@ -67,6 +67,23 @@ const char *const pri_study_schema[] = {
     " PRIMARY KEY (plan, link)"
     ") WITHOUT ROWID",
 
+    "CREATE TABLE statement ("
+    " plan INTEGER NOT NULL REFERENCES plan,"
+    " observer TEXT NOT NULL,"
+    " protect TEXT NOT NULL,"
+    " eavesdropper TEXT NOT NULL,"
+    " rounds INTEGER NOT NULL,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " at INTEGER NOT NULL,"
+    " delta REAL NOT NULL,"
+    " epsilon REAL NOT NULL,"
+    " epsilon_lower REAL NOT NULL,"
+    " floor REAL NOT NULL,"
+    " exact INTEGER NOT NULL,"
+    " PRIMARY KEY (plan, observer, protect, eavesdropper, rounds, node, at,"
+    "  delta)"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE simulation ("
     " simulation INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"

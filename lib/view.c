@@ -74,7 +74,14 @@ static bool add_source(const struct scene *scene, struct pri_source source,
          k < net->in_start[source.node + 1]; k++) {
         int32_t l = net->in_link[k], from = net->from[l];
         double size = scene->plan->noise[l] * scene->plan->noise[l];
-        if (from == scene->node || is_member(scene, from) || size == 0)
+        if (from == scene->node || is_member(scene, from))
+            continue;
+        /* A packet that may be missing hides which of them came. */
+        if (net->p[l] < 1 && (size > 0 || scene->plan->weight[l] > 0))
+            view->visible = false;
+        if (source.link < 1)
+            view->visible = false;
+        if (size == 0)
             continue;
         if (net->p[l] == 1)
             source.base += size;
@@ -114,6 +121,8 @@ static bool add_sources(const struct scene *scene, struct pri_view *view)
         if (!relay)
             source.base += plan->self_noise[to] * plan->self_noise[to];
         bool seen = relay || (scene->server && source.uplink > 0);
+        if (!relay && source.link < 1)
+            view->visible = false;
         if (seen && source.signal > 0 && !add_source(scene, source, view))
             return false;
     }
@@ -261,6 +270,7 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO};
     view->sources = view->noises = view->pairs = 0;
+    view->visible = true;
     if (!add_sources(&scene, view))
         return PRICER_MEMORY;
     int32_t others = view->sources;

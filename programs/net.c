@@ -22,7 +22,7 @@ enum {
     RECONNECT = 100,
     RECONNECT_MOST = 1000,
     FAREWELL = 500,
-    GLANCE = 250,
+    GLANCE = 100,
     QUEUE = 8, /* messages a peer, in each direction */
     BACKLOG = 1024,
 };

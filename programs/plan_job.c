@@ -11,7 +11,7 @@
 
 /* With more links ColRel is not planned beside: it takes longer than the plan,
  * as nothing but the network's chance holds its weights apart. */
-enum { COLREL_LINKS = 200000 };
+enum { COLREL_LINKS = 20000 };
 
 static double now(void)
 {

@@ -14,6 +14,7 @@ static const struct verb {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
     {"show", verb_show, "what a study holds"},
+    {"privacy", verb_privacy, "what each observer can learn"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},

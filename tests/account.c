@@ -197,8 +197,9 @@ static void check_look(const struct world *w, const struct look *look,
                        look->server,
                        look->radio ? PRICER_RADIO : PRICER_RECEIVER, &view),
         PRICER_OK);
-    assert_int_equal(pri_view_account(&view, delta, rounds, scratch, &bracket),
-                     PRICER_OK);
+    assert_int_equal(
+        pri_view_account(&view, delta, rounds, 3e8, scratch, &bracket),
+        PRICER_OK);
     pri_view_free(&view);
     double upper =
         isinf(bracket.eps) ? 0 : brute_delta(&list, rounds, bracket.eps);

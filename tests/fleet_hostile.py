@@ -46,7 +46,7 @@ def memory(process):
 
 
 def nasty(round_number, d):
-    """Messages that are wrong in one way each."""
+    """Messages that are wrong in one way each, and one that comes twice."""
     values = bytes(8 * d)
     huge = struct.pack('<q', 2**62) * d
     yield msgpack.packb([2, 1, b'', 0, False, 1.0])
@@ -65,6 +65,9 @@ def nasty(round_number, d):
     yield msgpack.packb([1, 5, round_number, b'\1', [1e300] * d])
     yield msgpack.packb([1, 5, 2**61, b'\1', values])
     yield msgpack.packb([1, 5, 1, b'\1', values])
+    if round_number % 2:    # a good one, said again
+        yield msgpack.packb([1, 5, round_number, b'\1', values])
+        yield msgpack.packb([1, 5, round_number, b'\1', values])
     yield msgpack.packb([1, 4, round_number, values])
     yield msgpack.packb([1, 4, round_number, huge])
     yield msgpack.packb([1, 4, round_number, [float('nan')] * d])
@@ -119,7 +122,7 @@ def attack_with_key(fleet, deadline):
 
 
 def attack_with_parts(fleet):
-    """One message of 400 MB in small parts: ZeroMQ keeps them until the last.
+    """One message of 600 MB in small parts: ZeroMQ keeps them until the last.
     Answers the most memory that the victims had meanwhile, in MiB."""
     pair = keys(fleet.key(HOSTILE))
     most = 0
@@ -127,7 +130,7 @@ def attack_with_parts(fleet):
                             (zmq.PUSH, 0, 'node0')):
         s = connect(kind, fleet.addresses[who], pair,
                     fleet.keys[who].encode())
-        for _ in range(100000):
+        for _ in range(150000):
             s.send(bytes(4000), zmq.SNDMORE)
         s.send(b'')
         end = time.monotonic() + 3
@@ -135,8 +138,6 @@ def attack_with_parts(fleet):
             most = max(most, memory(fleet.processes[name]))
             time.sleep(.02)
         s.close()
-        expect(memory(fleet.processes[name]) < 200,
-               f'{name} keeps {memory(fleet.processes[name])} MiB')
     return most
 
 
@@ -206,18 +207,19 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     worst = max(np.abs(e).max() for e in fleet.estimates().values())
     expect(worst < 20, f'an estimate of {worst}')
     dropped = fleet.dropped()
-    for kind in ('malformed', 'length', 'round', 'range', 'refused'):
+    for kind in ('malformed', 'length', 'round', 'range', 'repeated',
+                 'refused'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
     if not sanitized():     # whose allocator keeps what is freed
         peak = attack_with_parts(fleet)
-        expect(peak < 360, f'{peak} MiB under a message of endless parts')
+        expect(peak < 512, f'{peak} MiB under a message of endless parts')
         again = fleet.rounds()
         fleet.wait_rounds(again + 10)
         tail = fleet.query('SELECT arrived FROM round ORDER BY round DESC '
                            'LIMIT 3')
         expect(tail == [(3,)] * 3, f'the honest did not come back: {tail}')
-        print(f'a message of 400 MB in parts: at most {peak} MiB')
+        print(f'a message of 600 MB in parts: at most {peak} MiB')
     grown = max(most[n] - before[n] for n in before)
     print(f'{sent} hostile messages over {last - first} rounds, at most {grown} '
           f'MiB more memory, dropped {dropped}')

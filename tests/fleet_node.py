@@ -57,8 +57,8 @@ esac
                          fleet.path('estimate.npy'), data=False)
         for i in range(1, N):
             fleet.start_node(i)
-        fleet.start_server('--period', '700', '--send', '500', '--share', '580',
-                           '--uplink', '650', '--quorum', str(N), '--rounds',
+        fleet.start_server('--period', '500', '--send', '350', '--share', '420',
+                           '--uplink', '470', '--quorum', str(N), '--rounds',
                            '7')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         full = fleet.data.mean(axis=0) * (.5 + .25 * (N - 1))
@@ -88,7 +88,7 @@ def test_budget():
                               '2,2,1e-3,inf,1'])
         for i in range(N):
             fleet.start_node(i)
-        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '300',
+        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '200',
                            '--rounds', '16')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         counts = dict(fleet.ledger(0, 'SELECT key, releases FROM account'))
@@ -105,7 +105,7 @@ def test_budget():
         # A new process goes on where the ledger is: still nothing.
         fleet.stop('node0')
         fleet.start_node(0)
-        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '300',
+        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '200',
                            '--rounds', '2')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         counts = dict(fleet.ledger(0, 'SELECT key, releases FROM account'))
@@ -121,7 +121,7 @@ def test_trust():
                     fleet.keys[0] + '\n2,inf,1,' + stranger + '\n')
         for i in range(N):
             fleet.start_node(i)
-        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '300',
+        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '200',
                            '--rounds', '3')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         text = '\n'.join(refusals(fleet, 0))
@@ -142,7 +142,7 @@ def test_trust():
         fleet.stop('node0')
         for i in (0, 2):
             fleet.start_node(i)
-        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '300',
+        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '200',
                            '--rounds', '2')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         rows = fleet.ledger(1, 'SELECT count(*) FROM release WHERE key = ?',

@@ -1,0 +1,307 @@
+/*
+ * From a network, a plan and a question to the answers: one statement for each
+ * link, relay or node that the question is about.
+ *
+ * Every statement is an account of its own, so they are computed on all threads
+ * and do not depend on how many there are.
+ */
+#include "account.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+static const char *const observers[] = {"link", "relay", "server", "coalition"};
+static const char *const protects[] = {"data", "identity"};
+static const char *const eavesdroppers[] = {"receiver", "radio"};
+
+const char *pricer_observer_text(enum pricer_observer observer)
+{
+    return observers[observer];
+}
+
+const char *pricer_protect_text(enum pricer_protect protect)
+{
+    return protects[protect];
+}
+
+const char *pricer_eavesdropper_text(enum pricer_eavesdropper eavesdropper)
+{
+    return eavesdroppers[eavesdropper];
+}
+
+void pricer_statements_free(struct pricer_statement *statements)
+{
+    free(statements);
+}
+
+static enum pricer_status check_members(const struct pricer_network *network,
+                                        const struct pricer_question *question,
+                                        struct pricer_fault *fault)
+{
+    if (question->member_count < 0 ||
+        (question->member_count == 0 && !question->with_server))
+        return pri_fault(fault, PRICER_VALUE, "the coalition has no member");
+    for (int32_t k = 0; k < question->member_count; k++)
+        if (question->members[k] < 0 || question->members[k] >= network->nodes)
+            return pri_fault(fault, PRICER_VALUE,
+                             "there is no node %d: the nodes are 0 to %d",
+                             (int)question->members[k],
+                             (int)network->nodes - 1);
+    return PRICER_OK;
+}
+
+static enum pricer_status check_question(const struct pricer_network *network,
+                                         const struct pricer_plan *plan,
+                                         const struct pricer_question *question,
+                                         struct pricer_fault *fault)
+{
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan was made for another network");
+    if (question->delta != 0 && !(question->delta > 0 && question->delta <= 1))
+        return pri_fault(fault, PRICER_VALUE, "delta = %g is outside (0, 1]",
+                         question->delta);
+    if (question->rounds < 0 || question->rounds > PRI_ROUNDS_MOST)
+        return pri_fault(fault, PRICER_VALUE,
+                         "rounds = %lld is not between 1 and %d",
+                         (long long)question->rounds, PRI_ROUNDS_MOST);
+    if (question->protect == PRICER_PROTECT_IDENTITY &&
+        question->observer != PRICER_OBSERVER_RELAY)
+        return pri_fault(fault, PRICER_VALUE,
+                         "identities are protected from relays only, not from "
+                         "a %s",
+                         pricer_observer_text(question->observer));
+    if (question->observer == PRICER_OBSERVER_COALITION)
+        return check_members(network, question, fault);
+    return PRICER_OK;
+}
+
+/* The smallest delta that a node asks for. */
+static double delta_of_node(const struct pricer_network *network, int32_t node)
+{
+    double delta = network->self_delta[node];
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++)
+        delta = fmin(delta, network->delta[l]);
+    return delta;
+}
+
+/* Everything about the statements but their answers. */
+static enum pricer_status list_statements(
+    const struct pricer_network *network,
+    const struct pricer_question *question, const bool *member,
+    struct pricer_statement **statements, int64_t *count)
+{
+    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
+                   question->observer == PRICER_OBSERVER_RELAY;
+    int64_t most = by_link ? network->links : network->nodes, kept = 0;
+    struct pricer_statement *list = pri_alloc(most, sizeof *list);
+    if (list == NULL)
+        return PRICER_MEMORY;
+    for (int32_t k = 0; k < most; k++) {
+        struct pricer_statement statement = {
+            .observer = question->observer,
+            .protect = question->protect,
+            .node = by_link ? network->from[k] : k,
+            .at = by_link ? network->to[k] : -1,
+        };
+        if (!by_link && member[k])
+            continue;
+        statement.delta = question->delta > 0 ? question->delta
+                          : by_link           ? network->delta[k]
+                                              : delta_of_node(network, k);
+        list[kept++] = statement;
+    }
+    *statements = list;
+    *count = kept;
+    return PRICER_OK;
+}
+
+/* What every thread needs. */
+struct job {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    const struct pricer_question *question;
+    int64_t rounds;
+    double work;
+    const bool *member; /* of the coalition */
+};
+
+/* What one thread has for itself. */
+struct hand {
+    struct pri_view view;
+    struct pri_scratch scratch;
+    struct pri_identity identity;
+    bool *relay; /* [nodes] all false between two statements */
+};
+
+/* 2 radius weight / noise, rounded up. */
+static double link_mu(const struct job *job, int32_t link)
+{
+    double move = 2 * job->network->radius * job->plan->weight[link];
+    double noise = job->plan->noise[link];
+    if (move == 0)
+        return 0;
+    return noise == 0 ? INFINITY : move / noise;
+}
+
+static enum pricer_status answer_link(const struct job *job, int32_t link,
+                                      struct hand *hand,
+                                      struct pricer_statement *statement,
+                                      struct pri_bracket *bracket)
+{
+    bool radio = job->question->eavesdropper == PRICER_RADIO;
+    double p = radio ? 1 : job->network->p[link];
+    statement->exact = true;
+    return pri_link_account(link_mu(job, link), p, statement->delta,
+                            job->rounds, &hand->scratch, bracket);
+}
+
+static enum pricer_status answer_view(const struct job *job, const bool *member,
+                                      bool server, struct hand *hand,
+                                      struct pricer_statement *statement,
+                                      struct pri_bracket *bracket)
+{
+    enum pricer_status status =
+        pri_view_build(job->network, job->plan, statement->node, member, server,
+                       job->question->eavesdropper, &hand->view);
+    if (status != PRICER_OK)
+        return status;
+    statement->exact = hand->view.visible;
+    return pri_view_account(&hand->view, statement->delta, job->rounds,
+                            job->work, &hand->scratch, bracket);
+}
+
+static enum pricer_status answer_relay(const struct job *job, int32_t link,
+                                       struct hand *hand,
+                                       struct pricer_statement *statement,
+                                       struct pri_bracket *bracket)
+{
+    enum pricer_status status;
+    if (statement->protect == PRICER_PROTECT_IDENTITY) {
+        statement->exact = false;
+        return pri_identity_account(
+            job->network, job->plan, link, job->question->eavesdropper,
+            statement->delta, job->rounds, &hand->identity, bracket);
+    }
+    hand->relay[statement->at] = true;
+    status = answer_view(job, hand->relay, false, hand, statement, bracket);
+    hand->relay[statement->at] = false;
+    return status;
+}
+
+static enum pricer_status answer(const struct job *job, int64_t index,
+                                 struct hand *hand,
+                                 struct pricer_statement *statement)
+{
+    struct pri_bracket bracket = {INFINITY, 0, 1};
+    enum pricer_status status = PRICER_OK;
+    switch (statement->observer) {
+    case PRICER_OBSERVER_LINK:
+        status = answer_link(job, (int32_t)index, hand, statement, &bracket);
+        break;
+    case PRICER_OBSERVER_RELAY:
+        status = answer_relay(job, (int32_t)index, hand, statement, &bracket);
+        break;
+    case PRICER_OBSERVER_SERVER:
+        status = answer_view(job, NULL, true, hand, statement, &bracket);
+        break;
+    case PRICER_OBSERVER_COALITION:
+        status = answer_view(job, job->member, job->question->with_server, hand,
+                             statement, &bracket);
+        break;
+    }
+    statement->eps = bracket.eps;
+    statement->eps_lower = bracket.eps_lower;
+    statement->floor = bracket.floor;
+    return status;
+}
+
+static void free_hand(struct hand *hand)
+{
+    pri_view_free(&hand->view);
+    pri_scratch_free(&hand->scratch);
+    pri_identity_free(&hand->identity);
+    free(hand->relay);
+}
+
+/* All statements on all threads; the first thing that goes wrong is kept. */
+static enum pricer_status answer_all(const struct job *job, int64_t count,
+                                     struct pricer_statement *statements)
+{
+    const struct pricer_question *question = job->question;
+    int threads =
+        question->threads > 0 ? question->threads : omp_get_max_threads();
+    enum pricer_status status = PRICER_OK;
+    int64_t done = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        struct hand hand = {0};
+        hand.relay = pri_alloc(job->network->nodes, sizeof(bool));
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t k = 0; k < count; k++) {
+            enum pricer_status before, mine;
+#pragma omp atomic read
+            before = status;
+            if (before != PRICER_OK)
+                continue;
+            mine = hand.relay == NULL ? PRICER_MEMORY
+                                      : answer(job, k, &hand, &statements[k]);
+#pragma omp critical
+            {
+                done++;
+                if (mine == PRICER_OK && done % 16 == 0 &&
+                    !pri_tick(question->watch, (double)done / (double)count))
+                    mine = PRICER_STOPPED;
+                if (mine != PRICER_OK && status == PRICER_OK) {
+#pragma omp atomic write
+                    status = mine;
+                }
+            }
+        }
+        free_hand(&hand);
+    }
+    return status;
+}
+
+enum pricer_status pricer_privacy_account(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, int64_t *count,
+    struct pricer_fault *fault)
+{
+    struct pricer_statement *list = NULL;
+    bool *member = NULL;
+    int64_t listed = 0;
+    enum pricer_status status = check_question(network, plan, question, fault);
+    if (status != PRICER_OK)
+        return status;
+    member = pri_alloc(network->nodes, sizeof *member);
+    status = PRICER_MEMORY;
+    if (member == NULL)
+        goto done;
+    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                        k < question->member_count;
+         k++)
+        member[question->members[k]] = true;
+    status = list_statements(network, question, member, &list, &listed);
+    if (status != PRICER_OK)
+        goto done;
+    struct job job = {network,
+                      plan,
+                      question,
+                      question->rounds > 0 ? question->rounds : 1,
+                      fmin(fmax(2e10 / (double)(listed + 1), 1e8), 1e9),
+                      member};
+    status = answer_all(&job, listed, list);
+done:
+    free(member);
+    if (status != PRICER_OK) {
+        free(list);
+        return pri_fault(fault, status, "%s", pricer_status_text(status));
+    }
+    *statements = list;
+    *count = listed;
+    return PRICER_OK;
+}
