@@ -286,7 +286,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                     struct pri_bracket *bracket)
 {
     struct pri_attempt attempt = {.view = view,
-                                  .noise_cells = 1024,
+                                  .noise_cells = 2048,
                                   .ignore = 1e-5 * delta,
                                   .work = work};
     enum pricer_status status = pri_scratch_reserve(scratch, view);

@@ -389,7 +389,7 @@ enum pricer_status pri_view_law(const struct pri_attempt *attempt,
                            attempt->top, attempt->cells, &scratch->grid, law);
     }
     if (status == PRICER_OK && law->count > 300)
-        pri_law_thin(attempt->low, 1 + .2 / attempt->cells, attempt->side, law);
+        pri_law_thin(attempt->low, 1 + .6 / attempt->cells, attempt->side, law);
     double more = attempt->side == PRI_ABOVE ? attempt->little : 0;
     for (int32_t k = 0; k < law->count; k++)
         law->value[k] += more * (double)rounds;

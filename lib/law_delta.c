@@ -181,27 +181,39 @@ static double find_eps(const struct pri_law *law, double delta,
     return eps;
 }
 
+/* delta_G, or 0 or 1 where it is that within `budget`; delta_G is at most
+ * exp(-near^2 / 2). */
+static double near_delta(double eps, double value, double budget)
+{
+    double tail, mu = sqrt(value), near = eps / mu - mu / 2;
+    if (value == 0 || (near > 0 && exp(-near * near / 2) < budget))
+        return 0;
+    return near < -9 ? 1 : quick_delta(eps, mu, &tail);
+}
+
 /*
- * Join neighbours as long as that changes delta by less than 1e-5 of eps would
- * at this eps. Some hundred atoms are left, still a law to the side: how tight
- * it is depends on eps, whether it holds does not.
+ * Join neighbours as long as that changes delta by less than `budget`, at both
+ * ends of a range of eps. Some hundred atoms are left, still a law to the side:
+ * how tight it is depends on the range, whether it holds does not.
  */
-static void join_for(double eps, double slope, enum pri_side side,
+static void join_for(double low, double high, double budget, enum pri_side side,
                      const struct pri_law *law, struct pri_law *joined)
 {
-    double tail, budget = 1e-5 * eps * fabs(slope);
     joined->count = 0;
     for (int32_t k = 0; k < law->count;) {
         double first = law->value[k], mass = law->mass[k], value = first;
-        double low = 0, high = 0;
-        if (first > 0 && !isinf(first))
-            low = quick_delta(eps, sqrt(first), &tail);
+        double at_low = 0, at_high = 0;
+        if (!isinf(first)) {
+            at_low = near_delta(low, first, budget);
+            at_high = near_delta(high, first, budget);
+        }
         for (k++; k < law->count && !isinf(law->value[k]); k++) {
-            high = quick_delta(eps, sqrt(law->value[k]), &tail);
-            if ((mass + law->mass[k]) * (high - low) > budget)
+            double next = law->value[k], all = mass + law->mass[k];
+            if (all * (near_delta(low, next, budget) - at_low) > budget ||
+                all * (near_delta(high, next, budget) - at_high) > budget)
                 break;
-            mass += law->mass[k];
-            value = side == PRI_ABOVE ? law->value[k] : first;
+            mass = all;
+            value = side == PRI_ABOVE ? next : first;
         }
         pri_law_add(joined, value, mass);
     }
@@ -225,6 +237,17 @@ static double solve_eps(const struct pri_law *law, double delta,
     return side == PRI_ABOVE ? INFINITY : 0;
 }
 
+/* The eps of a law with 3 % wide atoms, to either side. */
+static double rough_eps(const struct pri_law *law, double delta,
+                        enum pri_side side, struct pri_law *spare)
+{
+    memcpy(spare->value, law->value, (size_t)law->count * sizeof(double));
+    memcpy(spare->mass, law->mass, (size_t)law->count * sizeof(double));
+    spare->count = law->count;
+    pri_law_thin(0, 1.03, side, spare);
+    return solve_eps(spare, delta, side);
+}
+
 enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
                                enum pri_side side, struct pri_law *spare,
                                double *eps)
@@ -236,15 +259,13 @@ enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
     enum pricer_status status = pri_law_reserve(spare, law->count);
     if (status != PRICER_OK)
         return status;
-    memcpy(spare->value, law->value, (size_t)law->count * sizeof(double));
-    memcpy(spare->mass, law->mass, (size_t)law->count * sizeof(double));
-    spare->count = law->count;
-    pri_law_thin(0, 1.03, side, spare);
-    double slope, about = solve_eps(spare, delta, side);
-    bool join = isfinite(about) && about > 0;
+    double low = rough_eps(law, delta, PRI_BELOW, spare), slope;
+    double high = rough_eps(law, delta, PRI_ABOVE, spare);
+    bool join = isfinite(high) && low > 0;
     if (join) {
-        pri_law_delta(spare, about, side, &slope);
-        join_for(about, slope, side, law, spare);
+        pri_law_delta(spare, high, side, &slope);
+        double budget = fmin(1e-5 * high * fabs(slope), 1e-4 * delta);
+        join_for(low, high, budget, side, law, spare);
     }
     *eps = solve_eps(join ? spare : law, delta, side);
     return PRICER_OK;
