@@ -141,7 +141,8 @@ static enum pricer_status one_side(struct pri_attempt *attempt,
     enum pricer_status status = pri_view_law(attempt, rounds, scratch);
     if (status != PRICER_OK)
         return status;
-    return pri_law_eps(&scratch->law, delta, side, &scratch->once, eps);
+    return pri_law_eps(&scratch->law, pri_delta_for(delta, side), side,
+                       &scratch->once, eps);
 }
 
 /* Find where mu^2 matters, on a coarse grid from above. */
@@ -288,7 +289,6 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                   .noise_cells = 2048,
                                   .ignore = 1e-5 * delta,
                                   .work = work};
-    delta *= 1 + PRI_DELTA_GRAIN;
     enum pricer_status status = pri_scratch_reserve(scratch, view);
     if (status == PRICER_OK && (view->sources > 1 || rounds > 1)) {
         status = look(&attempt, delta, rounds, scratch);
@@ -346,9 +346,11 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
 {
     struct pri_bracket found = {.floor = link_floor(mu, p, rounds)};
     double *ends[] = {&found.eps_lower, &found.eps};
-    delta *= 1 + PRI_DELTA_GRAIN;
     if (isinf(mu)) {
-        found.eps = found.eps_lower = found.floor > delta ? INFINITY : 0;
+        double above = pri_delta_for(delta, PRI_ABOVE);
+        double below = pri_delta_for(delta, PRI_BELOW);
+        found.eps = found.floor > above ? INFINITY : 0;
+        found.eps_lower = found.floor > below ? INFINITY : 0;
         *bracket = found;
         return PRICER_OK;
     }
@@ -358,8 +360,8 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
          side++) {
         status = link_law(&scratch->rounds, mu, side, &scratch->law);
         if (status == PRICER_OK)
-            status = pri_law_eps(&scratch->law, delta, side, &scratch->once,
-                                 ends[side]);
+            status = pri_law_eps(&scratch->law, pri_delta_for(delta, side),
+                                 side, &scratch->once, ends[side]);
     }
     if (status == PRICER_OK)
         *bracket = found;

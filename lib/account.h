@@ -124,12 +124,16 @@ enum pricer_status pri_view_law(const struct pri_attempt *attempt,
                                 int64_t rounds, struct pri_scratch *scratch);
 
 /*
- * A delta is taken as this much more than it says. Probabilities such as 0.1
- * are not numbers of the computer's: without a grain, whether three of them
- * multiply to no more than 0.001 would be decided by rounding, and with it
- * whether a plateau of the curve costs anything.
+ * The delta that one end of a bracket is computed for: the proved end for delta
+ * itself, the lower one for a grain more. Probabilities such as 0.1 are not
+ * numbers of the computer's, so whether three of them multiply to no more than
+ * 0.001, and with it whether a plateau of the curve costs anything, is decided
+ * by rounding: against us above, and for a lower bound the other way.
  */
-#define PRI_DELTA_GRAIN 1e-11
+static inline double pri_delta_for(double delta, enum pri_side side)
+{
+    return side == PRI_ABOVE ? delta : delta * (1 + 1e-11);
+}
 
 /* An eps between two bounds, and the mass that no eps pays for. */
 struct pri_bracket {

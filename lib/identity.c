@@ -237,7 +237,8 @@ static enum pricer_status one_round(const struct pricer_network *network,
             status = others_law(network, plan, link, PRI_ABOVE, cells,
                                 1e-5 * delta, identity);
         if (status == PRICER_OK)
-            status = one_side(identity, delta, PRI_BELOW, fine, &guess, &lower);
+            status = one_side(identity, pri_delta_for(delta, PRI_BELOW),
+                              PRI_BELOW, fine, &guess, &lower);
         if (status != PRICER_OK)
             return status;
         found->eps = fmin(found->eps, eps);
@@ -292,7 +293,6 @@ enum pricer_status pri_identity_account(
         .own = noise * noise,
     };
     struct pri_bracket found;
-    delta *= 1 + PRI_DELTA_GRAIN;
     enum pricer_status status =
         one_round(network, plan, link, delta, identity, &found);
     if (status == PRICER_OK && rounds > 1)

@@ -29,6 +29,10 @@ void pri_fault_locate(struct pricer_fault *fault, const char *file,
  * count of 0 gives a pointer that can be freed. */
 void *pri_alloc(int64_t count, size_t size);
 
+/* How many threads to use: as many as asked for, else one per core, or one
+ * where the work (links, about) is not worth more. */
+int pri_threads(int32_t asked, int64_t work);
+
 /* Tell the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 

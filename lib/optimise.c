@@ -18,70 +18,84 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* How far the run is, on the scale of the digits that it still has to find. */
-static double fraction_done(const struct pri_run *run)
+bool pri_run_interrupted(struct pri_run *run, double gap)
 {
-    double gap = fmin(1, fmax(run->kept.gap, 1e-16));
-    double goal = fmin(0.1, fmax(run->tolerance, 1e-16));
-    return fmin(1, log(gap) / log(goal));
-}
-
-bool pri_run_stop(struct pri_run *run)
-{
-    const struct pri_problem *problem = run->problem;
+    double left = pri_least(1, pri_most(gap, 1e-16));
+    double goal = pri_least(0.1, pri_most(run->tolerance, 1e-16));
+    double done = pri_least(1, log(left) / log(goal));
     if (run->over)
         return true;
-    memcpy(run->trial.dual, run->point.dual,
-           2 * (size_t)problem->nodes * sizeof(double));
-    run->trial.sum = run->point.sum;
-    pri_certify(&run->certifier, &run->trial, &run->proof);
-    double gap = run->proof.gap, done = fraction_done(run);
     run->over = true;
-    if (gap <= run->tolerance)
-        run->outcome = PRICER_OUTCOME_OPTIMAL;
-    else if (!pri_tick(run->settings->watch, done))
+    if (!pri_tick(run->settings->watch, done))
         run->outcome = PRICER_OUTCOME_STOPPED;
     else if (run->iterations >= run->limit)
         run->outcome = PRICER_OUTCOME_LIMIT;
     else
         run->over = false;
-    if (gap < (run->over ? run->kept.gap : run->kept.gap / 4)) {
-        run->kept = run->proof;
-        pri_problem_plan(problem, run->certifier.scale, &run->trial, run->plan);
-    }
     run->iterations += !run->over;
+    return run->over;
+}
+
+bool pri_run_certify(struct pri_run *run)
+{
+    pri_point_copy(run->problem, &run->point, &run->trial);
+    pri_certify(&run->certifier, &run->trial, &run->proof);
+    if (run->proof.gap < run->kept.gap) {
+        run->kept = run->proof;
+        pri_problem_plan(run->problem, run->certifier.scale, &run->trial,
+                         run->plan);
+    }
+    if (run->kept.gap <= run->tolerance) {
+        run->outcome = PRICER_OUTCOME_OPTIMAL;
+        run->over = true;
+    }
     return run->over;
 }
 
 /* Something feasible to begin with: every weight 0, or, where every node must
  * be heard, its first link alone. */
-static void keep_anything(struct pri_run *run)
+static bool keep_anything(struct pri_run *run)
 {
     struct pri_problem *problem = run->problem;
+    bool needed = problem->bias == PRICER_BIAS_UNBIASED;
     for (int32_t i = 0; i < problem->nodes; i++) {
-        bool lone = problem->bias == PRICER_BIAS_UNBIASED;
-        for (int32_t l = problem->start[i] - 1; l < problem->start[i + 1];
-             l++) {
-            struct pri_arc *arc =
-                l < problem->start[i] ? &problem->self[i] : &problem->arc[l];
+        struct pri_arc *self = &problem->self[i];
+        bool lone = needed;
+        self->share = lone && self->cost < INFINITY;
+        lone = lone && self->share == 0;
+        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+            struct pri_arc *arc = &problem->arc[l];
             arc->share = lone && arc->cost < INFINITY;
             lone = lone && arc->share == 0;
         }
     }
-    run->trial.sum = -2.0 * problem->nodes;
-    pri_certify(&run->certifier, &run->trial, &run->kept);
-    pri_problem_plan(problem, run->certifier.scale, &run->trial, run->plan);
+    run->point.sum = -2.0 * problem->nodes;
+    run->kept.gap = INFINITY;
+    return pri_run_certify(run);
 }
 
-static enum pricer_status solve(struct pri_run *run)
+/*
+ * Newton alone is fastest and usually enough. Where it gets stuck, the interior
+ * point goes as far as the set of links in use takes to settle, and Newton ends
+ * what it began: later and later, if it must.
+ */
+static enum pricer_status solve(struct pri_run *run,
+                                const struct pricer_plan *warm)
 {
     enum pricer_status status = PRICER_OK;
-    keep_anything(run);
-    if (run->problem->unreached < run->problem->nodes && !run->over)
-        status = pri_interior(run);
+    if (keep_anything(run) || run->problem->unreached == run->problem->nodes)
+        return PRICER_OK;
+    if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
+        status = pri_newton(run, PRI_BEGIN_PLAN);
     if (status == PRICER_OK && !run->over)
-        run->outcome = run->kept.gap <= run->tolerance ? PRICER_OUTCOME_OPTIMAL
-                                                       : PRICER_OUTCOME_LIMIT;
+        status = pri_newton(run, PRI_BEGIN_COLD);
+    bool small = run->system.dense != NULL;
+    double enough[] = {small ? 0 : 5e-2, 1e-4, 0};
+    for (int k = 0; k < 3 && status == PRICER_OK && !run->over; k++) {
+        status = pri_interior(run, enough[k]);
+        if (status == PRICER_OK && !run->over)
+            status = pri_newton(run, PRI_BEGIN_INTERIOR);
+    }
     return status;
 }
 
@@ -101,8 +115,8 @@ static enum pricer_status new_run(struct pri_run *run)
     run->limit = settings->iterations > 0 ? settings->iterations : 300;
     bool made = pri_system_new(run->problem, &run->system) &&
                 pri_certifier_new(run->problem, &run->certifier) &&
-                pri_point_new(run->problem->nodes, &run->point) &&
-                pri_point_new(run->problem->nodes, &run->trial);
+                pri_point_new(run->problem, &run->point) &&
+                pri_point_new(run->problem, &run->trial);
     return made ? PRICER_OK : PRICER_MEMORY;
 }
 
@@ -129,7 +143,8 @@ static enum pricer_status optimise(const struct pricer_network *network,
                                    struct pricer_solve_info *info,
                                    struct pricer_fault *fault)
 {
-    struct pri_run run = {.settings = settings, .plan = plan};
+    struct pri_run run = {
+        .settings = settings, .plan = plan, .outcome = PRICER_OUTCOME_LIMIT};
     enum pricer_status status;
     if (warm != NULL &&
         (warm->nodes != network->nodes || warm->links != network->links))
@@ -144,7 +159,7 @@ static enum pricer_status optimise(const struct pricer_network *network,
         return status;
     status = new_run(&run);
     if (status == PRICER_OK)
-        status = solve(&run);
+        status = solve(&run, warm);
     if (status == PRICER_OK)
         report(&run, info);
     free_run(&run);

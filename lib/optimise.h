@@ -31,8 +31,8 @@
 struct pri_arc {
     double cost;  /* q */
     double cross; /* c, equal in both directions */
-    double share; /* y */
-    double slack; /* interior point: s; Newton: 1 / (2 q), with its damping */
+    double share; /* y; during Newton, 1 / (2 q) of the other direction */
+    double slack; /* interior point: s; during Newton, 1 / (2 q) */
 };
 
 /*
@@ -45,9 +45,8 @@ struct pri_entry {
     float out, both, in; /* d out / d z_out, d out / d z_in, d in / d z_in */
 };
 
-/* What stands in the way of a node's two unknowns. */
 enum {
-    PRI_BLOCKS = 256,     /* most blocks of a sweep */
+    PRI_BLOCKS = 64,      /* most blocks of a sweep */
     PRI_DENSE_NODES = 24, /* up to here systems are solved by Cholesky */
 };
 
@@ -55,11 +54,15 @@ enum {
  * tolerance what is left is rounding. */
 #define PRI_NOTHING 1e-7
 
+/* What is peculiar about a node's two unknowns. */
 enum {
-    PRI_WORTH_FIXED = 1, /* no link leaves the node, or a bound holds it */
-    PRI_PRICE_TIED = 2,  /* crowd = 0: the price is the sum multiplier */
-    PRI_PRICE_FIXED = 4, /* nothing reaches the server through the node */
-    PRI_UNREACHED = 8,   /* the node reaches the server by no path */
+    PRI_WORTH_FIXED = 1,  /* no link leaves the node, or a bound holds it */
+    PRI_PRICE_TIED = 2,   /* crowd = 0: the price is the sum multiplier */
+    PRI_PRICE_FIXED = 4,  /* nothing reaches the server through the node */
+    PRI_UNREACHED = 8,    /* the node reaches the server by no path */
+    PRI_PRICE_OWN = 16,   /* Newton: the price is the node's own worth */
+    PRI_OWN_FREE = 32,    /* Newton: its own link costs nothing */
+    PRI_WORTH_ALONE = 64, /* Newton: the worth moves by itself */
 };
 
 struct pri_problem {
@@ -68,18 +71,20 @@ struct pri_problem {
     int32_t nodes, arcs;
     int32_t threads, blocks;
     int32_t *block;          /* [blocks + 1] nodes, about equal in arcs */
-    int32_t *order;          /* [nodes] the network's name of our node */
-    int32_t *start;          /* [nodes + 1] arcs of each node */
+    int32_t *start;          /* [nodes + 1] arcs of each node, by neighbour */
+    int32_t *upper;          /* [nodes] the first arc to a higher node */
     int32_t *partner;        /* [arcs] the same pair seen from the other end */
+    int32_t *link;           /* [arcs] the network's link, or -1; NULL where
+                                arcs and links are the same */
     struct pri_arc *arc;     /* [arcs] */
     struct pri_entry *entry; /* [arcs] */
     struct pri_arc *self;    /* [nodes] the own link; cross = 0 */
     double *crowd;           /* [nodes] h; INFINITY where p_j = 0 */
     uint8_t *kind;           /* [nodes] PRI_... */
-    double penalty;          /* L of the l1 and l2 bias terms */
-    double upper, lower;     /* bounds of every worth */
-    bool summed;             /* the sum multiplier is an unknown */
-    int32_t unreached;       /* nodes without any path to the server */
+    double penalty;          /* L of the l1 and l2 bias terms, else 0 */
+    double upper_bound, lower_bound; /* of every worth */
+    bool summed;                     /* the sum multiplier is an unknown */
+    int32_t unreached;               /* nodes without any path to the server */
 };
 
 /* Multipliers, (worth, price) of each node side by side. */
@@ -88,8 +93,18 @@ struct pri_point {
     double sum;   /* t */
 };
 
-/* ------------------------------------------------------------------ sweep --
- */
+/* fmax and fmin, without the function call that their care for NAN costs. */
+static inline double pri_most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double pri_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* ----------------------------------------------------------------- sweep -- */
 
 /* What one pass over the nodes adds up; `least` is a minimum, from INFINITY. */
 struct pri_tally {
@@ -101,14 +116,18 @@ struct pri_tally {
  * Call part() for every block of nodes, on all threads, and add up what it
  * tallies in the order of the blocks, so that the result does not depend on
  * the number of threads. total may be NULL.
+ *
+ * A part may write to the nodes of its block only. It looks at each pair inside
+ * its block once, from the lower end, and at each pair that leaves the block
+ * from its own end: a loop over the arcs of node i passes over those with
+ * low <= to < i by going on at upper[i].
  */
 void pri_sweep(const struct pri_problem *problem,
                void (*part)(void *context, int32_t low, int32_t high,
                             struct pri_tally *tally),
                void *context, struct pri_tally *total);
 
-/* ---------------------------------------------------------------- problem --
- */
+/* --------------------------------------------------------------- problem -- */
 
 /*
  * Make the problem of one network. slope[l] is the standard deviation of the
@@ -125,15 +144,18 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
 void pri_problem_free(struct pri_problem *problem);
 
 /* Room for a point, all zero. */
-bool pri_point_new(int32_t nodes, struct pri_point *point);
+bool pri_point_new(const struct pri_problem *problem, struct pri_point *point);
+void pri_point_copy(const struct pri_problem *problem,
+                    const struct pri_point *from, struct pri_point *to);
 
 /* Write scale_i share as weights, and the multipliers, into a plan. Noise is
  * left alone. */
 void pri_problem_plan(const struct pri_problem *problem, const double *scale,
                       const struct pri_point *point, struct pricer_plan *plan);
 
-/* The other way: the multipliers of a plan as a point. */
-void pri_problem_point(const struct pri_problem *problem,
+/* The other way: the multipliers of a plan as a point, and the shares of the
+ * own links. False if one is not a number. */
+bool pri_problem_point(const struct pri_problem *problem,
                        const struct pricer_plan *plan, struct pri_point *point);
 
 /* The worth that makes the most of a node without a path: a constant. */
@@ -144,8 +166,7 @@ static inline double pri_unreached_worth(const struct pri_problem *problem)
     return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
 }
 
-/* ------------------------------------------------------------ certificate --
- */
+/* ----------------------------------------------------------- certificate -- */
 
 /* A feasible plan's value and how far below it the optimum may lie. */
 struct pri_proof {
@@ -157,9 +178,9 @@ struct pri_proof {
 struct pri_certifier {
     const struct pri_problem *problem;
     double *scale; /* [nodes] out: the factor that makes a row feasible */
+    double *cap;   /* [nodes] the most that a link to the relay carries */
     double best;   /* least primal value seen: bounds every optimal share */
-    /* in: */
-    const struct pri_point *point;
+    struct pri_point *point; /* of the certificate in progress */
 };
 
 bool pri_certifier_new(const struct pri_problem *problem,
@@ -174,8 +195,7 @@ void pri_certifier_free(struct pri_certifier *certifier);
 void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
                  struct pri_proof *proof);
 
-/* ----------------------------------------------------------------- system --
- */
+/* ---------------------------------------------------------------- system -- */
 
 /*
  * The symmetric positive definite system of one Newton step, in the unknowns
@@ -185,24 +205,23 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
  */
 struct pri_system {
     const struct pri_problem *problem;
-    double *own;        /* [nodes] answer of the own link */
-    double *bend;       /* [nodes] curvature of the bias term in the worth */
-    double *ease;       /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
-    double *block;      /* [3 * nodes] in: sums of out, both, in; then the
-                           inverse diagonal blocks of the preconditioner */
-    double *arrow;      /* [2 * nodes] preconditioner: block inverse times the
-                           column of the sum */
-    double schur;       /* and what is left of the sum's diagonal */
-    double *residual;   /* [2 * nodes] */
-    double *direction;  /* [2 * nodes] */
-    double *product;    /* [2 * nodes] */
-    double *exact;      /* [3 * arcs] the entries in double, where small */
-    long double *dense; /* [(2 nodes + 1)^2] where small, else NULL */
-    double residual_sum, direction_sum, product_sum;
-    int64_t steps; /* conjugate-gradient steps, in all */
+    bool summed;   /* the sum multiplier moves */
+    uint8_t *kind; /* [nodes] the problem's, and what a method adds */
+    double *own;   /* [nodes] answer of the own link */
+    double *bend;  /* [nodes] curvature of the bias term in the worth */
+    double *ease;  /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
+    double *block; /* [3 * nodes] in: sums of out, both, in over the pairs of a
+                      node; then its inverse block of the preconditioner */
+    double *arrow; /* [2 * nodes] that inverse times the column of the sum */
+    double schur;  /* what is left of the sum's diagonal */
+    double common; /* curvature of moving all unknowns together */
+    double *exact; /* [3 * arcs] the entries in double, where small */
+    long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] where small */
+    int64_t steps;      /* of conjugate gradients, in all */
     /* of the solve in progress: */
-    double alpha, beta, shift;
-    double *solution;
+    double *residual, *direction, *product, *solution; /* [2 * nodes] */
+    double residual_sum, direction_sum, product_sum;
+    double alpha, beta, shift, lift;
 };
 
 bool pri_system_new(const struct pri_problem *problem,
@@ -211,35 +230,39 @@ void pri_system_free(struct pri_system *system);
 
 /* Set the entry of one arc: out-out, out-in, in-in. */
 static inline void pri_system_set(struct pri_system *system, int32_t arc,
-                                  const double answer[3])
+                                  double out, double both, double in)
 {
     struct pri_entry *entry = &system->problem->entry[arc];
-    entry->out = (float)fmin(answer[0], 1e37);
-    entry->both = (float)fmax(answer[1], -1e37);
-    entry->in = (float)fmin(answer[2], 1e37);
-    if (system->exact != NULL)
-        for (int k = 0; k < 3; k++)
-            system->exact[3 * (int64_t)arc + k] = answer[k];
+    entry->out = (float)pri_least(out, 1e37);
+    entry->both = (float)pri_most(both, -1e37);
+    entry->in = (float)pri_least(in, 1e37);
+    if (system->exact != NULL) {
+        double *exact = &system->exact[3 * (int64_t)arc];
+        exact[0] = out;
+        exact[1] = both;
+        exact[2] = in;
+    }
 }
 
 /* After the entries, own, bend, ease and block are set: prepare to solve. */
 void pri_system_prepare(struct pri_system *system);
 
-/*
- * Solve for the right-hand side to a relative residual; solution holds the
- * start and the result. False if numbers ran out of range.
- */
+/* Solve for a right-hand side, to a relative residual or in `most` steps. False
+ * if numbers ran out of range. */
 bool pri_system_solve(struct pri_system *system, const double *right,
                       double right_sum, double relative, int32_t most,
-                      double *solution, double *solution_sum);
+                      struct pri_point *solution);
 
-/* -------------------------------------------------------------------- run --
- */
+/* The same by Cholesky factors; only where system->dense is there. */
+void pri_dense_prepare(struct pri_system *system);
+void pri_dense_solve(struct pri_system *system, const double *right,
+                     double right_sum, struct pri_point *solution);
+
+/* ------------------------------------------------------------------- run -- */
 
 /*
  * One run of the optimiser: where it is, the best plan so far, and when to
- * stop. Methods move the point and the shares and ask pri_run_stop() once an
- * iteration.
+ * stop. Methods move the point and the shares.
  */
 struct pri_run {
     struct pri_problem *problem;
@@ -258,16 +281,75 @@ struct pri_run {
 };
 
 /*
- * Certify the shares and the point, keep the plan if it is the best so far, and
- * say whether to stop: the tolerance is met, the limit reached, or the watch
- * asks.
+ * Whether to end the run before another iteration: the limit is reached or the
+ * watch asks. gap is what the method believes it to be.
  */
-bool pri_run_stop(struct pri_run *run);
+bool pri_run_interrupted(struct pri_run *run, double gap);
 
-/* ---------------------------------------------------------------- methods --
+/* Certify the shares and the point, keep the plan if it is the best so far, and
+ * say whether the run is over. */
+bool pri_run_certify(struct pri_run *run);
+
+/* --------------------------------------------------------------- methods -- */
+
+/* Interior point from its own start, until the gap is small enough, the run is
+ * over or the digits are used up. Leaves shares and slacks. */
+enum pricer_status pri_interior(struct pri_run *run, double enough);
+
+/* The state of the interior point, for the two files that it takes. */
+struct pri_interior {
+    struct pri_run *run;
+    const struct pri_problem *problem;
+    struct pri_system *system;
+    struct pri_point *point;
+    struct pri_point step;
+    double *right; /* [2 * nodes] */
+    double right_sum;
+    double *room[2]; /* [nodes] bias below and above 1 */
+    double *edge[2]; /* [nodes] distance of the worth to its bounds */
+    double target;   /* product aimed at */
+    double mean;     /* product as it is */
+    double count;    /* of the products */
+    double length;   /* of the last step */
+};
+
+/* Whether worth i has an upper (k = 0) or lower (1) bound. */
+static inline bool pri_bounded(const struct pri_problem *problem, int32_t i,
+                               int k)
+{
+    return !(problem->kind[i] & PRI_WORTH_FIXED) &&
+           (k == 0 ? problem->upper_bound < INFINITY
+                   : problem->lower_bound > -INFINITY);
+}
+
+/* Where it begins; fills everything but step and right. */
+void pri_interior_start(struct pri_interior *state);
+
+/* Where Newton begins. */
+enum pri_begin {
+    PRI_BEGIN_COLD,     /* its own start */
+    PRI_BEGIN_INTERIOR, /* the point, shares and slacks of the interior point */
+    PRI_BEGIN_PLAN,     /* the point, and the shares of the own links */
+};
+
+/* Semismooth Newton; gives up when it gets nowhere. */
+enum pricer_status pri_newton(struct pri_run *run, enum pri_begin begin);
+
+/*
+ * A cold start: worths and prices for which, by turns, rows and loads are what
+ * they should be. kind says which own links are free; slack and share of the
+ * arcs hold 1 / (2 q) of both directions, as for Newton.
  */
+void pri_start(const struct pri_system *system, const uint8_t *kind,
+               struct pri_point *point);
 
-/* Interior point from its own start, until told to stop or out of digits. */
-enum pricer_status pri_interior(struct pri_run *run);
+/* From such a point, at which rows are full, to one with as much bias as the
+ * bias term asks for. */
+void pri_start_level(const struct pri_system *system, const uint8_t *kind,
+                     struct pri_point *point);
+
+/* The worth at which row i adds up to what it should, prices given. */
+double pri_start_row(const struct pri_system *system, const uint8_t *kind,
+                     const double *dual, int32_t i);
 
 #endif

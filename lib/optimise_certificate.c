@@ -23,44 +23,76 @@ bool pri_certifier_new(const struct pri_problem *problem,
     double nodes = problem->nodes;
     *certifier = (struct pri_certifier){.problem = problem};
     certifier->scale = pri_alloc(problem->nodes, sizeof(double));
-    certifier->best = problem->summed ? nodes * nodes : INFINITY;
-    if (problem->bias == PRICER_BIAS_L1 || problem->bias == PRICER_BIAS_L2)
-        certifier->best += problem->penalty * nodes;
-    return certifier->scale != NULL;
+    certifier->cap = pri_alloc(problem->nodes, sizeof(double));
+    certifier->best = INFINITY;
+    if (problem->summed)
+        certifier->best = nodes * nodes + problem->penalty * nodes;
+    return certifier->scale != NULL && certifier->cap != NULL;
 }
 
 void pri_certifier_free(struct pri_certifier *certifier)
 {
     free(certifier->scale);
+    free(certifier->cap);
 }
 
-/* --------------------------------------------------------- feasible shares --
- */
+/* ------------------------------------------------------- feasible shares -- */
 
 /*
- * The factor that makes row i feasible. With the l1 term every row is feasible,
- * but a small bias is dear: drop it where stretching the row to S_i = 1
- * (which costs about b^2 times the row's own curvature) is cheaper than its
- * part of the distance, L |b| + v b.
+ * The factor that makes row i feasible. With the l1 and worst-case terms a row
+ * that falls a little short is feasible, but dear: its part of the distance is
+ * L |b| + v b, linear in the bias. Where stretching it to S_i = 1, which costs
+ * about b^2 times the row's own curvature, is cheaper, do that.
  */
 static double row_scale(const struct pri_problem *problem, double worth,
                         double row, double row_cost)
 {
-    double bias = row - 1, penalty = problem->penalty;
+    double bias = row - 1;
+    double loss = problem->penalty * fabs(bias) + worth * bias;
+    bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
         return 1 / row;
     case PRICER_BIAS_WORST_CASE:
-        return row > 1 ? 1 / row : 1;
+        return row > 1 || near ? 1 / row : 1;
     case PRICER_BIAS_L1:
-        if (fabs(bias) < 0.5 &&
-            penalty * fabs(bias) + worth * bias > bias * bias * (1 + row_cost))
-            return 1 / row;
-        return 1;
+        return near ? 1 / row : 1;
     case PRICER_BIAS_L2:
         break;
     }
     return 1;
+}
+
+/*
+ * No optimal share is larger than this: its row is bounded by the bias term,
+ * and the sum of all by (sum S - nodes)^2, each of them at most the value of
+ * any feasible plan. (And its relay's sum by crowd T^2.)
+ */
+static double row_cap(const struct pri_certifier *certifier)
+{
+    const struct pri_problem *problem = certifier->problem;
+    double best = certifier->best, penalty = problem->penalty;
+    double all = problem->nodes + sqrt(best);
+    if (problem->bias == PRICER_BIAS_L1)
+        return penalty > 0 ? pri_least(all, 1 + best / penalty) : all;
+    if (problem->bias == PRICER_BIAS_L2)
+        return penalty > 0 ? pri_least(all, 1 + sqrt(best / penalty)) : all;
+    return 1;
+}
+
+/* The multipliers as the bound wants them. */
+static void clip(const struct pri_problem *problem, int32_t i, double sum,
+                 double dual[2])
+{
+    uint8_t kind = problem->kind[i];
+    dual[0] = pri_most(problem->lower_bound,
+                       pri_least(problem->upper_bound, dual[0]));
+    if (kind & PRI_UNREACHED)
+        dual[0] = pri_unreached_worth(problem);
+    else if (kind & PRI_WORTH_FIXED)
+        dual[0] = 0;
+    if (kind & PRI_PRICE_TIED)
+        dual[1] = sum;
 }
 
 static void scale_rows(void *context, int32_t low, int32_t high,
@@ -68,11 +100,12 @@ static void scale_rows(void *context, int32_t low, int32_t high,
 {
     struct pri_certifier *certifier = context;
     const struct pri_problem *problem = certifier->problem;
-    double *dual = certifier->point->dual;
+    double widest = row_cap(certifier), best = certifier->best;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         const struct pri_arc *self = &problem->self[i];
-        double row = self->share, cost = 0;
+        double *dual = &certifier->point->dual[2 * (int64_t)i];
+        double row = self->share, cost = 0, scale = 1;
         if (row > 0)
             cost = (self->cost + problem->crowd[i]) * row * row;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
@@ -82,23 +115,17 @@ static void scale_rows(void *context, int32_t low, int32_t high,
                 cost += (arc->cost + problem->crowd[problem->entry[l].to]) *
                         arc->share * arc->share;
         }
-        dual[2 * i] = fmax(problem->lower, fmin(problem->upper, dual[2 * i]));
-        if (problem->kind[i] & PRI_UNREACHED)
-            dual[2 * i] = pri_unreached_worth(problem);
-        else if (problem->kind[i] & PRI_WORTH_FIXED)
-            dual[2 * i] = 0;
-        if (problem->kind[i] & PRI_PRICE_TIED)
-            dual[2 * i + 1] = certifier->point->sum;
-        certifier->scale[i] = 1;
+        clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
-            certifier->scale[i] = row_scale(problem, dual[2 * i], row, cost);
+            scale = row_scale(problem, dual[0], row, cost);
         else if (problem->bias == PRICER_BIAS_UNBIASED)
-            certifier->scale[i] = NAN;
+            scale = NAN;
+        certifier->scale[i] = scale;
+        certifier->cap[i] = pri_least(widest, sqrt(best / problem->crowd[i]));
     }
 }
 
-/* ------------------------------------------------------------- link terms --
- */
+/* ------------------------------------------------------------ link terms -- */
 
 /* The y in [0, cap] that maximises z y - cost y^2. */
 static double respond(double cost, double z, double cap)
@@ -178,28 +205,10 @@ static void add_pair(const double cost[2], double cross, const double share[2],
         slack += (2 * cost[k] * best[k] + cross * best[1 - k] - z[k]) * off[k];
     }
     tally->sum[0] += value;
-    tally->sum[1] += fmax(0, form) + slack;
+    tally->sum[1] += pri_most(0, form) + slack;
 }
 
-/* ------------------------------------------------------------- node terms --
- */
-
-/*
- * No optimal share is larger than this: its row is bounded by the bias term,
- * its relay's sum by crowd T^2, and the sum of all by (sum S - nodes)^2, each
- * of them at most the value of any feasible plan.
- */
-static double row_cap(const struct pri_certifier *certifier)
-{
-    const struct pri_problem *problem = certifier->problem;
-    double best = certifier->best, penalty = problem->penalty;
-    double all = problem->nodes + sqrt(best);
-    if (problem->bias == PRICER_BIAS_L1)
-        return penalty > 0 ? fmin(all, 1 + best / penalty) : all;
-    if (problem->bias == PRICER_BIAS_L2)
-        return penalty > 0 ? fmin(all, 1 + sqrt(best / penalty)) : all;
-    return 1;
-}
+/* ------------------------------------------------------------ node terms -- */
 
 /* The bias term of node i: its value and its part of the distance. */
 static void add_bias(const struct pri_problem *problem, double worth,
@@ -227,41 +236,52 @@ static void add_bias(const struct pri_problem *problem, double worth,
     }
 }
 
+/* The terms of the pairs that node i is the lower end of. Returns what relay i
+ * carries for others. */
+static double add_arcs(const struct pri_certifier *certifier, int32_t i,
+                       double *row, struct pri_tally *tally)
+{
+    const struct pri_problem *problem = certifier->problem;
+    const double *dual = certifier->point->dual, *scale = certifier->scale;
+    const double *here = &dual[2 * (int64_t)i];
+    double load = 0;
+    for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+        const struct pri_arc *out = &problem->arc[l];
+        const struct pri_arc *in = &problem->arc[problem->partner[l]];
+        int32_t to = problem->entry[l].to;
+        double share[2] = {scale[i] * out->share, scale[to] * in->share};
+        *row += out->share;
+        load += share[1];
+        if (to < i)
+            continue;
+        const double *there = &dual[2 * (int64_t)to];
+        double cost[2] = {out->cost, in->cost};
+        double z[2] = {here[0] - there[1], there[0] - here[1]};
+        double cap[2] = {certifier->cap[to], certifier->cap[i]};
+        add_pair(cost, out->cross, share, z, cap, tally);
+    }
+    return load;
+}
+
 static void add_terms(void *context, int32_t low, int32_t high,
                       struct pri_tally *tally)
 {
     struct pri_certifier *certifier = context;
     const struct pri_problem *problem = certifier->problem;
-    const double *dual = certifier->point->dual, *scale = certifier->scale;
-    double widest = row_cap(certifier), best = certifier->best;
+    const double *scale = certifier->scale;
     for (int32_t i = low; i < high; i++) {
-        double worth = dual[2 * i], price = dual[2 * i + 1];
-        double cap = fmin(widest, sqrt(best / problem->crowd[i]));
-        double own = scale[i] * problem->self[i].share;
-        double row = problem->self[i].share, load = own;
-        add_link(problem->self[i].cost, own, worth - price, cap, tally);
-        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            const struct pri_arc *out = &problem->arc[l];
-            const struct pri_arc *in = &problem->arc[problem->partner[l]];
-            int32_t to = problem->entry[l].to;
-            double share[2] = {scale[i] * out->share, scale[to] * in->share};
-            row += out->share;
-            load += share[1];
-            if (to < i)
-                continue;
-            double cost[2] = {out->cost, in->cost};
-            double z[2] = {worth - dual[2 * to + 1], dual[2 * to] - price};
-            double caps[2] = {fmin(widest, sqrt(best / problem->crowd[to])),
-                              cap};
-            add_pair(cost, out->cross, share, z, caps, tally);
-        }
-        double crowd = problem->crowd[i];
+        const double *dual = &certifier->point->dual[2 * (int64_t)i];
+        double crowd = problem->crowd[i], row = problem->self[i].share;
+        double own = scale[i] * row;
+        add_link(problem->self[i].cost, own, dual[0] - dual[1],
+                 certifier->cap[i], tally);
+        double load = own + add_arcs(certifier, i, &row, tally);
         if (crowd > 0 && crowd < INFINITY) {
-            double off = load - (price - certifier->point->sum) / (2 * crowd);
+            double off = load - (dual[1] - certifier->point->sum) / (2 * crowd);
             tally->sum[0] += crowd * load * load;
             tally->sum[1] += crowd * off * off;
         }
-        add_bias(problem, worth, scale[i] == 1 ? row - 1 : 0, tally);
+        add_bias(problem, dual[0], scale[i] == 1 ? row - 1 : 0, tally);
     }
 }
 
@@ -282,9 +302,9 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
         proof->primal += total.sum[2] * total.sum[2];
         proof->distance += off * off;
     }
-    certifier->best = fmin(certifier->best, proof->primal);
+    certifier->best = pri_least(certifier->best, proof->primal);
     double least = PRI_NOTHING * problem->nodes;
-    proof->gap = fmax(0, proof->distance) / fmax(proof->primal, least);
+    proof->gap = pri_most(0, proof->distance) / pri_most(proof->primal, least);
     if (isnan(proof->distance) || !(proof->primal < INFINITY))
         proof->gap = INFINITY;
 }

@@ -2,9 +2,10 @@
  * From a network and the noise it needs to the optimiser's problem, and from
  * its solution back to a plan.
  *
- * The problem keeps for each node the list of its neighbours, in both
- * directions, so that every sum over the links of a node is a loop over one
- * list and no two threads ever write to one place.
+ * The problem keeps for each node the list of its neighbours, whichever
+ * direction of the pair is a link, so that every sum over the links of a node
+ * is a loop over one list. Where every link has its opposite, the lists are the
+ * network's own.
  */
 #include "optimise.h"
 
@@ -16,8 +17,7 @@
 /* Costs beyond this are as good as no link; their squares stay in range. */
 static const double most_cost = 1e120;
 
-/* ------------------------------------------------------------------ sweep --
- */
+/* ----------------------------------------------------------------- sweep -- */
 
 void pri_sweep(const struct pri_problem *problem,
                void (*part)(void *context, int32_t low, int32_t high,
@@ -28,20 +28,21 @@ void pri_sweep(const struct pri_problem *problem,
     int32_t blocks = problem->blocks;
     for (int32_t b = 0; b < blocks; b++)
         parts[b] = (struct pri_tally){.least = INFINITY};
-    if (blocks == 1) {
-        part(context, 0, problem->nodes, parts);
+    if (blocks == 1 || problem->threads == 1) {
+        for (int32_t b = 0; b < blocks; b++)
+            part(context, problem->block[b], problem->block[b + 1], &parts[b]);
     } else {
-#pragma omp parallel for schedule(static) num_threads(problem->threads)
+#pragma omp parallel for schedule(static, 1) num_threads(problem->threads)
         for (int32_t b = 0; b < blocks; b++)
             part(context, problem->block[b], problem->block[b + 1], &parts[b]);
     }
     if (total == NULL)
         return;
-    *total = (struct pri_tally){.least = INFINITY};
-    for (int32_t b = 0; b < blocks; b++) {
+    *total = parts[0];
+    for (int32_t b = 1; b < blocks; b++) {
         for (int k = 0; k < 5; k++)
             total->sum[k] += parts[b].sum[k];
-        total->least = fmin(total->least, parts[b].least);
+        total->least = pri_least(total->least, parts[b].least);
     }
 }
 
@@ -49,8 +50,8 @@ void pri_sweep(const struct pri_problem *problem,
 static void cut_blocks(struct pri_problem *problem)
 {
     int64_t work = (int64_t)problem->arcs + problem->nodes;
-    int64_t blocks = work / 8192;
-    blocks = blocks < 1 ? 1 : blocks > PRI_BLOCKS ? PRI_BLOCKS : blocks;
+    int64_t blocks = work / 32768;
+    blocks = blocks < 2 ? 1 : blocks > PRI_BLOCKS ? PRI_BLOCKS : blocks & ~1;
     problem->blocks = (int32_t)blocks;
     int32_t i = 0;
     for (int64_t b = 0; b < blocks; b++) {
@@ -62,21 +63,28 @@ static void cut_blocks(struct pri_problem *problem)
     problem->block[blocks] = problem->nodes;
 }
 
-/* -------------------------------------------------------------- the lists --
- */
+/* ------------------------------------------------------------- the lists -- */
 
-/* The neighbours of one node of the network, in the order of their names. */
+static bool every_link_has_its_opposite(const struct pricer_network *network)
+{
+    for (int32_t l = 0; l < network->links; l++)
+        if (network->partner[l] < 0)
+            return false;
+    return true;
+}
+
+/* The neighbours of one node, in order: its links and those that arrive. */
 struct walk {
     const struct pricer_network *network;
     int32_t node, out, in;
     int32_t neighbour;
-    int32_t leaving, arriving; /* the links to and from it, or -1 */
+    int32_t leaving; /* the link to it, or -1 */
 };
 
 static struct walk walk_from(const struct pricer_network *network, int32_t node)
 {
     return (struct walk){
-        network, node, network->out_start[node], network->in_start[node], -1,
+        network, node, network->out_start[node], network->in_start[node],
         -1,      -1};
 }
 
@@ -91,18 +99,24 @@ static bool walk_next(struct walk *walk)
     int32_t from = in ? net->from[net->in_link[walk->in]] : INT32_MAX;
     walk->neighbour = to < from ? to : from;
     walk->leaving = to == walk->neighbour ? walk->out++ : -1;
-    walk->arriving = from == walk->neighbour ? net->in_link[walk->in++] : -1;
+    walk->in += from == walk->neighbour;
     return true;
 }
 
-/* Count the neighbours of each node into start; false if there are too many. */
-static bool count_arcs(struct pri_problem *problem)
+/* Count the neighbours of each node; false if there are too many. */
+static bool count_arcs(struct pri_problem *problem, bool mirrored)
 {
+    const struct pricer_network *net = problem->network;
     int64_t arcs = 0;
+    if (mirrored) {
+        memcpy(problem->start, net->out_start,
+               ((size_t)net->nodes + 1) * sizeof(int32_t));
+        problem->arcs = net->links;
+        return true;
+    }
     for (int32_t i = 0; i < problem->nodes; i++) {
         problem->start[i] = (int32_t)arcs;
-        struct walk walk = walk_from(problem->network, problem->order[i]);
-        while (walk_next(&walk))
+        for (struct walk walk = walk_from(net, i); walk_next(&walk);)
             arcs++;
         if (arcs > INT32_MAX)
             return false;
@@ -113,28 +127,58 @@ static bool count_arcs(struct pri_problem *problem)
 }
 
 /*
- * Fill entry.to and partner. The lists are ordered by the network's names, so
- * going through all nodes i in that order, i is always the next of its
- * neighbour's list that has not met its partner.
+ * Fill entry.to, link and partner. The lists are in order, so going through all
+ * nodes i in order, i is always the next in its neighbour's list that has not
+ * met its partner; upper serves as the place of that next one.
  */
-static void join_arcs(struct pri_problem *problem, const int32_t *ours,
-                      int32_t *next)
+static void join_arcs(struct pri_problem *problem)
 {
-    for (int32_t i = 0; i < problem->nodes; i++)
-        next[i] = problem->start[i];
-    for (int32_t name = 0; name < problem->nodes; name++) {
-        int32_t at = problem->start[ours[name]];
-        struct walk walk = walk_from(problem->network, name);
-        while (walk_next(&walk)) {
-            int32_t to = ours[walk.neighbour];
-            problem->entry[at].to = to;
-            problem->partner[at++] = next[to]++;
+    int32_t *next = problem->upper;
+    memcpy(next, problem->start, (size_t)problem->nodes * sizeof(int32_t));
+    for (int32_t i = 0; i < problem->nodes; i++) {
+        int32_t at = problem->start[i];
+        for (struct walk walk = walk_from(problem->network, i);
+             walk_next(&walk); at++) {
+            problem->entry[at].to = walk.neighbour;
+            problem->link[at] = walk.leaving;
+            problem->partner[at] = next[walk.neighbour]++;
         }
     }
 }
 
-/* ----------------------------------------------------------------- values --
- */
+static enum pricer_status allocate(struct pri_problem *problem)
+{
+    int32_t nodes = problem->nodes;
+    bool mirrored = every_link_has_its_opposite(problem->network);
+    problem->block = pri_alloc(PRI_BLOCKS + 1, sizeof(int32_t));
+    problem->start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
+    problem->upper = pri_alloc(nodes, sizeof(int32_t));
+    problem->self = pri_alloc(nodes, sizeof *problem->self);
+    problem->crowd = pri_alloc(nodes, sizeof(double));
+    problem->kind = pri_alloc(nodes, sizeof(uint8_t));
+    if (!problem->block || !problem->start || !problem->upper ||
+        !problem->self || !problem->crowd || !problem->kind ||
+        !count_arcs(problem, mirrored))
+        return PRICER_MEMORY;
+    problem->partner = pri_alloc(problem->arcs, sizeof(int32_t));
+    problem->arc = pri_alloc(problem->arcs, sizeof *problem->arc);
+    problem->entry = pri_alloc(problem->arcs, sizeof *problem->entry);
+    if (!mirrored)
+        problem->link = pri_alloc(problem->arcs, sizeof(int32_t));
+    if (!problem->partner || !problem->arc || !problem->entry ||
+        (!mirrored && !problem->link))
+        return PRICER_MEMORY;
+    if (!mirrored)
+        join_arcs(problem);
+    return PRICER_OK;
+}
+
+/* ---------------------------------------------------------------- values -- */
+
+struct fill {
+    struct pri_problem *problem;
+    const double *slope, *self_slope;
+};
 
 /* q of one link, or INFINITY where nothing can arrive through it. */
 static double link_cost(double p, double uplink, double dimension, double slope)
@@ -144,20 +188,31 @@ static double link_cost(double p, double uplink, double dimension, double slope)
     return arrive > 0 && cost < most_cost ? cost : INFINITY;
 }
 
-struct fill {
-    struct pri_problem *problem;
-    const double *slope, *self_slope;
-};
-
-/* c of a pair, kept within what makes the pair convex despite rounding. */
-static double pair_cross(const struct pricer_network *net, int32_t leaving,
-                         int32_t arriving, double cost, double cost_back)
+/* Costs of the arcs of node i; true if one of them is a link. */
+static bool fill_arcs(struct fill *fill, int32_t i)
 {
-    if (leaving < 0 || arriving < 0 || isinf(cost) || isinf(cost_back))
-        return 0;
-    double independent = net->p[leaving] * net->p[arriving];
-    double cross = 2 * (net->joint[leaving] - independent) / independent;
-    return fmax(0, fmin(cross, 2 * sqrt(cost) * sqrt(cost_back)));
+    struct pri_problem *problem = fill->problem;
+    const struct pricer_network *net = problem->network;
+    double dimension = (double)net->dimension, unit = 1 / net->radius;
+    bool reaches = false;
+    int32_t upper = problem->start[i];
+    for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+        struct pri_entry *entry = &problem->entry[l];
+        int32_t link = problem->link == NULL ? l : problem->link[l];
+        double cost = INFINITY;
+        if (problem->link == NULL) {
+            entry->to = net->to[l];
+            problem->partner[l] = net->partner[l];
+        }
+        if (link >= 0)
+            cost = link_cost(net->p[link], net->uplink[entry->to], dimension,
+                             fill->slope[link] * unit);
+        problem->arc[l].cost = cost;
+        reaches = reaches || cost < INFINITY;
+        upper += entry->to < i;
+    }
+    problem->upper[i] = upper;
+    return reaches;
 }
 
 static void fill_nodes(void *context, int32_t low, int32_t high,
@@ -166,28 +221,13 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     struct fill *fill = context;
     struct pri_problem *problem = fill->problem;
     const struct pricer_network *net = problem->network;
-    double dimension = (double)net->dimension, radius = net->radius;
     for (int32_t i = low; i < high; i++) {
-        int32_t name = problem->order[i], at = problem->start[i];
-        double uplink = net->uplink[name];
-        double own =
-            link_cost(1, uplink, dimension, fill->self_slope[name] / radius);
-        bool reaches = own < INFINITY;
+        double uplink = net->uplink[i];
+        double own = link_cost(1, uplink, (double)net->dimension,
+                               fill->self_slope[i] / net->radius);
+        bool reaches = fill_arcs(fill, i) || own < INFINITY;
         problem->self[i].cost = own;
         problem->crowd[i] = uplink > 0 ? (1 - uplink) / uplink : INFINITY;
-        for (struct walk walk = walk_from(net, name); walk_next(&walk); at++) {
-            int32_t out = walk.leaving, in = walk.arriving;
-            double cost = INFINITY, back = INFINITY;
-            if (out >= 0)
-                cost = link_cost(net->p[out], net->uplink[walk.neighbour],
-                                 dimension, fill->slope[out] / radius);
-            if (in >= 0)
-                back = link_cost(net->p[in], uplink, dimension,
-                                 fill->slope[in] / radius);
-            problem->arc[at].cost = cost;
-            problem->arc[at].cross = pair_cross(net, out, in, cost, back);
-            reaches = reaches || cost < INFINITY;
-        }
         problem->kind[i] = (reaches ? 0 : PRI_WORTH_FIXED | PRI_UNREACHED) |
                            (uplink >= 1 ? PRI_PRICE_TIED : 0) |
                            (uplink > 0 ? 0 : PRI_PRICE_FIXED);
@@ -195,49 +235,70 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     }
 }
 
+/* c of the pairs, kept within what makes a pair convex despite rounding. */
+static void fill_crosses(void *context, int32_t low, int32_t high,
+                         struct pri_tally *tally)
+{
+    struct fill *fill = context;
+    struct pri_problem *problem = fill->problem;
+    const struct pricer_network *net = problem->network;
+    (void)tally;
+    for (int32_t i = low; i < high; i++)
+        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+            int32_t link = problem->link == NULL ? l : problem->link[l];
+            int32_t back = link < 0 ? -1 : net->partner[link];
+            double q = problem->arc[l].cost, cross = 0;
+            double other = problem->arc[problem->partner[l]].cost;
+            if (back >= 0 && q < INFINITY && other < INFINITY) {
+                double independent = net->p[link] * net->p[back];
+                cross = 2 * (net->joint[link] - independent) / independent;
+                cross = pri_most(0, cross);
+                if (cross * cross > 4 * q * other)
+                    cross = 2 * sqrt(q) * sqrt(other);
+            }
+            problem->arc[l].cross = cross;
+        }
+}
+
+/* Which bounds and which unknowns the bias term makes. */
+static void set_bias(struct pri_problem *problem, double penalty)
+{
+    bool priced =
+        problem->bias == PRICER_BIAS_L1 || problem->bias == PRICER_BIAS_L2;
+    problem->penalty = priced ? penalty : 0;
+    problem->upper_bound = INFINITY;
+    problem->lower_bound = -INFINITY;
+    problem->summed = problem->bias != PRICER_BIAS_UNBIASED;
+    if (problem->bias == PRICER_BIAS_WORST_CASE)
+        problem->upper_bound = 0;
+    if (problem->bias == PRICER_BIAS_L1) {
+        problem->upper_bound = penalty;
+        problem->lower_bound = -penalty;
+    }
+    for (int32_t i = 0; i < problem->nodes; i++)
+        if (priced && penalty == 0)
+            problem->kind[i] |= PRI_WORTH_FIXED;
+}
+
+/* --------------------------------------------------------------- refusal -- */
+
 static enum pricer_status refuse_unreached(const struct pri_problem *problem,
                                            struct pricer_fault *fault)
 {
     char names[200] = "";
     int32_t named = 0;
     size_t used = 0;
-    uint8_t *lost = pri_alloc(problem->nodes, 1);
-    if (lost == NULL)
-        return PRICER_MEMORY;
-    for (int32_t i = 0; i < problem->nodes; i++)
-        lost[problem->order[i]] = (problem->kind[i] & PRI_UNREACHED) != 0;
     for (int32_t i = 0; i < problem->nodes && named < 8; i++)
-        if (lost[i]) {
+        if (problem->kind[i] & PRI_UNREACHED) {
             used += (size_t)snprintf(names + used, sizeof names - used,
                                      named > 0 ? ", %d" : "%d", (int)i);
             named++;
         }
-    free(lost);
     return pri_fault(fault, PRICER_INFEASIBLE,
                      "no unbiased plan: %d of %d nodes reach the server by no "
                      "path: %s%s",
                      (int)problem->unreached, (int)problem->nodes, names,
                      problem->unreached > named ? ", ..." : "");
-}
-
-/* The bias term: bounds of the worths, and which unknowns there are. */
-static void set_bias(struct pri_problem *problem, double penalty)
-{
-    bool priced =
-        problem->bias == PRICER_BIAS_L1 || problem->bias == PRICER_BIAS_L2;
-    problem->penalty = priced ? penalty : 0;
-    problem->upper = INFINITY;
-    problem->lower = -INFINITY;
-    problem->summed = problem->bias != PRICER_BIAS_UNBIASED;
-    if (problem->bias == PRICER_BIAS_WORST_CASE)
-        problem->upper = 0;
-    if (problem->bias == PRICER_BIAS_L1) {
-        problem->upper = problem->penalty;
-        problem->lower = -problem->penalty;
-    }
-    for (int32_t i = 0; i < problem->nodes; i++)
-        if (priced && penalty == 0)
-            problem->kind[i] |= PRI_WORTH_FIXED;
 }
 
 static enum pricer_status check_settings(const struct pricer_settings *settings,
@@ -261,44 +322,7 @@ static enum pricer_status check_settings(const struct pricer_settings *settings,
     return PRICER_OK;
 }
 
-static enum pricer_status allocate(struct pri_problem *problem)
-{
-    int32_t nodes = problem->nodes;
-    problem->block = pri_alloc(PRI_BLOCKS + 1, sizeof(int32_t));
-    problem->order = pri_alloc(nodes, sizeof(int32_t));
-    problem->start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
-    problem->self = pri_alloc(nodes, sizeof *problem->self);
-    problem->crowd = pri_alloc(nodes, sizeof(double));
-    problem->kind = pri_alloc(nodes, sizeof(uint8_t));
-    if (!problem->block || !problem->order || !problem->start ||
-        !problem->self || !problem->crowd || !problem->kind)
-        return PRICER_MEMORY;
-    for (int32_t i = 0; i < nodes; i++)
-        problem->order[i] = i;
-    if (!count_arcs(problem))
-        return PRICER_MEMORY;
-    problem->partner = pri_alloc(problem->arcs, sizeof(int32_t));
-    problem->arc = pri_alloc(problem->arcs, sizeof *problem->arc);
-    problem->entry = pri_alloc(problem->arcs, sizeof *problem->entry);
-    if (!problem->partner || !problem->arc || !problem->entry)
-        return PRICER_MEMORY;
-    return PRICER_OK;
-}
-
-static enum pricer_status join(struct pri_problem *problem)
-{
-    int32_t *ours = pri_alloc(problem->nodes, sizeof(int32_t));
-    int32_t *next = pri_alloc(problem->nodes, sizeof(int32_t));
-    if (ours != NULL && next != NULL) {
-        for (int32_t i = 0; i < problem->nodes; i++)
-            ours[problem->order[i]] = i;
-        join_arcs(problem, ours, next);
-    }
-    bool made = ours != NULL && next != NULL;
-    free(ours);
-    free(next);
-    return made ? PRICER_OK : PRICER_MEMORY;
-}
+/* --------------------------------------------------------------- problem -- */
 
 enum pricer_status pri_problem_new(const struct pricer_network *network,
                                    const struct pricer_settings *settings,
@@ -322,17 +346,15 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     made->network = network;
     made->bias = settings->bias;
     made->nodes = network->nodes;
-    made->threads =
-        settings->threads > 0 ? settings->threads : omp_get_num_procs();
+    made->threads = pri_threads(settings->threads, network->links);
     status = allocate(made);
-    if (status == PRICER_OK)
-        status = join(made);
     if (status != PRICER_OK)
         goto done;
     cut_blocks(made);
     struct fill fill = {made, slope, self_slope};
     struct pri_tally total;
     pri_sweep(made, fill_nodes, &fill, &total);
+    pri_sweep(made, fill_crosses, &fill, NULL);
     made->unreached = (int32_t)total.sum[0];
     set_bias(made, penalty);
     if (made->bias == PRICER_BIAS_UNBIASED && made->unreached > 0)
@@ -351,9 +373,10 @@ void pri_problem_free(struct pri_problem *problem)
     if (problem == NULL)
         return;
     free(problem->block);
-    free(problem->order);
     free(problem->start);
+    free(problem->upper);
     free(problem->partner);
+    free(problem->link);
     free(problem->arc);
     free(problem->entry);
     free(problem->self);
@@ -362,52 +385,80 @@ void pri_problem_free(struct pri_problem *problem)
     free(problem);
 }
 
-/* ------------------------------------------------------------ to the plan --
- */
+/* ----------------------------------------------------------- to the plan -- */
 
-bool pri_point_new(int32_t nodes, struct pri_point *point)
+bool pri_point_new(const struct pri_problem *problem, struct pri_point *point)
 {
-    point->dual = pri_alloc(2 * (int64_t)nodes, sizeof(double));
+    point->dual = pri_alloc(2 * (int64_t)problem->nodes, sizeof(double));
     point->sum = 0;
     return point->dual != NULL;
+}
+
+void pri_point_copy(const struct pri_problem *problem,
+                    const struct pri_point *from, struct pri_point *to)
+{
+    memcpy(to->dual, from->dual, 2 * (size_t)problem->nodes * sizeof(double));
+    to->sum = from->sum;
+}
+
+struct extract {
+    const struct pri_problem *problem;
+    const double *scale;
+    const struct pri_point *point;
+    struct pricer_plan *plan;
+};
+
+static void extract_nodes(void *context, int32_t low, int32_t high,
+                          struct pri_tally *tally)
+{
+    struct extract *extract = context;
+    const struct pri_problem *problem = extract->problem;
+    const struct pricer_network *net = problem->network;
+    const struct pri_point *point = extract->point;
+    struct pricer_plan *plan = extract->plan;
+    double unit = net->radius * net->radius;
+    uint8_t bare = PRI_PRICE_TIED | PRI_PRICE_FIXED;
+    (void)tally;
+    for (int32_t i = low; i < high; i++) {
+        const double *dual = &point->dual[2 * (int64_t)i];
+        double scale = extract->scale[i], uplink = net->uplink[i];
+        plan->row_multiplier[i] = dual[0] * unit;
+        plan->relay_multiplier[i] =
+            problem->kind[i] & bare ? 0 : (dual[1] - point->sum) * unit;
+        plan->self_weight[i] =
+            uplink > 0 ? scale * problem->self[i].share / uplink : 0;
+        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+            int32_t link = problem->link == NULL ? l : problem->link[l];
+            if (link < 0)
+                continue;
+            double arrive = net->uplink[problem->entry[l].to] * net->p[link];
+            plan->weight[link] =
+                arrive > 0 ? scale * problem->arc[l].share / arrive : 0;
+        }
+    }
 }
 
 void pri_problem_plan(const struct pri_problem *problem, const double *scale,
                       const struct pri_point *point, struct pricer_plan *plan)
 {
-    const struct pricer_network *net = problem->network;
-    double unit = net->radius * net->radius;
-    plan->sum_multiplier = point->sum * unit;
-    for (int32_t i = 0; i < problem->nodes; i++) {
-        int32_t name = problem->order[i], at = problem->start[i];
-        double uplink = net->uplink[name];
-        plan->row_multiplier[name] = point->dual[2 * i] * unit;
-        plan->relay_multiplier[name] =
-            problem->kind[i] & (PRI_PRICE_TIED | PRI_PRICE_FIXED)
-                ? 0
-                : (point->dual[2 * i + 1] - point->sum) * unit;
-        plan->self_weight[name] =
-            uplink > 0 ? scale[i] * problem->self[i].share / uplink : 0;
-        for (struct walk walk = walk_from(net, name); walk_next(&walk); at++) {
-            int32_t out = walk.leaving;
-            double arrive =
-                out < 0 ? 0 : net->uplink[walk.neighbour] * net->p[out];
-            if (out >= 0)
-                plan->weight[out] =
-                    arrive > 0 ? scale[i] * problem->arc[at].share / arrive : 0;
-        }
-    }
+    struct extract extract = {problem, scale, point, plan};
+    double radius = problem->network->radius;
+    plan->sum_multiplier = point->sum * radius * radius;
+    pri_sweep(problem, extract_nodes, &extract, NULL);
 }
 
-void pri_problem_point(const struct pri_problem *problem,
+bool pri_problem_point(const struct pri_problem *problem,
                        const struct pricer_plan *plan, struct pri_point *point)
 {
-    double radius = problem->network->radius, unit = 1 / (radius * radius);
+    const struct pricer_network *net = problem->network;
+    double unit = 1 / (net->radius * net->radius), check = 0;
     point->sum = problem->summed ? plan->sum_multiplier * unit : 0;
     for (int32_t i = 0; i < problem->nodes; i++) {
-        int32_t name = problem->order[i];
-        point->dual[2 * i] = plan->row_multiplier[name] * unit;
-        point->dual[2 * i + 1] =
-            plan->relay_multiplier[name] * unit + point->sum;
+        double *dual = &point->dual[2 * (int64_t)i];
+        dual[0] = plan->row_multiplier[i] * unit;
+        dual[1] = plan->relay_multiplier[i] * unit + point->sum;
+        problem->self[i].share = plan->self_weight[i] * net->uplink[i];
+        check += dual[0] + dual[1] + problem->self[i].share;
     }
+    return isfinite(check);
 }

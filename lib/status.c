@@ -3,6 +3,7 @@
  */
 #include "internal.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,14 @@ void *pri_alloc(int64_t count, size_t size)
         (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
     }
     return memory;
+}
+
+/* Waking a thread costs as much as some ten thousand links. */
+int pri_threads(int32_t asked, int64_t work)
+{
+    if (asked > 0)
+        return asked;
+    return work < 20000 ? 1 : omp_get_num_procs();
 }
 
 bool pri_tick(const struct pricer_watch *watch, double done)

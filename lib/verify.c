@@ -44,8 +44,7 @@ static void complain(struct audit *audit, const char *what, int32_t from,
                  "%s of %d,%d is %.9Lg", what, (int)from, (int)to, value);
 }
 
-/* --------------------------------------------------------------- feasible --
- */
+/* -------------------------------------------------------------- feasible -- */
 
 static bool good_number(double value)
 {
@@ -87,8 +86,7 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
     return sum;
 }
 
-/* ---------------------------------------------------------------- private --
- */
+/* --------------------------------------------------------------- private -- */
 
 /*
  * Claim: true only if the receiver of the link learns no more than (eps, delta)
@@ -156,8 +154,7 @@ static void check_noise(struct audit *audit)
                  plan->noise[first - nodes]);
 }
 
-/* -------------------------------------------------------------- objective --
- */
+/* ------------------------------------------------------------- objective -- */
 
 /* Add node j as a relay: what the links into it, and their noise, cost. */
 static void add_relay(struct audit *audit, int32_t j)
@@ -219,8 +216,7 @@ static void add_bias(struct audit *audit)
         audit->objective += audit->penalty * squares;
 }
 
-/* ------------------------------------------------------------------ bound --
- */
+/* ----------------------------------------------------------------- bound -- */
 
 /*
  * The most that an optimal plan can put on a link into relay j: each term of
@@ -393,8 +389,7 @@ static void find_bound(struct audit *audit)
     audit->bound = bound;
 }
 
-/* ----------------------------------------------------------------- verify --
- */
+/* ---------------------------------------------------------------- verify -- */
 
 static void conclude(struct audit *audit)
 {
@@ -428,8 +423,7 @@ enum pricer_status pricer_plan_verify(const struct pricer_network *network,
                          (int)plan->nodes, (int)plan->links,
                          (int)network->nodes, (int)network->links);
     long double nodes = network->nodes;
-    audit.threads =
-        settings->threads > 0 ? settings->threads : omp_get_num_procs();
+    audit.threads = pri_threads(settings->threads, network->links);
     audit.square = (long double)network->radius * network->radius;
     audit.penalty = nodes * nodes * settings->lambda;
     audit.slope = pri_alloc(network->links, sizeof(double));

@@ -55,7 +55,7 @@ int config_parse(const struct usage *usage, const struct option *options,
                  const char *const *config, int argc, char **argv,
                  const char **operands)
 {
-    char *words[LINES];
+    static char *words[LINES]; /* kept to the end: options point there */
     int go = options_parse(usage, options, argc, argv, operands);
     if (go != OPTIONS_GO || *config == NULL)
         return go;

@@ -78,49 +78,36 @@ static void kinds_table(const struct report *report)
     fputs("</table></div>\n", out);
 }
 
-/* What pricer privacy has stored: its table is known by its columns. */
-static char *statements_sql(const struct report *report)
-{
-    sqlite3_stmt *find = NULL;
-    char *sql = NULL;
-    if (sqlite3_prepare_v2(
-            report->database,
-            "SELECT s.name FROM sqlite_schema s WHERE s.type = 'table' AND 2 = "
-            "(SELECT count(*) FROM pragma_table_info(s.name) c WHERE c.name IN "
-            "('observer', 'epsilon')) ORDER BY s.name",
-            -1, &find, NULL) == SQLITE_OK &&
-        sqlite3_step(find) == SQLITE_ROW)
-        sql = sqlite3_mprintf(
-            "SELECT observer, protect, delta, count(*), min(epsilon), "
-            "avg(epsilon), max(epsilon) FROM \"%w\" GROUP BY observer, "
-            "protect, delta ORDER BY observer, protect, delta",
-            sqlite3_column_text(find, 0));
-    sqlite3_finalize(find);
-    return sql;
-}
+/* What pricer privacy has stored, the latest answer to each question. */
+static const char statements_sql[] =
+    "SELECT q.observer || coalesce(' ' || q.coalition, ''), q.protect, s.delta,"
+    " count(*), min(s.epsilon), avg(s.epsilon), max(s.epsilon), q.rounds"
+    " FROM privacy_statement s JOIN privacy q USING (privacy)"
+    " WHERE q.privacy IN (SELECT max(privacy) FROM privacy GROUP BY plan,"
+    " observer, protect, eavesdropper, rounds, coalition)"
+    " AND q.plan = (SELECT max(plan) FROM plan)"
+    " GROUP BY 1, 2, 3, q.rounds ORDER BY min(q.privacy), s.delta";
 
 static int observers_table(const struct report *report)
 {
-    char *sql = statements_sql(report);
     sqlite3_stmt *statement = NULL;
     FILE *out = report->out;
     int rows = 0;
-    if (sql == NULL || sqlite3_prepare_v2(report->database, sql, -1, &statement,
-                                          NULL) != SQLITE_OK) {
-        sqlite3_free(sql);
+    if (sqlite3_prepare_v2(report->database, statements_sql, -1, &statement,
+                           NULL) != SQLITE_OK)
         return 0;
-    }
     while (sqlite3_step(statement) == SQLITE_ROW) {
         if (rows++ == 0)
             fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
                   "<th>protects</th><th>δ</th><th>statements</th>"
-                  "<th>least ε</th><th>mean</th><th>most</th></tr>\n",
+                  "<th>least "
+                  "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
                   out);
         fputs("<tr><td>", out);
         page_text(out, (const char *)sqlite3_column_text(statement, 0));
         fputs("</td><td>", out);
         page_text(out, (const char *)sqlite3_column_text(statement, 1));
-        for (int k = 2; k < 7; k++) {
+        for (int k = 2; k < 8; k++) {
             fputs("</td><td>", out);
             page_number(out, sqlite3_column_double(statement, k));
         }
@@ -129,7 +116,6 @@ static int observers_table(const struct report *report)
     if (rows > 0)
         fputs("</table></div>\n", out);
     sqlite3_finalize(statement);
-    sqlite3_free(sql);
     return rows;
 }
 

@@ -47,5 +47,9 @@ int main(int argc, char **argv)
         closedir(folder);
     }
     printf("%d files replayed, %d not readable\n", files, failed);
+    if (fuzz_asked > 0 && fuzz_accepted == 0) {
+        puts("no file was accepted: the corpus is out of date");
+        return 1;
+    }
     return failed != 0 || files == 0;
 }

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Make the study corpus anew, with the tables that studies have today: a study
+# that lacks one is refused at the door, and the fuzzer would learn nothing
+# behind it (the test of the corpus says so). Run it after a change of the
+# schema:
+#
+#     tests/fuzz/make_studies.sh BUILD
+#
+# Small pages keep the files small, so that a flipped byte matters.
+set -euo pipefail
+build=$(realpath "$1")
+folder=$(dirname "$(realpath "$0")")/corpus/study
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+cd "$work"
+rm -rf "$folder"
+mkdir -p "$folder"
+
+cat >three.yaml <<'YAML'
+dimension: 2
+network: {generator: erdos-renyi, nodes: 3, p: 0.9, uplink: [0.1, 0.8, 0.5]}
+trust: {eps: 1}
+YAML
+cat >placed.yaml <<'YAML'
+dimension: 2
+network: {generator: mmwave, positions: [[0, 1], [100, -20.5]], uplink: 0.5}
+trust: {eps: 1}
+YAML
+"$build/pricer" new empty.pricer three.yaml >/dev/null
+"$build/pricer" new placed.pricer placed.yaml >/dev/null
+cp empty.pricer full.pricer
+"$build/pricer" plan full.pricer >/dev/null
+sqlite3 full.pricer "
+    INSERT INTO member VALUES
+        (-1, '0123456789012345678901234567890123456789', 'tcp://127.0.0.1:7100'),
+        (1, '9876543210987654321098765432109876543210', 'tcp://127.0.0.1:7101');
+    INSERT INTO round_opened VALUES (1, 3);
+    INSERT INTO round VALUES (1, 1, 2, 0.25, zeroblob(16)),
+                             (2, 1, 1, NULL, zeroblob(16));
+    INSERT INTO arrival VALUES (1, 0, 1), (1, 1, 1), (2, 0, 0), (2, 2, 1);
+    INSERT INTO delivery VALUES (1, 0, 1), (1, 2, 1), (2, 5, 0);
+    INSERT INTO dropped VALUES (1, 'late', 3)"
+
+# make NAME FROM SQL: a seed from a study, changed by the statements.
+make() {
+    cp "$2.pricer" seed.db
+    sqlite3 seed.db "PRAGMA journal_mode = DELETE" "PRAGMA foreign_keys = OFF" \
+        "PRAGMA page_size = 512" "${3:-SELECT 1}" VACUUM >/dev/null
+    cp seed.db "$folder/$1"
+}
+make plain empty
+make full full
+make placed placed
+make text empty "UPDATE node SET p = 'x' WHERE node = 1"
+make joint empty "UPDATE link SET joint = 2 WHERE link = 0"
+make order empty "UPDATE link SET to_node = 0 WHERE link = 5"
+make nolinks empty "DELETE FROM link"
+make nonodes empty "DELETE FROM node"
+make hole empty "DELETE FROM node WHERE node = 1"
+make nosetting empty "DELETE FROM setting WHERE key = 'rounds'"
+make blob empty "UPDATE setting SET value = x'00ff' WHERE key = 'dimension'"
+make word empty "UPDATE setting SET value = 'zzz' WHERE key = 'bias'"
+make plan_node full "UPDATE plan_node SET node = 99 WHERE node = 1"
+make plan_sign full "UPDATE plan_link SET weight = -1"
+make plan_none full "DELETE FROM plan_node"
+make plan_text full "UPDATE plan SET bias = 'zzz', rounds = 'x'"
+make member_long full "UPDATE member SET address = hex(zeroblob(400))"
+make member_short full "UPDATE member SET key = 'short' WHERE node = 1"
+make member_far full "UPDATE member SET node = 9e9 WHERE node = 1"
+make round_far full "UPDATE arrival SET node = 99 WHERE node = 2"
+make round_odd full "UPDATE delivery SET link = -7, arrived = 5 WHERE link = 0"
+make newer empty "PRAGMA user_version = 99"
+make other empty "PRAGMA application_id = 0"
+make notable empty "DROP TABLE link"
+make view empty "DROP TABLE link; CREATE VIEW link AS SELECT 0 link,
+    0 from_node, 1 to_node, .5 p, 0 joint, 1 eps, 1 delta"
+head -c 100 "$folder/plain" >"$folder/header"
+head -c 4000 "$folder/plain" >"$folder/cut"
+{
+    head -c 1000 "$folder/full"
+    printf '\377'
+    tail -c +1002 "$folder/full"
+} >"$folder/flip"
+: >"$folder/empty"
+echo 'not a study' >"$folder/words"
