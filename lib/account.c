@@ -18,6 +18,7 @@
 #include "account.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* How close the two ends of a bracket should be, and how hard to try. */
 #define CLOSE 0.008
@@ -58,8 +59,7 @@ static double slip_of(const struct pri_attempt *attempt, double delta,
 {
     bool open = false;
     for (int32_t k = 0; k < scratch->case_count; k++)
-        open = open || __builtin_popcountll(scratch->cases[k].told) <
-                           attempt->view->pairs;
+        open = open || scratch->cases[k].open;
     if (!open || isinf(attempt->growth))
         return 0;
     struct pri_gaussian g;
@@ -80,12 +80,13 @@ static enum pricer_status one_end(struct pri_attempt *attempt,
                                   double delta, struct pri_scratch *scratch,
                                   double *eps)
 {
-    double slip = slip_of(attempt, delta, scratch), most = attempt->eps;
+    double most = attempt->eps;
     attempt->side = side;
     attempt->pairs = pairs;
     enum pricer_status status = pri_view_law(attempt, scratch);
     if (status != PRICER_OK)
         return status;
+    double slip = slip_of(attempt, delta, scratch);
     double goal = pri_delta_for(delta, side);
     goal += side == PRI_ABOVE ? -slip : slip;
     *eps = side == PRI_ABOVE ? INFINITY : 0;
@@ -167,32 +168,47 @@ static double gap_of(const struct pri_case *one)
     return one->next < 0 ? -1 : one->worth[PRI_ABOVE] - one->worth[PRI_BELOW];
 }
 
+/* Larger gaps first; the masks settle ties, so that the order is always the
+ * same. */
+static int by_gap(const void *one, const void *two)
+{
+    const struct pri_case *a = one, *b = two;
+    double gap_a = gap_of(a), gap_b = gap_of(b);
+    if (gap_a != gap_b)
+        return gap_a > gap_b ? -1 : 1;
+    if (a->told != b->told || a->seen != b->seen)
+        return a->told < b->told || (a->told == b->told && a->seen < b->seen)
+                   ? -1
+                   : 1;
+    if (a->pair_told != b->pair_told)
+        return a->pair_told < b->pair_told ? -1 : 1;
+    return a->pair_up < b->pair_up ? -1 : a->pair_up > b->pair_up;
+}
+
 /*
  * Look closer at the cases whose bounds are furthest apart: most of what is
- * open, but at most half as many cases again. False if there is nothing to do.
+ * open, at most twice as many cases. False if there is nothing to do.
  */
 static bool split_cases(struct pri_scratch *scratch)
 {
     struct pri_case *cases = scratch->cases;
-    int32_t count = scratch->case_count, most = count + count / 2 + 3;
+    int32_t count = scratch->case_count;
+    int32_t most = 2 * count < PRI_CASES_MOST ? 2 * count : PRI_CASES_MOST;
     double all = 0, done = 0;
+    qsort(cases, (size_t)count, sizeof *cases, by_gap);
     for (int32_t k = 0; k < count; k++)
         all += fmax(gap_of(&cases[k]), 0);
-    most = most < PRI_CASES_MOST ? most : PRI_CASES_MOST;
-    while (scratch->case_count < most && done < 0.9 * all + 1e-300) {
-        int32_t worst = -1;
-        for (int32_t k = 0; k < count; k++)
-            if (gap_of(&cases[k]) >= (worst < 0 ? 0 : gap_of(&cases[worst])))
-                worst = k;
-        if (worst < 0)
-            break;
-        done += gap_of(&cases[worst]);
+    for (int32_t k = 0; k < count && gap_of(&cases[k]) >= 0 &&
+                        scratch->case_count < most && done <= 0.95 * all;
+         k++) {
         struct pri_case *more = &cases[scratch->case_count++];
-        struct pri_case *one = &cases[worst];
-        one->told |= (uint64_t)1 << one->next;
+        struct pri_case *one = &cases[k];
+        bool pair = one->next >= PRI_TOLD_MOST;
+        uint64_t bit = (uint64_t)1 << (one->next % PRI_TOLD_MOST);
+        done += gap_of(one);
+        *(pair ? &one->pair_told : &one->told) |= bit;
         *more = *one;
-        more->up |= (uint64_t)1 << more->next;
-        one->next = -1; /* done with, for now */
+        *(pair ? &more->pair_up : &more->seen) |= bit;
     }
     return scratch->case_count > count;
 }

@@ -64,16 +64,19 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
                                   struct pri_view *view);
 
 /*
- * One case of a case-by-case account: of which pairs it tells (bit k of
- * `told`), and whether the first link of each is up.
+ * One case of a case-by-case account: of which sources it tells whether they
+ * are seen (bit k of `told`, `seen`), and of which pairs, whether the first
+ * link of each is up.
  */
 struct pri_case {
-    uint64_t told, up;
-    int32_t next;    /* the pair to tell of next, or -1 */
+    uint64_t told, seen, pair_told, pair_up;
+    int32_t next;    /* what to tell next: a source, PRI_TOLD_MOST + a pair, or
+                        -1: nothing is open */
+    bool open;       /* some pair had to be decoupled */
     double worth[2]; /* what it adds to a measure of cost, by side */
 };
 
-enum { PRI_CASES_MOST = 4096, PRI_TOLD_MOST = 64 };
+enum { PRI_CASES_MOST = 16384, PRI_TOLD_MOST = 64 };
 
 /* Scratch of the accounts, one for each thread. */
 struct pri_scratch {
@@ -85,11 +88,12 @@ struct pri_scratch {
     struct pri_case *cases; /* [PRI_CASES_MOST] */
     int32_t case_count;
     struct pri_rounds rounds;
-    double *size, *draw;   /* [room] the noises of one source */
-    double *chance, *link; /* [room], [terms] as a case has them */
-    double *base;          /* [terms] the same */
-    bool *paired;          /* [terms] some pair is about it */
-    int32_t *place;        /* [terms] where a source went; their order */
+    double *size, *draw; /* [room] the noises of one source */
+    double *chance;      /* [room] as a case has them */
+    double *link, *seen; /* [terms] the same */
+    double *base;        /* [terms] the same */
+    bool *paired;        /* [terms] some pair is about it */
+    int32_t *place;      /* [terms] where a source went; their order */
     int32_t terms, room;
 };
 
@@ -113,8 +117,8 @@ enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
                                        const struct pri_view *view);
 
 /*
- * Set scratch->chance, link and base to those of one case. Returns the
- * probability of the case.
+ * Set scratch->chance, seen and base to those of one case, and what to tell
+ * next. Returns the probability of the case.
  */
 double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
                     struct pri_scratch *scratch);

@@ -2,13 +2,13 @@
  * From a view to the law of mu^2 it shows, bounded from one side in the order
  * of law.h, in one round and in many.
  *
- * Correlated links. A noise in one sum may be up together with a noise in
- * another, or with the link that brings the data: opposite directions of one
- * pair of nodes. The pairs that matter most are told apart case by case: for
- * both values of the first link, the second has its conditional probability
- * and is independent of all else, so this is exact. What is left is decoupled
- * to the safe side by changing the probability of the second link, as
- * decoupled() explains.
+ * Correlated links (account_cases.c). A noise in one sum may be up together
+ * with a noise in another, or with the link that brings the data: opposite
+ * directions of one pair of nodes. The pairs that matter most are told apart
+ * case by case: for both values of the first link, the second has its
+ * conditional probability and is independent of all else, so this is exact.
+ * What is left is decoupled to the safe side by changing the probability of the
+ * second link, as decoupled() explains.
  */
 #include "account.h"
 
@@ -34,6 +34,7 @@ void pri_scratch_free(struct pri_scratch *scratch)
     free(scratch->chance);
     free(scratch->draw);
     free(scratch->link);
+    free(scratch->seen);
     free(scratch->base);
     free(scratch->paired);
     free(scratch->place);
@@ -65,16 +66,18 @@ static bool reserve_sources(struct pri_scratch *scratch, int32_t count)
         pri_law_free(&scratch->term[k]);
     free(scratch->term);
     free(scratch->link);
+    free(scratch->seen);
     free(scratch->base);
     free(scratch->paired);
     free(scratch->place);
     scratch->term = pri_alloc(count, sizeof *scratch->term);
     scratch->link = pri_alloc(count, sizeof(double));
+    scratch->seen = pri_alloc(count, sizeof(double));
     scratch->base = pri_alloc(count, sizeof(double));
     scratch->paired = pri_alloc(count, sizeof(bool));
     scratch->place = pri_alloc(count, sizeof(int32_t));
-    bool all = scratch->term && scratch->link && scratch->base &&
-               scratch->paired && scratch->place;
+    bool all = scratch->term && scratch->link && scratch->seen &&
+               scratch->base && scratch->paired && scratch->place;
     scratch->terms = scratch->term == NULL ? 0 : count;
     return all;
 }
@@ -87,165 +90,6 @@ enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
     bool all = scratch->cases != NULL && reserve_noises(scratch, view->noises);
     return all && reserve_sources(scratch, view->sources) ? PRICER_OK
                                                           : PRICER_MEMORY;
-}
-
-/* ----------------------------------------------------------------- cases -- */
-
-static double first_chance(const struct pri_view *view,
-                           const struct pri_pair *pair)
-{
-    return pair->gate ? view->source[pair->source].link
-                      : view->noise[pair->first].chance;
-}
-
-/* P(second up) given the first. */
-static double conditional(const struct pri_view *view,
-                          const struct pri_pair *pair, bool up)
-{
-    double first = first_chance(view, pair);
-    double second = view->noise[pair->second].chance;
-    double given =
-        up ? pair->joint / first : (second - pair->joint) / (1 - first);
-    return fmin(fmax(given, 0), 1);
-}
-
-/* How much the first link moves mu^2 at most, and by which part of what is
- * there at least. */
-static void reach_of(const struct pri_view *view, const struct pri_pair *pair,
-                     const double *base, double *drop, double *part)
-{
-    const struct pri_source *at = &view->source[pair->source];
-    double here = base[pair->source];
-    if (pair->gate) {
-        const struct pri_source *own = &view->source[pair->other];
-        double most = base[pair->other];
-        for (int32_t x = own->begin; x < own->end; x++)
-            most += view->noise[x].size;
-        *drop = at->signal / here;
-        *part = *drop * most / own->signal;
-    } else {
-        double size = view->noise[pair->first].size;
-        *drop = at->signal / here * (size / (here + size));
-        *part = size / here;
-    }
-    if (!(here > 0))
-        *drop = *part = INFINITY;
-}
-
-/*
- * The probability of the second noise with which it may be drawn by itself.
- *
- * Let Q and P be what f gains if the second noise is absent, with the first
- * link in the state that makes mu^2 small or large. The joint law of the two
- * differs from independent draws by c (P - Q) if the first is a noise, and
- * c (Q - P) if it is the link that brings the data, c = their covariance;
- * changing the second's probability by eta changes the expectation by
- * eta (weight of P times P + weight of Q times Q). As d ln f'/dx is at least
- * -(1/8 + 1/2m), where m is the least that mu^2 can be, P >= e^-h Q with
- * h = drop/8 + part/2; and as it is at most `growth`, Q >= e^-h P with
- * h = growth drop. So where the difference is negative or positive at most, eta
- * follows from the smaller of the two being e^-h of the larger. With h = oo it
- * is the probability given that the first is up, or down: the order alone.
- *
- * Below `low`, where d ln f'/dx may exceed growth, f is taken to go on with
- * f' = f'(low) e^(growth (x - low)) instead; slip() is what that can cost.
- */
-static double decoupled(const struct pri_attempt *attempt,
-                        const struct pri_pair *pair, const double *base)
-{
-    const struct pri_view *view = attempt->view;
-    bool above = attempt->pairs == PRI_ABOVE;
-    double first = first_chance(view, pair);
-    double second = view->noise[pair->second].chance;
-    double crude = conditional(view, pair, !above), drop, part;
-    double covariance = fmax(pair->joint - first * second, 0);
-    reach_of(view, pair, base, &drop, &part);
-    /* A gate turns the sign of the difference round. */
-    bool grows = above != pair->gate;
-    double h = grows ? attempt->growth * drop : drop / 8 + part / 2;
-    double small = isfinite(h) ? exp(-h) : 0;
-    /* The weight of the larger gain, and of the smaller. */
-    double larger = above ? 1 - first : first;
-    double change = covariance * (isfinite(h) ? -expm1(-h) : 1) /
-                    (larger + (1 - larger) * small);
-    change *= 1 + 1e-12;
-    return above ? fmin(fmax(second - change, crude), second)
-                 : fmax(fmin(second + change, crude), second);
-}
-
-static bool tells(const struct pri_case *one, int32_t pair)
-{
-    return pair < PRI_TOLD_MOST && one->told >> pair & 1;
-}
-
-/* The links of a case as far as it tells. Returns its probability. */
-static double set_told(const struct pri_view *view, const struct pri_case *one,
-                       struct pri_scratch *scratch)
-{
-    double weight = 1;
-    for (int32_t k = 0; k < view->pairs && k < PRI_TOLD_MOST; k++) {
-        const struct pri_pair *pair = &view->pair[k];
-        if (!tells(one, k))
-            continue;
-        double *first = pair->gate ? &scratch->link[pair->source]
-                                   : &scratch->chance[pair->first];
-        bool up = one->up >> k & 1;
-        weight *= up ? *first : 1 - *first;
-        *first = up;
-        double given = conditional(view, pair, up);
-        scratch->chance[pair->second] = given;
-        if (up && !pair->gate)
-            scratch->base[pair->source] += view->noise[pair->first].size;
-        if (given == 1)
-            scratch->base[pair->other] += view->noise[pair->second].size;
-    }
-    return weight;
-}
-
-/* How much may depend on a pair that is open: the range of the probabilities
- * of the second noise times what that noise can do. */
-static double stake_of(const struct pri_view *view, const struct pri_pair *pair,
-                       const struct pri_scratch *scratch)
-{
-    const struct pri_source *other = &view->source[pair->other];
-    double base = scratch->base[pair->other];
-    double size = view->noise[pair->second].size;
-    double range =
-        conditional(view, pair, true) - conditional(view, pair, false);
-    double at = scratch->link[pair->source] *
-                view->source[pair->source].uplink; /* it must be seen too */
-    return range * at * other->uplink * scratch->link[pair->other] *
-           fmin(other->signal / base, LARGE) * (size / (base + size));
-}
-
-double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
-                    struct pri_scratch *scratch)
-{
-    const struct pri_view *view = attempt->view;
-    double most = -1;
-    for (int32_t k = 0; k < view->noises; k++)
-        scratch->chance[k] = view->noise[k].chance;
-    for (int32_t k = 0; k < view->sources; k++) {
-        scratch->link[k] = view->source[k].link;
-        scratch->base[k] = view->source[k].base;
-    }
-    double weight = set_told(view, one, scratch);
-    one->next = -1;
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_pair *pair = &view->pair[k];
-        if (tells(one, k))
-            continue;
-        double stake = stake_of(view, pair, scratch);
-        if (k < PRI_TOLD_MOST && stake > most) {
-            most = stake;
-            one->next = k;
-        }
-    }
-    for (int32_t k = 0; k < view->pairs; k++)
-        if (!tells(one, k))
-            scratch->chance[view->pair[k].second] =
-                decoupled(attempt, &view->pair[k], scratch->base);
-    return weight;
 }
 
 /* ----------------------------------------------------------------- terms -- */
@@ -308,7 +152,7 @@ static enum pricer_status term_law(const struct pri_attempt *attempt,
 {
     const struct pri_source *source = &attempt->view->source[index];
     struct pri_law *term = &scratch->term[index], *noise = &scratch->noise;
-    double seen = source->uplink * scratch->link[index];
+    double seen = scratch->seen[index];
     int32_t count;
     double base = draw_noises(attempt, source, scratch, &count);
     struct pri_shape sum = shape_of(attempt), shape = sum;
