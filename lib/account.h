@@ -199,8 +199,17 @@ enum pricer_status pri_identity_deltas(struct pri_identity *identity,
 /* Begin with the law in identity->others. */
 enum pricer_status pri_identity_begin(struct pri_identity *identity);
 
-/* The curves of one round in both directions, bounded from both sides. */
-struct pri_curves;
+/* The most points of a curve. */
+enum { PRI_POINTS = 2400 };
+
+/* The curves of both directions at loss[0] = 0 to loss[last], less the infinite
+ * part, bounded from each side. */
+struct pri_curves {
+    int32_t last;
+    double loss[PRI_POINTS + 1];
+    double bound[2][2][PRI_POINTS + 1]; /* [side][direction][point] */
+    double infinite[2];
+};
 
 enum pricer_status pri_curves_new(struct pri_curves **curves);
 

@@ -189,8 +189,8 @@ static int32_t bound(const struct pri_identity *identity, double *high,
 
 /*
  * The two average divergences at one eps between bounds, until they are within
- * `part` of each other or on one side of `goal`. For the side ABOVE `high`
- * holds, for BELOW `low`.
+ * `part` of each other or on one side of `goal` (NAN: there is none). For the
+ * side ABOVE `high` holds, for BELOW `low`.
  */
 static enum pricer_status average(struct pri_identity *identity,
                                   const struct pri_law *law, double eps,
@@ -225,7 +225,7 @@ enum pricer_status pri_identity_deltas(struct pri_identity *identity,
 {
     double high[2], low[2];
     enum pricer_status status =
-        average(identity, law, eps, side, part, -1, high, low);
+        average(identity, law, eps, side, part, NAN, high, low);
     if (status != PRICER_OK)
         return status;
     bool above = side == PRI_ABOVE;

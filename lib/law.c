@@ -119,13 +119,6 @@ static enum pricer_status reserve(struct pri_bins *bins, int32_t count)
     return all ? PRICER_OK : PRICER_MEMORY;
 }
 
-static inline int64_t key_of(double value, int32_t shift)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return (int64_t)(word >> shift);
-}
-
 /* Numbers whose ratio to the largest is below this are not resolved. */
 #define RANGE 1e-40
 
@@ -136,20 +129,24 @@ enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
                                   double most, struct pri_bins *bins)
 {
     int32_t bits = shape->bits;
-    double first, last;
+    bool two_sided = shape->kind == PRI_LOSS;
+    double near = two_sided ? 0 : least;
+    double reach = two_sided ? fmax(most - shape->centre, shape->centre) : most;
     bins->shape = *shape;
-    bins->pad = fmax(shape->offset, fmax(most * RANGE, 1e-300));
-    first = (bins->pad + least) * (1 - 1e-12);
-    last = (bins->pad + most) * (1 + 1e-12);
-    while (bits < FINEST && key_of(last, 52 - bits) - key_of(first, 52 - bits) <
-                                (int64_t)2 << shape->bits)
+    bins->pad = fmax(shape->offset, fmax(reach * RANGE, 1e-300));
+    double first = (bins->pad + near) * (1 - 1e-12);
+    double last = (bins->pad + reach) * (1 + 1e-12);
+    while (bits < FINEST &&
+           pri_key_of(last, 52 - bits) - pri_key_of(first, 52 - bits) <
+               (int64_t)2 << shape->bits)
         bits++;
     bins->shift = 52 - bits;
-    bins->base = key_of(first, bins->shift);
-    int64_t range = key_of(last, bins->shift) - bins->base;
-    if (range > 1 << 28)
+    bins->base = pri_key_of(first, bins->shift);
+    int64_t range = pri_key_of(last, bins->shift) - bins->base + 1;
+    if (range > 1 << 27)
         return PRICER_MEMORY;
-    bins->count = (int32_t)range + 2;
+    bins->middle = two_sided ? (int32_t)range : 0;
+    bins->count = bins->middle + (int32_t)range + 1;
     enum pricer_status status = reserve(bins, bins->count);
     if (status != PRICER_OK)
         return status;
@@ -159,20 +156,6 @@ enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
     return PRICER_OK;
 }
 
-/* Bin 0 is 0 alone. */
-static inline void collect(struct pri_bins *bins, double value, double mass)
-{
-    int64_t bin = key_of(value + bins->pad, bins->shift) - bins->base + 1;
-    bin = value == 0 ? 0 : bin;
-    assert(bin < bins->count);
-    if (bins->mass[bin] == 0)
-        bins->least[bin] = bins->most[bin] = value;
-    bins->least[bin] = value < bins->least[bin] ? value : bins->least[bin];
-    bins->most[bin] = value > bins->most[bin] ? value : bins->most[bin];
-    bins->mass[bin] += mass;
-    bins->moment[bin] += mass * value;
-}
-
 void pri_bins_add(const struct pri_law *law, double weight,
                   struct pri_bins *bins)
 {
@@ -180,7 +163,7 @@ void pri_bins_add(const struct pri_law *law, double weight,
         if (isinf(law->value[k]))
             bins->infinite += weight * law->mass[k];
         else
-            collect(bins, law->value[k], weight * law->mass[k]);
+            pri_bins_put(bins, law->value[k], weight * law->mass[k]);
     bins->work += law->count;
 }
 

@@ -32,6 +32,8 @@
 
 #include "privacy.h"
 
+#include <string.h>
+
 enum pri_side { PRI_BELOW, PRI_ABOVE };
 
 /* Atoms in rising order; the last value may be INFINITY. Zeroed, it is empty;
@@ -71,19 +73,23 @@ struct pri_shape {
     enum pri_kind kind;
     int32_t bits;  /* a group reaches over 2^-bits of offset + value, or less
                       where that makes no more than some 2^(bits + 2) groups */
-    double offset; /* of a variance: what is always there; of a signal: what
-                      is smaller need not be resolved any better */
+    double offset; /* of a variance: what is always there; of a signal or a
+                      loss: what is smaller need not be resolved any better */
     double tail;   /* mass at either end that may be given up */
     double dust;   /* atoms of less mass may join a neighbour */
     double signal; /* of a variance: what it divides */
+    double centre; /* of a loss: where it is 0; groups are relative to the
+                      distance from there */
+    double moved;  /* of repeated losses: by how much a round was moved, */
+    double cap;    /* and above which loss it need not be told apart; 0: none */
 };
 
 /* Scratch: atoms collected in groups. One for each thread. */
 struct pri_bins {
     struct pri_shape shape;
-    double pad; /* groups are by the leading bits of pad + value */
+    double pad; /* groups are by the leading bits of pad + distance */
     int64_t base;
-    int32_t count, room, shift;
+    int32_t count, room, shift, middle;
     double *mass, *moment, *least, *most; /* [room] */
     double infinite;
     double work; /* steps taken so far; the caller may reset it */
@@ -91,6 +97,31 @@ struct pri_bins {
 };
 
 void pri_bins_free(struct pri_bins *bins);
+
+/* The leading bits of a positive number: they grow with it. */
+static inline int64_t pri_key_of(double value, int32_t shift)
+{
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    return (int64_t)(word >> shift);
+}
+
+/* One atom into its bin; what is exactly in the middle has one of its own. */
+static inline void pri_bins_put(struct pri_bins *bins, double value,
+                                double mass)
+{
+    double away = value - bins->shape.centre, far = away < 0 ? -away : away;
+    int64_t step = pri_key_of(far + bins->pad, bins->shift) - bins->base + 1;
+    int64_t bin = away < 0   ? bins->middle - step
+                  : away > 0 ? bins->middle + step
+                             : bins->middle;
+    if (bins->mass[bin] == 0)
+        bins->least[bin] = bins->most[bin] = value;
+    bins->least[bin] = value < bins->least[bin] ? value : bins->least[bin];
+    bins->most[bin] = value > bins->most[bin] ? value : bins->most[bin];
+    bins->mass[bin] += mass;
+    bins->moment[bin] += mass * value;
+}
 
 /* Begin to collect: zeros, finite values from `least` to `most`, infinite ones.
  * Add all atoms of a law, times a weight. The bound. */

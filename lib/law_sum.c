@@ -5,7 +5,6 @@
 #include "law.h"
 
 #include <math.h>
-#include <string.h>
 
 /* As many atoms of a subset sum are not grouped. */
 #define FEW 1024
@@ -65,21 +64,8 @@ static void add_pairs(const struct pri_law *one, const struct pri_law *two,
     int32_t ones = one->count - (first > 0), twos = two->count - (second > 0);
     for (int32_t a = 0; a < ones; a++) {
         double value = one->value[a], mass = one->mass[a];
-        for (int32_t b = 0; b < twos; b++) {
-            double sum = value + two->value[b];
-            double padded = sum + bins->pad;
-            int64_t bin;
-            memcpy(&bin, &padded, sizeof bin);
-            bin = (int64_t)((uint64_t)bin >> bins->shift) - bins->base + 1;
-            bin = sum == 0 ? 0 : bin;
-            double both = mass * two->mass[b];
-            if (bins->mass[bin] == 0)
-                bins->least[bin] = bins->most[bin] = sum;
-            bins->least[bin] = sum < bins->least[bin] ? sum : bins->least[bin];
-            bins->most[bin] = sum > bins->most[bin] ? sum : bins->most[bin];
-            bins->mass[bin] += both;
-            bins->moment[bin] += both * sum;
-        }
+        for (int32_t b = 0; b < twos; b++)
+            pri_bins_put(bins, value + two->value[b], mass * two->mass[b]);
     }
     bins->infinite += first + (1 - first) * second;
     bins->work += (double)ones * twos;
@@ -113,6 +99,47 @@ enum pricer_status pri_law_plus(const struct pri_law *term,
     return pri_bins_end(bins, sum);
 }
 
+/* Losses beyond the cap become infinite, or no more than the cap below. */
+static void cap_losses(double most, enum pri_side side, struct pri_law *law)
+{
+    double beyond = 0;
+    while (law->count > 0 && law->value[law->count - 1] > most) {
+        double value = law->value[law->count - 1];
+        if (side == PRI_BELOW && isinf(value))
+            break;
+        beyond += law->mass[--law->count];
+    }
+    pri_law_add(law, side == PRI_ABOVE ? INFINITY : most, beyond);
+}
+
+/* The shape of a sum of so many rounds; losses are resolved relative to what
+ * is usual. */
+static struct pri_shape shape_of_part(const struct pri_shape *shape,
+                                      double rounds, double times,
+                                      const struct pri_law *one,
+                                      const struct pri_law *two)
+{
+    struct pri_shape part = *shape;
+    double share = fmin(1, rounds / times);
+    part.offset = shape->offset * share;
+    part.tail = shape->tail * share / 64;
+    if (shape->kind != PRI_LOSS)
+        return part;
+    const struct pri_law *both[] = {one, two};
+    part.centre = rounds * shape->moved;
+    part.offset = 0;
+    for (int which = 0; which < 2; which++) {
+        const struct pri_law *law = both[which];
+        double centre = 0, away = 0;
+        for (int32_t k = 0; k < law->count && !isinf(law->value[k]); k++)
+            centre += law->mass[k] * law->value[k];
+        for (int32_t k = 0; k < law->count && !isinf(law->value[k]); k++)
+            away += law->mass[k] * fabs(law->value[k] - centre);
+        part.offset += away / 2;
+    }
+    return part;
+}
+
 /*
  * By doubling: each step groups once, so the error is that of some
  * 2 log2(times) groupings. Fewer rounds have smaller sums and a smaller offset.
@@ -122,20 +149,23 @@ enum pricer_status pri_law_repeat(const struct pri_law *once, int64_t times,
                                   struct pri_bins *bins, struct pri_law *law)
 {
     struct pri_law *power = &bins->two;
-    struct pri_shape part = *shape;
-    bool begun = false;
+    double whole = (double)times, done = 0, rounds = 1;
     enum pricer_status status = pri_law_copy(once, power);
-    for (int64_t left = times, rounds = 1; left > 0 && status == PRICER_OK;
+    for (int64_t left = times; left > 0 && status == PRICER_OK;
          left /= 2, rounds *= 2) {
-        double share = fmin(1, 2 * (double)rounds / (double)times);
-        part.offset = shape->offset * share;
-        part.tail = shape->tail * share / 64;
-        if (left % 2 == 1 && begun)
+        if (shape->cap > 0)
+            cap_losses(rounds * shape->moved + shape->cap, shape->side, power);
+        if (left % 2 == 1 && done > 0) {
+            struct pri_shape part =
+                shape_of_part(shape, done + rounds, whole, power, law);
             status = pri_law_plus(power, &part, bins, law);
-        else if (left % 2 == 1)
+        } else if (left % 2 == 1) {
             status = pri_law_copy(power, law);
-        begun = begun || left % 2 == 1;
+        }
+        done += left % 2 == 1 ? rounds : 0;
         if (left > 1 && status == PRICER_OK) {
+            struct pri_shape part =
+                shape_of_part(shape, 2 * rounds, whole, power, power);
             status = pri_law_copy(power, &bins->one);
             if (status == PRICER_OK)
                 status = pri_law_plus(&bins->one, &part, bins, power);

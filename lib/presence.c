@@ -20,6 +20,7 @@
  */
 #include "identity.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Longer sums than this are not worth their time. */
@@ -53,6 +54,22 @@ static bool too_long(const struct pri_presence *p, double eps)
              LENGTH_MOST);
 }
 
+/*
+ * Whether a noncentral chi-square number is next to never as far from its
+ * noncentrality as `value`, on the side of it: |Z + a| can only get there if
+ * |Z| is at least the difference of the roots, and Chernoff's bound on |Z|^2 is
+ * below e^-760, less than any double.
+ */
+static bool is_out_of_reach(long double degrees, long double noncentrality,
+                            long double value, bool beyond)
+{
+    long double apart = sqrtl(fmaxl(value, 0)) - sqrtl(noncentrality);
+    long double square = apart * apart;
+    if ((apart > 0) != beyond || !(square > degrees))
+        return false;
+    return square - degrees - degrees * logl(square / degrees) > 1520;
+}
+
 /* Both divergences by the chi-square law. */
 static void by_ball(const struct pri_presence *p, double eps,
                     enum pri_side side, double *absent, double *present)
@@ -64,10 +81,15 @@ static void by_ball(const struct pri_presence *p, double eps,
     long double level = d * log1pl(s / v0) + m2 / s;
     long double ball = v0 * v1 / s * (level - 2 * eps);
     long double far = v0 * v1 / s * (level + 2 * eps);
-    *absent = difference(pri_chi_lower(d, noncentral0, ball / v0),
-                         pri_chi_lower(d, noncentral1, ball / v1), eps, side);
-    *present = difference(pri_chi_upper(d, noncentral1, far / v1),
-                          pri_chi_upper(d, noncentral0, far / v0), eps, side);
+    *absent = *present = side == PRI_ABOVE ? DBL_TRUE_MIN : 0;
+    if (!is_out_of_reach(d, noncentral0, ball / v0, false))
+        *absent =
+            difference(pri_chi_lower(d, noncentral0, ball / v0),
+                       pri_chi_lower(d, noncentral1, ball / v1), eps, side);
+    if (!is_out_of_reach(d, noncentral1, far / v1, true))
+        *present =
+            difference(pri_chi_upper(d, noncentral1, far / v1),
+                       pri_chi_upper(d, noncentral0, far / v0), eps, side);
 }
 
 /* ln of the normal tail beyond t, for any t. */
