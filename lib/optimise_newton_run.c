@@ -184,7 +184,11 @@ static void begin_at(struct pri_newton *state, enum pri_begin begin)
     pri_newton_arrive(state);
 }
 
-/* From full rows to the bias term. */
+/*
+ * From full rows to the bias term. The sum multiplier waits where it is put
+ * until the rest has followed: until then the errors of all rows, added up,
+ * would drive it to and fro.
+ */
 static void leave_full(struct pri_newton *state)
 {
     set_bias(state, false);
@@ -192,24 +196,38 @@ static void leave_full(struct pri_newton *state)
     pri_start_level(state->system, state->given, &state->next);
     pri_newton_evaluate(state);
     pri_newton_arrive(state);
+    state->system->summed = false;
+    pri_newton_hold(state);
+}
+
+/* Whether the sum multiplier, if it is an unknown, moves with the rest. */
+static bool joined(const struct pri_newton *state)
+{
+    return state->system->summed == state->problem->summed;
+}
+
+static void join(struct pri_newton *state)
+{
+    state->system->summed = state->problem->summed;
+    pri_newton_hold(state);
 }
 
 /*
  * Steps until the certificate is good enough. The certificate costs as much as
  * an evaluation, so it waits until the estimate calls for it. Gives up after
- * too many steps, or two in a row that got almost nowhere.
+ * too many steps, or five in a row that got almost nowhere.
  */
 static void run_steps(struct pri_newton *state, int32_t most)
 {
     struct pri_run *run = state->run;
     int short_steps = 0;
-    for (int32_t k = 0; k < most && short_steps < 2; k++) {
+    for (int32_t k = 0; k < most && short_steps < 5; k++) {
         pri_newton_hold(state);
-        if (state->full && (k == 6 || state->gap < 0.01)) {
+        if (state->full && (k == 8 || state->gap < 0.01))
             leave_full(state);
-            pri_newton_hold(state);
-        }
-        if (state->gap < 20 * run->tolerance && !state->full) {
+        if (!state->full && !joined(state) && state->gap < 1e-4)
+            join(state);
+        if (joined(state) && state->gap < 20 * run->tolerance) {
             if (check(state) || state->least < 1e-20)
                 return;
             go_on(state);
@@ -221,6 +239,7 @@ static void run_steps(struct pri_newton *state, int32_t most)
     }
     if (state->full)
         leave_full(state);
+    join(state);
     check(state);
 }
 
@@ -231,7 +250,7 @@ enum pricer_status pri_newton(struct pri_run *run, enum pri_begin begin)
     if (new_state(run, &state)) {
         status = PRICER_OK;
         begin_at(&state, begin);
-        run_steps(&state, begin == PRI_BEGIN_COLD ? 15 : 25);
+        run_steps(&state, begin == PRI_BEGIN_COLD ? 30 : 25);
     }
     free_state(&state);
     return status;

@@ -5,8 +5,8 @@
  * adds up to what it should. With worths given, each price does: its relay's
  * load. Both are convex and piecewise linear, and Newton's method from the
  * right side never passes the root. Alternating them is coordinate descent;
- * two rounds come close enough for Newton on all of them. Pairs count as two
- * links.
+ * two rounds, and worths once more, come close enough for Newton on all of
+ * them. Pairs count as two links.
  */
 #include "optimise.h"
 
@@ -152,6 +152,7 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
         pri_sweep(problem, start_rows, &state, NULL);
         pri_sweep(problem, start_prices, &state, NULL);
     }
+    pri_sweep(problem, start_rows, &state, NULL);
 }
 
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
