@@ -348,6 +348,10 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                      struct pri_point *point);
 
+/* One round of coordinate descent: prices, then worths within bounds. */
+void pri_start_relax(const struct pri_system *system, const uint8_t *kind,
+                     double lower, double upper, struct pri_point *point);
+
 /* The worth at which row i adds up to what it should, prices given. */
 double pri_start_row(const struct pri_system *system, const uint8_t *kind,
                      const double *dual, int32_t i);

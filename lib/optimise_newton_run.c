@@ -185,10 +185,36 @@ static void begin_at(struct pri_newton *state, enum pri_begin begin)
 }
 
 /*
- * From full rows to the bias term. The sum multiplier waits where it is put
- * until the rest has followed: until then the errors of all rows, added up,
- * would drive it to and fro.
+ * Repair `here` by coordinate descent: where many links change between in use
+ * and not, it goes further than Newton. It takes pairs for two links, so that
+ * it may fail.
  */
+static void relax(struct pri_newton *state)
+{
+    double value = state->value;
+    pri_point_copy(state->problem, &state->here, &state->next);
+    pri_start_relax(state->system, state->given, state->lower, state->upper,
+                    &state->next);
+    pri_newton_evaluate(state);
+    if (!(state->value <= value)) {
+        pri_point_copy(state->problem, &state->here, &state->next);
+        pri_newton_evaluate(state);
+    }
+    pri_newton_arrive(state);
+    pri_newton_hold(state);
+}
+
+/*
+ * Whether the sum multiplier moves with the rest. Where the rest is far off it
+ * waits: the errors of all rows, added up, would drive it to and fro.
+ */
+static void join(struct pri_newton *state, bool joined)
+{
+    state->system->summed = state->problem->summed && joined;
+    pri_newton_hold(state);
+}
+
+/* From full rows to the bias term. */
 static void leave_full(struct pri_newton *state)
 {
     set_bias(state, false);
@@ -196,20 +222,7 @@ static void leave_full(struct pri_newton *state)
     pri_start_level(state->system, state->given, &state->next);
     pri_newton_evaluate(state);
     pri_newton_arrive(state);
-    state->system->summed = false;
-    pri_newton_hold(state);
-}
-
-/* Whether the sum multiplier, if it is an unknown, moves with the rest. */
-static bool joined(const struct pri_newton *state)
-{
-    return state->system->summed == state->problem->summed;
-}
-
-static void join(struct pri_newton *state)
-{
-    state->system->summed = state->problem->summed;
-    pri_newton_hold(state);
+    join(state, false);
 }
 
 /*
@@ -220,26 +233,36 @@ static void join(struct pri_newton *state)
 static void run_steps(struct pri_newton *state, int32_t most)
 {
     struct pri_run *run = state->run;
+    double before = INFINITY;
     int short_steps = 0;
+    state->length = 1;
     for (int32_t k = 0; k < most && short_steps < 5; k++) {
         pri_newton_hold(state);
         if (state->full && (k == 8 || state->gap < 0.01))
             leave_full(state);
-        if (!state->full && !joined(state) && state->gap < 1e-4)
-            join(state);
-        if (joined(state) && state->gap < 20 * run->tolerance) {
+        else if (!state->full) {
+            bool joined = state->system->summed == state->problem->summed;
+            bool worse = state->length < 0.1 || state->gap > 10 * before;
+            if (joined ? worse : state->gap < 1e-4)
+                join(state, !joined);
+        }
+        if (state->length < 0.05)
+            relax(state);
+        bool joined = state->system->summed == state->problem->summed;
+        if (joined && state->gap < 20 * run->tolerance) {
             if (check(state) || state->least < 1e-20)
                 return;
             go_on(state);
             pri_newton_hold(state);
         }
+        before = state->gap;
         if (pri_run_interrupted(run, state->gap) || !pri_newton_step(state))
             break;
         short_steps = state->length < 0.02 ? short_steps + 1 : 0;
     }
     if (state->full)
         leave_full(state);
-    join(state);
+    join(state, true);
     check(state);
 }
 
