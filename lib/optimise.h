@@ -46,8 +46,9 @@ struct pri_entry {
 };
 
 enum {
-    PRI_BLOCKS = 64,      /* most blocks of a sweep */
-    PRI_DENSE_NODES = 24, /* up to here systems are solved by Cholesky */
+    PRI_BLOCKS = 64,       /* most blocks of a sweep */
+    PRI_FEW_NODES = 24,    /* up to here systems are solved by Cholesky */
+    PRI_DENSE_NODES = 300, /* and up to here where nothing else helps */
 };
 
 /* An objective below this part of radius^2 / nodes is none: at the default
@@ -215,8 +216,8 @@ struct pri_system {
     double *arrow; /* [2 * nodes] that inverse times the column of the sum */
     double schur;  /* what is left of the sum's diagonal */
     double common; /* curvature of moving all unknowns together */
-    double *exact; /* [3 * arcs] the entries in double, where small */
-    long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] where small */
+    double *exact; /* [3 * arcs] the entries in double, if dense */
+    long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] or NULL */
     int64_t steps;      /* of conjugate gradients, in all */
     /* of the solve in progress: */
     double *residual, *direction, *product, *solution; /* [2 * nodes] */
@@ -253,7 +254,8 @@ bool pri_system_solve(struct pri_system *system, const double *right,
                       double right_sum, double relative, int32_t most,
                       struct pri_point *solution);
 
-/* The same by Cholesky factors; only where system->dense is there. */
+/* The same by Cholesky factors, from now on. */
+bool pri_system_densify(struct pri_system *system);
 void pri_dense_prepare(struct pri_system *system);
 void pri_dense_solve(struct pri_system *system, const double *right,
                      double right_sum, struct pri_point *solution);
@@ -307,6 +309,8 @@ struct pri_interior {
     double right_sum;
     double *room[2]; /* [nodes] bias below and above 1 */
     double *edge[2]; /* [nodes] distance of the worth to its bounds */
+    double proximal; /* curvature added to every share */
+    double firm;     /* the least that it may be */
     double target;   /* product aimed at */
     double mean;     /* product as it is */
     double count;    /* of the products */

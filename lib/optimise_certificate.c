@@ -137,8 +137,9 @@ static double respond(double cost, double z, double cap)
 
 /*
  * The same for a pair: argmax of z1 y1 + z2 y2 - q1 y1^2 - q2 y2^2 - c y1 y2
- * over 0 <= y <= cap. Where neither y1 = 0 nor y2 = 0 is optimal and the
- * stationary point is outside the caps, one of the caps holds.
+ * over 0 <= y <= cap. Where no y is plainly 0, it is the stationary point, if
+ * there is one inside, or else the best of what lies on the four edges. (For
+ * 4 q1 q2 = c^2 there is none, and rounding hides that y = 0 will do.)
  */
 static void respond_pair(const double cost[2], double cross, const double z[2],
                          const double cap[2], double y[2])
@@ -160,8 +161,9 @@ static void respond_pair(const double cost[2], double cross, const double z[2],
             return;
     }
     double most = -INFINITY;
-    for (int k = 0; k < 2; k++) {
-        double a = cap[k];
+    for (int edge = 0; edge < 4; edge++) {
+        int k = edge % 2;
+        double a = edge < 2 ? cap[k] : alone[k];
         double b = respond(cost[1 - k], z[1 - k] - cross * a, cap[1 - k]);
         double value = (z[k] - cost[k] * a) * a +
                        (z[1 - k] - cost[1 - k] * b - cross * a) * b;
@@ -304,7 +306,8 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
     }
     certifier->best = pri_least(certifier->best, proof->primal);
     double least = PRI_NOTHING * problem->nodes;
-    proof->gap = pri_most(0, proof->distance) / pri_most(proof->primal, least);
+    /* It cannot be negative but by rounding, and so much it may be off. */
+    proof->gap = fabs(proof->distance) / pri_most(proof->primal, least);
     if (isnan(proof->distance) || !(proof->primal < INFINITY))
         proof->gap = INFINITY;
 }

@@ -7,6 +7,15 @@
 
 #include <string.h>
 
+bool pri_system_densify(struct pri_system *system)
+{
+    const struct pri_problem *problem = system->problem;
+    int64_t size = 2 * (int64_t)problem->nodes + 1;
+    system->exact = pri_alloc(3 * (int64_t)problem->arcs, sizeof(double));
+    system->dense = pri_alloc(size * (size + 1), sizeof(long double));
+    return system->exact != NULL && system->dense != NULL;
+}
+
 /* Where an unknown stands in the dense matrix, or -1. */
 static int32_t worth_place(const struct pri_system *system, int32_t i)
 {

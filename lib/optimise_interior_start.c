@@ -141,5 +141,6 @@ void pri_interior_start(struct pri_interior *state)
     state->target = pri_most(PRI_NOTHING, cost) / shares.sum[1];
     state->mean = state->target;
     state->length = 1;
+    state->firm = 1e-2;
     pri_sweep(problem, start_slacks, state, NULL);
 }

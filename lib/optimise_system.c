@@ -17,8 +17,7 @@
 bool pri_system_new(const struct pri_problem *problem,
                     struct pri_system *system)
 {
-    int64_t nodes = problem->nodes, size = 2 * nodes + 1;
-    bool small = nodes <= PRI_DENSE_NODES;
+    int64_t nodes = problem->nodes;
     *system = (struct pri_system){.problem = problem};
     system->summed = problem->summed;
     system->kind = pri_alloc(nodes, sizeof(uint8_t));
@@ -30,14 +29,9 @@ bool pri_system_new(const struct pri_problem *problem,
     system->residual = pri_alloc(2 * nodes, sizeof(double));
     system->direction = pri_alloc(2 * nodes, sizeof(double));
     system->product = pri_alloc(2 * nodes, sizeof(double));
-    if (small) {
-        system->exact = pri_alloc(3 * (int64_t)problem->arcs, sizeof(double));
-        system->dense = pri_alloc(size * (size + 1), sizeof(long double));
-    }
     if (!system->kind || !system->own || !system->bend || !system->ease ||
         !system->block || !system->arrow || !system->residual ||
-        !system->direction || !system->product ||
-        (small && (!system->dense || !system->exact)))
+        !system->direction || !system->product)
         return false;
     memcpy(system->kind, problem->kind, (size_t)nodes);
     for (int32_t i = 0; i < nodes; i++) {
@@ -45,7 +39,7 @@ bool pri_system_new(const struct pri_problem *problem,
         bool loose = crowd > 0 && crowd < INFINITY;
         system->ease[i] = loose ? 1 / (2 * crowd) : 0;
     }
-    return true;
+    return nodes > PRI_FEW_NODES || pri_system_densify(system);
 }
 
 void pri_system_free(struct pri_system *system)
