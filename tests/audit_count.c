@@ -174,6 +174,25 @@ static void test_bounds(void **state)
 }
 
 /*
+ * With nothing to find, the best of many tests finds something only if it is
+ * judged by the trials that chose it: 400 audits at error 0.6, 240 + 5 * 10.
+ */
+static void test_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    int wrong = 0;
+    for (int k = 0; k < 400; k++) {
+        struct pri_trial *trials = make_trials(&seed, 1000, 1, true, 1, 0);
+        struct pri_counted counted;
+        pri_count_eps(trials, 1000, 1e-9, .6, &counted);
+        wrong += counted.eps > 0;
+        free(trials);
+    }
+    assert_true(wrong <= 290);
+}
+
+/*
  * The confidence is kept: of 400 audits at error 0.2 at most a fifth may be
  * wrong, 80 + 5 * 8. (They are wrong far less often, but some are nearly.)
  */
@@ -206,6 +225,7 @@ int main(void)
                                        cmocka_unit_test(test_scale),
                                        cmocka_unit_test(test_scale_extremes),
                                        cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_nothing),
                                        cmocka_unit_test(test_coverage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
