@@ -13,7 +13,8 @@
  * What the observer sees is written down here once more, apart from view.c: a
  * coalition of relays (one relay, or none) with or without the server, or the
  * receiver of a single link. It knows the plan and which links were up, as the
- * accounts grant it.
+ * accounts grant it. It measures in units of the radius, so that no square is
+ * too small or too large for a double because the data is.
  */
 #include "audit.h"
 
@@ -221,6 +222,20 @@ static enum pricer_status send(struct pri_attack *attack, int64_t round,
                             attack->dimension, attack->sum, fault);
 }
 
+/* A variance in squared radii. */
+static double variance_of(const struct pri_attack *attack, double noise)
+{
+    double relative = noise / attack->network->radius;
+    return relative * relative;
+}
+
+/* A coordinate of the sum in radii. */
+static double seen_at(const struct pri_attack *attack, int64_t coordinate)
+{
+    return ldexp((double)attack->sum[coordinate], attack->grid.exponent) /
+           attack->network->radius;
+}
+
 /*
  * One sum, without what members put into it, who know that; `data` is NULL if
  * the node takes no part. *others is the variance that the plan has in it
@@ -241,7 +256,7 @@ static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
     if (data != NULL)
         status = send(attack, round, node, at, data, fault);
     if (status == PRICER_OK && at != node && !sight->direct) {
-        *others = plan->self_noise[at] * plan->self_noise[at];
+        *others = variance_of(attack, plan->self_noise[at]);
         status = send(attack, round, at, at, attack->zero, fault);
     }
     for (int32_t k = net->in_start[at];
@@ -251,7 +266,7 @@ static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
         if (from == node || attack->member[from] ||
             !is_up(attack, round, l, from))
             continue;
-        *others += plan->noise[l] * plan->noise[l];
+        *others += variance_of(attack, plan->noise[l]);
         status = send(attack, round, from, at, attack->zero, fault);
     }
     return status;
@@ -262,16 +277,14 @@ static void weigh_data(const struct pri_attack *attack,
                        const struct sight *sight, double others,
                        struct pri_trial *result)
 {
-    double variance = sight->noise * sight->noise + others;
-    double reach = sight->weight * attack->network->radius;
-    double seen = ldexp((double)attack->sum[attack->dimension - 1],
-                        attack->grid.exponent);
+    double variance = variance_of(attack, sight->noise) + others;
+    double seen = seen_at(attack, attack->dimension - 1);
     if (variance == 0) {
         result->ratio += seen == 0 ? 0 : seen > 0 ? INFINITY : -INFINITY;
         result->mu = INFINITY;
         return;
     }
-    double half = reach / sqrt(variance);
+    double half = sight->weight / sqrt(variance);
     result->ratio += 2 * half * (seen / sqrt(variance));
     result->mu += 4 * half * half;
 }
@@ -281,11 +294,11 @@ static void weigh_presence(const struct pri_attack *attack,
                            const struct sight *sight, double others,
                            struct pri_trial *result)
 {
-    double reach = sight->weight * attack->network->radius, near = 0, far = 0;
-    double own = sight->noise * sight->noise, all = own + others;
+    double own = variance_of(attack, sight->noise), all = own + others;
+    double near = 0, far = 0;
     for (int64_t k = 0; k < attack->dimension; k++) {
-        double seen = ldexp((double)attack->sum[k], attack->grid.exponent);
-        double left = seen - (k == attack->dimension - 1 ? reach : 0);
+        double seen = seen_at(attack, k);
+        double left = seen - (k == attack->dimension - 1 ? sight->weight : 0);
         far += seen * seen;
         near += left * left;
     }
