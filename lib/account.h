@@ -14,7 +14,7 @@
  */
 struct pri_source {
     int32_t node;        /* the relay that makes the sum */
-    double signal;       /* (2 radius weight)^2 */
+    double signal;       /* (2 weight)^2, as all variances in squared radii */
     double base;         /* variance that is always there */
     double uplink, link; /* probabilities; 1 for what is certain */
     int32_t begin, end;  /* its noises */

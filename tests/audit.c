@@ -29,15 +29,18 @@ static struct pricer_audit attack(const struct pricer_network *network,
 static void test_shipped(void **state)
 {
     (void)state;
+    static const double radii[] = {1, 1e5, 1e-180, 1};
     uint64_t seed = 5;
     int tries = 0, beaten = 0, finite = 0;
     for (int round = 0; round < 20; round++) {
         int32_t n = 2 + (int32_t)(test_random(&seed) % 5);
         struct pricer_network *network = sample_network(
-            &seed, n, .7, 1 + (int64_t)(round % 3) * 20, round % 2 ? 1 : 1e5);
+            &seed, n, .7, 1 + (int64_t)(round % 3) * 20, radii[round % 4]);
         struct pricer_plan *plan = sample_plan(&seed, network);
         for (int32_t l = 0; l < network->links; l++)
             plan->noise[l] *= network->radius * (round % 5 ? 2 : .01);
+        for (int32_t i = 0; i < n; i++)
+            plan->self_noise[i] *= network->radius;
         const int32_t members[] = {n - 1};
         for (int kind = 0; kind < 10 && network->links > 0; kind++) {
             int32_t link =
