@@ -320,6 +320,15 @@ static double product_gap(const struct pri_interior *state)
     return state->mean * state->count / best;
 }
 
+/* A part of the curvature that an average share has: the value of a node, as
+ * rows are about 1. */
+static double proximal_of(const struct pri_interior *state, double gap)
+{
+    double value = state->run->certifier.best / state->problem->nodes;
+    double firm = pri_most(state->firm, sqrt(pri_least(1, gap)));
+    return firm * pri_least(1, value / 7);
+}
+
 /*
  * One step; false if the numbers gave out. A step never goes far beyond the
  * point where the sum of the products is least: that keeps them together. What
@@ -342,9 +351,7 @@ static bool iterate(struct pri_interior *state)
         part = 1;
         state->firm *= 0.7;
     }
-    state->proximal = pri_most(state->firm, sqrt(pri_least(1, gap)));
-    if (exact)
-        state->proximal = 0;
+    state->proximal = exact ? 0 : proximal_of(state, gap);
     state->target = part * state->mean;
     pri_sweep(problem, assemble, state, &total);
     state->right_sum = total.sum[0] - state->point->sum / 2 - problem->nodes;
