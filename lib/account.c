@@ -18,150 +18,104 @@
 #include "account.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* How close the two ends of a bracket should be, and how hard to try. */
 #define CLOSE 0.008
-enum { SPLITS_MOST = 20, NOISE_CELLS_MOST = 1 << 17 };
+enum { BITS_FIRST = 5, BITS_MOST = 16, LOOK_BITS = 3 };
 
-/* The value that a law exceeds with at most this probability. */
-static double quantile(const struct pri_law *law, double tail)
-{
-    double beyond = 0, value = 0;
-    for (int32_t k = law->count - 1; k >= 0; k--) {
-        value = law->value[k];
-        beyond += isinf(value) ? 0 : law->mass[k];
-        if (beyond > tail)
-            return isinf(value) ? 0 : value;
-    }
-    return 0;
-}
+/* Between this part of an eps and itself, what lies below `low` costs next to
+ * nothing: this part of delta. */
+#define NEARBY 0.8
+#define NOTHING 1e-5
 
-/*
- * A mu^2 that is exceeded with a probability far below delta: each source stays
- * below its own quantile, up to a small part of delta altogether.
- */
-static enum pricer_status reach(struct pri_attempt *attempt, double delta,
-                                int64_t rounds, struct pri_scratch *scratch)
-{
-    double tail = delta * 1e-7 / (double)rounds / attempt->view->sources;
-    double top = 0;
-    pri_leaf_set(attempt, 0, scratch);
-    for (int32_t k = 0; k < attempt->view->sources; k++) {
-        enum pricer_status status = pri_term_law(attempt, k, scratch);
-        if (status != PRICER_OK)
-            return status;
-        top += quantile(&scratch->term[k], tail);
-    }
-    attempt->top = top > 0 ? top * (double)rounds : 1;
-    return PRICER_OK;
-}
-
-/* Lower `top` to where hardly anything lies above it. */
-static void lower_top(const struct pri_law *law, double delta,
-                      struct pri_attempt *attempt)
-{
-    double beyond = 0;
-    for (int32_t k = law->count - 1; k >= 0; k--) {
-        double value = law->value[k];
-        beyond += isinf(value) ? 0 : law->mass[k];
-        if (value == 0)
-            return;
-        if (beyond > 1e-7 * delta && !isinf(value)) {
-            attempt->top = fmin(attempt->top, value);
-            return;
-        }
-    }
-}
-
-/* Set `low` so that nothing below it costs more than a small part of delta at
- * this eps. */
+/* Set `low` and `growth` for an eps that is known to hold. */
 static enum pricer_status set_low(double eps, double delta,
                                   struct pri_attempt *attempt)
 {
     struct pri_rounds law = {0};
     long double mu;
-    if (!(eps > 0) || isinf(eps)) {
-        attempt->low = attempt->top * 1e-6;
+    attempt->eps = eps;
+    attempt->low = 0;
+    attempt->growth = INFINITY;
+    if (!(eps > 0) || isinf(eps))
         return PRICER_OK;
-    }
-    enum pricer_status status = pri_calibrate(
-        PRICER_CALIBRATION_ANALYTIC, 0.9 * eps, 1e-3 * delta, 1, 1, &law, &mu);
+    enum pricer_status status =
+        pri_calibrate(PRICER_CALIBRATION_ANALYTIC, NEARBY * eps,
+                      NOTHING * delta, 1, 1, &law, &mu);
     pri_rounds_free(&law);
-    if (status == PRICER_OK)
-        attempt->low = fmin((double)(mu * mu), attempt->top / 4);
-    return status;
+    if (status != PRICER_OK || isinf((double)mu))
+        return status;
+    double low = (double)(mu * mu), ratio = eps / low;
+    attempt->low = low;
+    attempt->growth = fmax(ratio * ratio / 2 - 0.125, 1 / low);
+    return PRICER_OK;
 }
 
-/* The probability that some sum of the leaf that is set is seen without any
- * noise in it. */
-static double bare_chance(const struct pri_view *view,
-                          const struct pri_scratch *scratch)
+/* What decoupling can cost besides, at eps from NEARBY of the attempt's on:
+ * see decoupled(). */
+static double slip_of(const struct pri_attempt *attempt, double delta,
+                      const struct pri_scratch *scratch)
 {
-    double any = 0;
-    for (int32_t k = 0; k < view->sources; k++) {
-        const struct pri_source *source = &view->source[k];
-        double chance = source->uplink * scratch->link[k];
-        for (int32_t x = source->begin; x < source->end; x++)
-            chance *= 1 - scratch->chance[x];
-        any += source->base == 0 ? (1 - any) * chance : 0;
-    }
-    return any;
+    bool open = false;
+    for (int32_t k = 0; k < scratch->case_count; k++)
+        open = open || scratch->cases[k].open;
+    if (!open || isinf(attempt->growth))
+        return 0;
+    struct pri_gaussian g;
+    double mu = sqrt(attempt->low);
+    pri_gaussian_at(NEARBY * attempt->eps, mu, &g);
+    double slope = (double)expl(g.log_density) / (2 * mu);
+    double slip = (slope / attempt->growth + (double)expl(g.log_delta));
+    return fmin(slip * (1 + 1e-9), delta);
 }
 
 /*
- * The probability that the data arrives bare in some round. No eps pays for
- * that. Exact as long as there are few pairs.
+ * One end of the bracket. The law of pairs that are decoupled with a finite
+ * growth speaks of an eps between NEARBY of the attempt's and itself only; an
+ * end outside is moved in, or given up.
  */
-static double floor_of(const struct pri_view *view, int64_t rounds,
-                       struct pri_scratch *scratch)
+static enum pricer_status one_end(struct pri_attempt *attempt,
+                                  enum pri_side side, enum pri_side pairs,
+                                  double delta, struct pri_scratch *scratch,
+                                  double *eps)
 {
-    struct pri_attempt attempt = {.view = view, .pairs = PRI_ABOVE};
-    double bare = 0;
-    bool possible = false;
-    for (int32_t k = 0; k < view->sources; k++)
-        possible = possible || view->source[k].base == 0;
-    if (!possible)
-        return 0;
-    attempt.splits = view->pairs < SPLITS_MOST ? view->pairs : SPLITS_MOST;
-    for (uint32_t leaf = 0; leaf >> attempt.splits == 0; leaf++) {
-        double weight = pri_leaf_set(&attempt, leaf, scratch);
-        bare += weight > 0 ? weight * bare_chance(view, scratch) : 0;
-    }
-    double all = -expm1((double)rounds * log1p(-fmin(bare, 1)));
-    return fmin(all * (1 + 1e-12), 1);
-}
-
-static enum pricer_status one_side(struct pri_attempt *attempt,
-                                   enum pri_side side, enum pri_side pairs,
-                                   double delta, int64_t rounds,
-                                   struct pri_scratch *scratch, double *eps)
-{
+    double most = attempt->eps;
     attempt->side = side;
     attempt->pairs = pairs;
-    enum pricer_status status = pri_view_law(attempt, rounds, scratch);
+    enum pricer_status status = pri_view_law(attempt, scratch);
     if (status != PRICER_OK)
         return status;
-    return pri_law_eps(&scratch->law, pri_delta_for(delta, side), side,
-                       &scratch->once, eps);
+    double slip = slip_of(attempt, delta, scratch);
+    double goal = pri_delta_for(delta, side);
+    goal += side == PRI_ABOVE ? -slip : slip;
+    *eps = side == PRI_ABOVE ? INFINITY : 0;
+    if (goal > 0 && goal < 1)
+        status = pri_law_eps(&scratch->law, goal, side, &scratch->bins,
+                             &scratch->once, eps);
+    if (slip == 0 || status != PRICER_OK)
+        return status;
+    if (side == PRI_ABOVE) {
+        *eps = *eps > most ? INFINITY : fmax(*eps, NEARBY * most);
+        return PRICER_OK;
+    }
+    *eps = fmin(*eps, most);
+    if (*eps >= NEARBY * most)
+        return PRICER_OK;
+    struct pri_attempt plain = *attempt; /* by the order alone */
+    plain.growth = INFINITY;
+    return one_end(&plain, side, pairs, delta, scratch, eps);
 }
 
-/* Find where mu^2 matters, on a coarse grid from above. */
+/* Find where mu^2 matters, roughly, from above. */
 static enum pricer_status look(struct pri_attempt *attempt, double delta,
-                               int64_t rounds, struct pri_scratch *scratch)
+                               struct pri_scratch *scratch, double *eps)
 {
-    double eps;
-    attempt->side = attempt->pairs = PRI_ABOVE;
-    attempt->cells = 64;
-    enum pricer_status status = reach(attempt, delta, rounds, scratch);
-    if (status != PRICER_OK)
-        return status;
-    attempt->low = attempt->top * 1e-6;
-    status =
-        one_side(attempt, PRI_ABOVE, PRI_ABOVE, delta, rounds, scratch, &eps);
-    if (status != PRICER_OK)
-        return status;
-    lower_top(&scratch->law, delta, attempt);
-    return set_low(eps, delta, attempt);
+    set_low(INFINITY, delta, attempt);
+    attempt->bits = LOOK_BITS;
+    enum pricer_status status =
+        one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, eps);
+    return status == PRICER_OK ? set_low(*eps, delta, attempt) : status;
 }
 
 /*
@@ -169,9 +123,10 @@ static enum pricer_status look(struct pri_attempt *attempt, double delta,
  * with their pairs; what they can add at most is remembered.
  */
 static void leave_out(struct pri_view *view, struct pri_attempt *attempt,
-                      int64_t rounds, struct pri_scratch *scratch)
+                      struct pri_scratch *scratch)
 {
-    double limit = 1e-5 * attempt->low / ((double)rounds * view->sources);
+    double rounds = (double)attempt->rounds;
+    double limit = 1e-5 * attempt->low / (rounds * view->sources);
     int32_t kept = 0, pairs = 0, *place = scratch->place;
     for (int32_t k = 0; k < view->sources; k++) {
         const struct pri_source *source = &view->source[k];
@@ -179,19 +134,15 @@ static void leave_out(struct pri_view *view, struct pri_attempt *attempt,
         place[k] = little ? -1 : kept;
         if (little)
             attempt->little += source->signal / source->base;
-        for (int32_t x = source->begin; x < source->end; x++)
-            view->noise[x].seen = !little;
-        if (!little)
+        else
             view->source[kept++] = *source;
     }
     for (int32_t k = 0; k < view->pairs; k++) {
         struct pri_pair pair = view->pair[k];
-        bool first =
-            pair.gate ? place[pair.first] >= 0 : view->noise[pair.first].seen;
-        if (!first || !view->noise[pair.second].seen)
-            continue;
-        pair.first = pair.gate ? place[pair.first] : pair.first;
-        view->pair[pairs++] = pair;
+        pair.source = place[pair.source];
+        pair.other = place[pair.other];
+        if (pair.source >= 0 && pair.other >= 0)
+            view->pair[pairs++] = pair;
     }
     view->sources = kept;
     view->pairs = pairs;
@@ -212,71 +163,115 @@ static double apart(double more, double less)
     return (more - less) / more;
 }
 
-/* How many steps a try takes, about. */
-static double work_of(const struct pri_attempt *attempt, int64_t rounds)
+static double gap_of(const struct pri_case *one)
 {
-    double leaves = ldexp(1, attempt->splits), terms = 2 * attempt->splits;
-    double scales = 1 + log2(attempt->top / attempt->low) / 2;
-    double cells = (double)attempt->cells * attempt->cells / 4;
-    double doublings = 2 * log2((double)rounds);
-    terms = leaves * fmin(terms, attempt->view->sources);
-    return scales * cells * (terms + attempt->view->sources + doublings) +
-           attempt->noise_cells * terms * 32.;
+    return one->next < 0 ? -1 : one->worth[PRI_ABOVE] - one->worth[PRI_BELOW];
+}
+
+/* Larger gaps first; the masks settle ties, so that the order is always the
+ * same. */
+static int by_gap(const void *one, const void *two)
+{
+    const struct pri_case *a = one, *b = two;
+    double gap_a = gap_of(a), gap_b = gap_of(b);
+    if (gap_a != gap_b)
+        return gap_a > gap_b ? -1 : 1;
+    if (a->told != b->told || a->seen != b->seen)
+        return a->told < b->told || (a->told == b->told && a->seen < b->seen)
+                   ? -1
+                   : 1;
+    if (a->pair_told != b->pair_told)
+        return a->pair_told < b->pair_told ? -1 : 1;
+    return a->pair_up < b->pair_up ? -1 : a->pair_up > b->pair_up;
 }
 
 /*
- * What to do about a bracket that is too wide: finer grids if rounding is to
- * blame, more pairs split if they are. False if nothing is left to do.
+ * Look closer at the cases whose bounds are furthest apart: most of what is
+ * open, at most twice as many cases. False if there is nothing to do.
  */
-static bool try_harder(struct pri_attempt *attempt, double rounding,
-                       double pairs, int64_t rounds)
+static bool split_cases(struct pri_scratch *scratch)
 {
-    int32_t before = attempt->splits;
-    if (rounding > CLOSE / 2) {
-        attempt->cells *= 2;
-        attempt->noise_cells *= 2;
+    struct pri_case *cases = scratch->cases;
+    int32_t count = scratch->case_count;
+    int32_t most = 2 * count < PRI_CASES_MOST ? 2 * count : PRI_CASES_MOST;
+    double all = 0, done = 0;
+    qsort(cases, (size_t)count, sizeof *cases, by_gap);
+    for (int32_t k = 0; k < count; k++)
+        all += fmax(gap_of(&cases[k]), 0);
+    for (int32_t k = 0; k < count && gap_of(&cases[k]) >= 0 &&
+                        scratch->case_count < most && done <= 0.95 * all;
+         k++) {
+        struct pri_case *more = &cases[scratch->case_count++];
+        struct pri_case *one = &cases[k];
+        bool pair = one->next >= PRI_TOLD_MOST;
+        uint64_t bit = (uint64_t)1 << (one->next % PRI_TOLD_MOST);
+        done += gap_of(one);
+        *(pair ? &one->pair_told : &one->told) |= bit;
+        *more = *one;
+        *(pair ? &more->pair_up : &more->seen) |= bit;
     }
-    if (pairs > CLOSE / 2)
-        attempt->splits += attempt->splits < 4 ? 2 : 1;
-    if (attempt->splits > attempt->view->pairs)
-        attempt->splits = attempt->view->pairs;
-    bool more = rounding > CLOSE / 2 || attempt->splits > before;
-    return more && attempt->splits <= SPLITS_MOST &&
-           (attempt->view->sources == 1 && rounds == 1
-                ? attempt->noise_cells <= NOISE_CELLS_MOST
-                : work_of(attempt, rounds) < attempt->work);
+    return scratch->case_count > count;
+}
+
+/*
+ * What to do about a bracket that is too wide: smaller groups if grouping is to
+ * blame, more cases if pairs are. False if nothing is left to do within `work`
+ * steps, of which the last try took `last`.
+ */
+static bool try_harder(struct pri_attempt *attempt, double grouping,
+                       double pairs, double last, double work,
+                       struct pri_scratch *scratch)
+{
+    double before = scratch->case_count;
+    bool finer = grouping > CLOSE / 2 && attempt->bits < BITS_MOST;
+    bool more = pairs > CLOSE / 2 && split_cases(scratch);
+    double cost = last * (finer ? 4 : 1) * scratch->case_count / before;
+    attempt->bits += finer;
+    return (finer || more) && cost < work;
+}
+
+/*
+ * Where the next try may look for the upper end: as far as it is known; or,
+ * where the last try shows that it could be far lower, nearer to that.
+ */
+static double next_end(const struct pri_bracket *found, double middle,
+                       bool failed)
+{
+    double most = found->eps * 1.01,
+           hope = 1.1 * fmax(middle, found->eps_lower);
+    return !failed && hope > 0 && hope < NEARBY * most ? hope : most;
 }
 
 /* Refine until the two ends are close. */
 static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
-                                   int64_t rounds, struct pri_scratch *scratch,
+                                   double work, struct pri_scratch *scratch,
                                    struct pri_bracket *found)
 {
-    double eps, lower, middle, rounding, pairs;
-    *found = (struct pri_bracket){INFINITY, 0, 0};
+    double eps, lower, middle, grouping, pairs, used;
+    enum pricer_status status;
     do {
-        enum pricer_status status = one_side(attempt, PRI_ABOVE, PRI_ABOVE,
-                                             delta, rounds, scratch, &eps);
+        scratch->bins.work = scratch->mix.work = 0;
+        status = one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, &eps);
         if (status != PRICER_OK)
             return status;
         found->eps = fmin(found->eps, eps);
-        status = one_side(attempt, PRI_BELOW, PRI_BELOW, delta, rounds, scratch,
-                          &lower);
+        status = one_end(attempt, PRI_BELOW, PRI_BELOW, delta, scratch, &lower);
         middle = lower;
         found->eps_lower = fmax(found->eps_lower, lower);
-        if (status == PRICER_OK && attempt->view->pairs > attempt->splits &&
+        if (status == PRICER_OK && attempt->view->pairs > 0 &&
             !close_enough(found))
-            status = one_side(attempt, PRI_BELOW, PRI_ABOVE, delta, rounds,
-                              scratch, &middle);
+            status =
+                one_end(attempt, PRI_BELOW, PRI_ABOVE, delta, scratch, &middle);
+        if (status == PRICER_OK)
+            status =
+                set_low(next_end(found, middle, isinf(eps)), delta, attempt);
         if (status != PRICER_OK)
             return status;
-        status = set_low(found->eps, delta, attempt);
-        if (status != PRICER_OK)
-            return status;
-        rounding = apart(eps, middle);
+        grouping = apart(found->eps, middle);
         pairs = apart(middle, lower);
+        used = scratch->bins.work + scratch->mix.work;
     } while (!close_enough(found) &&
-             try_harder(attempt, rounding, pairs, rounds));
+             try_harder(attempt, grouping, pairs, used, work, scratch));
     return PRICER_OK;
 }
 
@@ -285,30 +280,29 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)
 {
-    struct pri_attempt attempt = {.view = view,
-                                  .noise_cells = 2048,
-                                  .ignore = 1e-5 * delta,
-                                  .work = work};
+    struct pri_attempt attempt = {
+        .view = view, .rounds = rounds, .tail = 1e-6 * delta};
+    struct pri_bracket found = {INFINITY, 0, 0};
     enum pricer_status status = pri_scratch_reserve(scratch, view);
-    if (status == PRICER_OK && (view->sources > 1 || rounds > 1)) {
-        status = look(&attempt, delta, rounds, scratch);
-        if (status == PRICER_OK)
-            leave_out(view, &attempt, rounds, scratch);
-    }
     if (status != PRICER_OK)
         return status;
     if (view->sources == 0) {
         *bracket = (struct pri_bracket){0};
         return PRICER_OK;
     }
-    attempt.cells = 256;
-    struct pri_bracket found;
-    status = close_in(&attempt, delta, rounds, scratch, &found);
-    if (status != PRICER_OK)
-        return status;
-    found.floor = floor_of(view, rounds, scratch);
-    *bracket = found;
-    return PRICER_OK;
+    scratch->cases[0] = (struct pri_case){0};
+    scratch->case_count = 1;
+    status = look(&attempt, delta, scratch, &found.eps);
+    if (status == PRICER_OK) {
+        found.floor = pri_view_floor(view, rounds, scratch);
+        leave_out(view, &attempt, scratch);
+        attempt.bits = BITS_FIRST;
+        if (found.eps > 0 && view->sources > 0)
+            status = close_in(&attempt, delta, work, scratch, &found);
+    }
+    if (status == PRICER_OK)
+        *bracket = found;
+    return status;
 }
 
 /* The law of mu^2 of a link: K mu^2 with K binomial, tails to the side. */
@@ -360,8 +354,9 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
          side++) {
         status = link_law(&scratch->rounds, mu, side, &scratch->law);
         if (status == PRICER_OK)
-            status = pri_law_eps(&scratch->law, pri_delta_for(delta, side),
-                                 side, &scratch->once, ends[side]);
+            status =
+                pri_law_eps(&scratch->law, pri_delta_for(delta, side), side,
+                            &scratch->bins, &scratch->once, ends[side]);
     }
     if (status == PRICER_OK)
         *bracket = found;

@@ -24,19 +24,19 @@ struct pri_source {
 struct pri_noise {
     int32_t from;
     double size, chance;
-    bool seen; /* its source was not left out */
 };
 
 /*
  * Two opposite links that both count and are up together more often than by
- * chance. `first` is a noise, or the link of a source if `gate` is set;
- * `second` is a noise of another source.
+ * chance. The first is a noise of a source, or the link of it if `gate` is set;
+ * the second is a noise of another source.
  */
 struct pri_pair {
     bool gate;
-    int32_t first, second;
-    double joint;     /* P(both up) */
-    double influence; /* a guess of how much it matters */
+    int32_t source, other; /* of the first and of the second */
+    int32_t first, second; /* noises; first is -1 for a gate */
+    double joint;          /* P(both up) */
+    double influence;      /* a guess of how much it matters */
 };
 
 struct pri_view {
@@ -63,28 +63,37 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
                                   enum pricer_eavesdropper eavesdropper,
                                   struct pri_view *view);
 
-/* One atom of a law that is not yet in order. */
-struct pri_atom {
-    double value, mass;
+/*
+ * One case of a case-by-case account: of which sources it tells whether they
+ * are seen (bit k of `told`, `seen`), and of which pairs, whether the first
+ * link of each is up.
+ */
+struct pri_case {
+    uint64_t told, seen, pair_told, pair_up;
+    int32_t next;    /* what to tell next: a source, PRI_TOLD_MOST + a pair, or
+                        -1: nothing is open */
+    bool open;       /* some pair had to be decoupled */
+    double worth[2]; /* what it adds to a measure of cost, by side */
 };
 
-/* As many sums are listed one by one; more are computed on a grid. */
-enum { PRI_ATOMS_MOST = 32768 };
+enum { PRI_CASES_MOST = 16384, PRI_TOLD_MOST = 64 };
 
 /* Scratch of the accounts, one for each thread. */
 struct pri_scratch {
-    struct pri_grid grid, noise_grid;
+    struct pri_bins bins, mix;
     struct pri_law noise; /* the variance in one sum */
     struct pri_law *term; /* [terms] the mu^2 of one source each */
-    struct pri_law rest;  /* of the sources that no leaf changes */
+    struct pri_law rest;  /* of the sources without pairs */
     struct pri_law once, law;
-    struct pri_atom *atom; /* [PRI_ATOMS_MOST] sums listed one by one */
+    struct pri_case *cases; /* [PRI_CASES_MOST] */
+    int32_t case_count;
     struct pri_rounds rounds;
-    const struct pri_law **list;
-    double *size, *draw;   /* [room] the noises of one source */
-    double *chance, *link; /* [room], [terms] as a leaf has them */
-    bool *touched;         /* [terms] depends on the leaf */
-    int32_t *place;        /* [terms] where a source went */
+    double *size, *draw; /* [room] the noises of one source */
+    double *chance;      /* [room] as a case has them */
+    double *link, *seen; /* [terms] the same */
+    double *base;        /* [terms] the same */
+    bool *paired;        /* [terms] some pair is about it */
+    int32_t *place;      /* [terms] where a source went; their order */
     int32_t terms, room;
 };
 
@@ -93,35 +102,35 @@ void pri_scratch_free(struct pri_scratch *scratch);
 /* What one computation of the law of mu^2 depends on. */
 struct pri_attempt {
     const struct pri_view *view;
-    double ignore;       /* mass that need not be resolved */
-    enum pri_side side;  /* of every rounding */
-    enum pri_side pairs; /* of those not split */
-    int32_t splits;      /* the first pairs are split */
-    int32_t noise_cells, cells;
-    double low, top; /* of mu^2 */
-    double little;   /* what the sources left out can add to a round */
-    double work;     /* steps that a try may take */
+    enum pri_side side;  /* of every grouping */
+    enum pri_side pairs; /* of those that a case leaves open */
+    int32_t bits;
+    int64_t rounds;
+    double tail;   /* mass that may be given up */
+    double low;    /* of mu^2 over all rounds: less hardly costs anything */
+    double eps;    /* the law holds up to this eps, */
+    double growth; /* where f''/f' is at most this above low */
+    double little; /* what the sources left out can add to a round */
 };
 
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
                                        const struct pri_view *view);
 
 /*
- * Set scratch->chance and link to those of one leaf: bit k of `leaf` says
- * whether the first link of the k-th split pair is up. Returns the probability
- * of the leaf.
+ * Set scratch->chance, seen and base to those of one case, and what to tell
+ * next. Returns the probability of the case.
  */
-double pri_leaf_set(const struct pri_attempt *attempt, uint32_t leaf,
+double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
                     struct pri_scratch *scratch);
 
-/* The law of mu^2 through one source in the leaf that is set, in scratch->term.
- */
-enum pricer_status pri_term_law(const struct pri_attempt *attempt,
-                                int32_t index, struct pri_scratch *scratch);
+/* The probability that the data arrives bare in some round, rounded up; exact
+ * while few pairs have to do with it. No eps pays for that. */
+double pri_view_floor(const struct pri_view *view, int64_t rounds,
+                      struct pri_scratch *scratch);
 
-/* The law of mu^2 over all rounds and leaves, in scratch->law. */
+/* The law of mu^2 over all rounds and cases, in scratch->law. */
 enum pricer_status pri_view_law(const struct pri_attempt *attempt,
-                                int64_t rounds, struct pri_scratch *scratch);
+                                struct pri_scratch *scratch);
 
 /*
  * The delta that one end of a bracket is computed for: the proved end for delta
@@ -158,10 +167,19 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
 
+/* An atom of the others' variance, and the divergences there. */
+struct pri_point {
+    int32_t atom;
+    double absent, present;
+};
+
 /* Scratch of the accounts of identities, one for each thread. */
 struct pri_identity {
-    struct pri_grid grid;
-    struct pri_law others, few; /* the variance of the others' packets */
+    struct pri_bins bins;
+    struct pri_law others; /* the variance of the others' packets */
+    struct pri_law few;    /* its masses added up */
+    struct pri_point *point;
+    int32_t points, point_room;
     double *size, *chance;
     int32_t room;
     double p; /* of the node's own link */
@@ -171,27 +189,41 @@ struct pri_identity {
 void pri_identity_free(struct pri_identity *identity);
 
 /* p times the average divergence, *absent of absent from present and *present
- * the other way, over a law of the others' variance; to the side. */
-void pri_identity_deltas(const struct pri_identity *identity,
-                         const struct pri_law *law, double eps,
-                         enum pri_side side, double *absent, double *present);
+ * the other way, over a law of the others' variance; to the side, and within
+ * about `part` of the truth. */
+enum pricer_status pri_identity_deltas(struct pri_identity *identity,
+                                       const struct pri_law *law, double eps,
+                                       enum pri_side side, double part,
+                                       double *absent, double *present);
+
+/* Begin with the law in identity->others. */
+enum pricer_status pri_identity_begin(struct pri_identity *identity);
+
+/* The curves of one round in both directions, bounded from both sides. */
+struct pri_curves;
+
+enum pricer_status pri_curves_new(struct pri_curves **curves);
 
 /*
- * Compose `rounds` rounds of the mixture over `law` (from above: variances
- * rounded down) by its privacy loss: an eps that holds at delta. `scale` is the
- * eps of one round, for the size of the grid.
+ * Sample the curves over the law in identity->others, which bounds the variance
+ * to the side; the side ABOVE first. `scale` is about the eps of one round.
  */
-enum pricer_status pri_identity_compose(const struct pri_identity *identity,
-                                        const struct pri_law *law, double delta,
-                                        int64_t rounds, double scale,
-                                        double *eps);
+enum pricer_status pri_identity_curves(struct pri_identity *identity,
+                                       enum pri_side side, double delta,
+                                       int64_t rounds, double scale,
+                                       struct pri_curves *curves);
+
+/* Compose `rounds` rounds: both ends of *bracket are brought closer. */
+enum pricer_status pri_identity_compose(const struct pri_curves *curves,
+                                        double delta, int64_t rounds,
+                                        struct pri_identity *identity,
+                                        struct pri_bracket *bracket);
 
 /*
  * What relay to[link] learns about whether from[link] took part, from the sum
  * of what reaches it, given that the others' packets are known but for their
  * noise. One round is the exact average over who else took part, a bound for a
- * relay that does not know it; several rounds compose by the privacy loss, and
- * their eps_lower is only that of one round.
+ * relay that does not know it; several rounds compose by the privacy loss.
  */
 enum pricer_status pri_identity_account(
     const struct pricer_network *network, const struct pricer_plan *plan,

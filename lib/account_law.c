@@ -1,17 +1,14 @@
 /*
- * From a view to the law of mu^2 it shows, bounded from one side, in one round
- * and in many.
+ * From a view to the law of mu^2 it shows, bounded from one side in the order
+ * of law.h, in one round and in many.
  *
- * Correlated links. A noise in one sum may be up together with a noise in
- * another, or with the link that brings the data: opposite directions of one
- * pair of nodes. The pairs that matter most are split: for both values of the
- * first link, the second has its conditional probability and is independent of
- * all else, so this is exact. What is left is decoupled to the safe side: more
- * noise never raises mu^2, and whatever the first link does, the second noise
- * is present at least with the probability it has when the first is down (the
- * joint probability is never below that of independence), at most with that
- * when it is up. Taken as independent with the former it gives an upper bound,
- * with the latter a lower one.
+ * Correlated links (account_cases.c). A noise in one sum may be up together
+ * with a noise in another, or with the link that brings the data: opposite
+ * directions of one pair of nodes. The pairs that matter most are told apart
+ * case by case: for both values of the first link, the second has its
+ * conditional probability and is independent of all else, so this is exact.
+ * What is left is decoupled to the safe side by changing the probability of the
+ * second link, as decoupled() explains.
  */
 #include "account.h"
 
@@ -19,116 +16,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums of more sources are not worth listing. */
-#define LISTED_SOURCES_MOST 6
+/* Beyond this mu^2 nothing is private; no sum of such values overflows. */
+#define LARGE 1e200
 
 void pri_scratch_free(struct pri_scratch *scratch)
 {
-    pri_grid_free(&scratch->grid);
-    pri_grid_free(&scratch->noise_grid);
+    pri_bins_free(&scratch->bins);
+    pri_bins_free(&scratch->mix);
     pri_law_free(&scratch->noise);
     pri_law_free(&scratch->rest);
     for (int32_t k = 0; k < scratch->terms; k++)
         pri_law_free(&scratch->term[k]);
     free(scratch->term);
-    free(scratch->atom);
+    free(scratch->cases);
     pri_rounds_free(&scratch->rounds);
-    free(scratch->list);
     free(scratch->size);
     free(scratch->chance);
     free(scratch->draw);
     free(scratch->link);
-    free(scratch->touched);
+    free(scratch->seen);
+    free(scratch->base);
+    free(scratch->paired);
     free(scratch->place);
     pri_law_free(&scratch->once);
     pri_law_free(&scratch->law);
     *scratch = (struct pri_scratch){0};
 }
 
-/* Room for the sources and noises of a view. */
+static bool reserve_noises(struct pri_scratch *scratch, int32_t count)
+{
+    if (count <= scratch->room)
+        return true;
+    free(scratch->size);
+    free(scratch->chance);
+    free(scratch->draw);
+    scratch->size = pri_alloc(count, sizeof(double));
+    scratch->chance = pri_alloc(count, sizeof(double));
+    scratch->draw = pri_alloc(count, sizeof(double));
+    bool all = scratch->size && scratch->chance && scratch->draw;
+    scratch->room = all ? count : 0;
+    return all;
+}
+
+static bool reserve_sources(struct pri_scratch *scratch, int32_t count)
+{
+    if (count <= scratch->terms)
+        return true;
+    for (int32_t k = 0; k < scratch->terms; k++)
+        pri_law_free(&scratch->term[k]);
+    free(scratch->term);
+    free(scratch->link);
+    free(scratch->seen);
+    free(scratch->base);
+    free(scratch->paired);
+    free(scratch->place);
+    scratch->term = pri_alloc(count, sizeof *scratch->term);
+    scratch->link = pri_alloc(count, sizeof(double));
+    scratch->seen = pri_alloc(count, sizeof(double));
+    scratch->base = pri_alloc(count, sizeof(double));
+    scratch->paired = pri_alloc(count, sizeof(bool));
+    scratch->place = pri_alloc(count, sizeof(int32_t));
+    bool all = scratch->term && scratch->link && scratch->seen &&
+               scratch->base && scratch->paired && scratch->place;
+    scratch->terms = scratch->term == NULL ? 0 : count;
+    return all;
+}
+
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
                                        const struct pri_view *view)
 {
-    if (view->noises > scratch->room) {
-        free(scratch->size);
-        free(scratch->chance);
-        free(scratch->draw);
-        scratch->room = view->noises;
-        scratch->size = pri_alloc(view->noises, sizeof(double));
-        scratch->chance = pri_alloc(view->noises, sizeof(double));
-        scratch->draw = pri_alloc(view->noises, sizeof(double));
-    }
-    if (view->sources > scratch->terms) {
-        for (int32_t k = 0; k < scratch->terms; k++)
-            pri_law_free(&scratch->term[k]);
-        free(scratch->term);
-        free(scratch->list);
-        free(scratch->link);
-        free(scratch->touched);
-        free(scratch->place);
-        scratch->terms = view->sources;
-        scratch->term = pri_alloc(view->sources, sizeof *scratch->term);
-        scratch->list = pri_alloc(view->sources, sizeof *scratch->list);
-        scratch->link = pri_alloc(view->sources, sizeof(double));
-        scratch->touched = pri_alloc(view->sources, sizeof(bool));
-        scratch->place = pri_alloc(view->sources, sizeof(int32_t));
-    }
-    bool all = (view->noises == 0 ||
-                (scratch->size && scratch->chance && scratch->draw)) &&
-               (view->sources == 0 ||
-                (scratch->term && scratch->list && scratch->link &&
-                 scratch->touched && scratch->place));
-    if (!all) {
-        scratch->room = 0;
-        scratch->terms = scratch->term == NULL ? 0 : scratch->terms;
-        return PRICER_MEMORY;
-    }
-    return PRICER_OK;
+    if (scratch->cases == NULL)
+        scratch->cases = pri_alloc(PRI_CASES_MOST, sizeof *scratch->cases);
+    bool all = scratch->cases != NULL && reserve_noises(scratch, view->noises);
+    return all && reserve_sources(scratch, view->sources) ? PRICER_OK
+                                                          : PRICER_MEMORY;
 }
 
-static bool is_split(const struct pri_attempt *attempt, int32_t pair)
-{
-    return pair < attempt->splits;
-}
-
-/* P(second up) given the first. */
-static double conditional(const struct pri_view *view,
-                          const struct pri_pair *pair, bool up)
-{
-    double first = pair->gate ? view->source[pair->first].link
-                              : view->noise[pair->first].chance;
-    double second = view->noise[pair->second].chance;
-    double given =
-        up ? pair->joint / first : (second - pair->joint) / (1 - first);
-    return fmin(fmax(given, 0), 1);
-}
-
-double pri_leaf_set(const struct pri_attempt *attempt, uint32_t leaf,
-                    struct pri_scratch *scratch)
-{
-    const struct pri_view *view = attempt->view;
-    double weight = 1;
-    for (int32_t k = 0; k < view->noises; k++)
-        scratch->chance[k] = view->noise[k].chance;
-    for (int32_t k = 0; k < view->sources; k++)
-        scratch->link[k] = view->source[k].link;
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_pair *pair = &view->pair[k];
-        bool up = attempt->pairs == PRI_BELOW;
-        if (is_split(attempt, k)) {
-            double *first = pair->gate ? &scratch->link[pair->first]
-                                       : &scratch->chance[pair->first];
-            up = leaf >> k & 1;
-            weight *= up ? *first : 1 - *first;
-            *first = up;
-        }
-        scratch->chance[pair->second] = conditional(view, pair, up);
-    }
-    return weight;
-}
+/* ----------------------------------------------------------------- terms -- */
 
 /*
- * The noises of a source as a leaf has them, into scratch->size and draw. Those
+ * The noises of a source as a case has them, into scratch->size and draw. Those
  * that are certain, or too small to matter beside what is always there, go into
  * the base (the latter only if more noise is the safe side). Returns the base.
  */
@@ -157,241 +124,215 @@ static double draw_noises(const struct pri_attempt *attempt,
     return attempt->side == PRI_BELOW ? base + more : base;
 }
 
+static double signal_over(double signal, double variance, enum pri_side side)
+{
+    double ratio = variance == 0 ? INFINITY : signal / variance;
+    if (ratio > LARGE)
+        return side == PRI_ABOVE || variance == 0 ? INFINITY : LARGE;
+    return ratio;
+}
+
+/* The shape of sums over what is seen in one round. */
+static struct pri_shape shape_of(const struct pri_attempt *attempt)
+{
+    double rounds = (double)attempt->rounds;
+    return (struct pri_shape){.side = attempt->side,
+                              .bits = attempt->bits,
+                              .offset = attempt->low / rounds,
+                              .tail = attempt->tail / rounds /
+                                      (4 * attempt->view->sources + 4)};
+}
+
 /*
- * The law of mu^2 through one source: 0 if it is not seen, else signal over the
- * variance. More noise is less mu^2, so the noise is rounded the other way.
+ * The law of mu^2 through one source, in scratch->term: 0 if it is not seen,
+ * else signal over the variance.
  */
-enum pricer_status pri_term_law(const struct pri_attempt *attempt,
-                                int32_t index, struct pri_scratch *scratch)
+static enum pricer_status term_law(const struct pri_attempt *attempt,
+                                   int32_t index, struct pri_scratch *scratch)
 {
     const struct pri_source *source = &attempt->view->source[index];
     struct pri_law *term = &scratch->term[index], *noise = &scratch->noise;
-    double seen = source->uplink * scratch->link[index];
+    double seen = scratch->seen[index];
     int32_t count;
     double base = draw_noises(attempt, source, scratch, &count);
-    enum pricer_status status = pri_law_subset(
-        scratch->size, scratch->draw, count, base,
-        attempt->side == PRI_ABOVE ? PRI_BELOW : PRI_ABOVE,
-        attempt->noise_cells, attempt->ignore, &scratch->noise_grid, noise);
+    struct pri_shape sum = shape_of(attempt), shape = sum;
+    shape.kind = PRI_VARIANCE;
+    shape.offset = base;
+    shape.signal = source->signal;
+    shape.tail = 0;
+    enum pricer_status status =
+        pri_law_subset(scratch->size, scratch->draw, seen > 0 ? count : 0,
+                       &shape, &scratch->bins, noise);
     if (status == PRICER_OK)
         status = pri_law_reserve(term, noise->count + 1);
     if (status != PRICER_OK)
         return status;
     term->count = 0;
     pri_law_add(term, 0, 1 - seen);
-    for (int32_t k = noise->count - 1; k >= 0; k--) {
-        double variance = base + noise->value[k];
-        pri_law_add(term, variance == 0 ? INFINITY : source->signal / variance,
-                    seen * noise->mass[k]);
-    }
-    return PRICER_OK;
+    for (int32_t k = noise->count - 1; k >= 0; k--)
+        pri_law_add(
+            term,
+            signal_over(source->signal, base + noise->value[k], attempt->side),
+            seen * noise->mass[k]);
+    if (term->count <= 64 || attempt->view->sources == 1)
+        return PRICER_OK;
+    return pri_law_group(&sum, &scratch->bins, term);
 }
 
-static int32_t source_of_noise(const struct pri_view *view, int32_t noise)
-{
-    int32_t at = 0;
-    while (view->source[at].end <= noise)
-        at++;
-    return at;
-}
-
-/* Mark the sources that differ from leaf to leaf. */
-static void mark_touched(const struct pri_attempt *attempt,
-                         struct pri_scratch *scratch)
+/* Mark the sources that pairs are about; put all in order, small ones first. */
+static void mark_paired(const struct pri_attempt *attempt,
+                        struct pri_scratch *scratch)
 {
     const struct pri_view *view = attempt->view;
-    for (int32_t k = 0; k < view->sources; k++)
-        scratch->touched[k] = false;
-    for (int32_t k = 0; k < attempt->splits; k++) {
-        const struct pri_pair *pair = &view->pair[k];
-        int32_t first =
-            pair->gate ? pair->first : source_of_noise(view, pair->first);
-        scratch->touched[first] = true;
-        scratch->touched[source_of_noise(view, pair->second)] = true;
+    for (int32_t k = 0; k < view->sources; k++) {
+        const struct pri_source *source = &view->source[k];
+        double most = source->signal / source->base;
+        int32_t at = k;
+        scratch->paired[k] = false;
+        for (; at > 0; at--) {
+            source = &view->source[scratch->place[at - 1]];
+            if (!(source->signal / source->base > most))
+                break;
+            scratch->place[at] = scratch->place[at - 1];
+        }
+        scratch->place[at] = k;
+    }
+    for (int32_t k = 0; k < view->pairs; k++) {
+        scratch->paired[view->pair[k].source] = true;
+        scratch->paired[view->pair[k].other] = true;
     }
 }
 
-/* The terms that no leaf changes, and their sum if that saves work. */
-static enum pricer_status rest_law(const struct pri_attempt *attempt,
-                                   struct pri_scratch *scratch, int32_t *listed)
+/* Add the terms of the sources with or without pairs to *sum. */
+static enum pricer_status add_terms(const struct pri_attempt *attempt,
+                                    bool paired, struct pri_scratch *scratch,
+                                    struct pri_law *sum)
 {
-    int32_t count = 0;
+    struct pri_shape shape = shape_of(attempt);
     enum pricer_status status = PRICER_OK;
-    pri_leaf_set(attempt, 0, scratch);
-    for (int32_t k = 0; k < attempt->view->sources && status == PRICER_OK; k++)
-        if (!scratch->touched[k]) {
-            status = pri_term_law(attempt, k, scratch);
-            scratch->list[count++] = &scratch->term[k];
-        }
-    *listed = count;
-    if (status != PRICER_OK || attempt->splits == 0 || count < 2)
-        return status;
-    status =
-        pri_law_sum_begin(attempt->low, attempt->top, attempt->view->sources,
-                          attempt->cells, &scratch->grid);
-    if (status != PRICER_OK)
-        return status;
-    pri_law_sum_add(scratch->list, count, attempt->side, 1, &scratch->grid);
-    status = pri_law_sum_end(attempt->side, &scratch->grid, &scratch->rest);
-    scratch->list[0] = &scratch->rest;
-    *listed = 1;
+    for (int32_t k = 0; k < attempt->view->sources && status == PRICER_OK;
+         k++) {
+        int32_t at = scratch->place[k];
+        if (scratch->paired[at] != paired)
+            continue;
+        status = term_law(attempt, at, scratch);
+        if (status == PRICER_OK)
+            status =
+                pri_law_plus(&scratch->term[at], &shape, &scratch->bins, sum);
+    }
     return status;
 }
 
-static int by_value(const void *one, const void *two)
+/* ------------------------------------------------------------------ laws -- */
+
+/* What a law costs at the eps of the attempt: for many rounds its mean. */
+static double worth_of(const struct pri_attempt *attempt,
+                       const struct pri_law *law)
 {
-    const struct pri_atom *a = one, *b = two;
-    return a->value < b->value ? -1 : a->value > b->value;
+    double sum = 0, slope;
+    if (attempt->rounds == 1)
+        return pri_law_delta(law, attempt->eps, attempt->side, &slope);
+    for (int32_t k = 0; k < law->count; k++)
+        if (!isinf(law->value[k]))
+            sum += law->mass[k] * law->value[k];
+    return sum;
 }
 
-/*
- * Add every sum of one atom from each term of a leaf, from atom `begin` on.
- * Returns where they end, or -1 if there are too many.
- */
-static int32_t list_leaf(const struct pri_attempt *attempt, double weight,
-                         int32_t begin, struct pri_scratch *scratch)
+/* One case, added to the mixture. */
+static enum pricer_status add_case(const struct pri_attempt *attempt,
+                                   struct pri_case *one,
+                                   struct pri_scratch *scratch)
 {
-    struct pri_atom *atom = scratch->atom;
-    int32_t end = begin + 1;
-    if (end > PRI_ATOMS_MOST)
-        return -1;
-    atom[begin] = (struct pri_atom){0, weight};
-    for (int32_t k = 0; k < attempt->view->sources; k++) {
-        const struct pri_law *term = &scratch->term[k];
-        int32_t many = end - begin;
-        if ((int64_t)many * term->count > PRI_ATOMS_MOST - begin)
-            return -1;
-        for (int32_t t = term->count - 1; t >= 0; t--)
-            for (int32_t a = 0; a < many; a++)
-                atom[begin + t * many + a] =
-                    (struct pri_atom){atom[begin + a].value + term->value[t],
-                                      atom[begin + a].mass * term->mass[t]};
-        end = begin + many * term->count;
-    }
-    return end;
-}
-
-/* Sort the atoms into a law; equal ones are joined. */
-static enum pricer_status sort_atoms(struct pri_atom *atom, int32_t count,
-                                     struct pri_law *law)
-{
-    enum pricer_status status = pri_law_reserve(law, count);
+    double weight = pri_case_set(attempt, one, scratch);
+    struct pri_law *sum = &scratch->once;
+    one->worth[attempt->pairs] = 0;
+    if (weight == 0)
+        return PRICER_OK;
+    enum pricer_status status = pri_law_copy(&scratch->rest, sum);
+    if (status == PRICER_OK)
+        status = add_terms(attempt, true, scratch, sum);
     if (status != PRICER_OK)
         return status;
-    qsort(atom, (size_t)count, sizeof *atom, by_value);
-    law->count = 0;
-    for (int32_t k = 0; k < count; k++) {
-        int32_t last = law->count - 1;
-        if (last >= 0 && law->value[last] == atom[k].value)
-            law->mass[last] += atom[k].mass;
-        else
-            pri_law_add(law, atom[k].value, atom[k].mass);
-    }
+    if (scratch->case_count > 1)
+        one->worth[attempt->pairs] = weight * worth_of(attempt, sum);
+    pri_bins_add(sum, weight, &scratch->mix);
     return PRICER_OK;
 }
 
-/*
- * The law of one round as the list of all its sums, in scratch->once: no
- * rounding at all. *done is false if there are too many.
- */
-static enum pricer_status listed_law(const struct pri_attempt *attempt,
-                                     struct pri_scratch *scratch, bool *done)
+/* The most that mu^2 can be in one round, unless it is infinite. */
+static double most_of(const struct pri_view *view)
 {
-    int32_t count = 0;
-    *done = false;
-    if (scratch->atom == NULL)
-        scratch->atom = pri_alloc(PRI_ATOMS_MOST, sizeof *scratch->atom);
-    if (scratch->atom == NULL)
-        return PRICER_MEMORY;
-    for (uint32_t leaf = 0; leaf >> attempt->splits == 0; leaf++) {
-        double weight = pri_leaf_set(attempt, leaf, scratch);
-        if (weight == 0)
-            continue;
-        for (int32_t k = 0; k < attempt->view->sources; k++) {
-            enum pricer_status status = pri_term_law(attempt, k, scratch);
-            if (status != PRICER_OK)
-                return status;
-        }
-        count = list_leaf(attempt, weight, count, scratch);
-        if (count < 0)
-            return PRICER_OK;
+    double sum = 0;
+    for (int32_t k = 0; k < view->sources; k++) {
+        const struct pri_source *source = &view->source[k];
+        double least = source->base > 0 ? source->base : INFINITY;
+        for (int32_t x = source->begin; source->base == 0 && x < source->end;
+             x++)
+            least = fmin(least, view->noise[x].size);
+        sum += fmin(source->signal / least, LARGE);
     }
-    *done = true;
-    return sort_atoms(scratch->atom, count, &scratch->once);
+    return sum * (1 + 1e-9);
+}
+
+/* The law of mu^2 in one round, over all cases, in scratch->once. */
+static enum pricer_status once_law(const struct pri_attempt *attempt,
+                                   struct pri_scratch *scratch)
+{
+    struct pri_law *rest = &scratch->rest;
+    struct pri_shape shape = shape_of(attempt);
+    enum pricer_status status = pri_law_reserve(rest, 1);
+    if (status != PRICER_OK)
+        return status;
+    mark_paired(attempt, scratch);
+    rest->count = 0;
+    pri_law_add(rest, 0, 1);
+    pri_case_set(attempt, &(struct pri_case){0}, scratch);
+    status = add_terms(attempt, false, scratch, rest);
+    if (status != PRICER_OK || attempt->view->pairs == 0)
+        return status == PRICER_OK ? pri_law_copy(rest, &scratch->once)
+                                   : status;
+    if (status == PRICER_OK)
+        status =
+            pri_bins_begin(&shape, 0, most_of(attempt->view), &scratch->mix);
+    for (int32_t k = 0; k < scratch->case_count && status == PRICER_OK; k++)
+        status = add_case(attempt, &scratch->cases[k], scratch);
+    return status == PRICER_OK ? pri_bins_end(&scratch->mix, &scratch->once)
+                               : status;
 }
 
 /* A single source needs no sum. */
 static enum pricer_status only_law(const struct pri_attempt *attempt,
                                    struct pri_scratch *scratch)
 {
-    pri_leaf_set(attempt, 0, scratch);
-    enum pricer_status status = pri_term_law(attempt, 0, scratch);
-    if (status != PRICER_OK)
-        return status;
-    struct pri_law swap = scratch->once;
-    scratch->once = scratch->term[0];
-    scratch->term[0] = swap;
-    return PRICER_OK;
-}
-
-/* The law of mu^2 in one round, over all leaves, in scratch->once. */
-static enum pricer_status once_law(const struct pri_attempt *attempt,
-                                   struct pri_scratch *scratch)
-{
-    int32_t listed, sources = attempt->view->sources;
-    bool done = false;
-    if (sources == 1)
-        return only_law(attempt, scratch);
-    enum pricer_status status = PRICER_OK;
-    if (sources <= LISTED_SOURCES_MOST)
-        status = listed_law(attempt, scratch, &done);
-    if (status != PRICER_OK || done)
-        return status;
-    mark_touched(attempt, scratch);
-    status = rest_law(attempt, scratch, &listed);
-    if (status == PRICER_OK)
-        status = pri_law_sum_begin(attempt->low, attempt->top,
-                                   attempt->view->sources, attempt->cells,
-                                   &scratch->grid);
-    for (uint32_t leaf = 0; leaf >> attempt->splits == 0; leaf++) {
-        double weight = pri_leaf_set(attempt, leaf, scratch);
-        int32_t count = listed;
-        for (int32_t k = 0; k < sources && status == PRICER_OK; k++)
-            if (scratch->touched[k] && weight > 0) {
-                status = pri_term_law(attempt, k, scratch);
-                scratch->list[count++] = &scratch->term[k];
-            }
-        if (status != PRICER_OK)
-            return status;
-        if (weight > 0)
-            pri_law_sum_add(scratch->list, count, attempt->side, weight,
-                            &scratch->grid);
-    }
-    return pri_law_sum_end(attempt->side, &scratch->grid, &scratch->once);
+    pri_case_set(attempt, &(struct pri_case){0}, scratch);
+    enum pricer_status status = term_law(attempt, 0, scratch);
+    return status == PRICER_OK ? pri_law_copy(&scratch->term[0], &scratch->once)
+                               : status;
 }
 
 enum pricer_status pri_view_law(const struct pri_attempt *attempt,
-                                int64_t rounds, struct pri_scratch *scratch)
+                                struct pri_scratch *scratch)
 {
     struct pri_law *law = &scratch->law;
-    struct pri_attempt once = *attempt;
-    once.low /= (double)rounds;
-    enum pricer_status status = once_law(&once, scratch);
+    enum pricer_status status = attempt->view->sources == 1
+                                    ? only_law(attempt, scratch)
+                                    : once_law(attempt, scratch);
     if (status != PRICER_OK)
         return status;
-    if (rounds == 1) {
+    if (attempt->rounds == 1) {
         struct pri_law swap = *law;
         *law = scratch->once;
         scratch->once = swap;
     } else {
-        status =
-            pri_law_repeat(&scratch->once, rounds, attempt->side, attempt->low,
-                           attempt->top, attempt->cells, &scratch->grid, law);
+        struct pri_shape shape = {.side = attempt->side,
+                                  .bits = attempt->bits,
+                                  .offset = attempt->low,
+                                  .tail = attempt->tail / 4};
+        status = pri_law_repeat(&scratch->once, attempt->rounds, &shape,
+                                &scratch->bins, law);
     }
-    if (status == PRICER_OK && law->count > 300)
-        pri_law_thin(attempt->low, 1 + .6 / attempt->cells, attempt->side, law);
     double more = attempt->side == PRI_ABOVE ? attempt->little : 0;
     for (int32_t k = 0; k < law->count; k++)
-        law->value[k] += more * (double)rounds;
+        law->value[k] += more * (double)attempt->rounds;
     return status;
 }

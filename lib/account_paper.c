@@ -72,6 +72,7 @@ static double classic_eps(double move, double variance, double delta)
 static enum pricer_status gaussian_eps(double mu2, double delta, double *eps)
 {
     struct pri_law law = {0}, spare = {0};
+    struct pri_bins bins = {0};
     if (!(delta > 0) || isinf(mu2)) {
         *eps = mu2 == 0 ? 0 : INFINITY;
         return PRICER_OK;
@@ -79,10 +80,12 @@ static enum pricer_status gaussian_eps(double mu2, double delta, double *eps)
     enum pricer_status status = pri_law_reserve(&law, 1);
     if (status == PRICER_OK) {
         pri_law_add(&law, mu2, 1);
-        status = pri_law_eps(&law, fmin(delta, 1), PRI_ABOVE, &spare, eps);
+        status =
+            pri_law_eps(&law, fmin(delta, 1), PRI_ABOVE, &bins, &spare, eps);
     }
     pri_law_free(&law);
     pri_law_free(&spare);
+    pri_bins_free(&bins);
     return status;
 }
 

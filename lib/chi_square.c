@@ -7,13 +7,17 @@
  * functions. The lower ones grow as k falls and are added up downwards, the
  * upper ones upwards: every step adds a positive number.
  *
+ * Where the sum is centred far from the mean, weights fall by orders of
+ * magnitude in each step and the gamma functions grow as fast; both are kept
+ * even by a constant factor a step, so that neither leaves the range.
+ *
  * Error. The weights and the first gamma function come from one formula whose
  * logarithm is right within 1e-13 (relative to 1, by Stirling's series beyond
- * 32); every step of the recurrences costs three roundings of 2^-64, and there
- * are fewer than 10^6 of them. The sums run over at least 13 standard
- * deviations to both sides of their largest term, which leaves out less than
- * 1e-30 of them, since the terms are log-concave in k. The stated bound is
- * PRI_CHI_ERROR = 1e-11 in each logarithm.
+ * 32); every step of the recurrences costs six roundings of 2^-64, and there
+ * are fewer than 10^6 of them. Away from the largest term, at k = K, the ratios
+ * of neighbours fall at least as fast as those of Poisson weights of mean K,
+ * whose tails beyond 8 sqrt(K + 1) + 20 are below 1e-13 together. The stated
+ * bound is PRI_CHI_ERROR = 1e-11 in each logarithm.
  */
 #include "identity.h"
 
@@ -69,7 +73,7 @@ static long double upper_fraction(long double a, long double x)
         d = 1 / (an * d + b);
         c = b + an / c;
         h *= c * d;
-        if (fabsl(c * d - 1) < 1e-20L)
+        if (fabsl(c * d - 1) < 4e-19L)
             break;
     }
     return weight_log(a, x) + logl(a) + logl(h);
@@ -103,7 +107,7 @@ static long double centre(long double a, long double mean, long double x)
 /* How far to go to either side of it. */
 static long double spread(long double around)
 {
-    return 13 * sqrtl(around + 1) + 60;
+    return 8 * sqrtl(around + 1) + 20;
 }
 
 long double pri_chi_length(long double degrees, long double noncentrality,
@@ -129,9 +133,10 @@ long double pri_chi_lower(long double degrees, long double noncentrality,
     long double start = gamma_lower(a + last, x);
     long double gamma = 1, weight = 1, sum = 1;
     long double step = expl(weight_log(a + last - 1, x) - start);
-    long double by_mean = 1 / mean, by_x = 1 / x;
+    long double even = fmaxl(around, 1) / mean, odd = 1 / even;
+    long double by_mean = odd / mean, by_x = even / x;
     for (long double k = last - 1; k >= first; k--) {
-        gamma += step; /* of a + k over that of a + last */
+        gamma = (gamma + step) * even; /* of a + k over that of a + last */
         weight *= (k + 1) * by_mean;
         sum += weight * gamma;
         step *= (a + k) * by_x;
@@ -153,11 +158,13 @@ long double pri_chi_upper(long double degrees, long double noncentrality,
     long double start = gamma_upper(a + first, x);
     long double gamma = 1, weight = 1, sum = 1;
     long double step = expl(weight_log(a + first, x) - start);
+    long double even = mean / fmaxl(around, 1), odd = 1 / even;
+    long double up = mean * odd, by_x = x * even;
     for (long double k = first + 1; k <= last; k++) {
-        gamma += step;
-        weight *= mean / k;
+        gamma = (gamma + step) * even;
+        weight *= up / k;
         sum += weight * gamma;
-        step *= x / (a + k);
+        step *= by_x / (a + k);
     }
-    return weight_log(first, mean) + start + logl(sum);
+    return fminl(weight_log(first, mean) + start + logl(sum), 0);
 }

@@ -15,16 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE 0.008
-enum { TRIES_MOST = 5 };
+/* How close the two ends should come: for many sets of others, and for few. */
+#define CLOSE 0.004
+#define CLOSE_FEW 1e-7
+
+/* A smaller eps need not be known any better. */
+#define NEXT_TO_NOTHING 1e-3
+enum { FEW = 8, STEPS_MOST = 60, BITS = 11 };
+
+/* How well the curve should be known, at first, and by how much better each
+ * time that proves too little: near a step of it, eps depends on it very much.
+ */
+#define PART 0.02
+#define BETTER 0.03
+enum { TRIES_MOST = 4 };
 
 void pri_identity_free(struct pri_identity *identity)
 {
-    pri_grid_free(&identity->grid);
+    pri_bins_free(&identity->bins);
     pri_law_free(&identity->others);
     pri_law_free(&identity->few);
     free(identity->size);
     free(identity->chance);
+    free(identity->point);
     *identity = (struct pri_identity){0};
 }
 
@@ -54,8 +67,7 @@ static double variance_of(const struct pricer_network *network, double noise)
 static enum pricer_status others_law(const struct pricer_network *network,
                                      const struct pricer_plan *plan,
                                      int32_t link, enum pri_side side,
-                                     int32_t cells, double ignore,
-                                     struct pri_identity *identity)
+                                     double dust, struct pri_identity *identity)
 {
     int32_t at = network->to[link], count = 0;
     double base = 0;
@@ -76,141 +88,223 @@ static enum pricer_status others_law(const struct pricer_network *network,
         identity->size[count] = size;
         identity->chance[count++] = network->p[l];
     }
-    status = pri_law_subset(identity->size, identity->chance, count, base, side,
-                            cells, ignore, &identity->grid, &identity->others);
+    struct pri_shape shape = {.side = side,
+                              .kind = PRI_ORDERED,
+                              .bits = BITS,
+                              .offset = base,
+                              .dust = dust};
+    status = pri_law_subset(identity->size, identity->chance, count, &shape,
+                            &identity->bins, &identity->others);
     for (int32_t k = 0; status == PRICER_OK && k < identity->others.count; k++)
         identity->others.value[k] += base;
     return status;
 }
 
-void pri_identity_deltas(const struct pri_identity *identity,
-                         const struct pri_law *law, double eps,
-                         enum pri_side side, double *absent, double *present)
+/* ------------------------------------------------------- at one eps ------ */
+
+/* The divergences at one atom. */
+static void evaluate(const struct pri_identity *identity,
+                     const struct pri_law *law, double eps, enum pri_side side,
+                     struct pri_point *point)
 {
-    /* A smaller variance is less private: the law's sides are swapped. */
+    /* A smaller variance is less private. */
     double slack = side == PRI_ABOVE ? 1 - 1e-12 : 1 + 1e-12;
-    double first = 0, second = 0, one, two;
     struct pri_presence presence = identity->presence;
-    for (int32_t k = 0; k < law->count; k++) {
-        presence.others = law->value[k] * slack;
-        pri_presence_delta(&presence, eps, side, &one, &two);
-        first += law->mass[k] * one;
-        second += law->mass[k] * two;
-        /* More noise is more private: what is left adds less than this. */
-        if (one <= 1e-10 * first && two <= 1e-10 * second) {
-            first += side == PRI_ABOVE ? one : 0;
-            second += side == PRI_ABOVE ? two : 0;
-            break;
-        }
-    }
-    slack = identity->p * (side == PRI_ABOVE ? 1 + 1e-12 : 1 - 1e-12);
-    *absent = fmin(first * slack, 1);
-    *present = fmin(second * slack, 1);
+    presence.others = law->value[point->atom] * slack;
+    pri_presence_delta(&presence, eps, side, &point->absent, &point->present);
 }
 
-static double mixed_delta(const struct pri_identity *identity,
-                          const struct pri_law *law, double eps,
-                          enum pri_side side)
+/* Insert a point after another; the atom is evaluated. */
+static bool insert(struct pri_identity *identity, const struct pri_law *law,
+                   double eps, enum pri_side side, int32_t after, int32_t atom)
 {
-    double absent, present;
-    pri_identity_deltas(identity, law, eps, side, &absent, &present);
-    return fmax(absent, present);
+    if (identity->points == identity->point_room) {
+        int32_t room = 2 * identity->point_room + 64;
+        struct pri_point *moved =
+            realloc(identity->point, (size_t)room * sizeof *moved);
+        if (moved == NULL)
+            return false;
+        identity->point = moved;
+        identity->point_room = room;
+    }
+    struct pri_point *point = identity->point + after + 1;
+    memmove(point + 1, point,
+            (size_t)(identity->points - after - 1) * sizeof *point);
+    identity->points++;
+    *point = (struct pri_point){.atom = atom};
+    evaluate(identity, law, eps, side, point);
+    return true;
 }
 
-/*
- * The eps at which a falling curve meets delta, by false position in the
- * logarithm of delta with every third step in the middle; to the side.
- */
-static double solve(const struct pri_identity *identity,
-                    const struct pri_law *law, double delta, enum pri_side side,
-                    double guess)
+/* No points yet; the masses up to each atom, in ->few. */
+enum pricer_status pri_identity_begin(struct pri_identity *identity)
 {
-    double low = 0, at_low = mixed_delta(identity, law, 0, side);
-    bool silent = law->count > 0 && law->value[0] == 0;
-    if (at_low <= delta)
-        return 0;
-    if (silent && identity->p * law->mass[0] * (1 - 1e-12) >= delta)
-        return INFINITY;
-    double high = guess > 0 ? guess : 1, at_high;
-    while ((at_high = mixed_delta(identity, law, high, side)) > delta) {
-        low = high;
-        at_low = at_high;
-        high *= 4;
-        if (high > 1e18)
-            return INFINITY;
-    }
-    for (int step = 1; step < 200 && high - low > 1e-7 * high; step++) {
-        double t = log(at_low / delta) / log(at_low / fmax(at_high, 1e-320));
-        t = step % 3 == 0 ? .5 : fmin(fmax(t, .02), .98);
-        double middle = low + t * (high - low);
-        double now = mixed_delta(identity, law, middle, side);
-        if (now > delta) {
-            low = middle;
-            at_low = now;
-        } else {
-            high = middle;
-            at_high = now;
-        }
-    }
-    return side == PRI_ABOVE ? high : low;
-}
-
-/*
- * Join atoms of the others' variance, as long as that changes delta little at
- * this eps, judged by the divergence at the atoms of a coarse law, between
- * which its logarithm is taken as straight. A guess of the cost, but the law
- * that comes out is to the side whatever it was.
- */
-static void join(const struct pri_identity *identity, double eps, double budget,
-                 enum pri_side side, const struct pri_law *law,
-                 struct pri_law *few)
-{
-    struct pri_presence presence = identity->presence;
-    few->count = 0;
-    for (int32_t k = 0; k < law->count;) {
-        double first = law->value[k], mass = law->mass[k], value = first;
-        double start, now, one, two;
-        presence.others = first;
-        pri_presence_delta(&presence, eps, PRI_ABOVE, &one, &two);
-        start = fmax(one, two);
-        presence.others = first * 1.01;
-        pri_presence_delta(&presence, eps, PRI_ABOVE, &one, &two);
-        now = fmax(one, two);
-        double fall = first > 0 && start > now ? log(start / now) * 100 : 1e300;
-        for (k++; k < law->count; k++) {
-            double gone = 1 - exp(-fall * (law->value[k] / first - 1));
-            if ((mass + law->mass[k]) * start * gone > budget)
-                break;
-            mass += law->mass[k];
-            /* From above the smallest variance of the group, else the largest.
-             */
-            value = side == PRI_ABOVE ? first : law->value[k];
-        }
-        pri_law_add(few, value, mass);
-    }
-}
-
-static enum pricer_status one_side(struct pri_identity *identity, double delta,
-                                   enum pri_side side, double fine,
-                                   double *guess, double *eps)
-{
-    struct pri_law *law = &identity->others, *few = &identity->few;
-    enum pri_side law_side = side == PRI_ABOVE ? PRI_BELOW : PRI_ABOVE;
-    enum pricer_status status = pri_law_reserve(few, law->count);
+    const struct pri_law *law = &identity->others;
+    struct pri_law *sum = &identity->few;
+    identity->points = 0;
+    enum pricer_status status = pri_law_reserve(sum, law->count + 1);
     if (status != PRICER_OK)
         return status;
-    if (*guess == 0 && law->count > 24) {
-        memcpy(few->value, law->value, (size_t)law->count * sizeof(double));
-        memcpy(few->mass, law->mass, (size_t)law->count * sizeof(double));
-        few->count = law->count;
-        pri_law_thin(0, 1.1, law_side, few);
-        *guess = solve(identity, few, delta, side, 0);
+    double all = 0;
+    for (int32_t k = 0; k < law->count; k++) {
+        sum->mass[k] = all; /* of the atoms before k */
+        all += law->mass[k];
     }
-    bool join_first = law->count > 24 && isfinite(*guess) && *guess > 0;
-    if (join_first)
-        join(identity, *guess, fine * delta, side, law, few);
-    *eps = solve(identity, join_first ? few : law, delta, side,
-                 isfinite(*guess) ? *guess * 1.01 : 0);
+    sum->mass[law->count] = all;
+    sum->count = law->count + 1;
+    return PRICER_OK;
+}
+
+/*
+ * p times the average divergences, bounded from both sides, by what is known at
+ * the points: divergences fall with the variance, so the atoms from one point
+ * up to the next cost no more than the one and no less than the other. Returns
+ * the point after which most is open, or -1.
+ */
+static int32_t bound(const struct pri_identity *identity, double *high,
+                     double *low)
+{
+    const struct pri_point *point = identity->point;
+    const double *mass = identity->few.mass;
+    double most[2] = {0, 0}, least[2] = {0, 0}, widest = 0;
+    int32_t open = -1;
+    for (int32_t k = 0; k < identity->points; k++) {
+        int32_t atom = point[k].atom;
+        bool last = k + 1 == identity->points;
+        int32_t end = last ? atom + 1 : point[k + 1].atom;
+        double own = mass[atom + 1] - mass[atom];
+        double between = fmax(mass[end] - mass[atom + 1], 0);
+        double absent = last ? 0 : point[k + 1].absent;
+        double present = last ? 0 : point[k + 1].present;
+        most[0] += own * point[k].absent + between * point[k].absent;
+        most[1] += own * point[k].present + between * point[k].present;
+        least[0] += own * point[k].absent + between * absent;
+        least[1] += own * point[k].present + between * present;
+        double here = between * fmax(point[k].absent - absent,
+                                     point[k].present - present);
+        if (here > widest && end > atom + 1) {
+            widest = here;
+            open = k;
+        }
+    }
+    for (int direction = 0; direction < 2; direction++) {
+        high[direction] = fmin(most[direction] * identity->p, 1);
+        low[direction] = least[direction] * identity->p;
+    }
+    return open;
+}
+
+/*
+ * The two average divergences at one eps between bounds, until they are within
+ * `part` of each other or on one side of `goal`. For the side ABOVE `high`
+ * holds, for BELOW `low`.
+ */
+static enum pricer_status average(struct pri_identity *identity,
+                                  const struct pri_law *law, double eps,
+                                  enum pri_side side, double part, double goal,
+                                  double *high, double *low)
+{
+    int32_t last = law->count - 1;
+    for (int32_t k = 0; k < identity->points; k++)
+        evaluate(identity, law, eps, side, &identity->point[k]);
+    if (identity->points == 0 &&
+        (!insert(identity, law, eps, side, -1, 0) ||
+         (last > 0 && !insert(identity, law, eps, side, 0, last))))
+        return PRICER_MEMORY;
+    for (;;) {
+        int32_t open = bound(identity, high, low);
+        double worse = fmax(high[0], high[1]), better = fmax(low[0], low[1]);
+        if (open < 0 || worse <= goal || better > goal ||
+            (high[0] - low[0] <= part * high[0] &&
+             high[1] - low[1] <= part * high[1]))
+            return PRICER_OK;
+        int32_t from = identity->point[open].atom;
+        int32_t to = identity->point[open + 1].atom;
+        if (!insert(identity, law, eps, side, open, from + (to - from) / 2))
+            return PRICER_MEMORY;
+    }
+}
+
+enum pricer_status pri_identity_deltas(struct pri_identity *identity,
+                                       const struct pri_law *law, double eps,
+                                       enum pri_side side, double part,
+                                       double *absent, double *present)
+{
+    double high[2], low[2];
+    enum pricer_status status =
+        average(identity, law, eps, side, part, -1, high, low);
+    if (status != PRICER_OK)
+        return status;
+    bool above = side == PRI_ABOVE;
+    double slack = above ? 1 + 1e-12 : 1 - 1e-12;
+    *absent = fmin((above ? high : low)[0] * slack, 1);
+    *present = fmin((above ? high : low)[1] * slack, 1);
+    return PRICER_OK;
+}
+
+/* ----------------------------------------------------- eps of one round -- */
+
+/* An eps between bounds, with what the curve was there. */
+struct search {
+    double low, high, at_low, at_high;
+};
+
+/* Where to look next: where the logarithm of the curve would meet delta if it
+ * were straight, every third time the middle. */
+static double next_eps(const struct search *search, double delta, int step)
+{
+    if (isinf(search->high))
+        return 4 * search->low;
+    if (search->low == 0)
+        return search->high / 16;
+    double top = log(search->at_low / delta);
+    double bottom = log(delta / fmax(search->at_high, 1e-320));
+    double t = top / (top + bottom);
+    t = step % 3 == 0 ? .5 : fmin(fmax(t, .02), .98);
+    return search->low * pow(search->high / search->low, t);
+}
+
+/*
+ * One end of the bracket from a law to that side, starting from a guess. For
+ * the side ABOVE the upper end of the search is proved, for BELOW the lower.
+ */
+static enum pricer_status solve(struct pri_identity *identity, double delta,
+                                enum pri_side side, double part, double guess,
+                                double *eps)
+{
+    const struct pri_law *law = &identity->others;
+    double close = law->count > FEW ? CLOSE / 4 : CLOSE_FEW, high[2], low[2];
+    part = law->count > FEW ? part : 0;
+    bool above = side == PRI_ABOVE;
+    enum pricer_status status = pri_identity_begin(identity);
+    if (status == PRICER_OK)
+        status = average(identity, law, 0, side, part, delta, high, low);
+    double now = above ? fmax(high[0], high[1]) : fmax(low[0], low[1]);
+    struct search search = {0, INFINITY, now, 0};
+    *eps = 0;
+    if (status != PRICER_OK || now * (1 + 1e-12) <= delta)
+        return status;
+    double silent = law->value[0] == 0 ? identity->p * law->mass[0] : 0;
+    *eps = INFINITY;
+    if (silent * (above ? 1 : 1 - 1e-12) >= delta)
+        return PRICER_OK;
+    double at = guess > 0 ? guess : 1;
+    for (int step = 1; step < STEPS_MOST && at < 1e18 && at > 1e-12; step++) {
+        status = average(identity, law, at, side, part, delta, high, low);
+        if (status != PRICER_OK)
+            return status;
+        now = (above ? fmax(high[0], high[1]) : fmax(low[0], low[1])) *
+              (above ? 1 + 1e-12 : 1 - 1e-12);
+        double *end = now > delta ? &search.low : &search.high;
+        *end = at;
+        *(now > delta ? &search.at_low : &search.at_high) =
+            sqrt(fmax(high[0], high[1]) * fmax(low[0], low[1]));
+        if (isfinite(search.high) &&
+            search.high - search.low <= close * search.high)
+            break;
+        at = next_eps(&search, delta, step);
+    }
+    *eps = above ? search.high : search.low;
     return PRICER_OK;
 }
 
@@ -223,44 +317,55 @@ static double silent_mass(const struct pri_identity *identity)
     return silent && anything ? law->mass[0] * identity->p : 0;
 }
 
+/* One end of the bracket, at least as well as it is known already. */
+static enum pricer_status one_end(const struct pricer_network *network,
+                                  const struct pricer_plan *plan, int32_t link,
+                                  double delta, enum pri_side side, double part,
+                                  struct pri_identity *identity,
+                                  struct pri_bracket *found)
+{
+    bool above = side == PRI_ABOVE;
+    double guess = above ? found->eps : found->eps * (1 - CLOSE / 2), eps = 0;
+    enum pricer_status status =
+        others_law(network, plan, link, side, 1e-9 * delta, identity);
+    if (status == PRICER_OK && above)
+        found->floor = silent_mass(identity);
+    if (status == PRICER_OK)
+        status = solve(identity, pri_delta_for(delta, side), side, part,
+                       isinf(guess) ? 0 : guess, &eps);
+    if (status == PRICER_OK && above)
+        found->eps = fmin(found->eps, eps);
+    else if (status == PRICER_OK)
+        found->eps_lower = fmax(found->eps_lower, eps);
+    return status;
+}
+
 static enum pricer_status one_round(const struct pricer_network *network,
                                     const struct pricer_plan *plan,
                                     int32_t link, double delta,
                                     struct pri_identity *identity,
                                     struct pri_bracket *found)
 {
-    int32_t cells = 1024;
-    double guess = 0, fine = 1e-4;
-    *found = (struct pri_bracket){INFINITY, 0, 1};
-    for (int try = 0; try < TRIES_MOST; try++, cells *= 2, fine /= 4) {
-        double eps = INFINITY, lower = 0;
-        enum pricer_status status = others_law(network, plan, link, PRI_BELOW,
-                                               cells, 1e-5 * delta, identity);
+    double part = PART;
+    *found = (struct pri_bracket){INFINITY, 0, 0};
+    for (int try = 0; try < TRIES_MOST; try++, part *= BETTER) {
+        enum pricer_status status = one_end(network, plan, link, delta,
+                                            PRI_ABOVE, part, identity, found);
+        if (status == PRICER_OK && found->eps > 0)
+            status = one_end(network, plan, link, delta, PRI_BELOW, part,
+                             identity, found);
         if (status != PRICER_OK)
             return status;
-        found->floor = fmin(found->floor, silent_mass(identity));
-        status = one_side(identity, delta, PRI_ABOVE, fine, &guess, &eps);
-        if (status == PRICER_OK)
-            status = others_law(network, plan, link, PRI_ABOVE, cells,
-                                1e-5 * delta, identity);
-        if (status == PRICER_OK)
-            status = one_side(identity, pri_delta_for(delta, PRI_BELOW),
-                              PRI_BELOW, fine, &guess, &lower);
-        if (status != PRICER_OK)
-            return status;
-        found->eps = fmin(found->eps, eps);
-        found->eps_lower = fmax(found->eps_lower, lower);
-        if (found->eps - found->eps_lower <= CLOSE * found->eps ||
-            found->eps_lower == found->eps)
+        if (found->eps == found->eps_lower || found->eps < NEXT_TO_NOTHING ||
+            found->eps - found->eps_lower <= 2 * CLOSE * found->eps)
             break;
     }
     return PRICER_OK;
 }
 
 /*
- * Several rounds: the law of the others joined to a few dozen atoms, composed.
- * *found holds one round, whose lower end stays valid: more rounds never tell
- * less.
+ * Several rounds. *found holds one round: its lower end stays valid, as more
+ * rounds never tell less.
  */
 static enum pricer_status many_rounds(const struct pricer_network *network,
                                       const struct pricer_plan *plan,
@@ -269,22 +374,25 @@ static enum pricer_status many_rounds(const struct pricer_network *network,
                                       struct pri_identity *identity,
                                       struct pri_bracket *found)
 {
-    double scale = found->eps, whole = (double)rounds;
-    found->floor = -expm1(whole * log1p(-fmin(found->floor, 1)));
-    if (isinf(scale) || scale == 0) {
-        found->eps = isinf(scale) ? INFINITY : found->eps;
-        scale = 1e-3;
+    struct pri_curves *curves;
+    double dust = 1e-9 * delta / (double)rounds, scale = found->eps;
+    enum pricer_status status = pri_curves_new(&curves);
+    found->floor = -expm1((double)rounds * log1p(-fmin(found->floor, 1)));
+    found->eps = INFINITY;
+    if (found->floor * (1 - 1e-9) > delta)
+        found->eps_lower = INFINITY;
+    for (int side = PRI_ABOVE; side >= PRI_BELOW && status == PRICER_OK &&
+                               found->eps_lower < INFINITY;
+         side--) {
+        status = others_law(network, plan, link, side, dust, identity);
+        if (status == PRICER_OK)
+            status = pri_identity_curves(identity, side, delta, rounds, scale,
+                                         curves);
     }
-    enum pricer_status status = others_law(network, plan, link, PRI_BELOW, 4096,
-                                           1e-5 * delta / whole, identity);
-    if (status == PRICER_OK)
-        status = pri_law_reserve(&identity->few, identity->others.count);
-    if (status != PRICER_OK)
-        return status;
-    join(identity, scale, 1e-4 * delta, PRI_ABOVE, &identity->others,
-         &identity->few);
-    return pri_identity_compose(identity, &identity->few, delta, rounds, scale,
-                                &found->eps);
+    if (status == PRICER_OK && found->eps_lower < INFINITY)
+        status = pri_identity_compose(curves, delta, rounds, identity, found);
+    free(curves);
+    return status;
 }
 
 enum pricer_status pri_identity_account(
@@ -298,10 +406,12 @@ enum pricer_status pri_identity_account(
         .shift = plan->weight[link],
         .own = variance_of(network, plan->noise[link]),
     };
-    struct pri_bracket found;
-    enum pricer_status status =
-        one_round(network, plan, link, delta, identity, &found);
-    if (status == PRICER_OK && rounds > 1)
+    struct pri_bracket found = {0};
+    enum pricer_status status = PRICER_OK;
+    if (identity->presence.shift > 0 || identity->presence.own > 0)
+        status = one_round(network, plan, link, delta, identity, &found);
+    if (status == PRICER_OK && rounds > 1 &&
+        (identity->presence.shift > 0 || identity->presence.own > 0))
         status =
             many_rounds(network, plan, link, delta, rounds, identity, &found);
     if (status == PRICER_OK)

@@ -1,17 +1,21 @@
 /*
- * From independent numbers to the law of their sum, bounded from one side.
+ * From independent numbers to the law of their sum, bounded from one side in
+ * the order of law.h.
  *
- * A sum is computed on several grids at once. Each has the same number of cells
- * and reaches a quarter as far as the one before, so that a law that spreads
- * over many orders of magnitude is resolved everywhere; what falls off a fine
- * grid is left to the coarser ones. Every grid by itself bounds the law, since
- * values are rounded to its side. Each value is looked up on the finest grid
- * that reaches it, and where the grids disagree the better bound is carried
- * on, so that the result is a law again.
+ * Atoms are collected in bins, whose ends are powers of two and equal parts of
+ * what lies between two of them (the leading bits of a number tell its bin),
+ * so that a law that spreads over many orders of magnitude is resolved
+ * everywhere alike. Of each bin the mass, the first moment and the least and
+ * the largest atom are kept. That is enough for a bound: with the mean v of a
+ * group in [m, M] and u = e^(bend v), convex, Jensen and the chord give
  *
- * All terms are positive, so a mass has a relative error of a few units in the
- * last place for each step, whatever its size; the 1e-9 that pri_law_delta()
- * adds pays for it many times over.
+ *     u(v) <= mean of u <= u(m) + (u(M) - u(m)) (v - m)/(M - m).
+ *
+ * A group of one atom, or of several of one value, stays as it is.
+ *
+ * All terms are positive, so a mass or mean has a relative error of a few units
+ * in the last place for each step, whatever its size; the 1e-9 that
+ * pri_law_delta() adds pays for it many times over.
  */
 #include "law.h"
 
@@ -19,9 +23,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* As many subsets are listed one by one. */
-#define SUBSETS_MOST 2048
 
 void pri_law_free(struct pri_law *law)
 {
@@ -47,6 +48,17 @@ enum pricer_status pri_law_reserve(struct pri_law *law, int32_t count)
     return PRICER_OK;
 }
 
+enum pricer_status pri_law_copy(const struct pri_law *from, struct pri_law *to)
+{
+    enum pricer_status status = pri_law_reserve(to, from->count);
+    if (status != PRICER_OK || from->count == 0)
+        return status;
+    memcpy(to->value, from->value, (size_t)from->count * sizeof(double));
+    memcpy(to->mass, from->mass, (size_t)from->count * sizeof(double));
+    to->count = from->count;
+    return PRICER_OK;
+}
+
 void pri_law_add(struct pri_law *law, double value, double mass)
 {
     if (!(mass > 0))
@@ -56,216 +68,276 @@ void pri_law_add(struct pri_law *law, double value, double mass)
     law->mass[law->count++] = mass;
 }
 
-void pri_grid_free(struct pri_grid *grid)
+double pri_law_infinite(const struct pri_law *law)
 {
-    free(grid->mass);
-    free(grid->sum);
-    free(grid->spare);
-    free(grid->tail);
-    free(grid->cell);
-    pri_law_free(&grid->one);
-    pri_law_free(&grid->two);
-    *grid = (struct pri_grid){0};
+    int32_t last = law->count - 1;
+    return last >= 0 && isinf(law->value[last]) ? law->mass[last] : 0;
 }
 
-enum pricer_status pri_grid_reserve(struct pri_grid *grid, int32_t cells)
+double pri_law_least(const struct pri_law *law)
 {
-    int64_t row = (int64_t)cells + 2;
-    if (row > grid->room) {
-        free(grid->mass);
-        free(grid->sum);
-        free(grid->spare);
-        free(grid->tail);
-        free(grid->cell);
-        grid->mass = pri_alloc(PRI_SCALES * row, sizeof(double));
-        grid->sum = pri_alloc(row, sizeof(double));
-        grid->spare = pri_alloc(row, sizeof(double));
-        grid->tail = pri_alloc(row, sizeof(double));
-        grid->cell = pri_alloc(row, sizeof(double));
-        bool all =
-            grid->mass && grid->sum && grid->spare && grid->tail && grid->cell;
-        grid->room = all ? row : 0;
-        if (!all)
-            return PRICER_MEMORY;
-    }
-    grid->cells = cells;
-    return PRICER_OK;
+    int32_t first = law->count > 0 && law->value[0] == 0 ? 1 : 0;
+    bool there = first < law->count && !isinf(law->value[first]);
+    return there ? law->value[first] : 0;
 }
 
-double *pri_grid_row(const struct pri_grid *grid, int32_t scale)
+double pri_law_most(const struct pri_law *law)
 {
-    return grid->mass + (int64_t)scale * (grid->cells + 1);
+    int32_t last = law->count - 1;
+    if (last >= 0 && isinf(law->value[last]))
+        last--;
+    return last >= 0 ? law->value[last] : 0;
 }
 
-int32_t pri_grid_cell(double value, double step, enum pri_side side,
-                      int32_t cells)
+/* ------------------------------------------------------------------ bins -- */
+
+void pri_bins_free(struct pri_bins *bins)
 {
-    double at = value / step;
-    at = side == PRI_BELOW ? floor(at) : ceil(at);
-    return at > cells ? cells + 1 : (int32_t)at;
+    free(bins->mass);
+    free(bins->moment);
+    free(bins->least);
+    free(bins->most);
+    pri_law_free(&bins->one);
+    pri_law_free(&bins->two);
+    *bins = (struct pri_bins){0};
 }
 
-/* --------------------------------------------------------------- subsets -- */
-
-/* Add one number to a listed law: merge the law with itself, moved. */
-static void list_another(double size, double chance, const struct pri_law *from,
-                         struct pri_law *to)
+static enum pricer_status reserve(struct pri_bins *bins, int32_t count)
 {
-    int32_t stay = 0, move = 0;
-    to->count = 0;
-    while (move < from->count) {
-        double still = stay < from->count ? from->value[stay] : INFINITY;
-        double moved = from->value[move] + size;
-        double value = fmin(still, moved), mass = 0;
-        if (still == value)
-            mass += from->mass[stay++] * (1 - chance);
-        if (moved == value)
-            mass += from->mass[move++] * chance;
-        pri_law_add(to, value, mass);
-    }
+    if (count <= bins->room)
+        return PRICER_OK;
+    free(bins->mass);
+    free(bins->moment);
+    free(bins->least);
+    free(bins->most);
+    bins->mass = pri_alloc(count, sizeof(double));
+    bins->moment = pri_alloc(count, sizeof(double));
+    bins->least = pri_alloc(count, sizeof(double));
+    bins->most = pri_alloc(count, sizeof(double));
+    bool all = bins->mass && bins->moment && bins->least && bins->most;
+    bins->room = all ? count : 0;
+    return all ? PRICER_OK : PRICER_MEMORY;
 }
 
-static enum pricer_status list_subsets(const double *size, const double *chance,
-                                       int32_t count, struct pri_grid *grid,
-                                       struct pri_law *law)
+static inline int64_t key_of(double value, int32_t shift)
 {
-    struct pri_law *from = &grid->one, *to = &grid->two;
-    enum pricer_status status = pri_law_reserve(from, 2 * SUBSETS_MOST);
-    if (status == PRICER_OK)
-        status = pri_law_reserve(to, 2 * SUBSETS_MOST);
-    if (status == PRICER_OK)
-        status = pri_law_reserve(law, 2 * SUBSETS_MOST);
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    return (int64_t)(word >> shift);
+}
+
+/* Numbers whose ratio to the largest is below this are not resolved. */
+#define RANGE 1e-40
+
+/* No group is smaller than a part of 2^-FINEST. */
+enum { FINEST = 24 };
+
+enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
+                                  double most, struct pri_bins *bins)
+{
+    int32_t bits = shape->bits;
+    double first, last;
+    bins->shape = *shape;
+    bins->pad = fmax(shape->offset, fmax(most * RANGE, 1e-300));
+    first = (bins->pad + least) * (1 - 1e-12);
+    last = (bins->pad + most) * (1 + 1e-12);
+    while (bits < FINEST && key_of(last, 52 - bits) - key_of(first, 52 - bits) <
+                                (int64_t)2 << shape->bits)
+        bits++;
+    bins->shift = 52 - bits;
+    bins->base = key_of(first, bins->shift);
+    int64_t range = key_of(last, bins->shift) - bins->base;
+    if (range > 1 << 28)
+        return PRICER_MEMORY;
+    bins->count = (int32_t)range + 2;
+    enum pricer_status status = reserve(bins, bins->count);
     if (status != PRICER_OK)
         return status;
-    from->count = 0;
-    pri_law_add(from, 0, 1);
-    for (int32_t k = 0; k < count; k++) {
-        list_another(size[k], chance[k], from, to);
-        struct pri_law *swap = from;
-        from = to;
-        to = swap;
-    }
-    law->count = 0;
-    for (int32_t k = 0; k < from->count; k++)
-        pri_law_add(law, from->value[k], from->mass[k]);
+    memset(bins->mass, 0, (size_t)bins->count * sizeof(double));
+    memset(bins->moment, 0, (size_t)bins->count * sizeof(double));
+    bins->infinite = 0;
     return PRICER_OK;
 }
 
-/* The subset sums on one grid; what falls off it is lost. O(count cells). */
-static void draw_on_scale(const double *size, const double *chance,
-                          int32_t count, enum pri_side side, int32_t scale,
-                          struct pri_grid *grid)
+/* Bin 0 is 0 alone. */
+static inline void collect(struct pri_bins *bins, double value, double mass)
 {
-    double *mass = pri_grid_row(grid, scale);
-    int32_t cells = grid->cells, reached = 0;
-    memset(mass, 0, ((size_t)cells + 1) * sizeof *mass);
-    mass[0] = 1;
-    for (int32_t k = 0; k < count; k++) {
-        int32_t move = pri_grid_cell(size[k], grid->step[scale], side, cells);
-        double yes = chance[k], no = 1 - yes;
-        if (move == 0)
-            continue;
-        reached = reached + move > cells ? cells : reached + move;
-        for (int32_t z = reached; z >= move; z--)
-            mass[z] = no * mass[z] + yes * mass[z - move];
-        for (int32_t z = (move > cells ? cells + 1 : move) - 1; z >= 0; z--)
-            mass[z] *= no;
-    }
+    int64_t bin = key_of(value + bins->pad, bins->shift) - bins->base + 1;
+    bin = value == 0 ? 0 : bin;
+    assert(bin < bins->count);
+    if (bins->mass[bin] == 0)
+        bins->least[bin] = bins->most[bin] = value;
+    bins->least[bin] = value < bins->least[bin] ? value : bins->least[bin];
+    bins->most[bin] = value > bins->most[bin] ? value : bins->most[bin];
+    bins->mass[bin] += mass;
+    bins->moment[bin] += mass * value;
 }
 
-void pri_make_monotone(double *cum, int32_t count, bool upper)
+void pri_bins_add(const struct pri_law *law, double weight,
+                  struct pri_bins *bins)
 {
-    if (upper)
-        for (int32_t k = count - 2; k >= 0; k--)
-            cum[k] = fmin(cum[k], cum[k + 1]);
-    else
-        for (int32_t k = 1; k < count; k++)
-            cum[k] = fmax(cum[k], cum[k - 1]);
+    for (int32_t k = 0; k < law->count; k++)
+        if (isinf(law->value[k]))
+            bins->infinite += weight * law->mass[k];
+        else
+            collect(bins, law->value[k], weight * law->mass[k]);
+    bins->work += law->count;
 }
 
-/* P(sum <= z) for rising z, each from the finest grid that reaches it. */
-static enum pricer_status join_scales_up(const struct pri_grid *grid,
-                                         enum pri_side side,
-                                         struct pri_law *law)
+/* The exponent of u for a group that begins at `least`; u falls for a signal
+ * and grows for a variance. */
+static double bend_of(const struct pri_shape *shape, double least)
 {
-    int32_t cells = grid->cells, border = cells / 4, last = grid->scales - 1;
-    enum pricer_status status =
-        pri_law_reserve(law, grid->scales * (cells + 1) + 1);
-    if (status != PRICER_OK)
-        return status;
-    law->count = 0;
-    for (int32_t scale = last; scale >= 0; scale--) {
-        const double *mass = pri_grid_row(grid, scale);
-        double sum = 0;
-        for (int32_t z = 0; z <= cells; z++) {
-            sum += mass[z];
-            if (scale < last && z <= border)
-                continue;
-            law->value[law->count] = z * grid->step[scale];
-            law->mass[law->count++] = sum;
-        }
+    if (shape->kind == PRI_SIGNAL)
+        return -(0.125 + 0.5 / fmax(least, 1e-290));
+    if (shape->kind == PRI_LOSS)
+        return -1;
+    double z = fmax(shape->offset + least, 1e-140);
+    return fmax(0, (shape->signal / (8 * z) - 1.5) / z);
+}
+
+/* expm1(bend part) / expm1(bend whole) for 0 <= part <= whole. */
+static double share_of(double bend, double part, double whole)
+{
+    if (fabs(bend) * whole < 1e-9)
+        return part / whole;
+    /* Divided by e^(bend whole) where that could overflow. */
+    if (bend > 0)
+        return exp(bend * (part - whole)) * expm1(-bend * part) /
+               expm1(-bend * whole);
+    return expm1(bend * part) / expm1(bend * whole);
+}
+
+/* How far from the near end u^-1 of the chord is. */
+static double place_of(double bend, double part, double whole)
+{
+    double share = part / whole;
+    if (fabs(bend) * whole < 1e-9)
+        return part;
+    if (bend > 30 / whole) /* ln(1 - share + share e^(bend whole)) / bend */
+        return whole + log(share + (1 - share) * exp(-bend * whole)) / bend;
+    return log1p(share * expm1(bend * whole)) / bend;
+}
+
+/* Whether a larger number bounds from above. */
+static bool more_is_above(const struct pri_shape *shape)
+{
+    bool grows = shape->kind == PRI_SIGNAL || shape->kind == PRI_LOSS;
+    return grows == (shape->side == PRI_ABOVE);
+}
+
+/* One group into the law: at most two atoms. */
+static void end_group(const struct pri_bins *bins, int32_t bin,
+                      struct pri_law *law)
+{
+    const struct pri_shape *shape = &bins->shape;
+    double least = bins->least[bin], most = bins->most[bin];
+    double mass = bins->mass[bin], whole = most - least;
+    double part = fmin(fmax(bins->moment[bin] / mass - least, 0), whole);
+    double bend = bend_of(shape, least);
+    if (!(whole > 0)) {
+        pri_law_add(law, least, mass);
+    } else if (shape->kind == PRI_ORDERED) {
+        pri_law_add(law, shape->side == PRI_ABOVE ? least : most, mass);
+    } else if (shape->side == PRI_ABOVE) {
+        double up = fmin(fmax(mass * share_of(bend, part, whole), 0), mass);
+        pri_law_add(law, least, mass - up);
+        pri_law_add(law, most, up);
+    } else {
+        pri_law_add(law, least + fmin(place_of(bend, part, whole), whole),
+                    mass);
     }
-    pri_make_monotone(law->mass, law->count, side == PRI_BELOW);
-    int32_t kept = 0;
-    double before = 0;
-    for (int32_t k = 0; k < law->count; k++) {
-        double now = law->mass[k];
-        if (now > before) {
-            law->value[kept] = law->value[k];
-            law->mass[kept++] = now - before;
-            before = now;
-        }
-    }
-    law->count = kept;
-    double top = side == PRI_BELOW ? cells * grid->step[0] : INFINITY;
-    pri_law_add(law, top, before < 1 ? 1 - before : 0);
-    return PRICER_OK;
 }
 
 /*
- * Whether the law below the border of the last grid is worth a finer one: some
- * mass is there, something can be there, and the grid is coarse for it.
+ * Give up the ends of a law, as far as their mass is next to nothing. The large
+ * end: a signal becomes infinite above and the largest that stays below, a
+ * variance the largest that stays above (below it becomes infinite, and hides
+ * the signal). The small end: the least that stays, or 0.
  */
-static bool worth_finer(const double *size, int32_t count, double offset,
-                        double ignore, const struct pri_grid *grid)
+static void cut_tails(const struct pri_shape *shape, struct pri_law *law,
+                      double *infinite)
 {
-    int32_t last = grid->scales - 1, border = grid->cells / 4;
-    const double *mass = pri_grid_row(grid, last);
-    double reach = grid->step[last] * border, smallest = INFINITY, sum = 0;
-    if (grid->scales == PRI_SCALES)
-        return false;
-    for (int32_t k = 0; k < count; k++)
-        smallest = fmin(smallest, size[k]);
-    for (int32_t z = 0; z <= border; z++)
-        sum += mass[z];
-    return sum > ignore && smallest < reach &&
-           count * grid->step[last] > 1e-3 * (offset + reach);
+    bool up = more_is_above(shape);
+    double gone = 0;
+    while (law->count > 1 && gone + law->mass[law->count - 1] <= shape->tail)
+        gone += law->mass[--law->count];
+    if (up)
+        *infinite += gone;
+    else
+        law->mass[law->count - 1] += gone;
+    int32_t first = 0, last = law->count - 1;
+    gone = 0;
+    while (first < last && gone + law->mass[first] <= shape->tail)
+        gone += law->mass[first++];
+    if (first == 0)
+        return;
+    if (up) {
+        law->mass[first] += gone;
+    } else {
+        law->value[--first] = 0;
+        law->mass[first] = gone;
+    }
+    law->count -= first;
+    memmove(law->value, law->value + first,
+            (size_t)law->count * sizeof(double));
+    memmove(law->mass, law->mass + first, (size_t)law->count * sizeof(double));
 }
 
-enum pricer_status pri_law_subset(const double *size, const double *chance,
-                                  int32_t count, double offset,
-                                  enum pri_side side, int32_t cells,
-                                  double ignore, struct pri_grid *grid,
-                                  struct pri_law *law)
+enum pricer_status pri_bins_end(struct pri_bins *bins, struct pri_law *law)
 {
-    if (count <= 30 && (1 << count) <= SUBSETS_MOST)
-        return list_subsets(size, chance, count, grid, law);
-    enum pricer_status status = pri_grid_reserve(grid, cells);
+    enum pricer_status status = pri_law_reserve(law, 2 * bins->count + 1);
     if (status != PRICER_OK)
         return status;
-    double sum = 0;
-    for (int32_t k = 0; k < count; k++)
-        sum += size[k];
-    /* From above each term may grow by one cell. */
-    int32_t fit =
-        side == PRI_ABOVE && count < cells / 2 ? cells - count : cells;
-    double step = sum / fit * (1 + 1e-12);
-    grid->scales = 0;
-    do {
-        grid->step[grid->scales] = step;
-        grid->scales++;
-        draw_on_scale(size, chance, count, side, grid->scales - 1, grid);
-        step /= 4;
-    } while (worth_finer(size, count, offset, ignore, grid));
-    return join_scales_up(grid, side, law);
+    double infinite = bins->infinite;
+    law->count = 0;
+    for (int32_t bin = 0; bin < bins->count; bin++)
+        if (bins->mass[bin] > 0)
+            end_group(bins, bin, law);
+    if (law->count > 0)
+        cut_tails(&bins->shape, law, &infinite);
+    pri_law_add(law, INFINITY, infinite);
+    bins->work += bins->count;
+    return PRICER_OK;
+}
+
+enum pricer_status pri_law_group(const struct pri_shape *shape,
+                                 struct pri_bins *bins, struct pri_law *law)
+{
+    enum pricer_status status =
+        pri_bins_begin(shape, pri_law_least(law), pri_law_most(law), bins);
+    if (status != PRICER_OK)
+        return status;
+    pri_bins_add(law, 1, bins);
+    return pri_bins_end(bins, law);
+}
+
+/* Onto the next larger signal or smaller variance from above, and the other way
+ * from below; the last in that direction stays. */
+void pri_law_sweep(const struct pri_shape *shape, struct pri_law *law)
+{
+    bool up = more_is_above(shape);
+    int32_t count = law->count, kept = 0;
+    int32_t end = up ? count - 1 : 0, step = up ? 1 : -1;
+    double carried = 0;
+    /* In the direction in which dust moves; collected at that end. */
+    for (int32_t k = up ? 0 : count - 1; k >= 0 && k < count; k += step) {
+        double mass = law->mass[k] + carried;
+        carried = 0;
+        if (law->mass[k] < shape->dust && k != end) {
+            carried = mass;
+            continue;
+        }
+        int32_t to = up ? kept : count - 1 - kept;
+        law->value[to] = law->value[k];
+        law->mass[to] = mass;
+        kept++;
+    }
+    if (!up && kept < count) {
+        memmove(law->value, law->value + count - kept,
+                (size_t)kept * sizeof(double));
+        memmove(law->mass, law->mass + count - kept,
+                (size_t)kept * sizeof(double));
+    }
+    law->count = kept;
 }

@@ -1,11 +1,31 @@
 /*
  * Laws of sums of independent nonnegative numbers, bounded from one side.
  *
- * A law is a list of atoms. The law that a function hands out is not the true
- * one but lies to a known side of it: below (P(law > z) <= P(true > z) for
- * every z) or above. Every rounding, of a value to a grid or of a sum that
- * falls off it, is to that side, so the expectation of a growing function over
- * the law is a bound on the true one.
+ * A law is a list of atoms. What a function hands out is not the true law but
+ * one that bounds it, in an order made for what the laws are for. Write
+ *
+ *     f(x) = delta_G(eps; sqrt(x)),   f'(x) = c x^(-1/2) e^(-eps^2/2x - x/8),
+ *
+ * the privacy curve as a function of x = mu^2. A law is above another, X <= U,
+ * if E f(a + X) <= E f(a + U) for every a >= 0 and eps >= 0; below the same way
+ * round. Sums of independent laws and mixtures keep that order, so every step
+ * of an account may replace a law by one above (or below) it and the end is a
+ * bound. Two ways to do so with less than the error of rounding all values up:
+ *
+ * From f''/f' = eps^2/2x^2 - 1/8 - 1/2x >= -(1/8 + 1/2m) for x >= m it follows
+ * that f is a convex function of u = e^(-bend x), bend = 1/8 + 1/2m, on
+ * [m, oo). By Jensen, then, a group of atoms in [m, M] may be spread to its
+ * ends, keeping its mean of u: a law above; or gathered at one point, keeping
+ * that mean: a law below. Either changes expectations to the second order of
+ * M - m only.
+ *
+ * The cost of a privacy loss l, (1 - e^(eps - l))_+, is convex in e^-l: losses
+ * are grouped the same way, with bend = 1.
+ *
+ * The same holds for the variance z that divides a signal s: k(z) = f(a + s/z)
+ * falls, k''/|k'| >= -(s/8z^2 - 3/2z), so k is convex in e^(bend z), bend =
+ * max(0, s/8z^2 - 3/2z) at the least z of the group (the bound falls with z
+ * while it is positive).
  */
 #ifndef PRICER_LAW_H
 #define PRICER_LAW_H
@@ -22,81 +42,90 @@ struct pri_law {
 };
 
 void pri_law_free(struct pri_law *law);
+
+/* The mass at infinity; the least positive and the largest finite value, or
+ * 0. */
+double pri_law_infinite(const struct pri_law *law);
+double pri_law_least(const struct pri_law *law);
+double pri_law_most(const struct pri_law *law);
+
 enum pricer_status pri_law_reserve(struct pri_law *law, int32_t count);
+enum pricer_status pri_law_copy(const struct pri_law *from, struct pri_law *to);
 
 /* Add an atom at the end; there must be room. Nothing happens if mass is 0. */
 void pri_law_add(struct pri_law *law, double value, double mass);
 
-enum { PRI_SCALES = 24 };
+/* What the numbers of a law are, which decides how they are grouped. */
+enum pri_kind {
+    PRI_SIGNAL,   /* mu^2 */
+    PRI_VARIANCE, /* the variance that divides a signal; sides are those of
+                     mu^2: above is less noise */
+    PRI_LOSS,     /* a privacy loss, moved so that none is negative */
+    PRI_ORDERED,  /* a variance of which only the order is used: above takes the
+                     least of a group, below the largest */
+};
 
-/*
- * Scratch of the sums: nested grids from 0, each with the same number of cells
- * and a quarter of the reach of the one before. One for each thread.
- */
-struct pri_grid {
-    int32_t cells, scales;
-    double step[PRI_SCALES];
-    double over[PRI_SCALES]; /* finite, but beyond the last cell */
+/* How to group atoms. */
+struct pri_shape {
+    enum pri_side side;
+    enum pri_kind kind;
+    int32_t bits;  /* a group reaches over 2^-bits of offset + value, or less
+                      where that makes no more than some 2^(bits + 2) groups */
+    double offset; /* of a variance: what is always there; of a signal: what
+                      is smaller need not be resolved any better */
+    double tail;   /* mass at either end that may be given up */
+    double dust;   /* atoms of less mass may join a neighbour */
+    double signal; /* of a variance: what it divides */
+};
+
+/* Scratch: atoms collected in groups. One for each thread. */
+struct pri_bins {
+    struct pri_shape shape;
+    double pad; /* groups are by the leading bits of pad + value */
+    int64_t base;
+    int32_t count, room, shift;
+    double *mass, *moment, *least, *most; /* [room] */
     double infinite;
-    double *mass;                      /* [scales][cells + 1] */
-    double *sum, *spare, *tail, *cell; /* [cells + 2] */
-    int64_t room;
+    double work; /* steps taken so far; the caller may reset it */
     struct pri_law one, two;
 };
 
-void pri_grid_free(struct pri_grid *grid);
-enum pricer_status pri_grid_reserve(struct pri_grid *grid, int32_t cells);
+void pri_bins_free(struct pri_bins *bins);
 
-/* The masses of one scale. */
-double *pri_grid_row(const struct pri_grid *grid, int32_t scale);
+/* Begin to collect: zeros, finite values from `least` to `most`, infinite ones.
+ * Add all atoms of a law, times a weight. The bound. */
+enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
+                                  double most, struct pri_bins *bins);
+void pri_bins_add(const struct pri_law *law, double weight,
+                  struct pri_bins *bins);
+enum pricer_status pri_bins_end(struct pri_bins *bins, struct pri_law *law);
 
-/* The cell of a value, rounded to its side; cells + 1 if it is beyond. */
-int32_t pri_grid_cell(double value, double step, enum pri_side side,
-                      int32_t cells);
+/* Let atoms of little mass join a neighbour, on the safe side. */
+void pri_law_sweep(const struct pri_shape *shape, struct pri_law *law);
 
-/*
- * Bounds cum[0..count-1] on a probability that grows along the list, each valid
- * by itself: of an upper bound and a smaller one further on the smaller holds,
- * of a lower bound and a larger one before it the larger.
- */
-void pri_make_monotone(double *cum, int32_t count, bool upper);
+/* Group the atoms of a law. */
+enum pricer_status pri_law_group(const struct pri_shape *shape,
+                                 struct pri_bins *bins, struct pri_law *law);
 
 /*
  * The law of the sum of size[k] over the k that are drawn, each by itself with
- * probability chance[k]. Exact (but for rounding to double) up to 2^11 subsets;
- * beyond, on grids of `cells` cells, fine enough relative to `offset` + the
- * sum, wherever the law has more than `ignore` of its mass below.
+ * probability chance[k]. Exact (but for rounding to double) while there are few
+ * atoms; grouped beyond.
  */
 enum pricer_status pri_law_subset(const double *size, const double *chance,
-                                  int32_t count, double offset,
-                                  enum pri_side side, int32_t cells,
-                                  double ignore, struct pri_grid *grid,
-                                  struct pri_law *law);
+                                  int32_t count, const struct pri_shape *shape,
+                                  struct pri_bins *bins, struct pri_law *law);
 
-/*
- * Sums of up to `terms` independent terms, collected with weights that add up
- * to 1: begin, add as many as there are, end. Values between `low` and `top`
- * are resolved to about one part in `cells` / 4; a finite sum above `top`
- * becomes `top` below and INFINITY above, one under `low` keeps an error of low
- * / cells.
- */
-enum pricer_status pri_law_sum_begin(double low, double top, int32_t terms,
-                                     int32_t cells, struct pri_grid *grid);
-void pri_law_sum_add(const struct pri_law *const *terms, int32_t count,
-                     enum pri_side side, double weight, struct pri_grid *grid);
-enum pricer_status pri_law_sum_end(enum pri_side side, struct pri_grid *grid,
-                                   struct pri_law *law);
+/* *sum = the law of *sum + *term, independent; grouped. */
+enum pricer_status pri_law_plus(const struct pri_law *term,
+                                const struct pri_shape *shape,
+                                struct pri_bins *bins, struct pri_law *sum);
 
-/* The law of `times` independent copies, by doubling, on the same grids. */
+/* The law of `times` independent copies, by doubling; the shape is that of the
+ * whole sum. */
 enum pricer_status pri_law_repeat(const struct pri_law *once, int64_t times,
-                                  enum pri_side side, double low, double top,
-                                  int32_t cells, struct pri_grid *grid,
-                                  struct pri_law *law);
-
-/* Join atoms whose values lie within the factor `ratio`, and those under
- * `low`, each to its side. */
-void pri_law_thin(double low, double ratio, enum pri_side side,
-                  struct pri_law *law);
+                                  const struct pri_shape *shape,
+                                  struct pri_bins *bins, struct pri_law *law);
 
 /*
  * The expected delta of a Gaussian mechanism whose mu^2 has this law, and its
@@ -109,10 +138,10 @@ double pri_law_delta(const struct pri_law *law, double eps, enum pri_side side,
 /*
  * Where that is `delta`: above, an eps at which it is at most delta; below, one
  * at which it is at least delta, or 0. INFINITY if an infinite mu alone costs
- * more. `spare` is scratch.
+ * more. `bins` and `spare` are scratch.
  */
 enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
-                               enum pri_side side, struct pri_law *spare,
-                               double *eps);
+                               enum pri_side side, struct pri_bins *bins,
+                               struct pri_law *spare, double *eps);
 
 #endif

@@ -12,13 +12,13 @@
 #include "law.h"
 
 #include <math.h>
-#include <string.h>
 
 #define SLACK 1e-9
 #define MASS_SLACK 1e-12
 
-/* More atoms than this are joined before eps is looked for. */
-#define MANY 300
+/* With more atoms than this, eps is first looked for with a part of them. */
+#define MANY 100
+#define ROUGH_BITS 3
 
 /* The quick formula is used while its error is below this part of delta. */
 #define QUICK_ERROR 1e-10
@@ -132,12 +132,6 @@ double pri_law_delta(const struct pri_law *law, double eps, enum pri_side side,
     return fmin(sum * mass_slack(side), 1);
 }
 
-static double infinite_mass(const struct pri_law *law)
-{
-    int32_t last = law->count - 1;
-    return last >= 0 && isinf(law->value[last]) ? law->mass[last] : 0;
-}
-
 /* Where to begin: the eps of one Gaussian of the mean mu^2, roughly. */
 static double first_guess(const struct pri_law *law, double delta)
 {
@@ -161,10 +155,10 @@ static double middle(double low, double high, double eps)
  * the bracket, since a curve with several plateaus can lead Newton astray.
  */
 static double find_eps(const struct pri_law *law, double delta,
-                       enum pri_side side)
+                       enum pri_side side, double guess)
 {
-    double floor = infinite_mass(law), low = 0, high = INFINITY, slope;
-    double eps = first_guess(law, delta), goal = log(delta - floor);
+    double floor = pri_law_infinite(law), low = 0, high = INFINITY, slope;
+    double eps = guess, goal = log(delta - floor);
     for (int step = 1; step < 400; step++) {
         double now = pri_law_delta(law, eps, side, &slope), left = now - floor;
         if (now > delta)
@@ -172,8 +166,8 @@ static double find_eps(const struct pri_law *law, double delta,
         else
             high = eps;
         double next = eps + left * (goal - log(left)) / slope;
-        if (fabs(next - eps) <= 1e-13 * eps || high - low <= 1e-13 * eps)
-            break;
+        if (fabs(next - eps) <= 1e-11 * eps || high - low <= 1e-13 * eps)
+            return next > low && next < high ? next : eps;
         if (!(next > low && next < high) || step % 4 == 0)
             next = middle(low, high, eps);
         eps = next;
@@ -181,54 +175,17 @@ static double find_eps(const struct pri_law *law, double delta,
     return eps;
 }
 
-/* delta_G, or 0 or 1 where it is that within `budget`; delta_G is at most
- * exp(-near^2 / 2). */
-static double near_delta(double eps, double value, double budget)
-{
-    double tail, mu = sqrt(value), near = eps / mu - mu / 2;
-    if (value == 0 || (near > 0 && exp(-near * near / 2) < budget))
-        return 0;
-    return near < -9 ? 1 : quick_delta(eps, mu, &tail);
-}
-
-/*
- * Join neighbours as long as that changes delta by less than `budget`, at both
- * ends of a range of eps. Some hundred atoms are left, still a law to the side:
- * how tight it is depends on the range, whether it holds does not.
- */
-static void join_for(double low, double high, double budget, enum pri_side side,
-                     const struct pri_law *law, struct pri_law *joined)
-{
-    joined->count = 0;
-    for (int32_t k = 0; k < law->count;) {
-        double first = law->value[k], mass = law->mass[k], value = first;
-        double at_low = 0, at_high = 0;
-        if (!isinf(first)) {
-            at_low = near_delta(low, first, budget);
-            at_high = near_delta(high, first, budget);
-        }
-        for (k++; k < law->count && !isinf(law->value[k]); k++) {
-            double next = law->value[k], all = mass + law->mass[k];
-            if (all * (near_delta(low, next, budget) - at_low) > budget ||
-                all * (near_delta(high, next, budget) - at_high) > budget)
-                break;
-            mass = all;
-            value = side == PRI_ABOVE ? next : first;
-        }
-        pri_law_add(joined, value, mass);
-    }
-}
-
 static double solve_eps(const struct pri_law *law, double delta,
-                        enum pri_side side)
+                        enum pri_side side, double guess)
 {
     double slope;
     if (pri_law_delta(law, 0, side, &slope) <= delta)
         return 0;
-    if (infinite_mass(law) * mass_slack(side) >= delta)
+    if (pri_law_infinite(law) * mass_slack(side) >= delta)
         return INFINITY;
-    double eps = find_eps(law, delta, side);
-    for (double more = 1e-12; more < 1; more *= 2) {
+    double eps = find_eps(law, delta, side, guess);
+    eps *= side == PRI_ABOVE ? 1 + 1e-10 : 1 - 1e-10;
+    for (double more = 1e-10; more < 1; more *= 2) {
         double now = pri_law_delta(law, eps, side, &slope);
         if (side == PRI_ABOVE ? now <= delta : now >= delta)
             return eps;
@@ -237,36 +194,21 @@ static double solve_eps(const struct pri_law *law, double delta,
     return side == PRI_ABOVE ? INFINITY : 0;
 }
 
-/* The eps of a law with 3 % wide atoms, to either side. */
-static double rough_eps(const struct pri_law *law, double delta,
-                        enum pri_side side, struct pri_law *spare)
-{
-    memcpy(spare->value, law->value, (size_t)law->count * sizeof(double));
-    memcpy(spare->mass, law->mass, (size_t)law->count * sizeof(double));
-    spare->count = law->count;
-    pri_law_thin(0, 1.03, side, spare);
-    return solve_eps(spare, delta, side);
-}
-
 enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
-                               enum pri_side side, struct pri_law *spare,
-                               double *eps)
+                               enum pri_side side, struct pri_bins *bins,
+                               struct pri_law *spare, double *eps)
 {
-    if (law->count <= MANY) {
-        *eps = solve_eps(law, delta, side);
-        return PRICER_OK;
+    double guess = first_guess(law, delta);
+    if (law->count > MANY) {
+        struct pri_shape rough = {.side = side, .bits = ROUGH_BITS};
+        enum pricer_status status = pri_law_copy(law, spare);
+        if (status == PRICER_OK)
+            status = pri_law_group(&rough, bins, spare);
+        if (status != PRICER_OK)
+            return status;
+        double about = solve_eps(spare, delta, side, guess);
+        guess = about > 0 && isfinite(about) ? about : guess;
     }
-    enum pricer_status status = pri_law_reserve(spare, law->count);
-    if (status != PRICER_OK)
-        return status;
-    double low = rough_eps(law, delta, PRI_BELOW, spare), slope;
-    double high = rough_eps(law, delta, PRI_ABOVE, spare);
-    bool join = isfinite(high) && low > 0;
-    if (join) {
-        pri_law_delta(spare, high, side, &slope);
-        double budget = fmin(1e-5 * high * fabs(slope), 1e-4 * delta);
-        join_for(low, high, budget, side, law, spare);
-    }
-    *eps = solve_eps(join ? spare : law, delta, side);
+    *eps = solve_eps(law, delta, side, guess);
     return PRICER_OK;
 }

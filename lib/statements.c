@@ -309,7 +309,7 @@ enum pricer_status pricer_privacy_account(
                       plan,
                       question,
                       question->rounds > 0 ? question->rounds : 1,
-                      fmin(fmax(2e10 / (double)(listed + 1), 1e8), 1e9),
+                      fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
                       member};
     status = answer_all(&job, listed, list);
 done:

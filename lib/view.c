@@ -36,7 +36,7 @@ static bool add_noise(struct pri_view *view, int32_t from, double size,
     if (!grow((void **)&view->noise, view->noises, &view->noise_room,
               sizeof *view->noise))
         return false;
-    view->noise[view->noises++] = (struct pri_noise){from, size, chance, true};
+    view->noise[view->noises++] = (struct pri_noise){from, size, chance};
     return true;
 }
 
@@ -216,12 +216,14 @@ static bool pair_relays(const struct scene *scene, int32_t others,
                             view->noise[x].chance * view->noise[y].chance;
             double one = weight_of_noise(view, source, x);
             double two = weight_of_noise(view, &view->source[b], y);
-            struct pri_pair pair = {false, x, y, net->joint[link],
-                                    excess * one * two};
+            struct pri_pair pair = {
+                false, a, b, x, y, net->joint[link], excess * one * two};
             /* The second is the one to give up if the pair is not split; equal
              * ones take turns, so that no sum loses all its noise. */
             bool turn = (from + source->node) % 2 == 1;
             if (two > one * (turn ? 1 - 1e-9 : 1 + 1e-9)) {
+                pair.source = b;
+                pair.other = a;
                 pair.first = y;
                 pair.second = x;
             }
@@ -251,7 +253,12 @@ static bool pair_own(const struct scene *scene, int32_t others,
             mean += view->noise[k].chance * view->noise[k].size;
         double excess = net->joint[link] - net->p[link] * view->noise[y].chance;
         double one = source->uplink * source->signal / mean;
-        struct pri_pair pair = {true, a, y, net->joint[link],
+        struct pri_pair pair = {true,
+                                a,
+                                others,
+                                -1,
+                                y,
+                                net->joint[link],
                                 excess * one * weight_of_noise(view, own, y)};
         if (!add_pair(view, pair))
             return false;
@@ -266,7 +273,7 @@ static int by_influence(const void *one, const void *two)
         return a->influence > b->influence ? -1 : 1;
     if (a->gate != b->gate)
         return a->gate ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
+    return a->second < b->second ? -1 : a->second > b->second;
 }
 
 enum pricer_status pri_view_build(const struct pricer_network *network,

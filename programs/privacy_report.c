@@ -6,6 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Whether the ends of a bracket are so far apart that it must be said: more
+ * than 1 % of an eps that is not next to nothing. */
+static bool is_wide(const struct pricer_statement *s)
+{
+    if (s->eps == s->eps_lower || s->eps < 1e-3)
+        return false;
+    return isinf(s->eps) || s->eps - s->eps_lower > 0.01 * s->eps;
+}
+
 static void json_statement(struct json *json,
                            const struct privacy_answers *answers, int64_t k)
 {
@@ -29,6 +38,7 @@ static void json_statement(struct json *json,
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_text(json, "kind", s->exact ? "exact" : "bound");
+    json_flag(json, "wide", is_wide(s));
     json_flag(json, "guarantee", bound == NULL);
     if (bound != NULL) {
         json_number(json, "corrected", bound->corrected);
@@ -101,15 +111,18 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
     table_cell(table, "%.6g", s->eps);
     table_cell(table, "%.6g", s->eps_lower);
     table_cell(table, "%.3g", s->floor);
-    table_cell(table, "%s", s->exact ? "exact" : "bound");
+    table_cell(table, "%s%s", s->exact ? "exact" : "bound",
+               is_wide(s) ? ", wide" : "");
 }
 
 /* What the numbers of the table mean and do not mean. */
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
-    int64_t none = 0;
-    for (int64_t k = 0; k < answers->count; k++)
-        none += isinf(answers->statements[k].eps);
+    int64_t none = 0, wide = 0;
+    for (int64_t k = 0; k < answers->count; k++) {
+        none += answers->statements[k].floor > answers->statements[k].delta;
+        wide += is_wide(&answers->statements[k]);
+    }
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
@@ -117,6 +130,11 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
         printf("For %lld of them no eps holds: the data arrives bare with "
                "probability `floor`.\n",
                (long long)none);
+    if (wide > 0)
+        printf("For %lld of them, marked wide, eps is more than 1 %% above its "
+               "lower end: it holds,\nbut a smaller one may hold too, or "
+               "would for a delta next to this one.\n",
+               (long long)wide);
     if (answers->bounds != NULL && answers->count > 0)
         printf("As printed, not a guarantee: %s.\n", answers->bounds[0].reason);
     putchar('\n');

@@ -211,10 +211,12 @@ static void check_look(const struct world *w, const struct look *look,
         (isinf(bracket.eps) && bare < delta * .999) ||
         fabs(bracket.floor - bare) > 1e-9 * bare + 1e-15 ||
         bracket.eps_lower > bracket.eps)
-        fail_msg("n %d node %d rounds %d delta %g: [%.12g, %.12g] floor %g has "
+        fail_msg("n %d node %d radio %d server %d rounds %d delta %g: [%.12g, "
+                 "%.12g] floor %g has "
                  "delta [%.12g, %.12g], bare %g",
-                 w->n, look->node, rounds, delta, bracket.eps_lower,
-                 bracket.eps, bracket.floor, upper, lower, bare);
+                 w->n, look->node, look->radio, look->server, rounds, delta,
+                 bracket.eps_lower, bracket.eps, bracket.floor, upper, lower,
+                 bare);
     /* A power of ten may be a product of the probabilities, and the curve flat
      * there: then rounding alone decides, against us, and the bracket is wide.
      */
