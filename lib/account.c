@@ -89,7 +89,7 @@ static enum pricer_status one_end(struct pri_attempt *attempt,
     double slip = slip_of(attempt, delta, scratch);
     double goal = pri_delta_for(delta, side);
     goal += side == PRI_ABOVE ? -slip : slip;
-    *eps = side == PRI_ABOVE ? INFINITY : 0;
+    *eps = side == PRI_ABOVE && goal < 1 ? INFINITY : 0;
     if (goal > 0 && goal < 1)
         status = pri_law_eps(&scratch->law, goal, side, &scratch->bins,
                              &scratch->once, eps);

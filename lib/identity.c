@@ -250,53 +250,76 @@ struct search {
 };
 
 /* Where to look next: where the logarithm of the curve would meet delta if it
- * were straight, every third time the middle. */
+ * were straight, every third time the middle; further and further off while
+ * one end is not known. */
 static double next_eps(const struct search *search, double delta, int step)
 {
     if (isinf(search->high))
         return 4 * search->low;
     if (search->low == 0)
-        return search->high / 16;
+        return search->high * fmax(1 - .005 * pow(4, step), 1. / 16);
     double top = log(search->at_low / delta);
     double bottom = log(delta / fmax(search->at_high, 1e-320));
     double t = top / (top + bottom);
-    t = step % 3 == 0 ? .5 : fmin(fmax(t, .02), .98);
+    t = step % 3 == 0 || !(t > 0) ? .5 : fmin(fmax(t, .02), .98);
     return search->low * pow(search->high / search->low, t);
+}
+
+/* The worse of the two directions, rounded to the side. */
+static double worse_of(const double *high, const double *low,
+                       enum pri_side side)
+{
+    return side == PRI_ABOVE ? fmax(high[0], high[1]) * (1 + 1e-12)
+                             : fmax(low[0], low[1]) * (1 - 1e-12);
+}
+
+/* What there is to say without a search: nothing to tell, or no eps at all. */
+static bool is_plain(const struct pri_identity *identity, double now,
+                     double delta, enum pri_side side, double *eps)
+{
+    const struct pri_law *law = &identity->others;
+    double silent = law->value[0] == 0 ? identity->p * law->mass[0] : 0;
+    *eps = 0;
+    if (now <= delta)
+        return true;
+    *eps = INFINITY;
+    return silent * (side == PRI_ABOVE ? 1 : 1 - 1e-12) >= delta;
 }
 
 /*
  * One end of the bracket from a law to that side, starting from a guess. For
- * the side ABOVE the upper end of the search is proved, for BELOW the lower.
+ * the side ABOVE the upper end of the search is proved, for BELOW the lower,
+ * and `most` is known to hold.
  */
 static enum pricer_status solve(struct pri_identity *identity, double delta,
-                                enum pri_side side, double part, double guess,
+                                enum pri_side side, double part, double most,
                                 double *eps)
 {
     const struct pri_law *law = &identity->others;
-    double close = law->count > FEW ? CLOSE / 4 : CLOSE_FEW, high[2], low[2];
-    part = law->count > FEW ? part : 0;
-    bool above = side == PRI_ABOVE;
+    bool few = law->count <= FEW;
+    double close = few ? CLOSE_FEW : CLOSE / 2, high[2], low[2];
+    part = few ? 0 : part;
     enum pricer_status status = pri_identity_begin(identity);
     if (status == PRICER_OK)
         status = average(identity, law, 0, side, part, delta, high, low);
-    double now = above ? fmax(high[0], high[1]) : fmax(low[0], low[1]);
-    struct search search = {0, INFINITY, now, 0};
-    *eps = 0;
-    if (status != PRICER_OK || now * (1 + 1e-12) <= delta)
+    if (status != PRICER_OK)
         return status;
-    double silent = law->value[0] == 0 ? identity->p * law->mass[0] : 0;
-    *eps = INFINITY;
-    if (silent * (above ? 1 : 1 - 1e-12) >= delta)
+    double now = worse_of(high, low, side);
+    if (is_plain(identity, now, delta, side, eps))
         return PRICER_OK;
-    double at = guess > 0 ? guess : 1;
+    struct search search = {0, INFINITY, now, 0};
+    double at = isinf(most) ? 1 : most;
+    if (side == PRI_BELOW && isfinite(most)) {
+        search.high = most;
+        search.at_high = delta * .99;
+        at = most * (1 - close * .9);
+    }
     for (int step = 1; step < STEPS_MOST && at < 1e18 && at > 1e-12; step++) {
         status = average(identity, law, at, side, part, delta, high, low);
         if (status != PRICER_OK)
             return status;
-        now = (above ? fmax(high[0], high[1]) : fmax(low[0], low[1])) *
-              (above ? 1 + 1e-12 : 1 - 1e-12);
-        double *end = now > delta ? &search.low : &search.high;
-        *end = at;
+        now = worse_of(high, low, side);
+        *(now > delta ? &search.low : &search.high) = at;
         *(now > delta ? &search.at_low : &search.at_high) =
             sqrt(fmax(high[0], high[1]) * fmax(low[0], low[1]));
         if (isfinite(search.high) &&
@@ -304,7 +327,7 @@ static enum pricer_status solve(struct pri_identity *identity, double delta,
             break;
         at = next_eps(&search, delta, step);
     }
-    *eps = above ? search.high : search.low;
+    *eps = side == PRI_ABOVE ? search.high : search.low;
     return PRICER_OK;
 }
 
@@ -325,14 +348,14 @@ static enum pricer_status one_end(const struct pricer_network *network,
                                   struct pri_bracket *found)
 {
     bool above = side == PRI_ABOVE;
-    double guess = above ? found->eps : found->eps * (1 - CLOSE / 2), eps = 0;
+    double eps = 0;
     enum pricer_status status =
         others_law(network, plan, link, side, 1e-9 * delta, identity);
     if (status == PRICER_OK && above)
         found->floor = silent_mass(identity);
     if (status == PRICER_OK)
         status = solve(identity, pri_delta_for(delta, side), side, part,
-                       isinf(guess) ? 0 : guess, &eps);
+                       found->eps, &eps);
     if (status == PRICER_OK && above)
         found->eps = fmin(found->eps, eps);
     else if (status == PRICER_OK)
