@@ -59,7 +59,7 @@ static double slip_of(const struct pri_attempt *attempt, double delta,
 {
     bool open = false;
     for (int32_t k = 0; k < scratch->case_count; k++)
-        open = open || scratch->cases[k].open;
+        open = open || (scratch->cases[k].open && attempt->view->pairs > 0);
     if (!open || isinf(attempt->growth))
         return 0;
     struct pri_gaussian g;
@@ -281,7 +281,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                     struct pri_bracket *bracket)
 {
     struct pri_attempt attempt = {
-        .view = view, .rounds = rounds, .tail = 1e-6 * delta};
+        .view = view, .rounds = rounds, .tail = 1e-11 * delta};
     struct pri_bracket found = {INFINITY, 0, 0};
     enum pricer_status status = pri_scratch_reserve(scratch, view);
     if (status != PRICER_OK)

@@ -23,6 +23,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Points of a curve: equal steps to the end, and smaller ones near 0, where
  * most of the mass may be. */
@@ -30,9 +31,11 @@ enum { POINTS = 320, STEPS = 160 };
 #define GROWTH 0.06
 #define FIRST 1e-5
 
-/* How finely sums are grouped, at first and at most. */
-enum { BITS_FIRST = 8, BITS_MOST = 10 };
+/* How finely sums are grouped, at first and at most; and the most steps that a
+ * try should take. */
+enum { BITS_FIRST = 7, BITS_MOST = 11 };
 #define CLOSE 0.008
+#define WORK_MOST 2e8
 
 /* The curves of both directions at loss[0] = 0 to loss[last], less the infinite
  * part, bounded from each side. */
@@ -117,7 +120,38 @@ static int32_t lower_points(const struct pri_curves *curves, int direction,
     return last;
 }
 
-/* The two polygons of a side, which meet at x = 1. */
+/* What the polygons leave of a mass of 1 for no loss at all; a few units in the
+ * last place less than nothing is rounding. */
+static double left_over(const struct pri_curves *curves,
+                        const struct polygon polygon[2])
+{
+    double left =
+        1 - curves->infinite[PRI_BELOW] - polygon[0].height[0] + 1e-15;
+    for (int way = 0; way < 2; way++)
+        if (polygon[way].count > 1)
+            left +=
+                slope_at(curves, polygon[way].height, 0, polygon[way].at[1]);
+    return left;
+}
+
+/* Leave out the first corner after 0 of the longer polygon, which raises it.
+ * False if there is none. */
+static bool drop_corner(struct polygon polygon[2])
+{
+    struct polygon *longer = &polygon[polygon[1].count > polygon[0].count];
+    if (longer->count < 3)
+        return false;
+    longer->count--;
+    memmove(longer->at + 1, longer->at + 2,
+            (size_t)(longer->count - 1) * sizeof *longer->at);
+    return true;
+}
+
+/*
+ * The two polygons of a side, which meet at x = 1. They must leave room for the
+ * mass that has no loss; the true curves do. Where their bounds do not, they
+ * are moved further to their side.
+ */
 static void take_polygons(const struct pri_curves *curves, enum pri_side side,
                           struct polygon polygon[2])
 {
@@ -131,9 +165,20 @@ static void take_polygons(const struct pri_curves *curves, enum pri_side side,
     }
     double start = side == PRI_ABOVE ? fmax(height[0][0], height[1][0])
                                      : fmin(height[0][0], height[1][0]);
-    height[0][0] = height[1][0] = start;
-    for (int way = 0; way < 2; way++)
-        take_hull(curves, height[way], last[way], &polygon[way]);
+    for (int try = 0; try < 40; try++) {
+        height[0][0] = height[1][0] = start;
+        for (int way = 0; way < 2; way++)
+            for (int32_t k = 1; k <= last[way] && side == PRI_BELOW; k++)
+                height[way][k] = fmin(height[way][k], height[way][k - 1]);
+        for (int way = 0; way < 2; way++)
+            take_hull(curves, height[way], last[way], &polygon[way]);
+        while (side == PRI_ABOVE && left_over(curves, polygon) < 0 &&
+               drop_corner(polygon))
+            ;
+        if (side == PRI_ABOVE || left_over(curves, polygon) >= 0)
+            break;
+        start *= 1 - 1e-5 * pow(1.5, try);
+    }
 }
 
 /* The mass of a corner under the first law of its direction. */
@@ -160,7 +205,7 @@ static bool loss_law(const struct pri_curves *curves,
     const struct polygon *ahead = &polygon[direction];
     const struct polygon *back = &polygon[!direction];
     double shift = curves->loss[curves->last], sum = 0;
-    double infinite = curves->infinite[side];
+    double infinite = curves->infinite[PRI_BELOW];
     if (side == PRI_ABOVE)
         infinite += ahead->height[ahead->at[ahead->count - 1]];
     law->count = 0;
@@ -180,7 +225,7 @@ static bool loss_law(const struct pri_curves *curves,
     double left = 1 - sum - infinite;
     law->mass[middle] = fmax(left, 1e-300);
     pri_law_add(law, INFINITY, infinite);
-    return left >= 0;
+    return left >= -1e-15;
 }
 
 /* E (1 - e^(eps - loss))_+, with room for the rounding of masses and sums. */
@@ -280,7 +325,8 @@ static enum pricer_status sample(struct pri_identity *identity,
 {
     enum pricer_status status = pri_identity_begin(identity);
     double *absent = curves->bound[side][0], *present = curves->bound[side][1];
-    double less = curves->infinite[!side]; /* to the side */
+    /* From above, what is taken off here is added again as infinite. */
+    double less = curves->infinite[!side];
     for (int32_t k = 0; k <= curves->last && status == PRICER_OK; k++) {
         status =
             pri_identity_deltas(identity, &identity->others, curves->loss[k],
@@ -327,6 +373,7 @@ enum pricer_status pri_identity_compose(const struct pri_curves *curves,
     enum pricer_status status = PRICER_OK;
     for (int32_t bits = BITS_FIRST; bits <= BITS_MOST; bits++) {
         double eps = INFINITY, lower = 0;
+        identity->bins.work = 0;
         status =
             one_end(curves, delta, rounds, PRI_ABOVE, bits, identity, &eps);
         if (status == PRICER_OK)
@@ -337,7 +384,8 @@ enum pricer_status pri_identity_compose(const struct pri_curves *curves,
         bracket->eps = fmin(bracket->eps, eps);
         bracket->eps_lower = fmax(bracket->eps_lower, lower);
         if (bracket->eps == bracket->eps_lower ||
-            bracket->eps - bracket->eps_lower <= CLOSE * bracket->eps)
+            bracket->eps - bracket->eps_lower <= CLOSE * bracket->eps ||
+            4 * identity->bins.work > WORK_MOST)
             break;
     }
     return status;

@@ -1,7 +1,7 @@
 /*
  * Identities: the chi-square tails against closed forms and 80-digit values,
  * the divergences against numerical integration, the account against brute
- * force, and composition against the one case that is known exactly.
+ * force, and composition against cases that are known exactly.
  */
 #include "test.h"
 #include "account.h"
@@ -72,16 +72,19 @@ static double meet(struct pri_presence presence, bool absent)
     return high;
 }
 
-/* Nine nodes of noise 1, weight 0.1: the node removed against present. */
+/* Nine nodes of noise 1, weight 0.1: the node removed against present, and
+ * present against removed, which is worse and what an account claims. */
 static void test_published(void **state)
 {
     (void)state;
-    static const double cases[][2] = {
-        {1, .058}, {16, .582}, {128, 2.487}, {576, 6.873}};
+    static const double cases[][3] = {{1, .058, .3960978},
+                                      {16, .582, 1.1664725},
+                                      {128, 2.487, 3.4160714},
+                                      {576, 6.873, 8.3589254}};
     for (int k = 0; k < COUNT(cases); k++) {
         struct pri_presence presence = {cases[k][0], .1, 1, 8};
         assert_true(fabs(meet(presence, true) - cases[k][1]) < 6e-4);
-        assert_true(meet(presence, false) > meet(presence, true));
+        assert_close(meet(presence, false), cases[k][2], 1e-6);
     }
     struct pri_presence presence = {128, .1, 1, 8};
     double absent, present;
@@ -163,6 +166,22 @@ static void test_extremes(void **state)
                   points);
 }
 
+/* A node far louder than the others: sums whose weights and gamma functions
+ * leave the range of numbers, each in its direction. The loss is about
+ * |z|^2 / 2 others, |z|^2 about shift^2 + dimension own. */
+static void test_loud(void **state)
+{
+    (void)state;
+    for (double others = 1e-5; others < 1; others *= 1.7) {
+        struct pri_presence p = {128, 132.4, 1, others};
+        double loss = (p.shift * p.shift + 128) / (2 * others), absent, present;
+        pri_presence_delta(&p, .9 * loss, PRI_BELOW, &absent, &present);
+        assert_true(present > .999);
+        pri_presence_delta(&p, 1.1 * loss, PRI_ABOVE, &absent, &present);
+        assert_true(present < .001);
+    }
+}
+
 /* A star: everyone sends to node 0. */
 static struct pricer_network *star(int32_t leaves, double p)
 {
@@ -205,7 +224,7 @@ static void test_account(void **state)
     (void)state;
     uint64_t seed = 8;
     struct pri_identity identity = {0};
-    for (int trial = 0; trial < 12; trial++) {
+    for (int trial = 0; trial < 8; trial++) {
         double p = .5 + .4 * test_uniform(&seed);
         int leaves = trial % 2 ? 8 : 14;
         struct pricer_network *network = star(leaves, p);
@@ -256,11 +275,70 @@ static void test_rounds(void **state)
                              PRICER_OK);
             assert_true(composed.eps >= exact.eps_lower);
             assert_true(composed.eps <= exact.eps * 1.01);
+            assert_true(composed.eps_lower <= exact.eps);
+            assert_true(composed.eps_lower >= .99 * composed.eps);
         }
     pricer_plan_free(plan);
     pricer_network_free(network);
     pri_identity_free(&identity);
     pri_scratch_free(&scratch);
+}
+
+/* The worse delta of all rounds: K packets of d numbers are one of K d, with
+ * sqrt(K) times the shift. */
+static double exact_rounds(struct pri_presence presence, double p,
+                           int64_t rounds, double eps, enum pri_side side)
+{
+    struct pri_rounds law = {0};
+    double sums[2] = {0, 0};
+    assert_int_equal(pri_rounds_law(rounds, p, 1e-30L, &law), PRICER_OK);
+    for (int64_t k = law.first; k <= law.last; k++) {
+        struct pri_presence all = presence;
+        double one = 0, two = 0, mass = (double)law.weight[k - law.first];
+        all.dimension *= (double)k;
+        all.shift *= sqrt((double)k);
+        if (k > 0)
+            pri_presence_delta(&all, eps, side, &one, &two);
+        sums[0] += mass * one;
+        sums[1] += mass * two;
+    }
+    pri_rounds_free(&law);
+    return fmax(sums[0], sums[1]);
+}
+
+/* With noise of its own, and packets that may be lost. */
+static void test_noisy_rounds(void **state)
+{
+    (void)state;
+    struct pri_identity identity = {0};
+    static const int64_t rounds[] = {2, 3, 40};
+    uint64_t seed = 4;
+    for (int trial = 0; trial < 12; trial++) {
+        double p = trial % 2 ? 1 : .3, delta = trial % 4 < 2 ? 1e-2 : 1e-6;
+        struct pricer_network *network = star(2, 1);
+        struct pricer_plan *plan = NULL;
+        struct pri_bracket bracket;
+        int64_t times = rounds[trial / 4];
+        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        network->p[0] = p;
+        plan->weight[0] = .1 + test_uniform(&seed);
+        plan->noise[0] = .1 + .5 * test_uniform(&seed);
+        plan->noise[1] = 1;
+        struct pri_presence presence = {8, plan->weight[0],
+                                        plan->noise[0] * plan->noise[0], 1};
+        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
+                                              delta, times, &identity,
+                                              &bracket),
+                         PRICER_OK);
+        assert_true(exact_rounds(presence, p, times, bracket.eps, PRI_BELOW) <=
+                    delta);
+        assert_true(exact_rounds(presence, p, times, bracket.eps_lower,
+                                 PRI_ABOVE) >= delta);
+        assert_true(bracket.eps_lower >= .99 * bracket.eps);
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+    pri_identity_free(&identity);
 }
 
 int main(void)
@@ -270,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_reference),  cmocka_unit_test(test_published),
         cmocka_unit_test(test_integral),   cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_account),    cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_loud),       cmocka_unit_test(test_noisy_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

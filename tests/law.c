@@ -15,8 +15,8 @@ static double curve(double x, double eps)
     return (double)expl(g.log_delta);
 }
 
-static const double epsilons[] = {0, .01, .3, 1, 5, 40, 1000};
-enum { EPSILONS = 7 };
+static const double epsilons[] = {0, .3, 5, 40, 1000};
+enum { EPSILONS = 5 };
 
 /* E f(more + law), or of signal over it if there is a signal. */
 static double expect(const struct pri_law *law, double more, double eps,
@@ -51,11 +51,11 @@ static void check_order(const struct pri_law *below,
                         const struct pri_law *above, double offset,
                         double signal, double part)
 {
-    static const double others[] = {0, .01, 1, 30};
+    static const double others[] = {0, .3, 30};
     check_shape(below);
     check_shape(above);
     for (int e = 0; e < EPSILONS; e++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 3; k++) {
             double eps = epsilons[e], more = others[k];
             double low = expect(below, more, eps, offset, signal);
             double high = expect(above, more, eps, offset, signal);
@@ -96,7 +96,7 @@ static void test_subsets(void **state)
     uint64_t seed = 3;
     struct pri_bins bins = {0};
     struct pri_law truth = {0}, law[2] = {{0}};
-    for (int trial = 0; trial < 12; trial++) {
+    for (int trial = 0; trial < 8; trial++) {
         for (int k = 0; k < 14; k++) {
             size[k] = pow(10, -4 * test_uniform(&seed) * (trial % 3));
             chance[k] = test_uniform(&seed);

@@ -56,6 +56,8 @@ static void test_calibrate(void **state)
             double fewer[COUNT(epsilons)];
             for (int r = 0; r < COUNT(rounds); r++) {
                 double before = 0, mu = 0;
+                if (r == 3 && d % 3 > 0) /* these take their time */
+                    continue;
                 for (int e = 1; e < COUNT(epsilons); e++, before = mu) {
                     assert_int_equal(
                         pricer_calibrate(PRICER_CALIBRATION_ANALYTIC,
@@ -217,7 +219,7 @@ static void test_statements(void **state)
         for (int c = 0; c < COUNT(chances); c++)
             for (int m = 1; m < COUNT(ratios) - 1; m++) {
                 /* Many rounds take their time. */
-                if ((c + m) % (int[]){1, 2, 3, 12}[r] > 0)
+                if ((c + m) % (int[]){2, 3, 5, 12}[r] > 0)
                     continue;
                 struct place place = {
                     .p = chances[c],
@@ -229,6 +231,8 @@ static void test_statements(void **state)
                 place.weight = ratios[m] * unit / place.radius / 2;
                 place.self_noise = noises[test_random(&seed) % 4];
                 int kind = (int)(test_random(&seed) % KINDS);
+                if (r >= 2 && kind % 2 == 0 && (c + m) % 12 > 0)
+                    kind++; /* composing identities takes longest */
                 double delta = deltas[test_random(&seed) % COUNT(deltas)];
                 check_place(&place, kind, delta, rounds[r]);
                 check_place(&place, (kind + 2) % KINDS, 1e-5, rounds[r]);

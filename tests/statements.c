@@ -202,7 +202,7 @@ static void test_floor(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    struct pricer_network *network = clique(7, .6, 1);
+    struct pricer_network *network = clique(5, .6, 1);
     struct pricer_plan *plan = even_plan(network, .5, 1);
     uint64_t seed = 2;
     for (int32_t l = 0; l < network->links; l++)
