@@ -42,13 +42,16 @@ void pri_certifier_free(struct pri_certifier *certifier)
  * The factor that makes row i feasible. With the l1 and worst-case terms a row
  * that falls a little short is feasible, but dear: its part of the distance is
  * L |b| + v b, linear in the bias. Where stretching it to S_i = 1, which costs
- * about b^2 times the row's own curvature, is cheaper, do that.
+ * about b^2 times the row's own curvature, is cheaper, do that. With the l2
+ * term every row is feasible, but L (b + v / (2 L))^2 of the distance is dear
+ * where L is large: go where that and the cost of stretching are least
+ * together.
  */
 static double row_scale(const struct pri_problem *problem, double worth,
                         double row, double row_cost)
 {
-    double bias = row - 1;
-    double loss = problem->penalty * fabs(bias) + worth * bias;
+    double bias = row - 1, penalty = problem->penalty;
+    double loss = penalty * fabs(bias) + worth * bias;
     bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
@@ -58,6 +61,11 @@ static double row_scale(const struct pri_problem *problem, double worth,
     case PRICER_BIAS_L1:
         return near ? 1 / row : 1;
     case PRICER_BIAS_L2:
+        if (penalty > 0) {
+            double off = bias + worth / (2 * penalty);
+            double stretch = -off * penalty / (penalty + 1 + row_cost) / row;
+            return fabs(stretch) < 0.5 ? 1 + stretch : 1;
+        }
         break;
     }
     return 1;
@@ -112,7 +120,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
             const struct pri_arc *arc = &problem->arc[l];
             row += arc->share;
             if (arc->share > 0)
-                cost += (arc->cost + problem->crowd[problem->entry[l].to]) *
+                cost += (arc->cost + problem->crowd[problem->to[l]]) *
                         arc->share * arc->share;
         }
         clip(problem, i, certifier->point->sum, dual);
@@ -250,7 +258,7 @@ static double add_arcs(const struct pri_certifier *certifier, int32_t i,
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         const struct pri_arc *out = &problem->arc[l];
         const struct pri_arc *in = &problem->arc[problem->partner[l]];
-        int32_t to = problem->entry[l].to;
+        int32_t to = problem->to[l];
         double share[2] = {scale[i] * out->share, scale[to] * in->share};
         *row += out->share;
         load += share[1];
@@ -283,7 +291,10 @@ static void add_terms(void *context, int32_t low, int32_t high,
             tally->sum[0] += crowd * load * load;
             tally->sum[1] += crowd * off * off;
         }
-        add_bias(problem, dual[0], scale[i] == 1 ? row - 1 : 0, tally);
+        double bias = scale[i] == 1 ? row - 1 : 0;
+        if (problem->bias == PRICER_BIAS_L2)
+            bias = scale[i] * row - 1;
+        add_bias(problem, dual[0], bias, tally);
     }
 }
 

@@ -55,7 +55,7 @@ static void add_rows(const struct pri_system *system, int32_t i)
     add(system, sum, price, -ease);
     add(system, sum, sum, ease);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        int32_t to = problem->entry[l].to;
+        int32_t to = problem->to[l];
         int32_t worth_to = worth_place(system, to);
         int32_t price_to = price_place(system, to);
         const double *exact = &system->exact[3 * (int64_t)l];

@@ -80,7 +80,7 @@ static inline struct pair pair_at(const struct pri_interior *state, int32_t i,
         return linearise(&problem->self[i], &nowhere, here[0] - here[1], 0,
                          state->target, state->proximal);
     }
-    *to = problem->entry[l].to;
+    *to = problem->to[l];
     const double *there = &state->point->dual[2 * (int64_t)*to];
     return linearise(&problem->arc[l], &problem->arc[problem->partner[l]],
                      here[0] - there[1], there[0] - here[1], state->target,
@@ -125,7 +125,7 @@ static void change_bound(const struct pri_interior *state, int32_t i, int k,
 /* Add the pair at arc l of node i to the sums of its nodes in the block: their
  * rows and loads after the step with all z unchanged, and the answers. */
 static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
-                            int32_t high)
+                            int32_t low, int32_t high, int32_t *at)
 {
     const struct pri_problem *problem = state->problem;
     struct pri_system *system = state->system;
@@ -143,8 +143,9 @@ static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
     block[0] += a[0];
     block[1] += a[1];
     block[2] += a[2];
-    pri_system_set(system, l, a[0], a[1], a[2]);
-    if (to < i || to >= high)
+    bool inside = to >= low && to < high;
+    *at = pri_system_enter(system, *at, l, inside, (pri_two){a[0], a[2]}, a[1]);
+    if (!inside)
         return;
     right = &state->right[2 * (int64_t)to];
     block = &system->block[3 * (int64_t)to];
@@ -153,7 +154,6 @@ static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
     block[0] += a[2];
     block[1] += a[1];
     block[2] += a[0];
-    pri_system_set(system, partner, a[2], a[1], a[0]);
 }
 
 /* From the sums of node i to its part of the right-hand side. */
@@ -193,6 +193,7 @@ static void assemble(void *context, int32_t low, int32_t high,
     struct pri_interior *state = context;
     const struct pri_problem *problem = state->problem;
     size_t nodes = (size_t)(high - low);
+    int32_t at = problem->start[low];
     memset(&state->right[2 * (int64_t)low], 0, 2 * nodes * sizeof(double));
     memset(&state->system->block[3 * (int64_t)low], 0,
            3 * nodes * sizeof(double));
@@ -204,12 +205,13 @@ static void assemble(void *context, int32_t low, int32_t high,
         state->right[2 * (int64_t)i] += share;
         state->right[2 * (int64_t)i + 1] += share;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            to = problem->entry[l].to;
+            to = problem->to[l];
             if (to < i && to >= low)
                 l = problem->upper[i] - 1;
             else
-                add_pair(state, i, l, high);
+                add_pair(state, i, l, low, high, &at);
         }
+        state->system->until[i] = at;
     }
     for (int32_t i = low; i < high; i++)
         finish_node(state, i, tally);

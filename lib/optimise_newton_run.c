@@ -58,11 +58,10 @@ static void store_shares(void *context, int32_t low, int32_t high,
         const double *here = &dual[2 * (int64_t)i];
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             struct pri_arc *arc = &problem->arc[l];
-            const double *there = &dual[2 * (int64_t)problem->entry[l].to];
-            double y[2], d[3];
-            pri_answer_pair(arc->slack, arc->share, arc->cross,
-                            here[0] - there[1], there[0] - here[1], y, d);
-            arc->share = y[0];
+            const double *there = &dual[2 * (int64_t)problem->to[l]];
+            pri_two w = {arc->slack, arc->share};
+            pri_two z = {here[0] - there[1], there[0] - here[1]};
+            arc->share = pri_answer_pair(w, arc->cross, z).share[0];
         }
         problem->self[i].share = own_share(state, i);
     }

@@ -36,7 +36,7 @@ double pri_start_row(const struct pri_system *system, const uint8_t *kind,
     for (int trial = 0; trial < 20; trial++) {
         double sum = worth > price ? self : 0, cost = sum * price;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            double there = dual[2 * (int64_t)problem->entry[l].to + 1];
+            double there = dual[2 * (int64_t)problem->to[l] + 1];
             double w = worth > there ? problem->arc[l].slack : 0;
             sum += w;
             cost += w * there;
@@ -61,7 +61,7 @@ static double start_price(const struct beginning *state, int32_t j)
     for (int trial = 0; trial < 20; trial++) {
         double sum = worth > price ? self : 0, gain = sum * worth;
         for (int32_t l = problem->start[j]; l < problem->start[j + 1]; l++) {
-            double there = state->dual[2 * (int64_t)problem->entry[l].to];
+            double there = state->dual[2 * (int64_t)problem->to[l]];
             double w = there > price ? problem->arc[l].share : 0;
             sum += w;
             gain += w * there;
