@@ -1,7 +1,6 @@
 /*
- * Random small networks for tests and the robustness battery: 1 to 12 nodes,
- * every parameter now and then at its extreme. The same seed gives the same
- * network.
+ * Random networks for tests and the robustness battery, every parameter now and
+ * then at its extreme. The same seed gives the same network.
  */
 #ifndef HARD_NETWORKS_H
 #define HARD_NETWORKS_H
@@ -102,13 +101,18 @@ static inline int64_t hard_links(uint64_t *state, int32_t n, double extreme,
     return count;
 }
 
-static inline struct hard_network hard_network_new(uint64_t seed)
+/* A network of `least` to `most` nodes. */
+static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
+                                                   int32_t most)
 {
     uint64_t state = seed * 0x9e3779b97f4a7c15u;
     struct hard_network hard = {NULL, {0}, 0};
-    struct pricer_node nodes[12];
-    struct pricer_link links[132];
-    int32_t n = 1 + (int32_t)(12 * hard_uniform(&state));
+    double sizes = most - least + 1;
+    int32_t n = least + (int32_t)(sizes * hard_uniform(&state));
+    struct pricer_node *nodes = calloc((size_t)n, sizeof *nodes);
+    struct pricer_link *links = calloc((size_t)n * (size_t)n, sizeof *links);
+    if (nodes == NULL || links == NULL)
+        abort();
     double extreme = hard_uniform(&state) < 0.3 ? 0 : hard_uniform(&state);
     for (int32_t i = 0; i < n; i++)
         nodes[i] = (struct pricer_node){hard_probability(&state, extreme),
@@ -139,6 +143,8 @@ static inline struct hard_network hard_network_new(uint64_t seed)
                              links, count, &hard.network, NULL,
                              NULL) != PRICER_OK)
         abort();
+    free(nodes);
+    free(links);
     hard.unreached = hard_unreached(hard.network);
     return hard;
 }

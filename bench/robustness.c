@@ -1,10 +1,14 @@
 /*
- * The robustness battery: random small networks with every parameter pushed to
- * its extremes now and then, each planned with all four bias terms and checked
- * by pricer_plan_verify().
+ * The robustness battery: random networks of 1 to 12 and of 25 to 55 nodes,
+ with
+ * every parameter pushed to its extremes now and then, each planned with all
+ * four bias terms and checked by pricer_plan_verify().
  *
  *     robustness [NETWORKS [SEED]]
  *
+ * NETWORKS small ones, 10,000 if not given, and a twentieth of that larger
+ ones.
+
  * Every plan must be certified to 1e-6, or refused for the right reason: an
  * unbiased plan where a node reaches the server by no path. Prints the counts,
  * the worst gap and the first failures; exits 1 if there is any.
@@ -74,19 +78,20 @@ static void try_one(const struct hard_network *hard, uint64_t seed,
     count->slowest = fmax(count->slowest, info.seconds);
 }
 
-int main(int argc, char **argv)
+/* Plan `networks` networks; returns how many plans are not as they should be.
+ */
+static long battery(long networks, uint64_t first, int32_t least, int32_t most)
 {
-    long networks = argc > 1 ? atol(argv[1]) : 10000;
-    uint64_t first = argc > 2 ? (uint64_t)atoll(argv[2]) : 1;
     struct count count[4] = {{0}};
     long failed = 0;
     for (long k = 0; k < networks; k++) {
         uint64_t seed = first + (uint64_t)k;
-        struct hard_network hard = hard_network_new(seed);
+        struct hard_network hard = hard_network_new(seed, least, most);
         for (int bias = 0; bias < 4; bias++)
             try_one(&hard, seed, (enum pricer_bias)bias, &count[bias]);
         pricer_network_free(hard.network);
     }
+    printf("%ld networks of %d to %d nodes\n", networks, (int)least, (int)most);
     printf("%-12s%10s%10s%10s%10s%12s%12s%12s\n", "bias term", "certified",
            "to 1e-8", "refused", "failed", "worst gap", "iterations",
            "slowest ms");
@@ -97,5 +102,14 @@ int main(int argc, char **argv)
                (int)c->most_iterations, 1e3 * c->slowest);
         failed += c->failed;
     }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    long networks = argc > 1 ? atol(argv[1]) : 10000;
+    uint64_t first = argc > 2 ? (uint64_t)atoll(argv[2]) : 1;
+    long failed = battery(networks, first, 1, 12);
+    failed += battery((networks + 19) / 20, first, 25, 55);
     return failed > 0;
 }

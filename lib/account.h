@@ -14,7 +14,7 @@
  */
 struct pri_source {
     int32_t node;        /* the relay that makes the sum */
-    double signal;       /* (2 radius weight)^2 */
+    double signal;       /* (2 weight)^2, as all variances in squared radii */
     double base;         /* variance that is always there */
     double uplink, link; /* probabilities; 1 for what is certain */
     int32_t begin, end;  /* its noises */
@@ -238,5 +238,16 @@ enum pricer_status pri_identity_account(
     const struct pricer_network *network, const struct pricer_plan *plan,
     int32_t link, enum pricer_eavesdropper eavesdropper, double delta,
     int64_t rounds, struct pri_identity *identity, struct pri_bracket *bracket);
+
+/*
+ * The one statement of pricer_privacy_account() about a node, and for links and
+ * relays the receiver `at`, which is not looked at otherwise.
+ */
+enum pricer_status pri_privacy_one(const struct pricer_network *network,
+                                   const struct pricer_plan *plan,
+                                   const struct pricer_question *question,
+                                   int32_t node, int32_t at,
+                                   struct pricer_statement *statement,
+                                   struct pricer_fault *fault);
 
 #endif

@@ -77,10 +77,6 @@ static enum pricer_status best_weights(const struct pricer_network *bare,
     return PRICER_OK;
 }
 
-/* Links that cost nothing leave many plans equally good, and the last digits to
- * a long search; a baseline can do without them. */
-enum { PATIENCE = 60 };
-
 static enum pricer_status colrel(const struct pricer_network *network,
                                  const struct pricer_settings *settings,
                                  struct pricer_plan **plan,
@@ -92,8 +88,6 @@ static enum pricer_status colrel(const struct pricer_network *network,
     double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
     enum pricer_status status = PRICER_MEMORY;
     unbiased.bias = PRICER_BIAS_UNBIASED;
-    if (unbiased.iterations == 0)
-        unbiased.iterations = PATIENCE;
     if (slope != NULL && self_slope != NULL)
         status = pri_optimise(network, &unbiased, slope, self_slope, NULL, plan,
                               &info, fault);

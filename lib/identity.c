@@ -56,6 +56,13 @@ static enum pricer_status reserve(struct pri_identity *identity, int32_t count)
     return PRICER_MEMORY;
 }
 
+/* A variance, in squared radii: squares of a tiny radius would vanish. */
+static double variance_of(const struct pricer_network *network, double noise)
+{
+    double relative = noise / network->radius;
+    return relative * relative;
+}
+
 /* The law of the others' variance at the relay of a link, in ->others. */
 static enum pricer_status others_law(const struct pricer_network *network,
                                      const struct pricer_plan *plan,
@@ -71,7 +78,7 @@ static enum pricer_status others_law(const struct pricer_network *network,
     for (int32_t k = network->in_start[at]; k < network->in_start[at + 1];
          k++) {
         int32_t l = network->in_link[k];
-        double size = plan->noise[l] * plan->noise[l];
+        double size = variance_of(network, plan->noise[l]);
         if (l == link || size == 0)
             continue;
         if (network->p[l] == 1) {
@@ -416,12 +423,11 @@ enum pricer_status pri_identity_account(
     int32_t link, enum pricer_eavesdropper eavesdropper, double delta,
     int64_t rounds, struct pri_identity *identity, struct pri_bracket *bracket)
 {
-    double noise = plan->noise[link];
     identity->p = eavesdropper == PRICER_RADIO ? 1 : network->p[link];
     identity->presence = (struct pri_presence){
         .dimension = (double)network->dimension,
-        .shift = network->radius * plan->weight[link],
-        .own = noise * noise,
+        .shift = plan->weight[link],
+        .own = variance_of(network, plan->noise[link]),
     };
     struct pri_bracket found = {0};
     enum pricer_status status = PRICER_OK;

@@ -29,6 +29,9 @@ void pri_fault_locate(struct pricer_fault *fault, const char *file,
  * count of 0 gives a pointer that can be freed. */
 void *pri_alloc(int64_t count, size_t size);
 
+/* Two numbers that go through the same arithmetic side by side. */
+typedef double pri_two __attribute__((vector_size(16)));
+
 /* How many threads to use: as many as asked for, else one per core, or one
  * where the work (links, about) is not worth more. */
 int pri_threads(int32_t asked, int64_t work);

@@ -74,28 +74,52 @@ static bool keep_anything(struct pri_run *run)
     return pri_run_certify(run);
 }
 
+/* Whether links, own ones aside, answer too steeply for Newton. */
+static bool is_steep(const struct pri_problem *problem)
+{
+    for (int32_t l = 0; l < problem->arcs; l++)
+        if (problem->arc[l].cost < 1e-2)
+            return true;
+    return false;
+}
+
 /*
- * Newton alone is fastest and usually enough. Where it gets stuck, the interior
- * point goes as far as the set of links in use takes to settle, and Newton ends
- * what it began: later and later, if it must.
+ * The interior point goes as far as the set of links in use takes to settle,
+ * and Newton ends what it began: later and later, if it must. Where links cost
+ * next to nothing that set never settles, and the interior point goes all the
+ * way; and where it may, it solves its systems exactly.
  */
+static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
+{
+    struct pri_system *system = &run->system;
+    enum pricer_status status = PRICER_OK;
+    if (run->problem->nodes <= PRI_DENSE_NODES && system->dense == NULL &&
+        !pri_system_densify(system))
+        return PRICER_MEMORY;
+    double enough[] = {steep || system->dense != NULL ? 0 : 5e-2, 1e-4, 0};
+    for (int k = 0; k < 3 && status == PRICER_OK && !run->over; k++) {
+        status = pri_interior(run, enough[k]);
+        if (status == PRICER_OK && !run->over)
+            status = pri_newton(run, PRI_BEGIN_INTERIOR);
+    }
+    return status;
+}
+
+/* Newton alone is fastest and usually enough; where links answer too steeply it
+ * is not tried. */
 static enum pricer_status solve(struct pri_run *run,
                                 const struct pricer_plan *warm)
 {
     enum pricer_status status = PRICER_OK;
     if (keep_anything(run) || run->problem->unreached == run->problem->nodes)
         return PRICER_OK;
+    bool steep = run->system.dense == NULL && is_steep(run->problem);
     if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
         status = pri_newton(run, PRI_BEGIN_PLAN);
-    if (status == PRICER_OK && !run->over)
+    if (status == PRICER_OK && !run->over && !steep)
         status = pri_newton(run, PRI_BEGIN_COLD);
-    bool small = run->system.dense != NULL;
-    double enough[] = {small ? 0 : 5e-2, 1e-4, 0};
-    for (int k = 0; k < 3 && status == PRICER_OK && !run->over; k++) {
-        status = pri_interior(run, enough[k]);
-        if (status == PRICER_OK && !run->over)
-            status = pri_newton(run, PRI_BEGIN_INTERIOR);
-    }
+    if (status == PRICER_OK && !run->over)
+        status = solve_robustly(run, steep);
     return status;
 }
 

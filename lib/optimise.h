@@ -22,6 +22,7 @@
 #include "internal.h"
 
 #include <math.h>
+#include <string.h>
 
 /*
  * One direction of a pair of neighbours, kept with the node it leaves. Every
@@ -36,18 +37,18 @@ struct pri_arc {
 };
 
 /*
- * The same pair as the linear system sees it, from the same node: how the two
- * shares answer to their two differences z. Single precision is enough, only
- * conjugate gradients read it.
+ * A pair as the linear system sees it: how the two shares answer to their two
+ * differences z. Single precision is enough, only conjugate gradients read it.
  */
 struct pri_entry {
     int32_t to;
-    float out, both, in; /* d out / d z_out, d out / d z_in, d in / d z_in */
+    float out, in, both; /* d out / d z_out, d in / d z_in, d out / d z_in */
 };
 
 enum {
-    PRI_BLOCKS = 64,      /* most blocks of a sweep */
-    PRI_DENSE_NODES = 24, /* up to here systems are solved by Cholesky */
+    PRI_BLOCKS = 64,       /* most blocks of a sweep */
+    PRI_FEW_NODES = 24,    /* up to here systems are solved by Cholesky */
+    PRI_DENSE_NODES = 300, /* and up to here where nothing else helps */
 };
 
 /* An objective below this part of radius^2 / nodes is none: at the default
@@ -70,18 +71,20 @@ struct pri_problem {
     enum pricer_bias bias;
     int32_t nodes, arcs;
     int32_t threads, blocks;
-    int32_t *block;          /* [blocks + 1] nodes, about equal in arcs */
-    int32_t *start;          /* [nodes + 1] arcs of each node, by neighbour */
-    int32_t *upper;          /* [nodes] the first arc to a higher node */
-    int32_t *partner;        /* [arcs] the same pair seen from the other end */
-    int32_t *link;           /* [arcs] the network's link, or -1; NULL where
-                                arcs and links are the same */
-    struct pri_arc *arc;     /* [arcs] */
-    struct pri_entry *entry; /* [arcs] */
-    struct pri_arc *self;    /* [nodes] the own link; cross = 0 */
-    double *crowd;           /* [nodes] h; INFINITY where p_j = 0 */
-    uint8_t *kind;           /* [nodes] PRI_... */
-    double penalty;          /* L of the l1 and l2 bias terms, else 0 */
+    int32_t *block;         /* [blocks + 1] nodes, about equal in arcs */
+    int32_t *start;         /* [nodes + 1] arcs of each node, by neighbour */
+    int32_t *upper;         /* [nodes] the first arc to a higher node */
+    const int32_t *to;      /* [arcs] the neighbour */
+    const int32_t *partner; /* [arcs] the same pair seen from the other end */
+    const int32_t *link;    /* [arcs] the network's link, or -1; NULL where
+                               arcs and links are the same: then `to` and
+                               `partner` are the network's own */
+    int32_t *lists;         /* room for the three where they are not */
+    struct pri_arc *arc;    /* [arcs] */
+    struct pri_arc *self;   /* [nodes] the own link; cross = 0 */
+    double *crowd;          /* [nodes] h; INFINITY where p_j = 0 */
+    uint8_t *kind;          /* [nodes] PRI_... */
+    double penalty;         /* L of the l1 and l2 bias terms, else 0 */
     double upper_bound, lower_bound; /* of every worth */
     bool summed;                     /* the sum multiplier is an unknown */
     int32_t unreached;               /* nodes without any path to the server */
@@ -102,6 +105,31 @@ static inline double pri_most(double a, double b)
 static inline double pri_least(double a, double b)
 {
     return a < b ? a : b;
+}
+
+/* The two numbers of a pair, in vectors: out and in, or worth and price. */
+typedef int64_t pri_mask __attribute__((vector_size(16)));
+
+static inline pri_two pri_swap(pri_two a)
+{
+    return __builtin_shufflevector(a, a, 1, 0);
+}
+
+static inline pri_two pri_choose(pri_mask mask, pri_two yes, pri_two no)
+{
+    return (pri_two)((mask & (pri_mask)yes) | (~mask & (pri_mask)no));
+}
+
+static inline pri_two pri_load(const double *from)
+{
+    pri_two a;
+    memcpy(&a, from, sizeof a);
+    return a;
+}
+
+static inline void pri_store(double *to, pri_two a)
+{
+    memcpy(to, &a, sizeof a);
 }
 
 /* ----------------------------------------------------------------- sweep -- */
@@ -199,15 +227,18 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
 
 /*
  * The symmetric positive definite system of one Newton step, in the unknowns
- * (worth, price, sum): entries of the problem, plus
+ * (worth, price, sum): the entries, plus
  *   own_i (dv_i - dg_i)^2 + bend_i dv_i^2 + ease_j (dg_j - dt)^2 + dt^2 / 2
  * in its quadratic form (times 1/2).
  */
 struct pri_system {
     const struct pri_problem *problem;
-    bool summed;   /* the sum multiplier moves */
-    uint8_t *kind; /* [nodes] the problem's, and what a method adds */
-    double *own;   /* [nodes] answer of the own link */
+    bool summed;             /* the sum multiplier moves */
+    uint8_t *kind;           /* [nodes] the problem's, and what a method adds */
+    struct pri_entry *entry; /* of the pairs that answer at all, those that a
+                                block looks at from start[low] on */
+    int32_t *until;          /* [nodes] where the entries of the node end */
+    double *own;             /* [nodes] answer of the own link */
     double *bend;  /* [nodes] curvature of the bias term in the worth */
     double *ease;  /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
     double *block; /* [3 * nodes] in: sums of out, both, in over the pairs of a
@@ -215,8 +246,8 @@ struct pri_system {
     double *arrow; /* [2 * nodes] that inverse times the column of the sum */
     double schur;  /* what is left of the sum's diagonal */
     double common; /* curvature of moving all unknowns together */
-    double *exact; /* [3 * arcs] the entries in double, where small */
-    long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] where small */
+    double *exact; /* [3 * arcs] the entries in double, if dense */
+    long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] or NULL */
     int64_t steps;      /* of conjugate gradients, in all */
     /* of the solve in progress: */
     double *residual, *direction, *product, *solution; /* [2 * nodes] */
@@ -228,20 +259,38 @@ bool pri_system_new(const struct pri_problem *problem,
                     struct pri_system *system);
 void pri_system_free(struct pri_system *system);
 
-/* Set the entry of one arc: out-out, out-in, in-in. */
-static inline void pri_system_set(struct pri_system *system, int32_t arc,
-                                  double out, double both, double in)
+/*
+ * Enter the answers of a pair, out-out, out-in and in-in, at `at` if it answers
+ * at all; returns where the next one goes. Most pairs of a large network never
+ * answer in Newton's method, and every step of conjugate gradients reads all
+ * entries: leaving those out saves most of the traffic.
+ */
+static inline int32_t pri_system_enter(struct pri_system *system, int32_t at,
+                                       int32_t arc, bool inside, pri_two answer,
+                                       double both)
 {
-    struct pri_entry *entry = &system->problem->entry[arc];
-    entry->out = (float)pri_least(out, 1e37);
-    entry->both = (float)pri_most(both, -1e37);
-    entry->in = (float)pri_least(in, 1e37);
+    const struct pri_problem *problem = system->problem;
     if (system->exact != NULL) {
         double *exact = &system->exact[3 * (int64_t)arc];
-        exact[0] = out;
+        exact[0] = answer[0];
         exact[1] = both;
-        exact[2] = in;
+        exact[2] = answer[1];
+        if (!inside)
+            return at;
+        exact = &system->exact[3 * (int64_t)problem->partner[arc]];
+        exact[0] = answer[1];
+        exact[1] = both;
+        exact[2] = answer[0];
+        return at;
     }
+    if (answer[0] == 0 && answer[1] == 0)
+        return at;
+    struct pri_entry *entry = &system->entry[at];
+    entry->to = problem->to[arc];
+    entry->out = (float)pri_least(answer[0], 1e37);
+    entry->in = (float)pri_least(answer[1], 1e37);
+    entry->both = (float)pri_most(both, -1e37);
+    return at + 1;
 }
 
 /* After the entries, own, bend, ease and block are set: prepare to solve. */
@@ -253,7 +302,8 @@ bool pri_system_solve(struct pri_system *system, const double *right,
                       double right_sum, double relative, int32_t most,
                       struct pri_point *solution);
 
-/* The same by Cholesky factors; only where system->dense is there. */
+/* The same by Cholesky factors, from now on. */
+bool pri_system_densify(struct pri_system *system);
 void pri_dense_prepare(struct pri_system *system);
 void pri_dense_solve(struct pri_system *system, const double *right,
                      double right_sum, struct pri_point *solution);
@@ -307,6 +357,8 @@ struct pri_interior {
     double right_sum;
     double *room[2]; /* [nodes] bias below and above 1 */
     double *edge[2]; /* [nodes] distance of the worth to its bounds */
+    double proximal; /* curvature added to every share */
+    double firm;     /* the least that it may be */
     double target;   /* product aimed at */
     double mean;     /* product as it is */
     double count;    /* of the products */
@@ -347,6 +399,10 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
  * bias term asks for. */
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                      struct pri_point *point);
+
+/* One round of coordinate descent: prices, then worths within bounds. */
+void pri_start_relax(const struct pri_system *system, const uint8_t *kind,
+                     double lower, double upper, struct pri_point *point);
 
 /* The worth at which row i adds up to what it should, prices given. */
 double pri_start_row(const struct pri_system *system, const uint8_t *kind,

@@ -42,13 +42,16 @@ void pri_certifier_free(struct pri_certifier *certifier)
  * The factor that makes row i feasible. With the l1 and worst-case terms a row
  * that falls a little short is feasible, but dear: its part of the distance is
  * L |b| + v b, linear in the bias. Where stretching it to S_i = 1, which costs
- * about b^2 times the row's own curvature, is cheaper, do that.
+ * about b^2 times the row's own curvature, is cheaper, do that. With the l2
+ * term every row is feasible, but L (b + v / (2 L))^2 of the distance is dear
+ * where L is large: go where that and the cost of stretching are least
+ * together.
  */
 static double row_scale(const struct pri_problem *problem, double worth,
                         double row, double row_cost)
 {
-    double bias = row - 1;
-    double loss = problem->penalty * fabs(bias) + worth * bias;
+    double bias = row - 1, penalty = problem->penalty;
+    double loss = penalty * fabs(bias) + worth * bias;
     bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
@@ -58,6 +61,11 @@ static double row_scale(const struct pri_problem *problem, double worth,
     case PRICER_BIAS_L1:
         return near ? 1 / row : 1;
     case PRICER_BIAS_L2:
+        if (penalty > 0) {
+            double off = bias + worth / (2 * penalty);
+            double stretch = -off * penalty / (penalty + 1 + row_cost) / row;
+            return fabs(stretch) < 0.5 ? 1 + stretch : 1;
+        }
         break;
     }
     return 1;
@@ -112,7 +120,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
             const struct pri_arc *arc = &problem->arc[l];
             row += arc->share;
             if (arc->share > 0)
-                cost += (arc->cost + problem->crowd[problem->entry[l].to]) *
+                cost += (arc->cost + problem->crowd[problem->to[l]]) *
                         arc->share * arc->share;
         }
         clip(problem, i, certifier->point->sum, dual);
@@ -137,8 +145,9 @@ static double respond(double cost, double z, double cap)
 
 /*
  * The same for a pair: argmax of z1 y1 + z2 y2 - q1 y1^2 - q2 y2^2 - c y1 y2
- * over 0 <= y <= cap. Where neither y1 = 0 nor y2 = 0 is optimal and the
- * stationary point is outside the caps, one of the caps holds.
+ * over 0 <= y <= cap. Where no y is plainly 0, it is the stationary point, if
+ * there is one inside, or else the best of what lies on the four edges. (For
+ * 4 q1 q2 = c^2 there is none, and rounding hides that y = 0 will do.)
  */
 static void respond_pair(const double cost[2], double cross, const double z[2],
                          const double cap[2], double y[2])
@@ -160,8 +169,9 @@ static void respond_pair(const double cost[2], double cross, const double z[2],
             return;
     }
     double most = -INFINITY;
-    for (int k = 0; k < 2; k++) {
-        double a = cap[k];
+    for (int edge = 0; edge < 4; edge++) {
+        int k = edge % 2;
+        double a = edge < 2 ? cap[k] : alone[k];
         double b = respond(cost[1 - k], z[1 - k] - cross * a, cap[1 - k]);
         double value = (z[k] - cost[k] * a) * a +
                        (z[1 - k] - cost[1 - k] * b - cross * a) * b;
@@ -248,7 +258,7 @@ static double add_arcs(const struct pri_certifier *certifier, int32_t i,
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         const struct pri_arc *out = &problem->arc[l];
         const struct pri_arc *in = &problem->arc[problem->partner[l]];
-        int32_t to = problem->entry[l].to;
+        int32_t to = problem->to[l];
         double share[2] = {scale[i] * out->share, scale[to] * in->share};
         *row += out->share;
         load += share[1];
@@ -281,7 +291,10 @@ static void add_terms(void *context, int32_t low, int32_t high,
             tally->sum[0] += crowd * load * load;
             tally->sum[1] += crowd * off * off;
         }
-        add_bias(problem, dual[0], scale[i] == 1 ? row - 1 : 0, tally);
+        double bias = scale[i] == 1 ? row - 1 : 0;
+        if (problem->bias == PRICER_BIAS_L2)
+            bias = scale[i] * row - 1;
+        add_bias(problem, dual[0], bias, tally);
     }
 }
 
@@ -304,7 +317,8 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
     }
     certifier->best = pri_least(certifier->best, proof->primal);
     double least = PRI_NOTHING * problem->nodes;
-    proof->gap = pri_most(0, proof->distance) / pri_most(proof->primal, least);
+    /* It cannot be negative but by rounding, and so much it may be off. */
+    proof->gap = fabs(proof->distance) / pri_most(proof->primal, least);
     if (isnan(proof->distance) || !(proof->primal < INFINITY))
         proof->gap = INFINITY;
 }

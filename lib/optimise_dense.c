@@ -7,6 +7,15 @@
 
 #include <string.h>
 
+bool pri_system_densify(struct pri_system *system)
+{
+    const struct pri_problem *problem = system->problem;
+    int64_t size = 2 * (int64_t)problem->nodes + 1;
+    system->exact = pri_alloc(3 * (int64_t)problem->arcs, sizeof(double));
+    system->dense = pri_alloc(size * (size + 1), sizeof(long double));
+    return system->exact != NULL && system->dense != NULL;
+}
+
 /* Where an unknown stands in the dense matrix, or -1. */
 static int32_t worth_place(const struct pri_system *system, int32_t i)
 {
@@ -46,7 +55,7 @@ static void add_rows(const struct pri_system *system, int32_t i)
     add(system, sum, price, -ease);
     add(system, sum, sum, ease);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        int32_t to = problem->entry[l].to;
+        int32_t to = problem->to[l];
         int32_t worth_to = worth_place(system, to);
         int32_t price_to = price_place(system, to);
         const double *exact = &system->exact[3 * (int64_t)l];

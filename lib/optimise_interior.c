@@ -5,10 +5,13 @@
  * driven to zero together. Linearised, the shares follow the multipliers,
  * dy = M (dz + f) with M the inverse of 2 q + s / y (of a 2 x 2 matrix for a
  * pair), so that one Newton step is a system in worths and prices alone, and a
- * link without cost does no harm: s / y stands in. The bounds of a worth are
- * treated alike: the bias below or above 1 is a share, the distance of the
- * worth to its bound its slack. Nothing but y and s is stored per link; the
- * changes are recomputed from those of the multipliers where they are needed.
+ * link without cost does no harm: s / y stands in. A proximal term around the
+ * share as it is bounds M where s / y vanishes, and with it the conjugate
+ * gradients that a step takes; it grows weaker as the gap closes. The bounds of
+ * a worth are treated alike: the bias below or above 1 is a share, the distance
+ * of the worth to its bound its slack. Nothing but y and s is stored per link;
+ * the changes are recomputed from those of the multipliers where they are
+ * needed.
  */
 #include "optimise.h"
 
@@ -31,7 +34,7 @@ struct pair {
 
 static inline struct pair linearise(const struct pri_arc *out,
                                     const struct pri_arc *in, double z_out,
-                                    double z_in, double target)
+                                    double z_in, double target, double proximal)
 {
     struct pair pair = {{0, 0, 0}, {0, 0}, {0, 0}, {0, 0}};
     double cross = out->cross, stiff = 0, stiff_in = 0;
@@ -39,7 +42,7 @@ static inline struct pair linearise(const struct pri_arc *out,
         double inverse = 1 / out->share;
         pair.ratio[0] = out->slack * inverse;
         pair.aim[0] = target * inverse;
-        stiff = 2 * out->cost + pair.ratio[0];
+        stiff = 2 * out->cost + pair.ratio[0] + proximal;
         pair.force[0] = z_out - 2 * out->cost * out->share - cross * in->share +
                         pair.aim[0];
     }
@@ -47,7 +50,7 @@ static inline struct pair linearise(const struct pri_arc *out,
         double inverse = 1 / in->share;
         pair.ratio[1] = in->slack * inverse;
         pair.aim[1] = target * inverse;
-        stiff_in = 2 * in->cost + pair.ratio[1];
+        stiff_in = 2 * in->cost + pair.ratio[1] + proximal;
         pair.force[1] =
             z_in - 2 * in->cost * in->share - cross * out->share + pair.aim[1];
     }
@@ -59,7 +62,7 @@ static inline struct pair linearise(const struct pri_arc *out,
     }
     /* 4 q q' >= c^2, so eliminating one leaves the other its s / y. */
     double slope = cross * inverse;
-    double left = 1 / pri_most(pair.ratio[0], stiff - slope * cross);
+    double left = 1 / pri_most(pair.ratio[0] + proximal, stiff - slope * cross);
     pair.answer[0] = left;
     pair.answer[1] = -slope * left;
     pair.answer[2] = inverse + slope * slope * left;
@@ -75,12 +78,13 @@ static inline struct pair pair_at(const struct pri_interior *state, int32_t i,
     if (l < 0) {
         *to = i;
         return linearise(&problem->self[i], &nowhere, here[0] - here[1], 0,
-                         state->target);
+                         state->target, state->proximal);
     }
-    *to = problem->entry[l].to;
+    *to = problem->to[l];
     const double *there = &state->point->dual[2 * (int64_t)*to];
     return linearise(&problem->arc[l], &problem->arc[problem->partner[l]],
-                     here[0] - there[1], there[0] - here[1], state->target);
+                     here[0] - there[1], there[0] - here[1], state->target,
+                     state->proximal);
 }
 
 /* How shares and slacks change along the step. */
@@ -121,7 +125,7 @@ static void change_bound(const struct pri_interior *state, int32_t i, int k,
 /* Add the pair at arc l of node i to the sums of its nodes in the block: their
  * rows and loads after the step with all z unchanged, and the answers. */
 static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
-                            int32_t high)
+                            int32_t low, int32_t high, int32_t *at)
 {
     const struct pri_problem *problem = state->problem;
     struct pri_system *system = state->system;
@@ -139,8 +143,9 @@ static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
     block[0] += a[0];
     block[1] += a[1];
     block[2] += a[2];
-    pri_system_set(system, l, a[0], a[1], a[2]);
-    if (to < i || to >= high)
+    bool inside = to >= low && to < high;
+    *at = pri_system_enter(system, *at, l, inside, (pri_two){a[0], a[2]}, a[1]);
+    if (!inside)
         return;
     right = &state->right[2 * (int64_t)to];
     block = &system->block[3 * (int64_t)to];
@@ -149,7 +154,6 @@ static inline void add_pair(struct pri_interior *state, int32_t i, int32_t l,
     block[0] += a[2];
     block[1] += a[1];
     block[2] += a[0];
-    pri_system_set(system, partner, a[2], a[1], a[0]);
 }
 
 /* From the sums of node i to its part of the right-hand side. */
@@ -189,6 +193,7 @@ static void assemble(void *context, int32_t low, int32_t high,
     struct pri_interior *state = context;
     const struct pri_problem *problem = state->problem;
     size_t nodes = (size_t)(high - low);
+    int32_t at = problem->start[low];
     memset(&state->right[2 * (int64_t)low], 0, 2 * nodes * sizeof(double));
     memset(&state->system->block[3 * (int64_t)low], 0,
            3 * nodes * sizeof(double));
@@ -200,12 +205,13 @@ static void assemble(void *context, int32_t low, int32_t high,
         state->right[2 * (int64_t)i] += share;
         state->right[2 * (int64_t)i + 1] += share;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            to = problem->entry[l].to;
+            to = problem->to[l];
             if (to < i && to >= low)
                 l = problem->upper[i] - 1;
             else
-                add_pair(state, i, l, high);
+                add_pair(state, i, l, low, high, &at);
         }
+        state->system->until[i] = at;
     }
     for (int32_t i = low; i < high; i++)
         finish_node(state, i, tally);
@@ -307,16 +313,47 @@ static void move(void *context, int32_t low, int32_t high,
     tally->sum[0] += sum;
 }
 
+/* The products as a part of the best value: what the gap would be if rows and
+ * loads were what they should be. */
+static double product_gap(const struct pri_interior *state)
+{
+    double least = PRI_NOTHING * state->problem->nodes;
+    double best = pri_most(state->run->certifier.best, least);
+    return state->mean * state->count / best;
+}
+
+/* A part of the curvature that an average share has: the value of a node, as
+ * rows are about 1. */
+static double proximal_of(const struct pri_interior *state, double gap)
+{
+    double value = state->run->certifier.best / state->problem->nodes;
+    double firm = pri_most(state->firm, sqrt(pri_least(1, gap)));
+    return firm * pri_least(1, value / 7);
+}
+
 /*
  * One step; false if the numbers gave out. A step never goes far beyond the
  * point where the sum of the products is least: that keeps them together. What
  * is aimed at next depends on how far this one got.
+ *
+ * Where conjugate gradients solve the system, steps are not exact. If the
+ * products get far ahead of the certified gap, they wait for rows and loads to
+ * follow, and shares are held less firmly.
  */
 static bool iterate(struct pri_interior *state)
 {
     const struct pri_problem *problem = state->problem;
     struct pri_tally total;
-    double part = state->length > 0.9 ? 0.05 : state->length > 0.5 ? 0.2 : 0.4;
+    double gap = product_gap(state), part = 0.4;
+    bool exact = state->system->dense != NULL;
+    bool ahead = !exact && gap < 0.03 * pri_least(1, state->run->proof.gap);
+    if (state->length > 0.5)
+        part = state->length > 0.9 ? 0.05 : 0.2;
+    if (ahead) {
+        part = 1;
+        state->firm *= 0.7;
+    }
+    state->proximal = exact ? 0 : proximal_of(state, gap);
     state->target = part * state->mean;
     pri_sweep(problem, assemble, state, &total);
     state->right_sum = total.sum[0] - state->point->sum / 2 - problem->nodes;
@@ -328,7 +365,8 @@ static bool iterate(struct pri_interior *state)
     double fall = (1 - part) * state->mean * state->count;
     double best = total.sum[0] > 0 ? fall / (2 * total.sum[0]) : 1;
     state->length = total.least < 1 ? 0.995 * total.least : 1;
-    state->length = pri_least(state->length, pri_most(best, 0.1));
+    if (!ahead)
+        state->length = pri_least(state->length, pri_most(best, 0.1));
     pri_sweep(problem, move, state, &total);
     for (int64_t k = 0; k < 2 * (int64_t)problem->nodes; k++)
         state->point->dual[k] += state->length * state->step.dual[k];
@@ -396,8 +434,7 @@ enum pricer_status pri_interior(struct pri_run *run, double enough)
             if (pri_run_interrupted(run, gap))
                 break;
             went = iterate(&state);
-            gap =
-                state.mean * state.count / pri_most(run->proof.primal, 1e-300);
+            gap = product_gap(&state);
         }
         if (!went)
             break;

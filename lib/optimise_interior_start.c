@@ -22,7 +22,7 @@ static void start_shares(void *context, int32_t low, int32_t high,
         double sum = self->share = 1 / (self->cost + problem->crowd[i] + 1);
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             struct pri_arc *arc = &problem->arc[l];
-            int32_t to = problem->entry[l].to;
+            int32_t to = problem->to[l];
             sum += arc->share = 1 / (arc->cost + problem->crowd[to] + 1);
         }
         if (!(sum > 0))
@@ -77,7 +77,7 @@ static void start_worths(void *context, int32_t low, int32_t high,
             row += arc->share;
             links += arc->share *
                      (2 * arc->cost * arc->share + arc->cross * in->share);
-            prices += arc->share * dual[2 * (int64_t)problem->entry[l].to + 1];
+            prices += arc->share * dual[2 * (int64_t)problem->to[l] + 1];
         }
         double worth = row > 0 ? (links + prices) / row : 0;
         if (problem->lower_bound > -INFINITY)
@@ -114,7 +114,7 @@ static void start_slacks(void *context, int32_t low, int32_t high,
         centre(&problem->self[i], here[0] - here[1], state->target);
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
             centre(&problem->arc[l],
-                   here[0] - dual[2 * (int64_t)problem->entry[l].to + 1],
+                   here[0] - dual[2 * (int64_t)problem->to[l] + 1],
                    state->target);
         for (int k = 0; k < 2; k++)
             if (pri_bounded(problem, i, k)) {
@@ -141,5 +141,6 @@ void pri_interior_start(struct pri_interior *state)
     state->target = pri_most(PRI_NOTHING, cost) / shares.sum[1];
     state->mean = state->target;
     state->length = 1;
+    state->firm = 1e-2;
     pri_sweep(problem, start_slacks, state, NULL);
 }

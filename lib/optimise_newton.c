@@ -19,39 +19,61 @@
 
 /* -------------------------------------------------------------- function -- */
 
-/* Add the pair at arc l of node i to the sums of its nodes in the block: rows,
- * loads and answers. Returns twice the pair's part of the value. */
-static inline double add_pair(struct pri_newton *state, int32_t i, int32_t l,
-                              int32_t low, int32_t high)
+/*
+ * Add the pairs of node i to the sums of its nodes in the block: rows, loads
+ * and answers, entered from `at` on. Returns where the next entry goes; *twice
+ * grows by twice the pairs' part of the value. A pair with neither difference
+ * above 0 does not answer: what its links cost need not even be read.
+ */
+static int32_t add_pairs(struct pri_newton *state, int32_t i, int32_t low,
+                         int32_t high, int32_t at, double *twice)
 {
     const struct pri_problem *problem = state->problem;
     struct pri_system *system = state->system;
-    const struct pri_arc *arc = &problem->arc[l];
-    int32_t to = problem->entry[l].to;
-    const double *here = &state->next.dual[2 * (int64_t)i];
-    const double *there = &state->next.dual[2 * (int64_t)to];
-    double z1 = here[0] - there[1], z2 = there[0] - here[1], y[2], d[3];
-    pri_answer_pair(arc->slack, arc->share, arc->cross, z1, z2, y, d);
+    const pri_two sign = {1, -1};
+    const pri_two here = sign * pri_load(&state->next.dual[2 * (int64_t)i]);
     double *slope = &state->slope[2 * (int64_t)i];
     double *block = &system->block[3 * (int64_t)i];
-    double twice = z1 * y[0] + z2 * y[1];
-    slope[0] += y[0];
-    slope[1] -= y[1];
-    block[0] += d[0];
-    block[1] += d[1];
-    block[2] += d[2];
-    pri_system_set(system, l, d[0], d[1], d[2]);
-    if (to < low || to >= high)
-        return twice / 2; /* the other half is the other block's */
-    slope = &state->slope[2 * (int64_t)to];
-    block = &system->block[3 * (int64_t)to];
-    slope[0] += y[1];
-    slope[1] -= y[0];
-    block[0] += d[2];
-    block[1] += d[1];
-    block[2] += d[0];
-    pri_system_set(system, problem->partner[l], d[2], d[1], d[0]);
-    return twice;
+    pri_two slope_here = pri_load(slope), block_here = {block[0], block[2]};
+    double cross_here = block[1], value = *twice;
+    for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+        const struct pri_arc *arc = &problem->arc[l];
+        int64_t to = problem->to[l];
+        bool inside = to >= low && to < high;
+        if (inside && to < i) {
+            l = problem->upper[i] - 1;
+            continue;
+        }
+        pri_two there = sign * pri_load(&state->next.dual[2 * to]);
+        pri_two z = here + pri_swap(there);
+        if (!(z[0] > 0 || z[1] > 0) && system->exact == NULL)
+            continue;
+        struct pri_answer answer =
+            pri_answer_pair((pri_two){arc->slack, arc->share}, arc->cross, z);
+        pri_two part = z * answer.share;
+        slope_here += sign * answer.share;
+        block_here += answer.own;
+        cross_here += answer.cross;
+        at = pri_system_enter(system, at, l, inside, answer.own, answer.cross);
+        if (!inside) {
+            value += (part[0] + part[1]) / 2; /* half is the other block's */
+            continue;
+        }
+        value += part[0] + part[1];
+        double *slope_there = &state->slope[2 * to];
+        double *block_there = &system->block[3 * to];
+        pri_store(slope_there,
+                  pri_load(slope_there) + sign * pri_swap(answer.share));
+        block_there[0] += answer.own[1];
+        block_there[1] += answer.cross;
+        block_there[2] += answer.own[0];
+    }
+    pri_store(slope, slope_here);
+    block[0] = block_here[0];
+    block[1] = cross_here;
+    block[2] = block_here[1];
+    *twice = value;
+    return at;
 }
 
 /* The node's own part; returns its part of the value. */
@@ -85,18 +107,15 @@ static void evaluate(void *context, int32_t low, int32_t high,
     struct pri_newton *state = context;
     const struct pri_problem *problem = state->problem;
     size_t nodes = (size_t)(high - low);
+    int32_t at = problem->start[low];
     double twice = 0, value = 0;
     memset(&state->slope[2 * (int64_t)low], 0, 2 * nodes * sizeof(double));
     memset(&state->system->block[3 * (int64_t)low], 0,
            3 * nodes * sizeof(double));
-    for (int32_t i = low; i < high; i++)
-        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            int32_t to = problem->entry[l].to;
-            if (to < i && to >= low)
-                l = problem->upper[i] - 1;
-            else
-                twice += add_pair(state, i, l, low, high);
-        }
+    for (int32_t i = low; i < high; i++) {
+        at = add_pairs(state, i, low, high, at, &twice);
+        state->system->until[i] = at;
+    }
     for (int32_t i = low; i < high; i++)
         value += add_node(state, i, &tally->sum[1]);
     tally->sum[0] += value + twice / 2;

@@ -26,28 +26,33 @@ struct pri_newton {
     double length; /* of the step */
 };
 
-/* Answer of one pair: shares y for z, and their derivatives; w = 1 / (2 q). */
-static inline void pri_answer_pair(double w1, double w2, double cross,
-                                   double z1, double z2, double y[2],
-                                   double d[3])
+/* What a pair answers to its two differences z: shares, and how they change. */
+struct pri_answer {
+    pri_two share;
+    pri_two own;  /* d share / d z of the same link */
+    double cross; /* d share / d z of the other */
+};
+
+/*
+ * The answer of one pair, w = 1 / (2 q) of its links. A share is w z alone, and
+ * 0 if that or what the other leaves of it is below 0; two shares that are both
+ * in use share. No branches: which links are in use is not to be guessed.
+ */
+static inline struct pri_answer pri_answer_pair(pri_two w, double cross,
+                                                pri_two z)
 {
-    double a1 = z1 > 0 ? w1 * z1 : 0, a2 = z2 > 0 ? w2 * z2 : 0;
-    double e1 = z1 - cross * a2, e2 = z2 - cross * a1;
-    d[1] = 0;
-    if (e1 > 0 && e2 > 0 && cross > 0) {
-        double share = pri_most(1 - cross * w1 * (cross * w2), 1e-12);
-        double inverse = 1 / share;
-        d[0] = w1 * inverse;
-        d[2] = w2 * inverse;
-        d[1] = -cross * w1 * d[2];
-        y[0] = d[0] * e1;
-        y[1] = d[2] * e2;
-        return;
-    }
-    y[0] = e1 > 0 ? a1 : 0;
-    y[1] = e2 > 0 ? a2 : 0;
-    d[0] = e1 > 0 ? w1 : 0;
-    d[2] = e2 > 0 ? w2 : 0;
+    const pri_two none = {0, 0}, one = {1, 1}, tiny = {1e-12, 1e-12};
+    pri_two alone = pri_choose(z > 0, w * z, none);
+    pri_two left = z - cross * pri_swap(alone);
+    pri_mask used = left > 0, both = used & (none + cross > 0);
+    both &= __builtin_shufflevector(both, both, 1, 0);
+    pri_two part = one - cross * w * (cross * pri_swap(w));
+    part = pri_choose(both, pri_choose(part > tiny, part, tiny), one);
+    struct pri_answer answer;
+    answer.own = pri_choose(used, w * (1 / part), none);
+    answer.share = answer.own * pri_choose(both, left, z);
+    answer.cross = pri_choose(both, -cross * w * pri_swap(answer.own), none)[0];
+    return answer;
 }
 
 /* Value, slope and curvature of the function at `next`. */

@@ -58,11 +58,10 @@ static void store_shares(void *context, int32_t low, int32_t high,
         const double *here = &dual[2 * (int64_t)i];
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             struct pri_arc *arc = &problem->arc[l];
-            const double *there = &dual[2 * (int64_t)problem->entry[l].to];
-            double y[2], d[3];
-            pri_answer_pair(arc->slack, arc->share, arc->cross,
-                            here[0] - there[1], there[0] - here[1], y, d);
-            arc->share = y[0];
+            const double *there = &dual[2 * (int64_t)problem->to[l]];
+            pri_two w = {arc->slack, arc->share};
+            pri_two z = {here[0] - there[1], there[0] - here[1]};
+            arc->share = pri_answer_pair(w, arc->cross, z).share[0];
         }
         problem->self[i].share = own_share(state, i);
     }
@@ -184,6 +183,36 @@ static void begin_at(struct pri_newton *state, enum pri_begin begin)
     pri_newton_arrive(state);
 }
 
+/*
+ * Repair `here` by coordinate descent: where many links change between in use
+ * and not, it goes further than Newton. It takes pairs for two links, so that
+ * it may fail.
+ */
+static void relax(struct pri_newton *state)
+{
+    double value = state->value;
+    pri_point_copy(state->problem, &state->here, &state->next);
+    pri_start_relax(state->system, state->given, state->lower, state->upper,
+                    &state->next);
+    pri_newton_evaluate(state);
+    if (!(state->value <= value)) {
+        pri_point_copy(state->problem, &state->here, &state->next);
+        pri_newton_evaluate(state);
+    }
+    pri_newton_arrive(state);
+    pri_newton_hold(state);
+}
+
+/*
+ * Whether the sum multiplier moves with the rest. Where the rest is far off it
+ * waits: the errors of all rows, added up, would drive it to and fro.
+ */
+static void join(struct pri_newton *state, bool joined)
+{
+    state->system->summed = state->problem->summed && joined;
+    pri_newton_hold(state);
+}
+
 /* From full rows to the bias term. */
 static void leave_full(struct pri_newton *state)
 {
@@ -192,35 +221,47 @@ static void leave_full(struct pri_newton *state)
     pri_start_level(state->system, state->given, &state->next);
     pri_newton_evaluate(state);
     pri_newton_arrive(state);
+    join(state, false);
 }
 
 /*
  * Steps until the certificate is good enough. The certificate costs as much as
  * an evaluation, so it waits until the estimate calls for it. Gives up after
- * too many steps, or two in a row that got almost nowhere.
+ * too many steps, or five in a row that got almost nowhere.
  */
 static void run_steps(struct pri_newton *state, int32_t most)
 {
     struct pri_run *run = state->run;
+    double before = INFINITY;
     int short_steps = 0;
-    for (int32_t k = 0; k < most && short_steps < 2; k++) {
+    state->length = 1;
+    for (int32_t k = 0; k < most && short_steps < 5; k++) {
         pri_newton_hold(state);
-        if (state->full && (k == 6 || state->gap < 0.01)) {
+        if (state->full && (k == 8 || state->gap < 0.01))
             leave_full(state);
-            pri_newton_hold(state);
+        else if (!state->full) {
+            bool joined = state->system->summed == state->problem->summed;
+            bool worse = state->length < 0.1 || state->gap > 10 * before;
+            if (joined ? worse : state->gap < 1e-4)
+                join(state, !joined);
         }
-        if (state->gap < 20 * run->tolerance && !state->full) {
+        if (state->length < 0.05)
+            relax(state);
+        bool joined = state->system->summed == state->problem->summed;
+        if (joined && state->gap < 20 * run->tolerance) {
             if (check(state) || state->least < 1e-20)
                 return;
             go_on(state);
             pri_newton_hold(state);
         }
+        before = state->gap;
         if (pri_run_interrupted(run, state->gap) || !pri_newton_step(state))
             break;
         short_steps = state->length < 0.02 ? short_steps + 1 : 0;
     }
     if (state->full)
         leave_full(state);
+    join(state, true);
     check(state);
 }
 
@@ -231,7 +272,7 @@ enum pricer_status pri_newton(struct pri_run *run, enum pri_begin begin)
     if (new_state(run, &state)) {
         status = PRICER_OK;
         begin_at(&state, begin);
-        run_steps(&state, begin == PRI_BEGIN_COLD ? 15 : 25);
+        run_steps(&state, begin == PRI_BEGIN_COLD ? 30 : 25);
     }
     free_state(&state);
     return status;

@@ -127,21 +127,25 @@ static bool count_arcs(struct pri_problem *problem, bool mirrored)
 }
 
 /*
- * Fill entry.to, link and partner. The lists are in order, so going through all
+ * Fill to, link and partner. The lists are in order, so going through all
  * nodes i in order, i is always the next in its neighbour's list that has not
  * met its partner; upper serves as the place of that next one.
  */
 static void join_arcs(struct pri_problem *problem)
 {
-    int32_t *next = problem->upper;
+    int32_t *to = problem->lists, *partner = to + problem->arcs;
+    int32_t *link = partner + problem->arcs, *next = problem->upper;
+    problem->to = to;
+    problem->partner = partner;
+    problem->link = link;
     memcpy(next, problem->start, (size_t)problem->nodes * sizeof(int32_t));
     for (int32_t i = 0; i < problem->nodes; i++) {
         int32_t at = problem->start[i];
         for (struct walk walk = walk_from(problem->network, i);
              walk_next(&walk); at++) {
-            problem->entry[at].to = walk.neighbour;
-            problem->link[at] = walk.leaving;
-            problem->partner[at] = next[walk.neighbour]++;
+            to[at] = walk.neighbour;
+            link[at] = walk.leaving;
+            partner[at] = next[walk.neighbour]++;
         }
     }
 }
@@ -160,16 +164,18 @@ static enum pricer_status allocate(struct pri_problem *problem)
         !problem->self || !problem->crowd || !problem->kind ||
         !count_arcs(problem, mirrored))
         return PRICER_MEMORY;
-    problem->partner = pri_alloc(problem->arcs, sizeof(int32_t));
     problem->arc = pri_alloc(problem->arcs, sizeof *problem->arc);
-    problem->entry = pri_alloc(problem->arcs, sizeof *problem->entry);
-    if (!mirrored)
-        problem->link = pri_alloc(problem->arcs, sizeof(int32_t));
-    if (!problem->partner || !problem->arc || !problem->entry ||
-        (!mirrored && !problem->link))
+    if (!problem->arc)
         return PRICER_MEMORY;
-    if (!mirrored)
-        join_arcs(problem);
+    if (mirrored) {
+        problem->to = problem->network->to;
+        problem->partner = problem->network->partner;
+        return PRICER_OK;
+    }
+    problem->lists = pri_alloc(3 * (int64_t)problem->arcs, sizeof(int32_t));
+    if (!problem->lists)
+        return PRICER_MEMORY;
+    join_arcs(problem);
     return PRICER_OK;
 }
 
@@ -197,19 +203,15 @@ static bool fill_arcs(struct fill *fill, int32_t i)
     bool reaches = false;
     int32_t upper = problem->start[i];
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        struct pri_entry *entry = &problem->entry[l];
+        int32_t to = problem->to[l];
         int32_t link = problem->link == NULL ? l : problem->link[l];
         double cost = INFINITY;
-        if (problem->link == NULL) {
-            entry->to = net->to[l];
-            problem->partner[l] = net->partner[l];
-        }
         if (link >= 0)
-            cost = link_cost(net->p[link], net->uplink[entry->to], dimension,
+            cost = link_cost(net->p[link], net->uplink[to], dimension,
                              fill->slope[link] * unit);
         problem->arc[l].cost = cost;
         reaches = reaches || cost < INFINITY;
-        upper += entry->to < i;
+        upper += to < i;
     }
     problem->upper[i] = upper;
     return reaches;
@@ -375,10 +377,8 @@ void pri_problem_free(struct pri_problem *problem)
     free(problem->block);
     free(problem->start);
     free(problem->upper);
-    free(problem->partner);
-    free(problem->link);
+    free(problem->lists);
     free(problem->arc);
-    free(problem->entry);
     free(problem->self);
     free(problem->crowd);
     free(problem->kind);
@@ -431,7 +431,7 @@ static void extract_nodes(void *context, int32_t low, int32_t high,
             int32_t link = problem->link == NULL ? l : problem->link[l];
             if (link < 0)
                 continue;
-            double arrive = net->uplink[problem->entry[l].to] * net->p[link];
+            double arrive = net->uplink[problem->to[l]] * net->p[link];
             plan->weight[link] =
                 arrive > 0 ? scale * problem->arc[l].share / arrive : 0;
         }

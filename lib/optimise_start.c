@@ -5,8 +5,8 @@
  * adds up to what it should. With worths given, each price does: its relay's
  * load. Both are convex and piecewise linear, and Newton's method from the
  * right side never passes the root. Alternating them is coordinate descent;
- * two rounds come close enough for Newton on all of them. Pairs count as two
- * links.
+ * two rounds, and worths once more, come close enough for Newton on all of
+ * them. Pairs count as two links.
  */
 #include "optimise.h"
 
@@ -14,7 +14,9 @@ struct beginning {
     const struct pri_system *system;
     const struct pri_problem *problem;
     const uint8_t *kind;
+    double lower, upper; /* bounds of the worths */
     double *dual;
+    double sum; /* the sum multiplier */
 };
 
 /*
@@ -34,7 +36,7 @@ double pri_start_row(const struct pri_system *system, const uint8_t *kind,
     for (int trial = 0; trial < 20; trial++) {
         double sum = worth > price ? self : 0, cost = sum * price;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            double there = dual[2 * (int64_t)problem->entry[l].to + 1];
+            double there = dual[2 * (int64_t)problem->to[l] + 1];
             double w = worth > there ? problem->arc[l].slack : 0;
             sum += w;
             cost += w * there;
@@ -47,8 +49,8 @@ double pri_start_row(const struct pri_system *system, const uint8_t *kind,
     return free ? pri_least(worth, price) : worth;
 }
 
-/* The price at which relay j's load is what it should be, worths given and no
- * sum multiplier: the mirror image, from the left. */
+/* The price at which relay j's load is what it should be, worths given: the
+ * mirror image, from the left. */
 static double start_price(const struct beginning *state, int32_t j)
 {
     const struct pri_problem *problem = state->problem;
@@ -59,12 +61,12 @@ static double start_price(const struct beginning *state, int32_t j)
     for (int trial = 0; trial < 20; trial++) {
         double sum = worth > price ? self : 0, gain = sum * worth;
         for (int32_t l = problem->start[j]; l < problem->start[j + 1]; l++) {
-            double there = state->dual[2 * (int64_t)problem->entry[l].to];
+            double there = state->dual[2 * (int64_t)problem->to[l]];
             double w = there > price ? problem->arc[l].share : 0;
             sum += w;
             gain += w * there;
         }
-        double next = gain / (sum + ease);
+        double next = (gain + ease * state->sum) / (sum + ease);
         if (!(next > price))
             break;
         price = next;
@@ -79,10 +81,14 @@ static void start_rows(void *context, int32_t low, int32_t high,
 {
     struct beginning *state = context;
     (void)tally;
-    for (int32_t i = low; i < high; i++)
-        if (!(state->kind[i] & PRI_UNREACHED))
-            state->dual[2 * (int64_t)i] =
-                pri_start_row(state->system, state->kind, state->dual, i);
+    for (int32_t i = low; i < high; i++) {
+        if (state->kind[i] & (PRI_UNREACHED | PRI_WORTH_FIXED))
+            continue;
+        double worth =
+            pri_start_row(state->system, state->kind, state->dual, i);
+        state->dual[2 * (int64_t)i] =
+            pri_most(state->lower, pri_least(state->upper, worth));
+    }
 }
 
 static void start_prices(void *context, int32_t low, int32_t high,
@@ -141,7 +147,8 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
                struct pri_point *point)
 {
     const struct pri_problem *problem = system->problem;
-    struct beginning state = {system, problem, kind, point->dual};
+    struct beginning state = {system,   problem,     kind, -INFINITY,
+                              INFINITY, point->dual, 0};
     point->sum = 0;
     for (int32_t i = 0; i < problem->nodes; i++) {
         point->dual[2 * (int64_t)i] = 0;
@@ -152,13 +159,20 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
         pri_sweep(problem, start_rows, &state, NULL);
         pri_sweep(problem, start_prices, &state, NULL);
     }
+    pri_sweep(problem, start_rows, &state, NULL);
 }
 
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                      struct pri_point *point)
 {
     const struct pri_problem *problem = system->problem;
-    struct beginning state = {system, problem, kind, point->dual};
+    struct beginning state = {system,
+                              problem,
+                              kind,
+                              problem->lower_bound,
+                              problem->upper_bound,
+                              point->dual,
+                              point->sum};
     double low = 0, high = 2.0 * problem->nodes;
     for (int step = 0; step < 30 && problem->summed; step++) {
         double level = (low + high) / 2;
@@ -166,4 +180,14 @@ void pri_start_level(const struct pri_system *system, const uint8_t *kind,
     }
     point->sum = problem->summed ? -low : 0;
     lower(&state, -point->sum);
+}
+
+void pri_start_relax(const struct pri_system *system, const uint8_t *kind,
+                     double lower, double upper, struct pri_point *point)
+{
+    const struct pri_problem *problem = system->problem;
+    struct beginning state = {system, problem,     kind,      lower,
+                              upper,  point->dual, point->sum};
+    pri_sweep(problem, start_prices, &state, NULL);
+    pri_sweep(problem, start_rows, &state, NULL);
 }

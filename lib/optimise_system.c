@@ -17,11 +17,12 @@
 bool pri_system_new(const struct pri_problem *problem,
                     struct pri_system *system)
 {
-    int64_t nodes = problem->nodes, size = 2 * nodes + 1;
-    bool small = nodes <= PRI_DENSE_NODES;
+    int64_t nodes = problem->nodes;
     *system = (struct pri_system){.problem = problem};
     system->summed = problem->summed;
     system->kind = pri_alloc(nodes, sizeof(uint8_t));
+    system->entry = pri_alloc(problem->arcs, sizeof *system->entry);
+    system->until = pri_alloc(nodes, sizeof(int32_t));
     system->own = pri_alloc(nodes, sizeof(double));
     system->bend = pri_alloc(nodes, sizeof(double));
     system->ease = pri_alloc(nodes, sizeof(double));
@@ -30,14 +31,9 @@ bool pri_system_new(const struct pri_problem *problem,
     system->residual = pri_alloc(2 * nodes, sizeof(double));
     system->direction = pri_alloc(2 * nodes, sizeof(double));
     system->product = pri_alloc(2 * nodes, sizeof(double));
-    if (small) {
-        system->exact = pri_alloc(3 * (int64_t)problem->arcs, sizeof(double));
-        system->dense = pri_alloc(size * (size + 1), sizeof(long double));
-    }
-    if (!system->kind || !system->own || !system->bend || !system->ease ||
-        !system->block || !system->arrow || !system->residual ||
-        !system->direction || !system->product ||
-        (small && (!system->dense || !system->exact)))
+    if (!system->kind || !system->entry || !system->until || !system->own ||
+        !system->bend || !system->ease || !system->block || !system->arrow ||
+        !system->residual || !system->direction || !system->product)
         return false;
     memcpy(system->kind, problem->kind, (size_t)nodes);
     for (int32_t i = 0; i < nodes; i++) {
@@ -45,12 +41,14 @@ bool pri_system_new(const struct pri_problem *problem,
         bool loose = crowd > 0 && crowd < INFINITY;
         system->ease[i] = loose ? 1 / (2 * crowd) : 0;
     }
-    return true;
+    return nodes > PRI_FEW_NODES || pri_system_densify(system);
 }
 
 void pri_system_free(struct pri_system *system)
 {
     free(system->kind);
+    free(system->entry);
+    free(system->until);
     free(system->own);
     free(system->bend);
     free(system->ease);
@@ -69,35 +67,29 @@ void pri_system_free(struct pri_system *system)
  * carried ones into product[2 i + 1]. */
 static void multiply_pairs(struct pri_system *system, int32_t low, int32_t high)
 {
-    const struct pri_problem *problem = system->problem;
-    const struct pri_entry *entry = problem->entry;
+    const struct pri_entry *entry = system->entry;
     const double *direction = system->direction;
     double *product = system->product;
+    const pri_two sign = {1, -1};
+    int32_t l = system->problem->start[low];
     memset(&product[2 * (int64_t)low], 0,
            2 * (size_t)(high - low) * sizeof(double));
     for (int32_t i = low; i < high; i++) {
-        double worth = direction[2 * (int64_t)i], leave = 0;
-        double price = direction[2 * (int64_t)i + 1], carry = 0;
-        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
+        const pri_two here = sign * pri_load(&direction[2 * (int64_t)i]);
+        pri_two sums = {0, 0};
+        for (; l < system->until[i]; l++) {
             int64_t to = entry[l].to;
-            if (to < i && to >= low) {
-                l = problem->upper[i] - 1;
-                continue;
-            }
-            double z_out = worth - direction[2 * to + 1];
-            double z_in = direction[2 * to] - price;
-            double both = (double)entry[l].both;
-            double out = (double)entry[l].out * z_out + both * z_in;
-            double in = both * z_out + (double)entry[l].in * z_in;
-            leave += out;
-            carry += in;
-            if (to > i && to < high) {
-                product[2 * to] += in;
-                product[2 * to + 1] += out;
-            }
+            pri_two own = {(double)entry[l].out, (double)entry[l].in};
+            pri_two there = sign * pri_load(&direction[2 * to]);
+            pri_two z = here + pri_swap(there);
+            pri_two answer = own * z + (double)entry[l].both * pri_swap(z);
+            sums += answer;
+            if (to >= low && to < high)
+                pri_store(&product[2 * to],
+                          pri_load(&product[2 * to]) + pri_swap(answer));
         }
-        product[2 * (int64_t)i] += leave;
-        product[2 * (int64_t)i + 1] += carry;
+        double *mine = &product[2 * (int64_t)i];
+        pri_store(mine, pri_load(mine) + sums);
     }
 }
 

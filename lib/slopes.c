@@ -15,7 +15,6 @@
 #include "privacy.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,15 +130,18 @@ static enum pricer_status collect(const struct pricer_network *network,
     return status;
 }
 
-static int threads_of(const struct pricer_settings *settings)
+/* A budget takes as long as some hundred links take elsewhere; over many
+ * rounds, as a hundred thousand. */
+static int threads_for(const struct pricer_settings *settings, int64_t budgets)
 {
-    return settings->threads > 0 ? settings->threads : omp_get_max_threads();
+    int64_t each = settings->rounds > 1 ? 100000 : 100;
+    return pri_threads(settings->threads, each * budgets);
 }
 
 static void solve_all(const struct pricer_settings *settings, double radius,
                       struct budget_table *table)
 {
-#pragma omp parallel num_threads(threads_of(settings))
+#pragma omp parallel num_threads(threads_for(settings, table->count))
     {
         struct pri_rounds law = {0};
 #pragma omp for schedule(dynamic, 16)
@@ -168,7 +170,8 @@ static void fill(const struct pricer_network *network,
                  const struct budget_table *table, double *slope,
                  double *self_slope)
 {
-#pragma omp parallel num_threads(threads_of(settings))
+    int threads = pri_threads(settings->threads, network->links);
+#pragma omp parallel num_threads(threads)
     {
         struct pri_rounds law = {0};
 #pragma omp for schedule(static)

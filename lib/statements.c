@@ -87,6 +87,24 @@ static double delta_of_node(const struct pricer_network *network, int32_t node)
     return delta;
 }
 
+/* Everything about a statement but its answer; `index` is a link or a node. */
+static struct pricer_statement blank_statement(
+    const struct pricer_network *network,
+    const struct pricer_question *question, int32_t index)
+{
+    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
+                   question->observer == PRICER_OBSERVER_RELAY;
+    return (struct pricer_statement){
+        .observer = question->observer,
+        .protect = question->protect,
+        .node = by_link ? network->from[index] : index,
+        .at = by_link ? network->to[index] : -1,
+        .delta = question->delta > 0 ? question->delta
+                 : by_link           ? network->delta[index]
+                                     : delta_of_node(network, index),
+    };
+}
+
 /* Everything about the statements but their answers. */
 static enum pricer_status list_statements(
     const struct pricer_network *network,
@@ -99,20 +117,9 @@ static enum pricer_status list_statements(
     struct pricer_statement *list = pri_alloc(most, sizeof *list);
     if (list == NULL)
         return PRICER_MEMORY;
-    for (int32_t k = 0; k < most; k++) {
-        struct pricer_statement statement = {
-            .observer = question->observer,
-            .protect = question->protect,
-            .node = by_link ? network->from[k] : k,
-            .at = by_link ? network->to[k] : -1,
-        };
-        if (!by_link && member[k])
-            continue;
-        statement.delta = question->delta > 0 ? question->delta
-                          : by_link           ? network->delta[k]
-                                              : delta_of_node(network, k);
-        list[kept++] = statement;
-    }
+    for (int32_t k = 0; k < most; k++)
+        if (by_link || !member[k])
+            list[kept++] = blank_statement(network, question, k);
     *statements = list;
     *count = kept;
     return PRICER_OK;
@@ -313,5 +320,71 @@ done:
     }
     *statements = list;
     *count = listed;
+    return PRICER_OK;
+}
+
+/* Which link or node a single statement is about, or -1 and a fault. */
+static int32_t find_index(const struct pricer_network *network,
+                          const struct pricer_question *question, int32_t node,
+                          int32_t at, struct pricer_fault *fault)
+{
+    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
+                   question->observer == PRICER_OBSERVER_RELAY;
+    int32_t worst = node < 0 || node >= network->nodes ? node : at;
+    bool known = worst >= 0 && worst < network->nodes;
+    if ((worst == node || by_link) && !known) {
+        pri_fault(fault, PRICER_VALUE,
+                  "there is no node %d: the nodes are 0 to %d", (int)worst,
+                  (int)network->nodes - 1);
+        return -1;
+    }
+    int32_t found = by_link ? pricer_network_find(network, node, at) : node;
+    if (found < 0)
+        pri_fault(fault, PRICER_VALUE, "there is no link from node %d to %d",
+                  (int)node, (int)at);
+    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                        k < question->member_count;
+         k++)
+        if (question->members[k] == node) {
+            pri_fault(fault, PRICER_VALUE, "node %d is in the coalition itself",
+                      (int)node);
+            return -1;
+        }
+    return found;
+}
+
+enum pricer_status pri_privacy_one(const struct pricer_network *network,
+                                   const struct pricer_plan *plan,
+                                   const struct pricer_question *question,
+                                   int32_t node, int32_t at,
+                                   struct pricer_statement *statement,
+                                   struct pricer_fault *fault)
+{
+    struct hand hand = {0};
+    enum pricer_status status = check_question(network, plan, question, fault);
+    if (status != PRICER_OK)
+        return status;
+    int32_t index = find_index(network, question, node, at, fault);
+    if (index < 0)
+        return PRICER_VALUE;
+    struct pricer_statement one = blank_statement(network, question, index);
+    bool *member = pri_alloc(network->nodes, sizeof *member);
+    hand.relay = pri_alloc(network->nodes, sizeof *hand.relay);
+    status = PRICER_MEMORY;
+    if (member != NULL && hand.relay != NULL) {
+        for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                            k < question->member_count;
+             k++)
+            member[question->members[k]] = true;
+        struct job job = {network,  plan,
+                          question, question->rounds > 0 ? question->rounds : 1,
+                          1e9,      member};
+        status = answer(&job, index, &hand, &one);
+    }
+    free_hand(&hand);
+    free(member);
+    if (status != PRICER_OK)
+        return pri_fault(fault, status, "%s", pricer_status_text(status));
+    *statement = one;
     return PRICER_OK;
 }

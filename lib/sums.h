@@ -14,15 +14,12 @@ enum {
     PRI_CHUNK = 128, /* nodes between two visits to the projections */
 };
 
-/* A weight and a variance, which are always added together. */
-typedef double pri_two __attribute__((vector_size(16)));
-
 /* The bits of a link in 512 trials. */
 struct pri_bits {
     uint64_t word[PRI_LANES];
 };
 
-/* Some links of a node: when they carry, and what. */
+/* Some links of a node: when they carry, and what, weight and variance. */
 struct pri_group {
     int size;
     const struct pri_bits *bits[PRI_GROUP];

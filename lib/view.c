@@ -63,6 +63,14 @@ static bool is_member(const struct scene *scene, int32_t node)
     return scene->member != NULL && scene->member[node];
 }
 
+/* A variance, in squared radii: only its ratio to a signal counts, and squares
+ * of a tiny radius would vanish. */
+static double variance_of(const struct scene *scene, double noise)
+{
+    double relative = noise / scene->network->radius;
+    return relative * relative;
+}
+
 /* The packets of others in the sum of a relay: those that are always there
  * into its base, those of members nowhere. */
 static bool add_source(const struct scene *scene, struct pri_source source,
@@ -73,7 +81,7 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     for (int32_t k = net->in_start[source.node];
          k < net->in_start[source.node + 1]; k++) {
         int32_t l = net->in_link[k], from = net->from[l];
-        double size = scene->plan->noise[l] * scene->plan->noise[l];
+        double size = variance_of(scene, scene->plan->noise[l]);
         if (from == scene->node || is_member(scene, from))
             continue;
         /* A packet that may be missing hides which of them came. */
@@ -96,10 +104,10 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
-/* (2 radius weight)^2 */
-static double signal_of(const struct scene *scene, double weight)
+/* (2 weight)^2, in squared radii too. */
+static double signal_of(double weight)
 {
-    double move = 2 * scene->network->radius * weight;
+    double move = 2 * weight;
     return move * move;
 }
 
@@ -113,13 +121,13 @@ static bool add_sources(const struct scene *scene, struct pri_view *view)
         bool relay = is_member(scene, to);
         struct pri_source source = {
             .node = to,
-            .signal = signal_of(scene, plan->weight[l]),
-            .base = plan->noise[l] * plan->noise[l],
+            .signal = signal_of(plan->weight[l]),
+            .base = variance_of(scene, plan->noise[l]),
             .uplink = relay || scene->radio ? 1 : net->uplink[to],
             .link = scene->radio ? 1 : net->p[l],
         };
         if (!relay)
-            source.base += plan->self_noise[to] * plan->self_noise[to];
+            source.base += variance_of(scene, plan->self_noise[to]);
         bool seen = relay || (scene->server && source.uplink > 0);
         if (!relay && source.link < 1)
             view->visible = false;
@@ -128,8 +136,8 @@ static bool add_sources(const struct scene *scene, struct pri_view *view)
     }
     struct pri_source own = {
         .node = i,
-        .signal = signal_of(scene, plan->self_weight[i]),
-        .base = plan->self_noise[i] * plan->self_noise[i],
+        .signal = signal_of(plan->self_weight[i]),
+        .base = variance_of(scene, plan->self_noise[i]),
         .uplink = scene->radio ? 1 : net->uplink[i],
         .link = 1,
     };

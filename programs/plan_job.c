@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-/* With more links ColRel is not planned beside: it takes longer than the plan,
- * as nothing but the network's chance holds its weights apart. */
-enum { COLREL_LINKS = 20000 };
+/* With more links ColRel is not planned beside: it takes several times as long
+ * as the plan, as nothing but the network's chance holds its weights apart. */
+enum { COLREL_LINKS = 200000 };
 
 static double now(void)
 {

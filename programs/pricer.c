@@ -16,6 +16,7 @@ static const struct verb {
     {"privacy", verb_privacy, "what each observer can learn"},
     {"show", verb_show, "what a study holds"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
+    {"audit", verb_audit, "attack the code and compare with what is claimed"},
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},

@@ -2,7 +2,7 @@
  * What the programs share: how they fail, and what they print.
  *
  * Results go to stdout, everything else to stderr. A verb returns its exit
- * status: 0 done, 1 could not, 2 wrong usage.
+ * status: 0 done, 1 could not, 2 wrong usage; of audit 3, a claim is wrong.
  */
 #ifndef PROGRAM_PROGRAM_H
 #define PROGRAM_PROGRAM_H

@@ -2,12 +2,12 @@
  * pricer privacy: from a plan to what each observer can learn about each node,
  * proved.
  */
+#include "coalition.h"
 #include "options.h"
 #include "privacy_report.h"
 #include "verbs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct usage usage = {
     "privacy", "STUDY",
@@ -34,8 +34,7 @@ struct material {
     struct pricer_network *network;
     struct pricer_plan *plan;
     struct pricer_plan_record record;
-    int32_t *members, member_count;
-    bool with_server;
+    struct coalition coalition;
     struct privacy_answers answers[KINDS];
     int kinds;
 };
@@ -84,31 +83,6 @@ static int parse(int argc, char **argv, struct request *ask,
     return 2;
 }
 
-/* "1,4,server" into members; false if it is no such list. */
-static bool read_coalition(const char *list, struct material *material)
-{
-    size_t room = strlen(list) / 2 + 1;
-    material->members = calloc(room, sizeof *material->members);
-    if (material->members == NULL)
-        return false;
-    for (const char *at = list; *at != '\0';) {
-        size_t length = strcspn(at, ",");
-        char *end;
-        long node = strtol(at, &end, 10);
-        if (length == 6 && strncmp(at, "server", 6) == 0)
-            material->with_server = true;
-        else if (length == 0 || end != at + length || node < 0 ||
-                 node >= material->network->nodes || *at == '+' || *at == ' ')
-            return false;
-        else
-            material->members[material->member_count++] = (int32_t)node;
-        at += length;
-        if (*at == ',' && *++at == '\0')
-            return false;
-    }
-    return material->member_count > 0 || material->with_server;
-}
-
 static enum pricer_status read_material(const char *path,
                                         const struct request *ask,
                                         struct material *material,
@@ -125,12 +99,8 @@ static enum pricer_status read_material(const char *path,
                               &material->plan, &material->record, fault);
     if (status != PRICER_OK || ask->coalition == NULL)
         return status;
-    if (read_coalition(ask->coalition, material))
-        return PRICER_OK;
-    snprintf(fault->text, sizeof fault->text,
-             "--coalition %.80s is not a list of nodes (0 to %d) and 'server'",
-             ask->coalition, (int)material->network->nodes - 1);
-    return PRICER_VALUE;
+    return coalition_read(ask->coalition, material->network->nodes,
+                          &material->coalition, fault);
 }
 
 static void free_material(struct material *material)
@@ -139,7 +109,7 @@ static void free_material(struct material *material)
         pricer_statements_free(material->answers[k].statements);
         free(material->answers[k].bounds);
     }
-    free(material->members);
+    free(material->coalition.members);
     pricer_plan_free(material->plan);
     pricer_network_free(material->network);
     pricer_study_close(material->study);
@@ -176,9 +146,9 @@ static enum pricer_status ask_one(const struct request *ask,
         .eavesdropper = ask->eavesdropper < 0 ? 0 : ask->eavesdropper,
         .delta = ask->delta,
         .rounds = ask->rounds > 0 ? ask->rounds : planned,
-        .members = material->members,
-        .member_count = material->member_count,
-        .with_server = material->with_server,
+        .members = material->coalition.members,
+        .member_count = material->coalition.member_count,
+        .with_server = material->coalition.with_server,
         .threads = (int32_t)ask->threads,
         .watch = &progress.watch,
     };

@@ -10,6 +10,7 @@ int verb_plan(int argc, char **argv);
 int verb_privacy(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_simulate(int argc, char **argv);
+int verb_audit(int argc, char **argv);
 int verb_sweep(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_kmeans(int argc, char **argv);

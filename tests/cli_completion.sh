@@ -23,6 +23,9 @@ offer new pricer ne
 offer export pricer ""
 offer --force pricer new --f
 offer --json pricer show --
+offer audit pricer a
+offer --confidence pricer audit --c
+offer paper pricer audit --claim p
 cd "$here" || exit 1
 offer README.md pricer new READ
 exit $bad

@@ -356,11 +356,11 @@ static void test_hard_cases(void **state)
     }
 }
 
-static void test_random_extremes(void **state)
+static void try_random(uint64_t first, uint64_t last, int32_t least,
+                       int32_t most)
 {
-    (void)state;
-    for (uint64_t seed = 100001; seed <= 100400; seed++) {
-        struct hard_network hard = hard_network_new(seed);
+    for (uint64_t seed = first; seed <= last; seed++) {
+        struct hard_network hard = hard_network_new(seed, least, most);
         for (int bias = 0; bias < 4; bias++) {
             struct pricer_settings ask = hard.settings;
             struct pricer_solve_info info;
@@ -371,6 +371,53 @@ static void test_random_extremes(void **state)
         }
         pricer_network_free(hard.network);
     }
+}
+
+/* Of the larger ones, number 20 has fully reciprocal pairs of equal cost, whose
+ * best answer is not unique. */
+static void test_random_extremes(void **state)
+{
+    (void)state;
+    try_random(100001, 100400, 1, 12);
+    try_random(1, 30, 25, 55);
+}
+
+/*
+ * Nodes on a ring with full trust in their neighbours, the nearest of which are
+ * always up: such links cost nothing, and there are too many nodes to solve
+ * systems by Cholesky.
+ */
+static void test_sparse_full_trust(void **state)
+{
+    enum { NODES = 400, REACH = 6, SURE = 3 };
+    struct pricer_node nodes[NODES];
+    static struct pricer_link links[2 * REACH * NODES];
+    struct pricer_network *network = NULL;
+    int64_t count = 0;
+    (void)state;
+    for (int32_t i = 0; i < NODES; i++) {
+        double uplink = i % 17 == 0 ? .9 : .05 + .1 * (i % 5);
+        nodes[i] = (struct pricer_node){uplink, INFINITY, 1e-3, NAN, NAN};
+        for (int32_t step = -REACH; step <= REACH; step++)
+            if (step != 0)
+                links[count++] =
+                    (struct pricer_link){i,
+                                         (i + step + NODES) % NODES,
+                                         abs(step) <= SURE ? 1 : .6,
+                                         NAN,
+                                         INFINITY,
+                                         1e-3};
+    }
+    assert_int_equal(pricer_network_build(16, 1, 1, nodes, NODES, links, count,
+                                          &network, NULL, NULL),
+                     PRICER_OK);
+    for (int bias = 0; bias < 4; bias++) {
+        struct pricer_settings ask = {.bias = (enum pricer_bias)bias,
+                                      .lambda = 1e-6};
+        struct pricer_solve_info info;
+        pricer_plan_free(plan_certified(network, &ask, 1e-8, &info));
+    }
+    pricer_network_free(network);
 }
 
 static void test_refuses_settings(void **state)
@@ -407,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_infeasible_names_nodes),
         cmocka_unit_test(test_hard_cases),
         cmocka_unit_test(test_random_extremes),
+        cmocka_unit_test(test_sparse_full_trust),
         cmocka_unit_test(test_refuses_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

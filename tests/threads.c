@@ -87,11 +87,31 @@ static void test_simulations(void **state)
     pricer_plan_free(plan);
 }
 
+static void test_audits(void **state)
+{
+    (void)state;
+    struct pricer_plan *plan = plan_with(2);
+    struct pricer_audit audit[2];
+    for (int k = 0; k < 2; k++) {
+        struct pricer_audit_settings settings = {
+            .question = {.observer = PRICER_OBSERVER_SERVER,
+                         .threads = k == 0 ? 1 : 3},
+            .trials = 1000};
+        assert_int_equal(
+            pricer_audit_run(network, plan, &settings, &audit[k], NULL),
+            PRICER_OK);
+    }
+    assert_true(audit[0].eps_counted == audit[1].eps_counted);
+    assert_true(audit[0].hits == audit[1].hits);
+    pricer_plan_free(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_simulations),
+        cmocka_unit_test(test_audits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

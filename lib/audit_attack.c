@@ -1,0 +1,356 @@
+/*
+ * From a plan to one trial of an attack on it: a hypothesis is played through
+ * the functions that real rounds use, and the observer computes the likelihood
+ * ratio of the two hypotheses from what it saw.
+ *
+ * The hypotheses are the two ends of a diameter of the ball for data, and for
+ * identities a node that holds a vector as long as the radius, and none. All
+ * others hold 0, which the observer may know. Data is given to the node longer
+ * than the radius: it is the code's task to clip it. As data differs along one
+ * axis only, the last, messages of many dimensions are cut to a few: the other
+ * coordinates are the same noise under both.
+ *
+ * What the observer sees is written down here once more, apart from view.c: a
+ * coalition of relays (one relay, or none) with or without the server, or the
+ * receiver of a single link. It knows the plan and which links were up, as the
+ * accounts grant it. It measures in units of the radius, so that no square is
+ * too small or too large for a double because the data is.
+ */
+#include "audit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Dimensions of a message about data, and how much too long the data is. */
+enum { AXES_MOST = 32, TOO_LONG = 3 };
+
+/* One sum that the observer may see. */
+struct sight {
+    int32_t relay;        /* who makes it; the node itself: its own part */
+    int32_t link;         /* that carries the data there, or -1 */
+    double weight, noise; /* of the attacked node in it */
+    bool direct;          /* seen by a member, without uplink and own part */
+};
+
+struct pri_attack {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    struct pri_audit_code code;
+    struct pricer_grid grid;
+    uint64_t seed;
+    int32_t node;
+    bool identity, radio, alone;
+    int64_t dimension, rounds;
+    int32_t sights;
+    struct sight *sight;
+    bool *member;                /* [nodes] */
+    struct pricer_slice **slice; /* [nodes] made when first needed */
+    double *here, *there, *zero; /* [dimension] both data, and that of others */
+    int64_t *message, *sum;      /* [dimension] */
+};
+
+void pri_attack_free(struct pri_attack *attack)
+{
+    if (attack == NULL)
+        return;
+    for (int32_t k = 0; attack->slice != NULL && k < attack->network->nodes;
+         k++)
+        pricer_slice_free(attack->slice[k]);
+    free(attack->slice);
+    free(attack->member);
+    free(attack->sight);
+    free(attack->here);
+    free(attack->there);
+    free(attack->zero);
+    free(attack->message);
+    free(attack->sum);
+    free(attack);
+}
+
+/* Who looks. */
+static void list_members(struct pri_attack *attack,
+                         const struct pricer_audit_settings *settings)
+{
+    const struct pricer_question *question = &settings->question;
+    if (question->observer == PRICER_OBSERVER_LINK ||
+        question->observer == PRICER_OBSERVER_RELAY)
+        attack->member[settings->at] = true;
+    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                        k < question->member_count;
+         k++)
+        attack->member[question->members[k]] = true;
+}
+
+/* The sums that show something of the node. */
+static void list_sights(struct pri_attack *attack, bool server)
+{
+    const struct pricer_network *net = attack->network;
+    const struct pricer_plan *plan = attack->plan;
+    int32_t node = attack->node;
+    for (int32_t l = net->out_start[node]; l < net->out_start[node + 1]; l++) {
+        int32_t to = net->to[l];
+        bool direct = attack->member[to];
+        bool shows =
+            plan->weight[l] > 0 || (attack->identity && plan->noise[l] > 0);
+        if (shows && (direct || server))
+            attack->sight[attack->sights++] =
+                (struct sight){to, l, plan->weight[l], plan->noise[l], direct};
+    }
+    if (server && plan->self_weight[node] > 0)
+        attack->sight[attack->sights++] = (struct sight){
+            node, -1, plan->self_weight[node], plan->self_noise[node], false};
+}
+
+/* Room for everything; the caller frees what there is if some is missing. */
+static bool reserve(struct pri_attack *attack)
+{
+    const struct pricer_network *net = attack->network;
+    int64_t d = attack->dimension;
+    int32_t degree =
+        net->out_start[attack->node + 1] - net->out_start[attack->node];
+    attack->sight = pri_alloc((int64_t)degree + 1, sizeof *attack->sight);
+    attack->member = pri_alloc(net->nodes, sizeof *attack->member);
+    attack->slice = pri_alloc(net->nodes, sizeof(void *));
+    attack->here = pri_alloc(d, sizeof(double));
+    attack->there = pri_alloc(d, sizeof(double));
+    attack->zero = pri_alloc(d, sizeof(double));
+    attack->message = pri_alloc(d, sizeof(int64_t));
+    attack->sum = pri_alloc(d, sizeof(int64_t));
+    return attack->sight && attack->member && attack->slice && attack->here &&
+           attack->there && attack->zero && attack->message && attack->sum;
+}
+
+enum pricer_status pri_attack_new(const struct pricer_network *network,
+                                  const struct pricer_plan *plan,
+                                  const struct pricer_audit_settings *settings,
+                                  const struct pri_audit_code *code,
+                                  struct pri_attack **attack,
+                                  struct pricer_fault *fault)
+{
+    const struct pricer_question *question = &settings->question;
+    struct pri_attack *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    *made = (struct pri_attack){
+        .network = network,
+        .plan = plan,
+        .code = *code,
+        .seed = settings->seed,
+        .node = settings->node,
+        .identity = question->protect == PRICER_PROTECT_IDENTITY,
+        .radio = question->eavesdropper == PRICER_RADIO,
+        .alone = question->observer == PRICER_OBSERVER_LINK,
+        .dimension = network->dimension,
+        .rounds = question->rounds > 0 ? question->rounds : 1,
+    };
+    if (!made->identity && made->dimension > AXES_MOST)
+        made->dimension = AXES_MOST;
+    enum pricer_status status = reserve(made) ? PRICER_OK : PRICER_MEMORY;
+    if (status == PRICER_OK)
+        status = pricer_grid_choose(network, plan, &made->grid, fault);
+    if (status != PRICER_OK) {
+        pri_attack_free(made);
+        return status;
+    }
+    made->here[made->dimension - 1] = TOO_LONG * network->radius;
+    made->there[made->dimension - 1] = -TOO_LONG * network->radius;
+    list_members(made, settings);
+    list_sights(made, question->observer == PRICER_OBSERVER_SERVER ||
+                          (question->observer == PRICER_OBSERVER_COALITION &&
+                           question->with_server));
+    *attack = made;
+    return PRICER_OK;
+}
+
+/* A message takes most of a microsecond, and more with many dimensions. */
+double pri_attack_cost(const struct pri_attack *attack)
+{
+    const struct pricer_network *net = attack->network;
+    double message = 0.5 + .04 * (double)attack->dimension, cost = .3;
+    for (int32_t k = 0; k < attack->sights; k++) {
+        const struct sight *sight = &attack->sight[k];
+        int32_t at = sight->relay;
+        int32_t others = net->in_start[at + 1] - net->in_start[at];
+        double seen = sight->direct || attack->radio ? 1 : net->uplink[at];
+        double carried =
+            sight->link < 0 || attack->radio ? 1 : net->p[sight->link];
+        cost += seen * carried * message * (attack->alone ? 1 : 1 + others);
+    }
+    return cost * (double)attack->rounds;
+}
+
+/* Whether a link, or an uplink (link = -1), is up in a round. */
+static bool is_up(const struct pri_attack *attack, int64_t round, int32_t link,
+                  int32_t from)
+{
+    const struct pricer_network *net = attack->network;
+    if (link < 0)
+        return pricer_round_up(attack->seed, round, from, PRICER_SERVER,
+                               net->uplink[from], 0, 0);
+    int32_t back = net->partner[link];
+    return pricer_round_up(attack->seed, round, from, net->to[link],
+                           net->p[link], back < 0 ? 0 : net->p[back],
+                           net->joint[link]);
+}
+
+/* Node `from` writes its message to `to` (itself: its own part), which is added
+ * to attack->sum. */
+static enum pricer_status send(struct pri_attack *attack, int64_t round,
+                               int32_t from, int32_t to, const double *data,
+                               struct pricer_fault *fault)
+{
+    struct pricer_slice **slice = &attack->slice[from];
+    struct pricer_random random;
+    enum pricer_status status = PRICER_OK;
+    if (*slice == NULL) {
+        status = pricer_slice_build(attack->network, attack->plan,
+                                    &attack->grid, from, slice);
+        if (status != PRICER_OK)
+            return status;
+        (*slice)->dimension = attack->dimension;
+    }
+    const struct pricer_share *share = pricer_slice_find(*slice, to);
+    if (share == NULL)
+        return PRICER_OK;
+    pricer_random_replay(&random, attack->seed, PRICER_PURPOSE_NOISE, round,
+                         from, to);
+    status = attack->code.share(*slice, share, data, &random, attack->message,
+                                fault);
+    if (status != PRICER_OK)
+        return status;
+    return pricer_round_add(&attack->grid, 1, attack->message,
+                            attack->dimension, attack->sum, fault);
+}
+
+/* A variance in squared radii. */
+static double variance_of(const struct pri_attack *attack, double noise)
+{
+    double relative = noise / attack->network->radius;
+    return relative * relative;
+}
+
+/* A coordinate of the sum in radii. */
+static double seen_at(const struct pri_attack *attack, int64_t coordinate)
+{
+    return ldexp((double)attack->sum[coordinate], attack->grid.exponent) /
+           attack->network->radius;
+}
+
+/*
+ * One sum, without what members put into it, who know that; `data` is NULL if
+ * the node takes no part. *others is the variance that the plan has in it
+ * besides the attacked node's own.
+ */
+static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
+                                   const struct sight *sight,
+                                   const double *data, double *others,
+                                   struct pricer_fault *fault)
+{
+    const struct pricer_network *net = attack->network;
+    const struct pricer_plan *plan = attack->plan;
+    int32_t at = sight->relay, node = attack->node;
+    enum pricer_status status = PRICER_OK;
+    *others = 0;
+    for (int64_t k = 0; k < attack->dimension; k++)
+        attack->sum[k] = 0;
+    if (data != NULL)
+        status = send(attack, round, node, at, data, fault);
+    if (status == PRICER_OK && at != node && !sight->direct) {
+        *others = variance_of(attack, plan->self_noise[at]);
+        status = send(attack, round, at, at, attack->zero, fault);
+    }
+    for (int32_t k = net->in_start[at];
+         k < net->in_start[at + 1] && status == PRICER_OK && !attack->alone;
+         k++) {
+        int32_t l = net->in_link[k], from = net->from[l];
+        if (from == node || attack->member[from] ||
+            !is_up(attack, round, l, from))
+            continue;
+        *others += variance_of(attack, plan->noise[l]);
+        status = send(attack, round, from, at, attack->zero, fault);
+    }
+    return status;
+}
+
+/* Add what one sum says about the two ends of the diameter. */
+static void weigh_data(const struct pri_attack *attack,
+                       const struct sight *sight, double others,
+                       struct pri_trial *result)
+{
+    double variance = variance_of(attack, sight->noise) + others;
+    double seen = seen_at(attack, attack->dimension - 1);
+    if (variance == 0) {
+        result->ratio += seen == 0 ? 0 : seen > 0 ? INFINITY : -INFINITY;
+        result->mu = INFINITY;
+        return;
+    }
+    double half = sight->weight / sqrt(variance);
+    result->ratio += 2 * half * (seen / sqrt(variance));
+    result->mu += 4 * half * half;
+}
+
+/* Add what one sum says about whether the node took part. */
+static void weigh_presence(const struct pri_attack *attack,
+                           const struct sight *sight, double others,
+                           struct pri_trial *result)
+{
+    double own = variance_of(attack, sight->noise), all = own + others;
+    double near = 0, far = 0;
+    for (int64_t k = 0; k < attack->dimension; k++) {
+        double seen = seen_at(attack, k);
+        double left = seen - (k == attack->dimension - 1 ? sight->weight : 0);
+        far += seen * seen;
+        near += left * left;
+    }
+    if (others == 0)
+        result->ratio += far > 0 ? INFINITY : -INFINITY;
+    else
+        result->ratio += far / (2 * others) - near / (2 * all) -
+                         (double)attack->dimension / 2 * log1p(own / others);
+}
+
+static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
+                                     bool other, struct pri_trial *result,
+                                     struct pricer_fault *fault)
+{
+    const double *data = !other             ? attack->here
+                         : attack->identity ? NULL
+                                            : attack->there;
+    for (int32_t k = 0; k < attack->sights; k++) {
+        const struct sight *sight = &attack->sight[k];
+        bool carried = sight->link < 0 || attack->radio ||
+                       is_up(attack, round, sight->link, attack->node);
+        bool seen = sight->direct || attack->radio ||
+                    is_up(attack, round, -1, sight->relay);
+        double others;
+        if (!carried || !seen)
+            continue;
+        enum pricer_status status =
+            make_sum(attack, round, sight, data, &others, fault);
+        if (status != PRICER_OK)
+            return status;
+        if (attack->identity)
+            weigh_presence(attack, sight, others, result);
+        else
+            weigh_data(attack, sight, others, result);
+    }
+    return PRICER_OK;
+}
+
+enum pricer_status pri_attack_play(struct pri_attack *attack, int64_t trial,
+                                   bool other, struct pri_trial *result,
+                                   struct pricer_fault *fault)
+{
+    struct pri_trial found = {0, 0};
+    int64_t first = (2 * trial + other) * attack->rounds;
+    for (int64_t k = 0; k < attack->rounds; k++) {
+        enum pricer_status status =
+            play_round(attack, first + k, other, &found, fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+    /* Infinite evidence for both sides, or none: nothing can be told. */
+    result->ratio = isnan(found.ratio) ? 0 : found.ratio;
+    result->mu = attack->identity ? NAN : isnan(found.mu) ? 0 : sqrt(found.mu);
+    return PRICER_OK;
+}

@@ -1,0 +1,185 @@
+/*
+ * From trials of two hypotheses to an eps, by measuring the noise.
+ *
+ * Counting cannot show more than the logarithm of the trials. But the noise is
+ * promised to be Gaussian, and the size of a Gaussian can be measured: if all
+ * that the code does wrong is one factor on signal or noise, the observer's
+ * distance is scale * mu in place of the plan's mu, and the scale shows.
+ *
+ * Claim. Suppose that given the links the ratio of a trial is normal, with mean
+ * +-slope mu^2 / 2 and variance (spread mu)^2. Then, but for a probability of
+ * `error`, no eps below the result holds at delta. Proof. ratio / mu is normal
+ * with mean slope x, x = +-mu / 2, and deviation spread: a regression through
+ * the origin. Its slope is off by more than q spread / sqrt(sum x^2), q the
+ * normal quantile, and spread exceeds what the chi-square quantile of the
+ * residuals allows, with error / 4 each. Otherwise given the links the
+ * observer faces a Gaussian of distance at least scale mu, scale = slope low /
+ * spread high, and as it sees the links
+ *
+ *     delta(eps) = E delta_G(eps; slope mu / spread)
+ *                >= sum over k of P(mu >= m_k) (delta_G(eps; scale m_k)
+ *                                             - delta_G(eps; scale m_(k-1)))
+ *
+ * for any m_0 = 0 < m_1 < m_2 ..., as delta_G grows with mu. The m_k are
+ * quantiles of the first half of the trials, the P are bounded by Clopper and
+ * Pearson on the second half with error / 2 altogether.
+ *
+ * The plan is not trusted for how often links are up, nor are the accounts for
+ * anything: a wrong account is contradicted.
+ */
+#include "audit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Fewer trials in which something was seen are not fitted; with so many the
+ * approximation of the chi-square quantile is good to four digits. */
+enum { SEEN_LEAST = 500 };
+
+/* How often mu is at least the k-th threshold, about. */
+static const double survivals[] = {1,    .9,   .8,   .7,   .6,   .5,  .4,
+                                   .3,   .2,   .1,   .05,  .03,  .02, .01,
+                                   .005, .002, .001, 5e-4, 2e-4, 1e-4};
+enum { THRESHOLDS = sizeof survivals / sizeof *survivals };
+
+/* The point that a standard normal exceeds with this probability, below 1/2;
+ * from above. */
+static double normal_quantile(double error)
+{
+    double low = 0, high = 40;
+    for (int step = 0; step < 100; step++) {
+        double middle = (low + high) / 2;
+        *(erfc(middle * M_SQRT1_2) / 2 > error ? &low : &high) = middle;
+    }
+    return high;
+}
+
+/* About the value that a chi-square variable stays below with probability
+ * `error`, by Wilson and Hilferty. */
+static double chi_low(double degrees, double error)
+{
+    double part = 2 / (9 * degrees);
+    double root = 1 - part - normal_quantile(error) * sqrt(part);
+    return root > 0 ? degrees * root * root * root : 0;
+}
+
+double pri_fit_scale(const struct pri_trial *trials, int64_t count,
+                     double error)
+{
+    double xx = 0, xz = 0, left = 0;
+    int64_t seen = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double slope = pass == 0 ? 0 : xz / xx;
+        for (int64_t k = 0; k < 2 * count; k++) {
+            double mu = trials[k].mu;
+            if (!(mu > 0) || isinf(mu))
+                continue;
+            double x = (k % 2 == 0 ? .5 : -.5) * mu;
+            double z = trials[k].ratio / mu;
+            if (pass == 0) {
+                xx += x * x;
+                xz += x * z;
+                seen++;
+            }
+            left += pass == 0 ? 0 : (z - slope * x) * (z - slope * x);
+        }
+        if (seen < SEEN_LEAST || !(xx > 0))
+            return NAN;
+    }
+    double least = chi_low((double)seen - 1, error / 2);
+    if (!(least > 0))
+        return 0;
+    double spread = sqrt(left / least);
+    double low = xz / xx - normal_quantile(error / 2) * spread / sqrt(xx);
+    if (!(low > 0))
+        return 0;
+    return spread > 0 ? low / spread : INFINITY;
+}
+
+/* How often mu takes at least some values, from below. */
+struct ladder {
+    int count;
+    double mu[THRESHOLDS + 1];
+    double chance[THRESHOLDS + 1]; /* the last is 0 */
+};
+
+static int by_value(const void *one, const void *two)
+{
+    double a = *(const double *)one, b = *(const double *)two;
+    return a < b ? -1 : a > b;
+}
+
+static enum pricer_status build_ladder(const struct pri_trial *trials,
+                                       int64_t count, double error,
+                                       struct ladder *ladder)
+{
+    int64_t first = count / 2 * 2, rest = 2 * count - first;
+    double *sorted = pri_alloc(first, sizeof *sorted);
+    if (sorted == NULL)
+        return PRICER_MEMORY;
+    for (int64_t k = 0; k < first; k++)
+        sorted[k] = trials[k].mu;
+    qsort(sorted, (size_t)first, sizeof *sorted, by_value);
+    *ladder = (struct ladder){0};
+    for (int k = 0; k < THRESHOLDS; k++) {
+        int64_t place = first - (int64_t)((double)first * survivals[k]);
+        double mu = place < first ? sorted[place] : 0;
+        bool new = mu > 0 &&
+                   (ladder->count == 0 || mu > ladder->mu[ladder->count - 1]);
+        if (new)
+            ladder->mu[ladder->count++] = mu;
+    }
+    free(sorted);
+    for (int k = 0; k < ladder->count; k++) {
+        int64_t hits = 0;
+        for (int64_t t = first; t < 2 * count; t++)
+            hits += trials[t].mu >= ladder->mu[k];
+        ladder->chance[k] = pri_hits_lower(hits, rest, error / ladder->count);
+    }
+    return PRICER_OK;
+}
+
+/* The sum of the claim, reordered so that nothing cancels: hits, and with them
+ * their bounds, fall with k. */
+static double delta_of(const struct ladder *ladder, double scale, double eps)
+{
+    double sum = 0;
+    for (int k = 0; k < ladder->count; k++)
+        sum += (ladder->chance[k] - ladder->chance[k + 1]) *
+               pricer_gaussian_delta(eps, scale * ladder->mu[k]);
+    return sum * (1 - 1e-12);
+}
+
+/* The eps at which the sum falls to delta, from below. */
+static double solve(const struct ladder *ladder, double scale, double delta)
+{
+    double low = 0, high = 1;
+    if (!(scale > 0) || delta_of(ladder, scale, 0) <= delta)
+        return 0;
+    while (delta_of(ladder, scale, high) > delta) {
+        low = high;
+        high *= 2;
+        if (high > 1e18)
+            return INFINITY;
+    }
+    while (high - low > 1e-9 * high) {
+        double middle = (low + high) / 2;
+        *(delta_of(ladder, scale, middle) > delta ? &low : &high) = middle;
+    }
+    return low;
+}
+
+enum pricer_status pri_fit_eps(const struct pri_trial *trials, int64_t count,
+                               double delta, double error, double *eps)
+{
+    struct ladder ladder;
+    double scale = pri_fit_scale(trials, count, error / 2);
+    if (isnan(scale)) {
+        *eps = NAN;
+        return PRICER_OK;
+    }
+    enum pricer_status status = build_ladder(trials, count, error / 2, &ladder);
+    if (status == PRICER_OK)
+        *eps = solve(&ladder, scale, delta);
+    return status;
+}
