@@ -205,6 +205,9 @@ enum { PRI_POINTS = 2400 };
 /* The curves of both directions at loss[0] = 0 to loss[last], less the infinite
  * part, bounded from each side. */
 struct pri_curves {
+    double steep; /* between two points a curve falls by no more than this, */
+    double part;  /* and is known to this part */
+    int32_t bits; /* how finely sums of losses are grouped, at most */
     int32_t last;
     double loss[PRI_POINTS + 1];
     double bound[2][2][PRI_POINTS + 1]; /* [side][direction][point] */

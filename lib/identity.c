@@ -363,6 +363,15 @@ static enum pricer_status one_end(const struct pricer_network *network,
     return status;
 }
 
+/* Whether the two ends are close enough; an end at infinity is not. */
+static bool is_close(const struct pri_bracket *found)
+{
+    if (found->eps == found->eps_lower || found->eps < NEXT_TO_NOTHING)
+        return true;
+    return isfinite(found->eps) &&
+           found->eps - found->eps_lower <= 2 * CLOSE * found->eps;
+}
+
 static enum pricer_status one_round(const struct pricer_network *network,
                                     const struct pricer_plan *plan,
                                     int32_t link, double delta,
@@ -379,16 +388,36 @@ static enum pricer_status one_round(const struct pricer_network *network,
                              identity, found);
         if (status != PRICER_OK)
             return status;
-        if (found->eps == found->eps_lower || found->eps < NEXT_TO_NOTHING ||
-            found->eps - found->eps_lower <= 2 * CLOSE * found->eps)
+        if (is_close(found))
             break;
     }
     return PRICER_OK;
 }
 
+/* Several rounds, from curves as fine as they say. */
+static enum pricer_status compose(const struct pricer_network *network,
+                                  const struct pricer_plan *plan, int32_t link,
+                                  double delta, int64_t rounds, double scale,
+                                  struct pri_curves *curves,
+                                  struct pri_identity *identity,
+                                  struct pri_bracket *found)
+{
+    double dust = 1e-9 * delta / (double)rounds;
+    for (int side = PRI_ABOVE; side >= PRI_BELOW; side--) {
+        enum pricer_status status =
+            others_law(network, plan, link, side, dust, identity);
+        if (status == PRICER_OK)
+            status = pri_identity_curves(identity, side, delta, rounds, scale,
+                                         curves);
+        if (status != PRICER_OK)
+            return status;
+    }
+    return pri_identity_compose(curves, delta, rounds, identity, found);
+}
+
 /*
- * Several rounds. *found holds one round: its lower end stays valid, as more
- * rounds never tell less.
+ * Several rounds, more and more finely until the bracket is close. *found holds
+ * one round: its lower end stays valid, as more rounds never tell less.
  */
 static enum pricer_status many_rounds(const struct pricer_network *network,
                                       const struct pricer_plan *plan,
@@ -397,23 +426,24 @@ static enum pricer_status many_rounds(const struct pricer_network *network,
                                       struct pri_identity *identity,
                                       struct pri_bracket *found)
 {
+    static const double steep[] = {.3, .1, .03}, part[] = {1e-2, 1e-3, 1e-4};
+    static const int32_t bits[] = {5, 7, 9};
     struct pri_curves *curves;
-    double dust = 1e-9 * delta / (double)rounds, scale = found->eps;
+    double scale = found->eps;
     enum pricer_status status = pri_curves_new(&curves);
     found->floor = -expm1((double)rounds * log1p(-fmin(found->floor, 1)));
     found->eps = INFINITY;
     if (found->floor * (1 - 1e-9) > delta)
         found->eps_lower = INFINITY;
-    for (int side = PRI_ABOVE; side >= PRI_BELOW && status == PRICER_OK &&
-                               found->eps_lower < INFINITY;
-         side--) {
-        status = others_law(network, plan, link, side, dust, identity);
-        if (status == PRICER_OK)
-            status = pri_identity_curves(identity, side, delta, rounds, scale,
-                                         curves);
+    for (int try = 0; try < 3 && status == PRICER_OK; try++) {
+        if (is_close(found))
+            break;
+        curves->steep = steep[try];
+        curves->part = part[try];
+        curves->bits = bits[try];
+        status = compose(network, plan, link, delta, rounds, scale, curves,
+                         identity, found);
     }
-    if (status == PRICER_OK && found->eps_lower < INFINITY)
-        status = pri_identity_compose(curves, delta, rounds, identity, found);
     free(curves);
     return status;
 }

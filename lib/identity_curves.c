@@ -9,15 +9,10 @@
 #include <stdlib.h>
 
 /* Points of a curve: equal steps to the end, and smaller ones near 0, where
- * most of the mass may be; more where a curve falls fast, so that it falls by
- * no more than a part STEEP between two points. */
+ * most of the mass may be; more where a curve falls fast. */
 enum { STEPS = 160, PASSES = 12 };
 #define GROWTH 0.08
 #define FIRST 1e-5
-#define STEEP 0.03
-
-/* The curves are sampled to this part. */
-#define PART 1e-4
 
 /* Where the curves end: next to nothing is left of them there. */
 static enum pricer_status find_end(struct pri_identity *identity,
@@ -65,7 +60,7 @@ static enum pricer_status sample(struct pri_identity *identity,
     double less = curves->infinite[!side];
     enum pricer_status status =
         pri_identity_deltas(identity, &identity->others, curves->loss[at], side,
-                            PART, absent, present);
+                            curves->part, absent, present);
     *absent = fmax(*absent - less, 0);
     *present = fmax(*present - less, 0);
     return status;
@@ -80,7 +75,7 @@ static bool is_steep(const struct pri_curves *curves, int32_t at, double small)
     for (int way = 0; way < 2; way++) {
         const double *height = curves->bound[PRI_ABOVE][way];
         steep = steep || (height[at] > small &&
-                          height[at + 1] < (1 - STEEP) * height[at]);
+                          height[at + 1] < (1 - curves->steep) * height[at]);
     }
     return apart && steep;
 }

@@ -28,9 +28,7 @@
 /* A fall of that much is told from the errors of the curves. */
 #define FALL 0.01
 
-/* How finely sums are grouped, at first and at most; and the most steps that a
- * try should take. */
-enum { BITS_FIRST = 4, BITS_MOST = 9 };
+/* The most steps that a try should take. */
 #define CLOSE 0.008
 #define WORK_MOST 5e8
 
@@ -329,8 +327,10 @@ static double loss_eps(const struct pri_law *law, double moved, double most,
     double low = 0, high = most;
     if (loss_delta(law, moved, 0, side) <= delta)
         return 0;
-    if (loss_delta(law, moved, high, side) > delta)
+    if (pri_law_infinite(law) > delta)
         return INFINITY;
+    if (loss_delta(law, moved, high, side) > delta)
+        return side == PRI_ABOVE ? INFINITY : high;
     while (high - low > 1e-9 * high) {
         double middle = (low + high) / 2;
         *(loss_delta(law, moved, middle, side) <= delta ? &high : &low) =
@@ -380,7 +380,7 @@ enum pricer_status pri_identity_compose(const struct pri_curves *curves,
     double nothing = log(1e7 * (double)rounds / delta) + 1;
     double end = curves->loss[curves->last];
     struct window window = {fmin(nothing, end), (double)rounds * end};
-    for (int32_t bits = BITS_FIRST; bits <= BITS_MOST; bits++) {
+    for (int32_t bits = curves->bits - 1; bits <= curves->bits; bits++) {
         double eps = INFINITY, lower = 0;
         identity->bins.work = 0;
         status = one_end(curves, delta, rounds, PRI_ABOVE, bits, &window,
@@ -394,8 +394,9 @@ enum pricer_status pri_identity_compose(const struct pri_curves *curves,
         bracket->eps_lower = fmax(bracket->eps_lower, lower);
         /* So far beyond eps it does not matter how far. */
         window.ahead = fmin(window.ahead, bracket->eps + nothing);
+        double apart = bracket->eps - bracket->eps_lower;
         if (bracket->eps == bracket->eps_lower ||
-            bracket->eps - bracket->eps_lower <= CLOSE * bracket->eps ||
+            (isfinite(apart) && apart <= CLOSE * bracket->eps) ||
             4 * identity->bins.work > WORK_MOST)
             break;
     }

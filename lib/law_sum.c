@@ -151,6 +151,10 @@ enum pricer_status pri_law_repeat(const struct pri_law *once, int64_t times,
     struct pri_law *power = &bins->two;
     double whole = (double)times, done = 0, rounds = 1;
     enum pricer_status status = pri_law_copy(once, power);
+    if (shape->kind == PRI_LOSS && status == PRICER_OK) {
+        struct pri_shape part = shape_of_part(shape, 1, whole, power, power);
+        status = pri_law_group(&part, bins, power);
+    }
     for (int64_t left = times; left > 0 && status == PRICER_OK;
          left /= 2, rounds *= 2) {
         if (shape->cap > 0)

@@ -1,7 +1,8 @@
 /*
  * Identities: the chi-square tails against closed forms and 80-digit values,
  * the divergences against numerical integration, the account against brute
- * force, and composition against cases that are known exactly.
+ * force, and composition against cases that are known exactly and against
+ * rounds as they are drawn.
  */
 #include "test.h"
 #include "account.h"
@@ -341,14 +342,100 @@ static void test_noisy_rounds(void **state)
     pri_identity_free(&identity);
 }
 
+/* A normal number, by the polar method. */
+static double draw_normal(uint64_t *seed)
+{
+    for (;;) {
+        double x = 2 * test_uniform(seed) - 1, y = 2 * test_uniform(seed) - 1;
+        double r = x * x + y * y;
+        if (r > 0 && r < 1)
+            return x * sqrt(-2 * log(r) / r);
+    }
+}
+
+/* The loss of all rounds as it happens, when the node took part or did not. */
+static double draw_loss(const struct pricer_plan *plan, int leaves, double p,
+                        int64_t rounds, bool present, uint64_t *seed)
+{
+    double own = plan->noise[0] * plan->noise[0], loss = 0;
+    for (int64_t t = 0; t < rounds; t++) {
+        double others = 0, square = 0, moved = 0;
+        for (int k = 1; k < leaves; k++)
+            if (test_uniform(seed) < p)
+                others += plan->noise[k] * plan->noise[k];
+        if (test_uniform(seed) >= p)
+            continue; /* its packet was lost, or would have been */
+        double spread = sqrt(others + (present ? own : 0));
+        for (int k = 0; k < 8; k++) {
+            double shift = k == 0 ? plan->weight[0] : 0;
+            double x = spread * draw_normal(seed) + (present ? shift : 0);
+            square += x * x;
+            moved += (x - shift) * (x - shift);
+        }
+        if (others == 0)
+            return INFINITY;
+        double more =
+            square / others - moved / (others + own) - 8 * log1p(own / others);
+        loss += (present ? more : -more) / 2;
+    }
+    return loss;
+}
+
+/* Rounds in which the others come and go: the delta of eps by simulation, which
+ * is within 5 deviations of the truth but for 3 in 10^7. */
+static void test_drawn_rounds(void **state)
+{
+    (void)state;
+    enum { DRAWS = 100000, LEAVES = 5, ROUNDS = 6 };
+    static const double delta = .02, p = .85;
+    struct pri_identity identity = {0};
+    uint64_t seed = 12;
+    for (int trial = 0; trial < 4; trial++) {
+        struct pricer_network *network = star(LEAVES, p);
+        struct pricer_plan *plan = NULL;
+        struct pri_bracket bracket;
+        double above[2] = {0, 0}, below[2] = {0, 0};
+        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        for (int k = 0; k < LEAVES; k++) {
+            plan->weight[k] = .2 + test_uniform(&seed);
+            plan->noise[k] = pow(10, .5 * trial * (test_uniform(&seed) - .5));
+        }
+        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
+                                              delta, ROUNDS, &identity,
+                                              &bracket),
+                         PRICER_OK);
+        assert_true(isfinite(bracket.eps));
+        assert_true(bracket.eps_lower >= .98 * bracket.eps);
+        for (int way = 0; way < 2; way++)
+            for (int k = 0; k < DRAWS; k++) {
+                double loss =
+                    draw_loss(plan, LEAVES, p, ROUNDS, way == 1, &seed);
+                above[way] += fmax(-expm1(bracket.eps - loss), 0);
+                below[way] += fmax(-expm1(bracket.eps_lower - loss), 0);
+            }
+        double error = 5 * sqrt(delta / DRAWS);
+        assert_true(fmax(above[0], above[1]) / DRAWS <= delta + error);
+        assert_true(fmax(below[0], below[1]) / DRAWS >= delta - error);
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+    pri_identity_free(&identity);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_degree), cmocka_unit_test(test_central),
-        cmocka_unit_test(test_reference),  cmocka_unit_test(test_published),
-        cmocka_unit_test(test_integral),   cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_account),    cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_loud),       cmocka_unit_test(test_noisy_rounds),
+        cmocka_unit_test(test_one_degree),
+        cmocka_unit_test(test_central),
+        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_integral),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_account),
+        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_loud),
+        cmocka_unit_test(test_noisy_rounds),
+        cmocka_unit_test(test_drawn_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
