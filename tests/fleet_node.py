@@ -70,13 +70,11 @@ esac
         rounds = [r for r, in fleet.ledger(0, 'SELECT DISTINCT round FROM '
                                            'release')]
         expect(rounds == [6], f'charged {rounds}')
-        for _ in range(50):
-            written = np.load(fleet.path('estimate.npy'))
-            if np.abs(written - without).max() < 1e-12:
-                break
-            time.sleep(.1)
-        else:
-            expect(False, 'the estimate that a node wrote is another')
+        # Of the last round, or of one before if its news came too late.
+        written = np.load(fleet.path('estimate.npy'))
+        expect(min(np.abs(written - without).max(),
+                   np.abs(written - full).max()) < 1e-12,
+               'the estimate that a node wrote is another')
 
 
 def test_budget():
@@ -177,12 +175,20 @@ def test_page_and_plan():
         before = fleet.rounds()
         fleet.add_plan(0, 0, 1, 0)
         fleet.wait_rounds(before + 40)
+        # Rounds go on without a node that has not taken the new plan yet.
+        for _ in range(200):
+            full = [number for (number,) in fleet.query(
+                'SELECT round FROM round WHERE plan = 2 AND arrived = ?', N)]
+            if len(full) >= 5:
+                break
+            time.sleep(.1)
         plans = dict(fleet.query('SELECT plan, count(*) FROM round GROUP BY '
                                  'plan'))
         expect(set(plans) == {1, 2}, f'plans: {plans}')
-        last = fleet.estimates()[max(fleet.estimates())]
-        expect(np.abs(last - fleet.data.mean(axis=0)).max() < 1e-12,
-               'the estimate of the second plan')
+        expect(len(full) >= 5, f'of {plans[2]} rounds {len(full)} are full')
+        for number in full:
+            off = np.abs(fleet.estimates()[number] - fleet.data.mean(axis=0))
+            expect(off.max() < 1e-12, f'round {number} is off by {off.max()}')
         expect(fleet.stop('server') == 0, fleet.log('server'))
 
 
