@@ -37,7 +37,7 @@ static enum pricer_status set_low(double eps, double delta,
     long double mu;
     attempt->eps = eps;
     attempt->low = 0;
-    attempt->growth = INFINITY;
+    attempt->growth = attempt->fall = INFINITY;
     if (!(eps > 0) || isinf(eps))
         return PRICER_OK;
     enum pricer_status status =
@@ -48,12 +48,13 @@ static enum pricer_status set_low(double eps, double delta,
         return status;
     double low = (double)(mu * mu), ratio = eps / low;
     attempt->low = low;
+    attempt->fall = 0.125 / (NEARBY * eps) / (NEARBY * eps) * (1 + 1e-9);
     attempt->growth = fmax(ratio * ratio / 2 - 0.125, 1 / low);
     return PRICER_OK;
 }
 
-/* What decoupling can cost besides, at eps from NEARBY of the attempt's on:
- * see decoupled(). */
+/* What decoupling can cost besides, at eps from NEARBY of the attempt's on: see
+ * decoupled(). Not 0 where the law speaks of those eps only. */
 static double slip_of(const struct pri_attempt *attempt, double delta,
                       const struct pri_scratch *scratch)
 {
@@ -67,7 +68,7 @@ static double slip_of(const struct pri_attempt *attempt, double delta,
     pri_gaussian_at(NEARBY * attempt->eps, mu, &g);
     double slope = (double)expl(g.log_density) / (2 * mu);
     double slip = (slope / attempt->growth + (double)expl(g.log_delta));
-    return fmin(slip * (1 + 1e-9), delta);
+    return fmax(fmin(slip * (1 + 1e-9), delta), 1e-300);
 }
 
 /*
@@ -103,7 +104,7 @@ static enum pricer_status one_end(struct pri_attempt *attempt,
     if (*eps >= NEARBY * most)
         return PRICER_OK;
     struct pri_attempt plain = *attempt; /* by the order alone */
-    plain.growth = INFINITY;
+    plain.growth = plain.fall = INFINITY;
     return one_end(&plain, side, pairs, delta, scratch, eps);
 }
 

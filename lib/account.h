@@ -109,7 +109,8 @@ struct pri_attempt {
     double tail;   /* mass that may be given up */
     double low;    /* of mu^2 over all rounds: less hardly costs anything */
     double eps;    /* the law holds up to this eps, */
-    double growth; /* where f''/f' is at most this above low */
+    double growth; /* where f''/f' is at most this above low, */
+    double fall;   /* and at least -1/8 - this */
     double little; /* what the sources left out can add to a round */
 };
 

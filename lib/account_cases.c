@@ -61,6 +61,9 @@ static void reach_of(const struct pri_view *view, const struct pri_pair *pair,
  * h = growth drop. So where the difference is negative or positive at most, eta
  * follows from the smaller of the two being e^-h of the larger. With h = oo it
  * is the probability given that the first is up, or down: the order alone.
+ * (d ln f'/dx = eps^2/(2 x^2) - 1/(2 x) - 1/8 is least at x = 2 eps^2, where it
+ * is -(1 + 1/eps^2)/8: h = (1 + 1/eps^2) drop/8 will do as well, for any eps
+ * from the least that the law is used for.)
  *
  * Below `low`, where d ln f'/dx may exceed growth, f is taken to go on with
  * f' = f'(low) e^(growth (x - low)) instead; slip_of() is what that can cost.
@@ -80,7 +83,8 @@ static double decoupled(const struct pri_attempt *attempt,
     bool grows = above != pair->gate;
     if (isfinite(attempt->growth))
         part = fmin(part, drop / attempt->low);
-    double h = grows ? attempt->growth * drop : drop / 8 + part / 2;
+    double falls = drop / 8 + fmin(part / 2, attempt->fall * drop);
+    double h = grows ? attempt->growth * drop : falls;
     double small = isfinite(h) ? exp(-h) : 0;
     /* The weight of the larger gain, and of the smaller. */
     double larger = above ? 1 - first : first;
