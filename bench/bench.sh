@@ -37,6 +37,12 @@ wanted() {
     return 1
 }
 
+for word in "$@"; do
+    printf '%s\n' "${benches[@]}" | grep -q "^$word|" && continue
+    echo "there is no benchmark $word; there are:" >&2
+    printf '  %s\n' "${benches[@]%%|*}" >&2
+    exit 2
+done
 ninja -C "$build" --quiet bench-programs || exit 1
 status=0
 for row in "${benches[@]}"; do

@@ -227,8 +227,10 @@ static bool try_harder(struct pri_attempt *attempt, double grouping,
     bool finer = grouping > CLOSE / 2 && attempt->bits < BITS_MOST;
     bool more = pairs > CLOSE / 2 && split_cases(scratch);
     double cost = last * (finer ? 4 : 1) * scratch->case_count / before;
+    /* One more try should do where little is missing: it may take longer. */
+    double most = grouping + pairs < 2.5 * CLOSE ? 6 * work : work;
     attempt->bits += finer;
-    return (finer || more) && cost < work;
+    return (finer || more) && cost < most;
 }
 
 /*

@@ -17,6 +17,7 @@
  */
 #include "privacy.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -375,18 +376,29 @@ static long double node_bound(const struct audit *audit, int32_t i)
     return value;
 }
 
+/* Lowered by what the rounding of so many terms can add up to. */
 static void find_bound(struct audit *audit)
 {
     const struct pricer_network *net = audit->network;
-    long double bound = 0, sum = audit->plan->sum_multiplier;
+    long double bound = 0, size = 0, sum = audit->plan->sum_multiplier;
     set_cap(audit);
-    for (int32_t i = 0; i < net->nodes; i++)
-        bound += node_bound(audit, i);
-    for (int32_t l = 0; l < net->links; l++)
-        bound -= link_peak(audit, l);
-    if (audit->settings->bias != PRICER_BIAS_UNBIASED)
+    for (int32_t i = 0; i < net->nodes; i++) {
+        long double part = node_bound(audit, i);
+        bound += part;
+        size += fabsl(part);
+    }
+    for (int32_t l = 0; l < net->links; l++) {
+        long double part = link_peak(audit, l);
+        bound -= part;
+        size += fabsl(part);
+    }
+    if (audit->settings->bias != PRICER_BIAS_UNBIASED) {
         bound -= sum * sum / (4 * audit->square) + net->nodes * sum;
-    audit->bound = bound;
+        size += sum * sum / (4 * audit->square) + net->nodes * fabsl(sum);
+    }
+    long double terms = (long double)net->nodes + net->links;
+    audit->bound =
+        bound - (terms + 64) * LDBL_EPSILON * (size + audit->objective);
 }
 
 /* ---------------------------------------------------------------- verify -- */

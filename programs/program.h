@@ -63,7 +63,8 @@ struct progress {
     bool terminal;
 };
 void progress_start(struct progress *progress, const char *label);
-/* Clear the bar. True if Ctrl-C was pressed meanwhile. */
+/* Whether Ctrl-C was pressed since the start; clear the bar, and the same. */
+bool progress_stopped(void);
 bool progress_end(struct progress *progress);
 
 #endif

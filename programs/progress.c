@@ -63,6 +63,11 @@ void progress_start(struct progress *progress, const char *label)
     signal(SIGINT, on_interrupt);
 }
 
+bool progress_stopped(void)
+{
+    return interrupted;
+}
+
 bool progress_end(struct progress *progress)
 {
     if (progress->terminal && progress->shown > 0)

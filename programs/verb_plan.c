@@ -254,19 +254,20 @@ int verb_plan(int argc, char **argv)
     enum pricer_status status = load(&job, operands[0]);
     if (status == PRICER_OK)
         status = plan_job_make(&job);
-    bool interrupted = progress_end(&job.progress);
     if (status == PRICER_OK)
         status = plan_job_judge(&job);
     if (status == PRICER_OK)
         status = plan_job_price(&job);
-    if (status == PRICER_OK && job.view.what_if.count > 0 && !interrupted) {
+    if (status == PRICER_OK && job.view.what_if.count > 0 &&
+        !progress_stopped()) {
         progress_start(&job.progress, "what if");
         status = plan_job_replan(&job);
-        interrupted = progress_end(&job.progress);
     }
     job.view.settings.watch = NULL;
     if (status == PRICER_OK)
         status = plan_job_store(&job);
+    /* Only now, so that Ctrl-C never loses a plan. */
+    bool interrupted = progress_end(&job.progress);
     if (status == PRICER_OK && !interrupted)
         plan_job_compare(&job);
     if (status == PRICER_OK) {
