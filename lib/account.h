@@ -183,7 +183,8 @@ struct pri_identity {
     int32_t points, point_room;
     double *size, *chance;
     int32_t room;
-    double p; /* of the node's own link */
+    double p;  /* of the node's own link */
+    int tries; /* at a bracket over many rounds, 1 to 3; 0 is 3 */
     struct pri_presence presence;
 };
 
@@ -206,9 +207,10 @@ enum { PRI_POINTS = 2400 };
 /* The curves of both directions at loss[0] = 0 to loss[last], less the infinite
  * part, bounded from each side. */
 struct pri_curves {
-    double steep; /* between two points a curve falls by no more than this, */
-    double part;  /* and is known to this part */
-    int32_t bits; /* how finely sums of losses are grouped, at most */
+    double growth; /* of the steps between points, at most */
+    double steep;  /* between two points a curve falls by no more than this, */
+    double part;   /* and is known to this part */
+    int32_t bits;  /* how finely sums of losses are grouped, at most */
     int32_t last;
     double loss[PRI_POINTS + 1];
     double bound[2][2][PRI_POINTS + 1]; /* [side][direction][point] */

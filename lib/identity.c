@@ -415,6 +415,29 @@ static enum pricer_status compose(const struct pricer_network *network,
     return pri_identity_compose(curves, delta, rounds, identity, found);
 }
 
+/* Whether T rounds stay below delta because each stays below delta / T: the
+ * distance of two laws in total variation at most adds up. */
+static enum pricer_status tells_nothing(const struct pricer_network *network,
+                                        const struct pricer_plan *plan,
+                                        int32_t link, double delta,
+                                        int64_t rounds,
+                                        struct pri_identity *identity,
+                                        bool *nothing)
+{
+    double absent, present;
+    enum pricer_status status =
+        others_law(network, plan, link, PRI_ABOVE,
+                   1e-9 * delta / (double)rounds, identity);
+    if (status == PRICER_OK)
+        status = pri_identity_begin(identity);
+    if (status == PRICER_OK)
+        status = pri_identity_deltas(identity, &identity->others, 0, PRI_ABOVE,
+                                     .1, &absent, &present);
+    if (status == PRICER_OK)
+        *nothing = (double)rounds * fmax(absent, present) <= delta * (1 - 1e-9);
+    return status;
+}
+
 /*
  * Several rounds, more and more finely until the bracket is close. *found holds
  * one round: its lower end stays valid, as more rounds never tell less.
@@ -426,18 +449,27 @@ static enum pricer_status many_rounds(const struct pricer_network *network,
                                       struct pri_identity *identity,
                                       struct pri_bracket *found)
 {
-    static const double steep[] = {.3, .1, .03}, part[] = {1e-2, 1e-3, 1e-4};
+    static const double growth[] = {.25, .15, .08}, steep[] = {.3, .1, .03};
+    static const double part[] = {1e-2, 1e-3, 1e-4};
     static const int32_t bits[] = {5, 7, 9};
     struct pri_curves *curves;
+    int tries = identity->tries > 0 ? identity->tries : 3;
     double scale = found->eps;
+    bool nothing = false;
     enum pricer_status status = pri_curves_new(&curves);
+    if (status == PRICER_OK && found->eps == 0)
+        status = tells_nothing(network, plan, link, delta, rounds, identity,
+                               &nothing);
+    if (nothing)
+        tries = 0;
     found->floor = -expm1((double)rounds * log1p(-fmin(found->floor, 1)));
-    found->eps = INFINITY;
+    found->eps = nothing ? 0 : INFINITY;
     if (found->floor * (1 - 1e-9) > delta)
         found->eps_lower = INFINITY;
-    for (int try = 0; try < 3 && status == PRICER_OK; try++) {
+    for (int try = 0; try < tries && status == PRICER_OK; try++) {
         if (is_close(found))
             break;
+        curves->growth = growth[try];
         curves->steep = steep[try];
         curves->part = part[try];
         curves->bits = bits[try];
@@ -445,6 +477,15 @@ static enum pricer_status many_rounds(const struct pricer_network *network,
                          identity, found);
     }
     free(curves);
+    if (status != PRICER_OK || isfinite(found->eps) || isinf(found->eps_lower))
+        return status;
+    /* Not even roughly: T rounds of eps and delta / T are T eps and delta. */
+    double many = (double)rounds;
+    struct pri_bracket once;
+    status = one_round(network, plan, link, delta / many * (1 - 1e-12),
+                       identity, &once);
+    if (status == PRICER_OK)
+        found->eps = many * once.eps * (1 + 1e-12);
     return status;
 }
 

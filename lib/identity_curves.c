@@ -10,8 +10,7 @@
 
 /* Points of a curve: equal steps to the end, and smaller ones near 0, where
  * most of the mass may be; more where a curve falls fast. */
-enum { STEPS = 160, PASSES = 12 };
-#define GROWTH 0.08
+enum { PASSES = 12 };
 #define FIRST 1e-5
 
 /* Where the curves end: next to nothing is left of them there. */
@@ -44,7 +43,8 @@ static void place_points(double end, struct pri_curves *curves)
     curves->last = 0;
     curves->loss[0] = 0;
     while (at < end && curves->last < PRI_POINTS) {
-        at += fmin(GROWTH * at + FIRST * end, end / STEPS);
+        at +=
+            fmin(curves->growth * at + FIRST * end, curves->growth * end / 12);
         curves->loss[++curves->last] = at;
     }
 }
