@@ -201,6 +201,23 @@ enum pricer_status pri_identity_deltas(struct pri_identity *identity,
 /* Begin with the law in identity->others. */
 enum pricer_status pri_identity_begin(struct pri_identity *identity);
 
+/* The law of the others' variance at the relay of a link, in ->others. */
+enum pricer_status pri_identity_others(const struct pricer_network *network,
+                                       const struct pricer_plan *plan,
+                                       int32_t link, enum pri_side side,
+                                       double dust,
+                                       struct pri_identity *identity);
+
+/* The account of one round; identity->p and presence are those of the link. */
+enum pricer_status pri_identity_once(const struct pricer_network *network,
+                                     const struct pricer_plan *plan,
+                                     int32_t link, double delta,
+                                     struct pri_identity *identity,
+                                     struct pri_bracket *found);
+
+/* Whether the two ends are close enough; an end at infinity is not. */
+bool pri_identity_close(const struct pri_bracket *found);
+
 /* The most points of a curve. */
 enum { PRI_POINTS = 2400 };
 
