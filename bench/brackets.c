@@ -12,10 +12,10 @@
  * every statement that is wider than 1 %.
  */
 #include "../tests/plans.h"
+#include "geometric.h"
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CLOSE_ENOUGH 0.01
 #define NEXT_TO_NOTHING 1e-3
@@ -265,32 +265,14 @@ static void extremes(int networks)
 
 /* ------------------------------------------------------------- geometric -- */
 
-static void geometric(const char *nodes)
+static void geometric(int64_t nodes)
 {
-    static const char text[] =
-        "dimension: 100\n"
-        "network: {generator: geometric, nodes: 1, uplink: 0.05}\n"
-        "trust: {eps: 1, delta: 1e-5, probable: {above: 0.5, eps: 1000}}\n";
-    char path[] = "/tmp/pricer-bench-XXXXXX", size[64];
-    const char *sets[] = {size};
-    struct pricer_scenario *scenario = NULL;
-    struct pricer_network *network = NULL;
-    struct pricer_fault fault = {""};
-    int file = mkstemp(path);
-    if (file < 0 || write(file, text, sizeof text - 1) < 0)
-        fail("cannot write to /tmp");
-    close(file);
-    snprintf(size, sizeof size, "network.nodes=%s", nodes);
-    if (pricer_scenario_read(path, sets, 1, &scenario, &fault) != PRICER_OK ||
-        pricer_scenario_network(scenario, NULL, &network, &fault) != PRICER_OK)
-        fail(fault.text);
-    unlink(path);
+    struct pricer_network *network = geometric_network(nodes, "1000");
     struct pricer_plan *plan = plan_of(network, PRICER_BIAS_WORST_CASE, 0,
                                        PRICER_CALIBRATION_ANALYTIC);
     look_all("geometric", network, plan);
     pricer_plan_free(plan);
     pricer_network_free(network);
-    pricer_scenario_free(scenario);
 }
 
 static void parse(int argc, char **argv)
@@ -328,7 +310,7 @@ int main(int argc, char **argv)
     if (ask.random)
         extremes(60);
     if (ask.geometric)
-        geometric(ask.big ? "1000" : "200");
+        geometric(ask.big ? 1000 : 200);
     printf("%-18s %12s %8s %8s %10s %12s\n", "observer", "statements", "wide",
            "open", "widest", "CPU seconds");
     for (int kind = 0; kind < KINDS; kind++)

@@ -10,13 +10,12 @@
  * --trust is the eps of links with p > 0.5; 1000 if not given. Times are
  * those of pricer_plan_optimise(), noise included; the least of several runs.
  */
-#include "pricer.h"
+#include "geometric.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What to ask for: a bias term, and lambda as a multiple of 1 / nodes. */
 struct question {
@@ -138,31 +137,6 @@ static void dense_table(void)
 }
 
 /* ------------------------------------------------------------- geometric -- */
-
-static struct pricer_network *geometric_network(int64_t nodes, const char *eps)
-{
-    static const char text[] =
-        "dimension: 100\n"
-        "network: {generator: geometric, nodes: 1, uplink: 0.05}\n"
-        "trust: {eps: 1, delta: 1e-5, probable: {above: 0.5, eps: 1000}}\n";
-    char path[] = "/tmp/pricer-bench-XXXXXX", size[64], trust[64];
-    const char *sets[] = {size, trust};
-    struct pricer_scenario *scenario = NULL;
-    struct pricer_network *network = NULL;
-    struct pricer_fault fault = {""};
-    int file = mkstemp(path);
-    if (file < 0 || write(file, text, sizeof text - 1) < 0)
-        fail("cannot write to /tmp");
-    close(file);
-    snprintf(size, sizeof size, "network.nodes=%lld", (long long)nodes);
-    snprintf(trust, sizeof trust, "trust.probable.eps=%s", eps);
-    if (pricer_scenario_read(path, sets, 2, &scenario, &fault) != PRICER_OK ||
-        pricer_scenario_network(scenario, NULL, &network, &fault) != PRICER_OK)
-        fail(fault.text);
-    unlink(path);
-    pricer_scenario_free(scenario);
-    return network;
-}
 
 /* The most memory this process has held, in GiB. */
 static double peak_memory(void)

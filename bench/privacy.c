@@ -9,10 +9,10 @@
  * the accounts for privacy.py, which computes the same numbers in NumPy.
  */
 #include "../tests/plans.h"
+#include "geometric.h"
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { KINDS = 4 };
 static const char *const names[KINDS] = {"link", "relay", "relay, identity",
@@ -41,28 +41,6 @@ static struct pricer_plan *plan_of(const struct pricer_network *network)
         PRICER_OK)
         fail(fault.text);
     return plan;
-}
-
-static struct pricer_network *geometric_network(void)
-{
-    static const char text[] =
-        "dimension: 100\n"
-        "network: {generator: geometric, nodes: 1000, uplink: 0.05}\n"
-        "trust: {eps: 1, delta: 1e-5, probable: {above: 0.5, eps: 1000}}\n";
-    char path[] = "/tmp/pricer-bench-XXXXXX";
-    struct pricer_scenario *scenario = NULL;
-    struct pricer_network *network = NULL;
-    struct pricer_fault fault = {""};
-    int file = mkstemp(path);
-    if (file < 0 || write(file, text, sizeof text - 1) < 0)
-        fail("cannot write to /tmp");
-    close(file);
-    if (pricer_scenario_read(path, NULL, 0, &scenario, &fault) != PRICER_OK ||
-        pricer_scenario_network(scenario, NULL, &network, &fault) != PRICER_OK)
-        fail(fault.text);
-    unlink(path);
-    pricer_scenario_free(scenario);
-    return network;
 }
 
 /* The relative width; an eps next to nothing is as good as 0. */
@@ -163,7 +141,7 @@ int main(int argc, char **argv)
         dump(ten, plan);
     } else {
         table("the paper's network", ten, plan);
-        struct pricer_network *network = geometric_network();
+        struct pricer_network *network = geometric_network(1000, "1000");
         struct pricer_plan *many = plan_of(network);
         table("a geometric network", network, many);
         pricer_plan_free(many);
