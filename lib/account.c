@@ -24,99 +24,167 @@
 #define CLOSE 0.008
 enum { BITS_FIRST = 5, BITS_MOST = 16, LOOK_BITS = 3 };
 
+/* That many times in a row, more cases may leave more than this of a width. */
+enum { IDLE_MOST = 4 };
+#define SOME 0.97
+
 /* Between this part of an eps and itself, what lies below `low` costs next to
  * nothing: this part of delta. */
 #define NEARBY 0.8
 #define NOTHING 1e-5
 
-/* Set `low` and `growth` for an eps that is known to hold. */
-static enum pricer_status set_low(double eps, double delta,
-                                  struct pri_attempt *attempt)
+/* What a curve may be off by, in parts of delta, so that it is less steep. */
+#define OFF_ABOVE 1
+#define OFF_BELOW 5e-3
+
+/* The mu^2 at which delta_G is that. */
+static enum pricer_status where(double eps, double delta, double *at)
 {
     struct pri_rounds law = {0};
     long double mu;
+    enum pricer_status status =
+        pri_calibrate(PRICER_CALIBRATION_ANALYTIC, eps, delta, 1, 1, &law, &mu);
+    pri_rounds_free(&law);
+    *at = (double)(mu * mu);
+    return status;
+}
+
+/* How steep ln f' is from there on, at most. */
+static double growth_at(double eps, double x)
+{
+    double ratio = eps / x;
+    return fmax(ratio * ratio / 2 - 0.125, 1 / x);
+}
+
+/* Set what depends on it for an eps that is known to hold, while one below
+ * `nearby` of it is known not to. */
+static enum pricer_status set_low(double eps, double nearby, double delta,
+                                  struct pri_attempt *attempt)
+{
+    double above, below;
     attempt->eps = eps;
     attempt->low = 0;
-    attempt->growth = attempt->fall = INFINITY;
+    attempt->nearby = fmax(nearby, NEARBY);
+    attempt->fall = attempt->below = INFINITY;
+    attempt->above = attempt->tuned ? attempt->above : INFINITY;
     if (!(eps > 0) || isinf(eps))
         return PRICER_OK;
+    double least = attempt->nearby * eps;
+    double off = fmin(OFF_ABOVE * delta, 0.01);
     enum pricer_status status =
-        pri_calibrate(PRICER_CALIBRATION_ANALYTIC, NEARBY * eps,
-                      NOTHING * delta, 1, 1, &law, &mu);
-    pri_rounds_free(&law);
-    if (status != PRICER_OK || isinf((double)mu))
+        where(NEARBY * eps, NOTHING * delta, &attempt->low);
+    if (status == PRICER_OK)
+        status = where(eps, off, &above);
+    if (status == PRICER_OK)
+        status = where(least, OFF_BELOW * delta, &below);
+    if (status != PRICER_OK || isinf(attempt->low)) {
+        attempt->low = isinf(attempt->low) ? 0 : attempt->low;
         return status;
-    double low = (double)(mu * mu), ratio = eps / low;
-    attempt->low = low;
-    attempt->fall = 0.125 / (NEARBY * eps) / (NEARBY * eps) * (1 + 1e-9);
-    attempt->growth = fmax(ratio * ratio / 2 - 0.125, 1 / low);
+    }
+    attempt->fall = 0.125 / least / least * (1 + 1e-9);
+    attempt->below = growth_at(eps, below);
+    if (!attempt->tuned)
+        attempt->above = growth_at(eps, above);
     return PRICER_OK;
 }
 
-/* What decoupling can cost besides, at eps from NEARBY of the attempt's on: see
- * decoupled(). Not 0 where the law speaks of those eps only. */
-static double slip_of(const struct pri_attempt *attempt, double delta,
-                      const struct pri_scratch *scratch)
+/* Whether some pair had to be decoupled, by more than the order alone. */
+static bool was_open(const struct pri_attempt *attempt,
+                     const struct pri_scratch *scratch)
 {
     bool open = false;
     for (int32_t k = 0; k < scratch->case_count; k++)
-        open = open || (scratch->cases[k].open && attempt->view->pairs > 0);
-    if (!open || isinf(attempt->growth))
-        return 0;
-    struct pri_gaussian g;
-    double mu = sqrt(attempt->low);
-    pri_gaussian_at(NEARBY * attempt->eps, mu, &g);
-    double slope = (double)expl(g.log_density) / (2 * mu);
-    double slip = (slope / attempt->growth + (double)expl(g.log_delta));
-    return fmax(fmin(slip * (1 + 1e-9), delta), 1e-300);
+        open = open || scratch->cases[k].open;
+    return open && attempt->view->pairs > 0 && isfinite(attempt->growth);
 }
 
 /*
- * One end of the bracket. The law of pairs that are decoupled with a finite
- * growth speaks of an eps between NEARBY of the attempt's and itself only; an
- * end outside is moved in, or given up.
+ * One end of the bracket. What a law of decoupled pairs says of a curve that
+ * grows by no more than `growth` is said of the raised curve instead, see
+ * pri_law_delta(): above, that one is what is asked for; below, what it is
+ * raised by is taken off. Both speak of an eps from `nearby` of the attempt's
+ * on, and below of none beyond it: an end outside is moved in, or given up.
  */
 static enum pricer_status one_end(struct pri_attempt *attempt,
                                   enum pri_side side, enum pri_side pairs,
                                   double delta, struct pri_scratch *scratch,
                                   double *eps)
 {
-    double most = attempt->eps;
+    double most = attempt->eps, least = attempt->nearby * most;
+    double goal = pri_delta_for(delta, side);
     attempt->side = side;
     attempt->pairs = pairs;
+    attempt->growth = pairs == PRI_ABOVE ? attempt->above : attempt->below;
     enum pricer_status status = pri_view_law(attempt, scratch);
     if (status != PRICER_OK)
         return status;
-    double slip = slip_of(attempt, delta, scratch);
-    double goal = pri_delta_for(delta, side);
-    goal += side == PRI_ABOVE ? -slip : slip;
+    bool open = was_open(attempt, scratch), raised = open && pairs == PRI_ABOVE;
+    if (open && !raised)
+        goal += pri_raised_by(least, attempt->growth);
     *eps = side == PRI_ABOVE && goal < 1 ? INFINITY : 0;
     if (goal > 0 && goal < 1)
-        status = pri_law_eps(&scratch->law, goal, side, &scratch->bins,
-                             &scratch->once, eps);
-    if (slip == 0 || status != PRICER_OK)
+        status = pri_law_eps(&scratch->law, goal,
+                             raised ? attempt->growth : INFINITY, side,
+                             &scratch->bins, &scratch->once, eps);
+    if (!open || status != PRICER_OK)
         return status;
-    if (side == PRI_ABOVE) {
-        *eps = *eps > most ? INFINITY : fmax(*eps, NEARBY * most);
+    if (pairs == PRI_ABOVE) {
+        *eps = fmax(*eps, least);
         return PRICER_OK;
     }
     *eps = fmin(*eps, most);
-    if (*eps >= NEARBY * most)
+    if (*eps >= least)
         return PRICER_OK;
     struct pri_attempt plain = *attempt; /* by the order alone */
-    plain.growth = plain.fall = INFINITY;
+    plain.below = plain.fall = INFINITY;
     return one_end(&plain, side, pairs, delta, scratch, eps);
+}
+
+/*
+ * The best upper end over some growths: a small one says more of the pairs, and
+ * less of the curve. The first time that pairs are looked at closely it is
+ * looked for, downhill from the one in use; later that is kept.
+ */
+static enum pricer_status upper_end(struct pri_attempt *attempt, double delta,
+                                    struct pri_scratch *scratch, double *eps)
+{
+    double begin = attempt->above, best = begin, factor = 0.85, now;
+    double least = attempt->nearby * attempt->eps;
+    enum pricer_status status =
+        one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, eps);
+    double used[] = {scratch->bins.work, scratch->mix.work};
+    bool tune = attempt->usual && !attempt->tuned && *eps > least &&
+                was_open(attempt, scratch);
+    for (int step = 0; step < 8 && tune && status == PRICER_OK; step++) {
+        attempt->above = best * factor;
+        status = one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, &now);
+        if (now < *eps) {
+            *eps = now;
+            best = attempt->above;
+            tune = now > least;
+        } else if (best == begin && factor < 1) {
+            factor = 1 / factor;
+        } else {
+            break;
+        }
+    }
+    /* That happens only once: the next try will not take as long. */
+    scratch->bins.work = used[0];
+    scratch->mix.work = used[1];
+    attempt->tuned = attempt->tuned || tune;
+    attempt->above = best;
+    return status;
 }
 
 /* Find where mu^2 matters, roughly, from above. */
 static enum pricer_status look(struct pri_attempt *attempt, double delta,
                                struct pri_scratch *scratch, double *eps)
 {
-    set_low(INFINITY, delta, attempt);
+    set_low(INFINITY, 0, delta, attempt);
     attempt->bits = LOOK_BITS;
     enum pricer_status status =
         one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, eps);
-    return status == PRICER_OK ? set_low(*eps, delta, attempt) : status;
+    return status == PRICER_OK ? set_low(*eps, 0, delta, attempt) : status;
 }
 
 /*
@@ -225,7 +293,10 @@ static bool try_harder(struct pri_attempt *attempt, double grouping,
 {
     double before = scratch->case_count;
     bool finer = grouping > CLOSE / 2 && attempt->bits < BITS_MOST;
-    bool more = pairs > CLOSE / 2 && split_cases(scratch);
+    attempt->idle = pairs < SOME * attempt->width ? 0 : attempt->idle + 1;
+    attempt->width = pairs;
+    bool more =
+        pairs > CLOSE / 2 && attempt->idle < IDLE_MOST && split_cases(scratch);
     double cost = last * (finer ? 4 : 1) * scratch->case_count / before;
     /* One more try should do where little is missing: it may take longer. */
     double most = grouping + pairs < 2.5 * CLOSE ? 6 * work : work;
@@ -245,6 +316,16 @@ static double next_end(const struct pri_bracket *found, double middle,
     return !failed && hope > 0 && hope < NEARBY * most ? hope : most;
 }
 
+/* From what a try has found to what the next one needs. */
+static enum pricer_status look_again(const struct pri_bracket *found,
+                                     double middle, bool failed, double delta,
+                                     struct pri_attempt *attempt)
+{
+    double most = next_end(found, middle, failed);
+    double nearby = fmin(found->eps_lower / most, 1) * (1 - 1e-9);
+    return set_low(most, nearby, delta, attempt);
+}
+
 /* Refine until the two ends are close. */
 static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
                                    double work, struct pri_scratch *scratch,
@@ -254,11 +335,17 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
     enum pricer_status status;
     do {
         scratch->bins.work = scratch->mix.work = 0;
-        status = one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, &eps);
+        status = upper_end(attempt, delta, scratch, &eps);
+        bool failed = isinf(eps);
+        found->eps = fmin(found->eps, eps);
+        if (status == PRICER_OK && attempt->view->pairs > 0 &&
+            found->eps < attempt->eps)
+            status = look_again(found, found->eps_lower, true, delta, attempt);
+        if (status == PRICER_OK)
+            status =
+                one_end(attempt, PRI_BELOW, PRI_BELOW, delta, scratch, &lower);
         if (status != PRICER_OK)
             return status;
-        found->eps = fmin(found->eps, eps);
-        status = one_end(attempt, PRI_BELOW, PRI_BELOW, delta, scratch, &lower);
         middle = lower;
         found->eps_lower = fmax(found->eps_lower, lower);
         if (status == PRICER_OK && attempt->view->pairs > 0 &&
@@ -266,10 +353,10 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
             status =
                 one_end(attempt, PRI_BELOW, PRI_ABOVE, delta, scratch, &middle);
         if (status == PRICER_OK)
-            status =
-                set_low(next_end(found, middle, isinf(eps)), delta, attempt);
+            status = look_again(found, middle, failed, delta, attempt);
         if (status != PRICER_OK)
             return status;
+        attempt->usual = true;
         grouping = apart(found->eps, middle);
         pairs = apart(middle, lower);
         used = scratch->bins.work + scratch->mix.work;
@@ -358,8 +445,8 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
         status = link_law(&scratch->rounds, mu, side, &scratch->law);
         if (status == PRICER_OK)
             status =
-                pri_law_eps(&scratch->law, pri_delta_for(delta, side), side,
-                            &scratch->bins, &scratch->once, ends[side]);
+                pri_law_eps(&scratch->law, pri_delta_for(delta, side), INFINITY,
+                            side, &scratch->bins, &scratch->once, ends[side]);
     }
     if (status == PRICER_OK)
         *bracket = found;

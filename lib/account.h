@@ -90,8 +90,14 @@ struct pri_scratch {
     struct pri_rounds rounds;
     double *size, *draw; /* [room] the noises of one source */
     double *chance;      /* [room] as a case has them */
+    int32_t *partner;    /* [room] the open pair it is of, or -1 */
+    double *effect;      /* [room] what account_tilt.c finds: how much it */
+    double *tilt;        /* matters; a factor of what is lost with it; */
+    double *shift;       /* by how much it may be absent more often */
     double *link, *seen; /* [terms] the same */
     double *base;        /* [terms] the same */
+    int32_t *gate;       /* [terms] the open pair of its link, or -1 */
+    double *gated;       /* [terms] how much that link matters */
     bool *paired;        /* [terms] some pair is about it */
     int32_t *place;      /* [terms] where a source went; their order */
     int32_t terms, room;
@@ -108,10 +114,17 @@ struct pri_attempt {
     int64_t rounds;
     double tail;   /* mass that may be given up */
     double low;    /* of mu^2 over all rounds: less hardly costs anything */
-    double eps;    /* the law holds up to this eps, */
-    double growth; /* where f''/f' is at most this above low, */
-    double fall;   /* and at least -1/8 - this */
+    double eps;    /* that holds, and the part of it that may not: */
+    double nearby; /* what follows speaks of these */
+    double above;  /* what f''/f' of the raised curve is at most, by side */
+    double below;
+    bool tuned;    /* the former is as good as it gets */
+    double growth; /* the one that is used */
+    double fall;   /* f''/f' is at least -1/8 - this */
+    bool usual;    /* look at what links usually do, not at the worst */
     double little; /* what the sources left out can add to a round */
+    double width;  /* that pairs made at the last try, */
+    int idle;      /* and for how many that has hardly changed */
 };
 
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
@@ -123,6 +136,20 @@ enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
  */
 double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
                     struct pri_scratch *scratch);
+
+/* The probability with which the second noise of an open pair may be drawn by
+ * itself; scratch->effect and gated are known or infinite. */
+double pri_decoupled(const struct pri_attempt *attempt,
+                     const struct pri_pair *pair,
+                     const struct pri_scratch *scratch);
+
+/*
+ * How much the links that a case leaves coupled usually matter, into
+ * scratch->effect and gated: see account_tilt.c. scratch->partner and gate are
+ * set.
+ */
+void pri_case_effects(const struct pri_attempt *attempt,
+                      struct pri_scratch *scratch);
 
 /* The probability that the data arrives bare in some round, rounded up; exact
  * while few pairs have to do with it. No eps pays for that. */

@@ -65,12 +65,13 @@ static void reach_of(const struct pri_view *view, const struct pri_pair *pair,
  * is -(1 + 1/eps^2)/8: h = (1 + 1/eps^2) drop/8 will do as well, for any eps
  * from the least that the law is used for.)
  *
- * Below `low`, where d ln f'/dx may exceed growth, f is taken to go on with
- * f' = f'(low) e^(growth (x - low)) instead; slip_of() is what that can cost.
- * Then d ln f'/dx >= -(1/8 + 1/2 low) everywhere, which may be better.
+ * The curve whose d ln f'/dx is at most `growth` everywhere is the raised one
+ * of pri_law_delta(); one_end() says what that costs. Where links matter by far
+ * less than at their worst, account_tilt.c has a better bound.
  */
-static double decoupled(const struct pri_attempt *attempt,
-                        const struct pri_pair *pair, const double *base)
+double pri_decoupled(const struct pri_attempt *attempt,
+                     const struct pri_pair *pair,
+                     const struct pri_scratch *scratch)
 {
     const struct pri_view *view = attempt->view;
     bool above = attempt->pairs == PRI_ABOVE;
@@ -78,11 +79,9 @@ static double decoupled(const struct pri_attempt *attempt,
     double second = view->noise[pair->second].chance;
     double crude = conditional(view, pair, !above), drop, part;
     double covariance = fmax(pair->joint - first * second, 0);
-    reach_of(view, pair, base, &drop, &part);
+    reach_of(view, pair, scratch->base, &drop, &part);
     /* A gate turns the sign of the difference round. */
     bool grows = above != pair->gate;
-    if (isfinite(attempt->growth))
-        part = fmin(part, drop / attempt->low);
     double falls = drop / 8 + fmin(part / 2, attempt->fall * drop);
     double h = grows ? attempt->growth * drop : falls;
     double small = isfinite(h) ? exp(-h) : 0;
@@ -91,6 +90,10 @@ static double decoupled(const struct pri_attempt *attempt,
     double change = covariance * (isfinite(h) ? -expm1(-h) : 1) /
                     (larger + (1 - larger) * small);
     change *= 1 + 1e-12;
+    if (attempt->usual && grows)
+        change = fmin(change,
+                      covariance * (pair->gate ? scratch->gated[pair->source]
+                                               : scratch->effect[pair->first]));
     return above ? fmin(fmax(second - change, crude), second)
                  : fmax(fmin(second + change, crude), second);
 }
@@ -220,6 +223,33 @@ static int32_t next_of(const struct pri_view *view, const struct pri_case *one,
     return next;
 }
 
+/* Which pairs are open; no effects are known yet. */
+static void mark_open(const struct pri_attempt *attempt, struct pri_case *one,
+                      struct pri_scratch *scratch)
+{
+    const struct pri_view *view = attempt->view;
+    one->open = false;
+    for (int32_t k = 0; k < view->noises; k++) {
+        scratch->partner[k] = -1;
+        scratch->effect[k] = INFINITY;
+    }
+    for (int32_t k = 0; k < view->sources; k++) {
+        scratch->gate[k] = -1;
+        scratch->gated[k] = INFINITY;
+    }
+    for (int32_t k = 0; k < view->pairs; k++) {
+        const struct pri_pair *pair = &view->pair[k];
+        if (!is_open(view, one, k, scratch))
+            continue;
+        one->open = true;
+        scratch->partner[pair->second] = k;
+        if (pair->gate)
+            scratch->gate[pair->source] = k;
+        else
+            scratch->partner[pair->first] = k;
+    }
+}
+
 double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
                     struct pri_scratch *scratch)
 {
@@ -232,12 +262,12 @@ double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
             (view->pair[k].gate && tells_source(one, view->pair[k].source)))
             weight *= set_pair(view, one, k, scratch);
     one->next = next_of(view, one, scratch);
-    one->open = false;
+    mark_open(attempt, one, scratch);
+    if (one->open && attempt->usual && isfinite(attempt->growth))
+        pri_case_effects(attempt, scratch);
     for (int32_t k = 0; k < view->pairs; k++)
-        if (is_open(view, one, k, scratch)) {
+        if (is_open(view, one, k, scratch))
             scratch->chance[view->pair[k].second] =
-                decoupled(attempt, &view->pair[k], scratch->base);
-            one->open = true;
-        }
+                pri_decoupled(attempt, &view->pair[k], scratch);
     return weight;
 }

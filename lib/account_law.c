@@ -8,7 +8,7 @@
  * case by case: for both values of the first link, the second has its
  * conditional probability and is independent of all else, so this is exact.
  * What is left is decoupled to the safe side by changing the probability of the
- * second link, as decoupled() explains.
+ * second link, as pri_decoupled() explains.
  */
 #include "account.h"
 
@@ -33,6 +33,12 @@ void pri_scratch_free(struct pri_scratch *scratch)
     free(scratch->size);
     free(scratch->chance);
     free(scratch->draw);
+    free(scratch->partner);
+    free(scratch->effect);
+    free(scratch->tilt);
+    free(scratch->shift);
+    free(scratch->gate);
+    free(scratch->gated);
     free(scratch->link);
     free(scratch->seen);
     free(scratch->base);
@@ -50,10 +56,20 @@ static bool reserve_noises(struct pri_scratch *scratch, int32_t count)
     free(scratch->size);
     free(scratch->chance);
     free(scratch->draw);
+    free(scratch->partner);
+    free(scratch->effect);
+    free(scratch->tilt);
+    free(scratch->shift);
+    scratch->partner = pri_alloc(count, sizeof(int32_t));
+    scratch->effect = pri_alloc(count, sizeof(double));
+    scratch->tilt = pri_alloc(count, sizeof(double));
+    scratch->shift = pri_alloc(count, sizeof(double));
     scratch->size = pri_alloc(count, sizeof(double));
     scratch->chance = pri_alloc(count, sizeof(double));
     scratch->draw = pri_alloc(count, sizeof(double));
-    bool all = scratch->size && scratch->chance && scratch->draw;
+    bool all = scratch->size && scratch->chance && scratch->draw &&
+               scratch->partner && scratch->effect && scratch->tilt &&
+               scratch->shift;
     scratch->room = all ? count : 0;
     return all;
 }
@@ -70,6 +86,10 @@ static bool reserve_sources(struct pri_scratch *scratch, int32_t count)
     free(scratch->base);
     free(scratch->paired);
     free(scratch->place);
+    free(scratch->gate);
+    free(scratch->gated);
+    scratch->gate = pri_alloc(count, sizeof(int32_t));
+    scratch->gated = pri_alloc(count, sizeof(double));
     scratch->term = pri_alloc(count, sizeof *scratch->term);
     scratch->link = pri_alloc(count, sizeof(double));
     scratch->seen = pri_alloc(count, sizeof(double));
@@ -77,7 +97,8 @@ static bool reserve_sources(struct pri_scratch *scratch, int32_t count)
     scratch->paired = pri_alloc(count, sizeof(bool));
     scratch->place = pri_alloc(count, sizeof(int32_t));
     bool all = scratch->term && scratch->link && scratch->seen &&
-               scratch->base && scratch->paired && scratch->place;
+               scratch->base && scratch->paired && scratch->place &&
+               scratch->gate && scratch->gated;
     scratch->terms = scratch->term == NULL ? 0 : count;
     return all;
 }
@@ -231,7 +252,8 @@ static double worth_of(const struct pri_attempt *attempt,
 {
     double sum = 0, slope;
     if (attempt->rounds == 1)
-        return pri_law_delta(law, attempt->eps, attempt->side, &slope);
+        return pri_law_delta(law, attempt->eps, INFINITY, attempt->side,
+                             &slope);
     for (int32_t k = 0; k < law->count; k++)
         if (!isinf(law->value[k]))
             sum += law->mass[k] * law->value[k];

@@ -80,8 +80,8 @@ static enum pricer_status gaussian_eps(double mu2, double delta, double *eps)
     enum pricer_status status = pri_law_reserve(&law, 1);
     if (status == PRICER_OK) {
         pri_law_add(&law, mu2, 1);
-        status =
-            pri_law_eps(&law, fmin(delta, 1), PRI_ABOVE, &bins, &spare, eps);
+        status = pri_law_eps(&law, fmin(delta, 1), INFINITY, PRI_ABOVE, &bins,
+                             &spare, eps);
     }
     pri_law_free(&law);
     pri_law_free(&spare);

@@ -161,10 +161,15 @@ enum pricer_status pri_law_repeat(const struct pri_law *once, int64_t times,
 /*
  * The expected delta of a Gaussian mechanism whose mu^2 has this law, and its
  * derivative by eps; to the side. Claim: with a law from above it is at least
- * the true expectation, floating point included.
+ * the true expectation, floating point included. With a finite growth it is
+ * that of the raised curve, the least one above f that begins at 0, whose f'
+ * is at least that of f and nowhere grows by more than e^(growth x).
  */
-double pri_law_delta(const struct pri_law *law, double eps, enum pri_side side,
-                     double *by_eps);
+double pri_law_delta(const struct pri_law *law, double eps, double growth,
+                     enum pri_side side, double *by_eps);
+
+/* By how much that curve is raised at most. */
+double pri_raised_by(double eps, double growth);
 
 /*
  * Where that is `delta`: above, an eps at which it is at most delta; below, one
@@ -172,7 +177,8 @@ double pri_law_delta(const struct pri_law *law, double eps, enum pri_side side,
  * more. `bins` and `spare` are scratch.
  */
 enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
-                               enum pri_side side, struct pri_bins *bins,
-                               struct pri_law *spare, double *eps);
+                               double growth, enum pri_side side,
+                               struct pri_bins *bins, struct pri_law *spare,
+                               double *eps);
 
 #endif

@@ -108,21 +108,78 @@ static double mass_slack(enum pri_side side)
 }
 
 /*
+ * The raised curve: delta_G plus `more` from x = mu^2 = `from` on, and below
+ * size e^(growth (x - from)), moved to be 0 at 0.
+ */
+struct raised {
+    double growth, from, size, less, more;
+    double by_eps, more_by_eps; /* d ln size e^(-growth from), and d more */
+};
+
+/*
+ * d ln f'/dx = eps^2/(2 x^2) - 1/(2 x) - 1/8 falls up to x = 2 eps^2 and is
+ * negative beyond: it is `growth` at one x only, at most that from there on and
+ * more before. There f' is replaced by f'(from) e^(growth (x - from)), which is
+ * larger, so that f is raised.
+ */
+static struct raised raise_curve(double eps, double growth, enum pri_side side)
+{
+    struct raised r = {growth, 0, 0, 0, 0, 0, 0};
+    if (!(growth < INFINITY) || !(eps > 0))
+        return r;
+    struct pri_gaussian g;
+    double slack = side == PRI_ABOVE ? 1 + SLACK : 1 - SLACK;
+    r.from = eps * eps / (.5 + sqrt(.25 + 2 * eps * eps * (growth + .125)));
+    double mu = sqrt(r.from);
+    pri_gaussian_at(eps, mu, &g);
+    double density = (double)expl(g.log_density);
+    double delta = (double)expl(g.log_delta);
+    r.size = density / (2 * mu) / growth * slack;
+    r.less = exp(-growth * r.from);
+    r.more = fmax(r.size * (1 - r.less) - delta / slack, 0);
+    r.by_eps = .5 - eps / r.from;
+    r.more_by_eps =
+        r.size * (1 - r.less) * r.by_eps + density * (double)g.mills;
+    return r;
+}
+
+double pri_raised_by(double eps, double growth)
+{
+    return raise_curve(eps, growth, PRI_ABOVE).more * (1 + 1e-9);
+}
+
+/* The raised curve at x, and its derivative by eps. */
+static double raised_delta(const struct raised *r, double eps, double x,
+                           enum pri_side side, double *by_eps)
+{
+    double slack = side == PRI_ABOVE ? 1 + SLACK : 1 - SLACK;
+    double tail = 0, delta = 1, mu = sqrt(x) * slack;
+    if (x < r->from) {
+        double all = r->size * exp(r->growth * (mu * mu - r->from));
+        *by_eps = (all - r->size * r->less) * r->by_eps;
+        return fmax(all - r->size * r->less / (slack * slack), 0);
+    }
+    if (!isinf(mu) && eps / mu - mu / 2 > -9)
+        delta = quick_delta(eps, mu, &tail);
+    *by_eps = r->more_by_eps - tail;
+    return delta + r->more;
+}
+
+/*
  * From the largest atom down. Where near is below -9, delta_G is 1 but for
  * 1e-18; once an atom adds next to nothing, all that are left together add
  * at most as much again, whatever their mass, since they sum up to at most 1.
  */
-double pri_law_delta(const struct pri_law *law, double eps, enum pri_side side,
-                     double *by_eps)
+double pri_law_delta(const struct pri_law *law, double eps, double growth,
+                     enum pri_side side, double *by_eps)
 {
     double sum = 0, slope = 0;
-    double slack = side == PRI_ABOVE ? 1 + SLACK : 1 - SLACK;
+    struct raised raised = raise_curve(eps, growth, side);
     for (int32_t k = law->count - 1; k >= 0 && law->value[k] > 0; k--) {
-        double tail = 0, delta = 1, mu = sqrt(law->value[k]) * slack;
-        if (!isinf(mu) && eps / mu - mu / 2 > -9)
-            delta = quick_delta(eps, mu, &tail);
+        double change,
+            delta = raised_delta(&raised, eps, law->value[k], side, &change);
         sum += law->mass[k] * delta;
-        slope -= law->mass[k] * tail;
+        slope += law->mass[k] * change;
         if (delta < 1e-13 * sum) {
             sum += side == PRI_ABOVE ? delta : 0;
             break;
@@ -154,13 +211,14 @@ static double middle(double low, double high, double eps)
  * Newton in ln(delta(eps) - floor), inside a bracket; every fourth step halves
  * the bracket, since a curve with several plateaus can lead Newton astray.
  */
-static double find_eps(const struct pri_law *law, double delta,
+static double find_eps(const struct pri_law *law, double delta, double growth,
                        enum pri_side side, double guess)
 {
     double floor = pri_law_infinite(law), low = 0, high = INFINITY, slope;
     double eps = guess, goal = log(delta - floor);
     for (int step = 1; step < 400; step++) {
-        double now = pri_law_delta(law, eps, side, &slope), left = now - floor;
+        double now = pri_law_delta(law, eps, growth, side, &slope),
+               left = now - floor;
         if (now > delta)
             low = eps;
         else
@@ -175,18 +233,18 @@ static double find_eps(const struct pri_law *law, double delta,
     return eps;
 }
 
-static double solve_eps(const struct pri_law *law, double delta,
+static double solve_eps(const struct pri_law *law, double delta, double growth,
                         enum pri_side side, double guess)
 {
     double slope;
-    if (pri_law_delta(law, 0, side, &slope) <= delta)
+    if (pri_law_delta(law, 0, growth, side, &slope) <= delta)
         return 0;
     if (pri_law_infinite(law) * mass_slack(side) >= delta)
         return INFINITY;
-    double eps = find_eps(law, delta, side, guess);
+    double eps = find_eps(law, delta, growth, side, guess);
     eps *= side == PRI_ABOVE ? 1 + 1e-10 : 1 - 1e-10;
     for (double more = 1e-10; more < 1; more *= 2) {
-        double now = pri_law_delta(law, eps, side, &slope);
+        double now = pri_law_delta(law, eps, growth, side, &slope);
         if (side == PRI_ABOVE ? now <= delta : now >= delta)
             return eps;
         eps *= side == PRI_ABOVE ? 1 + more : 1 - more;
@@ -195,8 +253,9 @@ static double solve_eps(const struct pri_law *law, double delta,
 }
 
 enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
-                               enum pri_side side, struct pri_bins *bins,
-                               struct pri_law *spare, double *eps)
+                               double growth, enum pri_side side,
+                               struct pri_bins *bins, struct pri_law *spare,
+                               double *eps)
 {
     double guess = first_guess(law, delta);
     if (law->count > MANY) {
@@ -206,9 +265,9 @@ enum pricer_status pri_law_eps(const struct pri_law *law, double delta,
             status = pri_law_group(&rough, bins, spare);
         if (status != PRICER_OK)
             return status;
-        double about = solve_eps(spare, delta, side, guess);
+        double about = solve_eps(spare, delta, growth, side, guess);
         guess = about > 0 && isfinite(about) ? about : guess;
     }
-    *eps = solve_eps(law, delta, side, guess);
+    *eps = solve_eps(law, delta, growth, side, guess);
     return PRICER_OK;
 }

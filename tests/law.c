@@ -296,14 +296,16 @@ static void test_eps(void **state)
     for (int power = 1; power < 200; power = power * 3 / 2 + 1) {
         double delta = pow(10, -power), low, high, slope;
         assert_int_equal(
-            pri_law_eps(&law, delta, PRI_BELOW, &bins, &spare, &low),
+            pri_law_eps(&law, delta, INFINITY, PRI_BELOW, &bins, &spare, &low),
             PRICER_OK);
         assert_int_equal(
-            pri_law_eps(&law, delta, PRI_ABOVE, &bins, &spare, &high),
+            pri_law_eps(&law, delta, INFINITY, PRI_ABOVE, &bins, &spare, &high),
             PRICER_OK);
         assert_true(low <= high && low >= high * (1 - 1e-7));
-        assert_true(pri_law_delta(&law, high, PRI_ABOVE, &slope) <= delta);
-        assert_true(pri_law_delta(&law, low, PRI_BELOW, &slope) >= delta);
+        assert_true(pri_law_delta(&law, high, INFINITY, PRI_ABOVE, &slope) <=
+                    delta);
+        assert_true(pri_law_delta(&law, low, INFINITY, PRI_BELOW, &slope) >=
+                    delta);
     }
     pri_bins_free(&bins);
     pri_law_free(&law);
