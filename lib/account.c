@@ -24,6 +24,10 @@
 #define CLOSE 0.008
 enum { BITS_FIRST = 5, BITS_MOST = 16, LOOK_BITS = 3 };
 
+/* The account without cases may take so many times the work: where it is close
+ * it is next to exact, and nothing else is tried. */
+#define EXACT_WORK 10
+
 /* Between this part of an eps and itself, what lies below `low` costs next to
  * nothing: this part of delta. */
 #define NEARBY 0.8
@@ -251,6 +255,7 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
                                    struct pri_bracket *found)
 {
     double eps, lower, middle, grouping, pairs, used;
+    bool tried = false;
     enum pricer_status status;
     do {
         scratch->bins.work = scratch->mix.work = 0;
@@ -272,6 +277,13 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
             return status;
         grouping = apart(found->eps, middle);
         pairs = apart(middle, lower);
+        if (pairs > CLOSE / 2 && !close_enough(found) && !tried) {
+            tried = true;
+            status = pri_exact_account(attempt, delta, EXACT_WORK * work,
+                                       scratch, found);
+        }
+        if (status != PRICER_OK)
+            return status;
         used = scratch->bins.work + scratch->mix.work;
     } while (!close_enough(found) &&
              try_harder(attempt, grouping, pairs, used, work, scratch));
