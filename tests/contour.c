@@ -158,6 +158,28 @@ static void test_delta(void **state)
     assert_true(narrowest > 1e-6);
 }
 
+/* A rare mu^2 beyond the first a_1 wraps around too: known from the largest
+ * mu^2, or bounded by what further lines say. */
+static void test_beyond(void **state)
+{
+    (void)state;
+    struct small_law law = {{0, .1, 40}, {.5, .499, .001}, 1};
+    struct pri_contour line;
+    double eps = 2, sigma = .5, truth = brute(&law, 1, 0, eps);
+    make_line(&law, sigma, 2 * M_PI / 20, NODES, &line);
+    assert_true(pri_contour_delta(&line, eps, PRI_BELOW) <= truth);
+    assert_true(pri_contour_delta(&line, eps, PRI_ABOVE) > 2 * truth);
+    make_line(&law, sigma, 2 * M_PI / 60, NODES, &line);
+    assert_true(pri_contour_beyond(&line, eps, line.step) == 0);
+    double below = pri_contour_delta(&line, eps, PRI_BELOW);
+    assert_true(below <= truth && below > .999 * truth);
+    /* What Chernoff says is enough, further out. */
+    line.most = 1e6;
+    line.step = 2 * M_PI / 100;
+    double beyond = pri_contour_beyond(&line, eps, line.step);
+    assert_true(beyond > 0 && beyond < .01);
+}
+
 static void test_eps(void **state)
 {
     (void)state;
@@ -189,9 +211,8 @@ static void test_eps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density),
-        cmocka_unit_test(test_phi),
-        cmocka_unit_test(test_delta),
+        cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
+        cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_eps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
