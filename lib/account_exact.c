@@ -33,7 +33,10 @@
 /* No exponent is larger than this. */
 #define EXPONENT_MOST 250
 
-enum { NODES_MOST = 2000, TABLE_MOST = 1 << 19 };
+/* A bracket that is narrower, relative to eps, needs no further line. */
+#define ENOUGH 2e-3
+
+enum { NODES_MOST = 2000, TABLE_MOST = 1 << 19, LINES = 3 };
 
 /* What one try works on. */
 struct task {
@@ -148,17 +151,20 @@ static double complex power(double complex x, int64_t n)
 
 /* ----------------------------------------------------------------- cases -- */
 
+/* How much a node weighs in the sum over the line, as a logarithm. */
+static double log_weight(const struct task *task, int32_t n)
+{
+    double complex s = CMPLX(task->contour.sigma, task->contour.step * n);
+    double complex root = csqrt(1 + 8 * s);
+    return -task->eps / 2 * creal(root) - log(cabs(root * s));
+}
+
 /* How much the rest of a node may be, as a part of the generating function at
  * the real s: more where phi is small. */
 static double enough_at(const struct task *task, int32_t n)
 {
-    const struct pri_contour *contour = &task->contour;
-    double complex s = CMPLX(contour->sigma, contour->step * n);
-    double complex root = csqrt(1 + 8 * s);
-    double weight = contour->step / M_PI / cabs(root * s) *
-                    exp(contour->log_most + task->eps / 2 * (1 - creal(root)));
-    return REST_PART * task->delta / contour->count / weight /
-           (double)task->attempt->rounds;
+    return REST_PART / task->contour.count / (double)task->attempt->rounds *
+           exp(log_weight(task, 0) - log_weight(task, n));
 }
 
 /* The least depth at which the rest is small enough, or the most that can be
@@ -328,14 +334,17 @@ enum pricer_status pri_exact_account(const struct pri_attempt *attempt,
         pri_coupling_build(attempt->view, TABLE_MOST, &task.coupling, &able);
     if (able && status == PRICER_OK)
         status = pri_told_build(attempt->view, &task.told, &able);
-    /* A second line, where the first eps was a bad guess. */
-    for (int line = 0; line < 2 && able && status == PRICER_OK; line++) {
-        double last = task.eps;
-        task.eps = found->eps_lower > found->eps / 4
-                       ? sqrt(found->eps_lower * found->eps)
-                       : found->eps / 2;
-        if (line == 0 || fabs(task.eps - last) > 0.2 * last)
-            status = try_line(&task, found, &able);
+    task.eps = found->eps_lower > found->eps / 4
+                   ? sqrt(found->eps_lower * found->eps)
+                   : found->eps / 2;
+    for (int line = 0; line < LINES && able && status == PRICER_OK; line++) {
+        status = try_line(&task, found, &able);
+        /* Another one, where the eps of the last was a bad guess. */
+        double next = fmin(found->eps, 1.2 * task.eps);
+        if (found->eps - found->eps_lower < ENOUGH * found->eps ||
+            fabs(next - task.eps) < ENOUGH * next)
+            break;
+        task.eps = next;
     }
     pri_coupling_free(&task.coupling);
     pri_told_free(&task.told);

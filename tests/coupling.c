@@ -321,6 +321,36 @@ static void test_account(void **state)
     pri_scratch_free(&scratch);
 }
 
+/* Many rounds with a steep curve, from a guess that is far off: the bracket is
+ * narrow, and meets the one that the laws give. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    uint64_t seed = 12;
+    struct scene scene;
+    struct pri_scratch scratch = {0};
+    make_scene(4, false, &seed, &scene);
+    assert_int_equal(pri_scratch_reserve(&scratch, &scene.view), PRICER_OK);
+    for (int k = 0; k < 4; k++) {
+        int64_t rounds = (int64_t[]){2, 10, 100, 1000}[k];
+        double delta = k % 2 ? 1e-10 : 1e-3;
+        struct pri_bracket usual, found;
+        struct pri_view view = scene.view;
+        assert_int_equal(
+            pri_view_account(&view, delta, rounds, 3e8, &scratch, &usual),
+            PRICER_OK);
+        struct pri_attempt attempt = {.view = &scene.view, .rounds = rounds};
+        found = (struct pri_bracket){1.4 * usual.eps, .7 * usual.eps, 0};
+        assert_int_equal(
+            pri_exact_account(&attempt, delta, 3e9, &scratch, &found),
+            PRICER_OK);
+        assert_true(found.eps >= usual.eps_lower);
+        assert_true(found.eps_lower <= usual.eps);
+        assert_true(found.eps - found.eps_lower < 1e-3 * found.eps);
+    }
+    pri_scratch_free(&scratch);
+}
+
 /* What it is not made for is left alone. */
 static void test_refused(void **state)
 {
@@ -345,9 +375,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_account),
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_account), cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
