@@ -1,15 +1,17 @@
 /*
  * How wide the brackets of the privacy accounts are, and what they cost.
  *
- *     bench_brackets [--paper] [--random] [--geometric] [--big] [--list]
- *                    [--rounds T] [--delta D] [--kind K]
+ *     bench_brackets [--paper] [--random] [--geometric] [--reciprocal]
+ *                    [--big] [--list] [--rounds T] [--delta D] [--kind K]
  *
  * Every kind of statement on the paper's ten-node network (three link
  * probabilities, four bias terms, both calibrations), on random networks of 3
  * to 12 nodes at their extremes and on a geometric one of 200 nodes (1,000 with
  * --big), each for several deltas and numbers of rounds. A row is one kind of
  * statement in one setting; its width is (upper - lower) / upper. --list prints
- * every statement that is wider than 1 %.
+ * every statement that is wider than 1 %. --reciprocal is about the server in
+ * dense networks of 6 to 10 nodes whose links are fully reciprocal, with a row
+ * for each.
  */
 #include "../tests/plans.h"
 #include "geometric.h"
@@ -26,7 +28,7 @@ static const char *const kind_names[KINDS] = {
     "relays", "relays+server", "one relay+server"};
 
 static struct {
-    bool paper, random, geometric, big, list;
+    bool paper, random, geometric, reciprocal, big, list;
     int64_t rounds;
     double delta;
     int kind;
@@ -275,6 +277,62 @@ static void geometric(int64_t nodes)
     pricer_network_free(network);
 }
 
+/* ------------------------------------------------------------ reciprocal -- */
+
+/* All nodes reach each other, both directions of a pair at once. */
+static struct pricer_network *reciprocal_network(int32_t n, double p)
+{
+    struct pricer_node nodes[12];
+    struct pricer_link links[12 * 12];
+    struct pricer_network *network = NULL;
+    int64_t count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        nodes[i] = (struct pricer_node){.9, .5, 1e-5, NAN, NAN};
+        for (int32_t j = 0; j < n; j++)
+            if (i != j)
+                links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-5};
+    }
+    if (pricer_network_build(100, 1, 1, nodes, n, links, count, &network, NULL,
+                             NULL) != PRICER_OK)
+        fail("a reciprocal network");
+    return network;
+}
+
+static void reciprocal_row(int32_t n, double p, int64_t rounds)
+{
+    struct pricer_network *network = reciprocal_network(n, p);
+    struct pricer_plan *plan = plan_of(network, PRICER_BIAS_WORST_CASE, 0,
+                                       PRICER_CALIBRATION_ANALYTIC);
+    struct pricer_question question =
+        question_of(3, 1e-5, rounds, PRICER_RECEIVER);
+    struct pricer_statement *all = NULL;
+    struct pricer_fault fault = {""};
+    int64_t count = 0;
+    double widest = 0, cpu = cpu_now();
+    if (pricer_privacy_account(network, plan, &question, &all, &count,
+                               &fault) != PRICER_OK)
+        fail(fault.text);
+    cpu = cpu_now() - cpu;
+    for (int64_t k = 0; k < count; k++)
+        widest = fmax(widest, width_of(&all[k]));
+    printf(
+        "reciprocal n %-3d p %.1f T %-4lld eps %.6f width %.1e %8.3f s each\n",
+        (int)n, p, (long long)rounds, all[0].eps, widest, cpu / (double)count);
+    fflush(stdout);
+    pricer_statements_free(all);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+static void reciprocal(void)
+{
+    for (int32_t n = 6; n <= 10; n += 2)
+        for (int p = 3; p <= 9; p += 3)
+            for (int64_t rounds = 1; rounds <= 10; rounds *= 10)
+                if (ask.rounds == 0 || ask.rounds == rounds)
+                    reciprocal_row(n, p / 10., rounds);
+}
+
 static void parse(int argc, char **argv)
 {
     for (int k = 1; k < argc; k++) {
@@ -285,6 +343,8 @@ static void parse(int argc, char **argv)
             ask.random = true;
         else if (strcmp(argv[k], "--geometric") == 0)
             ask.geometric = true;
+        else if (strcmp(argv[k], "--reciprocal") == 0)
+            ask.reciprocal = true;
         else if (strcmp(argv[k], "--big") == 0)
             ask.big = ask.geometric = true;
         else if (strcmp(argv[k], "--list") == 0)
@@ -298,8 +358,8 @@ static void parse(int argc, char **argv)
         else
             fail("unknown option");
     }
-    if (!ask.paper && !ask.random && !ask.geometric)
-        ask.paper = ask.random = ask.geometric = true;
+    if (!ask.paper && !ask.random && !ask.geometric && !ask.reciprocal)
+        ask.paper = ask.random = ask.geometric = ask.reciprocal = true;
 }
 
 int main(int argc, char **argv)
@@ -311,6 +371,8 @@ int main(int argc, char **argv)
         extremes(60);
     if (ask.geometric)
         geometric(ask.big ? 1000 : 200);
+    if (ask.reciprocal)
+        reciprocal();
     printf("%-18s %12s %8s %8s %10s %12s\n", "observer", "statements", "wide",
            "open", "widest", "CPU seconds");
     for (int kind = 0; kind < KINDS; kind++)

@@ -28,6 +28,12 @@ enum { BITS_FIRST = 5, BITS_MOST = 16, LOOK_BITS = 3 };
 enum { IDLE_MOST = 4 };
 #define SOME 0.97
 
+/* The account without cases comes after so many tries, and may take so many
+ * times the work: where it is close it is next to exact, and nothing else is
+ * tried. */
+enum { EXACT_AFTER = 3 };
+#define EXACT_WORK 30
+
 /* Between this part of an eps and itself, what lies below `low` costs next to
  * nothing: this part of delta. */
 #define NEARBY 0.8
@@ -332,6 +338,7 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
                                    struct pri_bracket *found)
 {
     double eps, lower, middle, grouping, pairs, used;
+    int tries = 0;
     enum pricer_status status;
     do {
         scratch->bins.work = scratch->mix.work = 0;
@@ -359,6 +366,11 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
         attempt->usual = true;
         grouping = apart(found->eps, middle);
         pairs = apart(middle, lower);
+        if (pairs > CLOSE / 2 && !close_enough(found) && ++tries == EXACT_AFTER)
+            status = pri_exact_account(attempt, delta, EXACT_WORK * work,
+                                       scratch, found);
+        if (status != PRICER_OK)
+            return status;
         used = scratch->bins.work + scratch->mix.work;
     } while (!close_enough(found) &&
              try_harder(attempt, grouping, pairs, used, work, scratch));

@@ -188,6 +188,16 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
                                     struct pri_bracket *bracket);
 
 /*
+ * The same bracket for the view of an attempt with all couplings at once, where
+ * that is possible within `work` (account_exact.c): *found, which must hold, is
+ * made narrower or left as it is.
+ */
+enum pricer_status pri_exact_account(const struct pri_attempt *attempt,
+                                     double delta, double work,
+                                     struct pri_scratch *scratch,
+                                     struct pri_bracket *found);
+
+/*
  * The account of one link over `rounds` rounds: each packet has ratio mu (which
  * may be INFINITY) and arrives with probability p.
  */

@@ -1,0 +1,336 @@
+/*
+ * From a coupling and a number s to the parts of its generating function: the
+ * tables of e^(s mu^2), the change of basis along every edge, and the bounds
+ * that go with them. coupling.h has the mathematics.
+ */
+#include "coupling.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* How often messages are passed along all edges. */
+enum { SWEEPS = 4 };
+
+/* A product of all norms is at most this much larger than computed. */
+#define NORM_SLACK (1 + 1e-9)
+
+/* ------------------------------------------------------------------ line -- */
+
+void pri_coupling_begin(struct pri_coupling *coupling, double s)
+{
+    coupling->real = s;
+    coupling->stride = 0;
+    coupling->turns = 0;
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
+            vertex->re[x] = exp(s * vertex->height[x]);
+            vertex->im[x] = 0;
+        }
+    }
+}
+
+void pri_coupling_aim(struct pri_coupling *coupling, double step)
+{
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
+            vertex->cos[x] = cos(step * vertex->height[x]);
+            vertex->sin[x] = sin(step * vertex->height[x]);
+        }
+    }
+    coupling->stride = step;
+}
+
+void pri_coupling_advance(struct pri_coupling *coupling)
+{
+    coupling->turns++;
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        double *re = vertex->re, *im = vertex->im;
+        const double *c = vertex->cos, *s = vertex->sin;
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
+            double real = re[x] * c[x] - im[x] * s[x];
+            im[x] = re[x] * s[x] + im[x] * c[x];
+            re[x] = real;
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- parts -- */
+
+/* G_v / scale into the work arrays, averaged over the bits without edges. */
+static void average_vertex(struct pri_coupling *coupling,
+                           const struct pri_vertex *vertex)
+{
+    double *re = coupling->work_re, *im = coupling->work_im;
+    double seen = vertex->seen / vertex->scale;
+    double not_seen = (1 - vertex->seen) / vertex->scale;
+    for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
+        re[x] = not_seen + seen * vertex->re[x];
+        im[x] = seen * vertex->im[x];
+    }
+    for (int32_t k = vertex->bits - 1; k >= vertex->degree; k--) {
+        uint32_t half = (uint32_t)1 << k;
+        double up = vertex->bit[k].chance, down = 1 - up;
+        for (uint32_t x = 0; x < half; x++) {
+            re[x] = down * re[x] + up * re[x + half];
+            im[x] = down * im[x] + up * im[x + half];
+        }
+    }
+}
+
+/* One bit of an array from its two values to the two parts of an edge. */
+static void turn_bit(double *a, uint32_t size, uint32_t half,
+                     const struct pri_end *end)
+{
+    double e0 = end->even[0], e1 = end->even[1];
+    double o0 = end->odd[0], o1 = end->odd[1];
+    for (uint32_t x = 0; x < size; x += 2 * half)
+        for (uint32_t y = x; y < x + half; y++) {
+            double zero = a[y], one = a[y + half];
+            a[y] = e0 * zero + e1 * one;
+            a[y + half] = o0 * zero + o1 * one;
+        }
+}
+
+static const struct pri_end *end_of(const struct pri_coupling *coupling,
+                                    const struct pri_vertex *vertex, int32_t k)
+{
+    const struct pri_bit *bit = &vertex->bit[k];
+    return &coupling->edge[bit->edge].end[bit->end];
+}
+
+static double squares(const double *a, const double *b, uint32_t size)
+{
+    double sum = 0;
+    for (uint32_t x = 0; x < size; x++)
+        sum += a[x] * a[x] + b[x] * b[x];
+    return sum;
+}
+
+double pri_coupling_parts(struct pri_coupling *coupling)
+{
+    double log_bound = coupling->log_scale;
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        uint32_t size = (uint32_t)1 << vertex->degree;
+        average_vertex(coupling, vertex);
+        double *re = vertex->part_re, *im = vertex->part_im;
+        memcpy(re, coupling->work_re, size * sizeof(double));
+        memcpy(im, coupling->work_im, size * sizeof(double));
+        if (coupling->turns == 0) {
+            vertex->plain2 = squares(re, im, size);
+            vertex->stretch = 1;
+        }
+        for (int32_t k = 0; k < vertex->degree; k++) {
+            const struct pri_end *end = end_of(coupling, vertex, k);
+            turn_bit(re, size, (uint32_t)1 << k, end);
+            turn_bit(im, size, (uint32_t)1 << k, end);
+            if (coupling->turns == 0)
+                vertex->stretch *= hypot(hypot(end->even[0], end->even[1]),
+                                         hypot(end->odd[0], end->odd[1]));
+        }
+        double norm2 = squares(re, im, size) * NORM_SLACK;
+        if (coupling->turns == 0)
+            vertex->norm = sqrt(norm2) * NORM_SLACK;
+        log_bound += log(norm2) / 2;
+    }
+    return log_bound;
+}
+
+/*
+ * Three kinds of rounding. Entries of tables: heights are right within bits + 2
+ * units, so e^(s height) is within |s height| times that, a turn adds 4, and
+ * averages have positive weights. If each entry is a part e away from what it
+ * should be, Z is at most (1 + e)^vertices - 1 of Z(real s) away, which the
+ * norms there bound. The change of basis: some units a bit of the same change
+ * with absolute values, whose norm is at most stretch sqrt(plain2), against the
+ * norms of all other vertices. The sum: at every step so many units of the
+ * product of all norms as an entry has terms.
+ */
+double pri_coupling_rounding(const struct pri_coupling *coupling)
+{
+    double sum = 0, product = 1;
+    double s = hypot(coupling->real, coupling->stride * coupling->turns);
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        const struct pri_vertex *vertex = &coupling->vertex[v];
+        uint32_t size = (uint32_t)1 << vertex->degree;
+        double norm =
+            sqrt(squares(vertex->part_re, vertex->part_im, size)) * NORM_SLACK;
+        double plain = vertex->stretch * sqrt(vertex->plain2) * NORM_SLACK;
+        double entry = (vertex->bits + 4) * (s * coupling->highest + 2) +
+                       4 * coupling->turns + 3 * vertex->bits;
+        double basis = 8 * vertex->degree;
+        double terms = 4 * (double)((uint32_t)1 << vertex->before) + 8;
+        norm = fmax(norm, vertex->norm);
+        product *= norm;
+        sum += entry + terms + basis * plain / norm;
+    }
+    return 2 * DBL_EPSILON * sum * product;
+}
+
+/* -------------------------------------------------------------- messages -- */
+
+/* The two parts of an edge, from the messages of its ends. */
+static void set_parts(struct pri_edge *edge)
+{
+    struct pri_end *one = &edge->end[0], *two = &edge->end[1];
+    const double *a = one->message, *b = two->message;
+    double p = one->chance, q = two->chance, both = edge->joint;
+    double covariance =
+        fmax((double)(both - (long double)p * (long double)q), 0);
+    double joint[2][2] = {{fmax(1 - p - q + both, 0), fmax(q - both, 0)},
+                          {fmax(p - both, 0), both}};
+    double right[2], left[2];
+    for (int x = 0; x < 2; x++) {
+        right[x] = joint[x][0] * b[0] + joint[x][1] * b[1];
+        left[x] = a[0] * joint[0][x] + a[1] * joint[1][x];
+    }
+    double all = a[0] * right[0] + a[1] * right[1];
+    double root = sqrt(all), odd = sqrt(covariance / all);
+    for (int x = 0; x < 2; x++) {
+        one->even[x] = right[x] / root;
+        two->even[x] = left[x] / root;
+        one->odd[x] = (x == 0 ? -a[1] : a[0]) * odd;
+        two->odd[x] = (x == 0 ? -b[1] : b[0]) * odd;
+    }
+}
+
+/* What a vertex says about one of its bits: the average over all others, in
+ * the work arrays, relative to the mean over the bit. */
+static void pass_message(struct pri_coupling *coupling,
+                         const struct pri_vertex *vertex, int32_t bit)
+{
+    double *a = coupling->even_re;
+    struct pri_end *to =
+        &coupling->edge[vertex->bit[bit].edge].end[vertex->bit[bit].end];
+    memcpy(a, coupling->work_re, sizeof(double) << vertex->degree);
+    for (int32_t k = vertex->degree - 1; k > bit; k--) {
+        const double *even = end_of(coupling, vertex, k)->even;
+        uint32_t half = (uint32_t)1 << k;
+        for (uint32_t x = 0; x < half; x++)
+            a[x] = even[0] * a[x] + even[1] * a[x + half];
+    }
+    for (int32_t k = 0; k < bit; k++) {
+        const double *even = end_of(coupling, vertex, k)->even;
+        for (uint32_t x = 0; x < (uint32_t)1 << (bit - k); x++)
+            a[x] = even[0] * a[2 * x] + even[1] * a[2 * x + 1];
+    }
+    double mean = (1 - to->chance) * a[0] + to->chance * a[1];
+    to->message[0] = a[0] / mean;
+    to->message[1] = a[1] / mean;
+}
+
+/* Messages of 1 all over: the bits are drawn independently, and the odd parts
+ * are differences. */
+static void forget_messages(struct pri_coupling *coupling)
+{
+    coupling->log_scale = 0;
+    for (int32_t k = 0; k < coupling->edges; k++) {
+        struct pri_edge *edge = &coupling->edge[k];
+        for (int end = 0; end < 2; end++)
+            edge->end[end].message[0] = edge->end[end].message[1] = 1;
+        set_parts(edge);
+    }
+}
+
+void pri_coupling_balance(struct pri_coupling *coupling)
+{
+    forget_messages(coupling);
+    for (int32_t v = 0; v < coupling->vertices; v++)
+        coupling->vertex[v].scale = 1;
+    for (int32_t sweep = 0; sweep < SWEEPS; sweep++)
+        for (int32_t v = 0; v < coupling->vertices; v++) {
+            const struct pri_vertex *vertex = &coupling->vertex[v];
+            average_vertex(coupling, vertex);
+            for (int32_t k = 0; k < vertex->degree; k++)
+                pass_message(coupling, vertex, k);
+            for (int32_t k = 0; k < vertex->degree; k++)
+                set_parts(&coupling->edge[vertex->bit[k].edge]);
+        }
+    pri_coupling_parts(coupling);
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        coupling->vertex[v].scale = coupling->vertex[v].part_re[0];
+        coupling->log_scale += log(coupling->vertex[v].scale);
+    }
+}
+
+/* ------------------------------------------------------------------ rest -- */
+
+/* Coefficients of a polynomial in the number of edges that cross a cut. */
+struct crossing {
+    int32_t degree;
+    double at[PRI_CUT_MOST + 1];
+};
+
+static void multiply(struct crossing *product, const double *factor,
+                     int32_t degree)
+{
+    for (int32_t k = product->degree + degree; k >= 0; k--) {
+        double sum = 0;
+        for (int32_t j = 0; j <= degree && j <= k; j++)
+            if (k - j <= product->degree)
+                sum += factor[j] * product->at[k - j];
+        product->at[k] = sum;
+    }
+    product->degree += degree;
+}
+
+/*
+ * The n_v of one vertex for the cut behind vertex `cut`: of its bits, `early`
+ * lead to vertices up to there. `square` is |T_v|^2.
+ */
+static void cross(const double *square, int32_t degree, int32_t early,
+                  bool absorbed, double *at)
+{
+    uint32_t mask =
+        absorbed ? ~(uint32_t)0 << early : ((uint32_t)1 << early) - 1;
+    for (int32_t k = 0; k <= PRI_BITS_MOST; k++)
+        at[k] = 0;
+    for (uint32_t x = 0; x < (uint32_t)1 << degree; x++)
+        at[__builtin_popcount(x & mask)] += square[x];
+}
+
+/* How many bits of a vertex lead to vertices up to `cut`. */
+static int32_t early_bits(const struct pri_coupling *coupling,
+                          const struct pri_vertex *vertex, int32_t cut)
+{
+    int32_t early = 0;
+    for (; early < vertex->degree; early++) {
+        const struct pri_bit *bit = &vertex->bit[early];
+        if (coupling->edge[bit->edge].end[1 - bit->end].vertex > cut)
+            break;
+    }
+    return early;
+}
+
+void pri_coupling_rest(const struct pri_coupling *coupling, double *rest)
+{
+    struct crossing side[2];
+    for (int32_t depth = 0; depth <= PRI_DEPTH_MOST; depth++)
+        rest[depth] = 0;
+    for (int32_t cut = 0; cut + 1 < coupling->vertices; cut++) {
+        for (int s = 0; s < 2; s++)
+            side[s] = (struct crossing){.degree = 0, .at = {1}};
+        for (int32_t v = 0; v < coupling->vertices; v++) {
+            const struct pri_vertex *vertex = &coupling->vertex[v];
+            bool absorbed = v <= cut;
+            double *square = coupling->work_re, at[PRI_BITS_MOST + 1];
+            int32_t early = early_bits(coupling, vertex, cut);
+            for (uint32_t x = 0; x < (uint32_t)1 << vertex->degree; x++)
+                square[x] = vertex->part_re[x] * vertex->part_re[x] +
+                            vertex->part_im[x] * vertex->part_im[x];
+            cross(square, vertex->degree, early, absorbed, at);
+            multiply(&side[absorbed], at,
+                     absorbed ? vertex->degree - early : early);
+        }
+        for (int32_t k = 1; k <= side[0].degree; k++) {
+            double more = sqrt(side[0].at[k] * side[1].at[k]) * NORM_SLACK;
+            for (int32_t depth = 0; depth < k && depth <= PRI_DEPTH_MOST;
+                 depth++)
+                rest[depth] += more;
+        }
+    }
+}

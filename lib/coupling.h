@@ -1,0 +1,189 @@
+/*
+ * The moment generating function of what one round shows, Z(s) = E e^(s mu^2),
+ * where opposite links are up together.
+ *
+ * A sum that may be seen is a vertex. What decides its part of mu^2 are bits,
+ * one for each noise (present or not) and one for its link if that is coupled;
+ * two bits that are correlated are an edge. Given all bits the vertices are
+ * independent, so with G_v(bits) = 1 - seen + seen e^(s signal/variance),
+ *
+ *     Z = sum over all bits of prod over edges P_e(x, y) prod over v G_v.
+ *
+ * Claim. For any numbers a_e(x) and b_e(y), D = sum a P b not 0,
+ *
+ *     P(x, y) = u(x) w(y) + u'(x) w'(y),   u = P b / sqrt(D), w = P'a /
+ * sqrt(D), u' = sqrt(c / D) (-a(1), a(0)),      w' = sqrt(c / D) (-b(1), b(0)),
+ *
+ * c = P(1,1) P(0,0) - P(1,0) P(0,1), the covariance: both sides agree on b from
+ * the right and on a from the left, and have the same determinant. With T_v(B)
+ * for G_v summed over its bits with u, or u' for the bits in B,
+ *
+ *     Z = sum over sets A of edges of prod over v T_v(edges of A at v).
+ *
+ * a and b are chosen so that T_v of one edge alone is 0, or nearly so (they are
+ * the messages of belief propagation, at one real s): then sets A of many edges
+ * hardly count. Vertices are absorbed one by one, in order, and sets with more
+ * than `depth` edges between those absorbed and those to come are left out.
+ *
+ * Claim. What is left out of Z is at most
+ *
+ *     sum over cuts, over k > depth, of sqrt(L_k R_k),
+ *
+ * L_k the coefficient of t^k in prod over v before the cut of n_v(t), n_v(t) =
+ * sum over B of |T_v(B)|^2 t^(edges of B that cross the cut), R_k the same
+ * after it. Proof. A set that is left out has k > depth edges P in some cut.
+ * With P fixed, an edge that does not cross stands in two vertices on its side,
+ * so by Cauchy and Schwarz for one such edge after another the sum of
+ * prod |T_v| over them is at most prod N_v(P at v), N_v^2 = the sum of |T_v|^2
+ * over the edges of v that do not cross. Cauchy and Schwarz once more, for
+ * the sum over all P with k edges, left against right.
+ *
+ * This converges fast where one bit does not change G_v much. Whether a sum is
+ * seen at all does, so the account is the mixture of cases that tell it
+ * (coupling_case.c), and what is left are pairs of noises.
+ *
+ * With no edge fixed, |Z| <= prod over v |T_v|, the root of the sum of squares;
+ * and rounding of the parts of Z adds up to no more than so many units of that.
+ */
+#ifndef PRICER_COUPLING_H
+#define PRICER_COUPLING_H
+
+#include "account.h"
+
+#include <complex.h>
+
+enum {
+    PRI_BITS_MOST = 16, /* of a vertex */
+    PRI_CUT_MOST = 64,  /* edges between what is absorbed and what is not */
+    PRI_DEPTH_MOST = 10,
+};
+
+/* One link that something depends on. */
+struct pri_bit {
+    double chance, size; /* of its noise */
+    bool link;           /* it is the link that brings the data */
+    int32_t edge, end;   /* or -1 if it is independent of all else */
+};
+
+struct pri_vertex {
+    int32_t source;    /* of the view */
+    int32_t bits;      /* all, the coupled ones first, in the order of the */
+    int32_t degree;    /* vertices at their other ends: so many of them, */
+    int32_t before;    /* of which these are to vertices absorbed earlier */
+    double seen;       /* of the sum, given its link if that is a bit */
+    double scale;      /* tables are divided by this */
+    double plain2;     /* squares of the table at a real s, added up */
+    double norm;       /* of T_v there */
+    double stretch;    /* by how much the change of basis can lengthen it */
+    double *height;    /* [2^bits] mu^2 if it is seen */
+    double *re, *im;   /* [2^bits] e^(s mu^2) */
+    double *cos, *sin; /* [2^bits] of one step along the line */
+    double *part_re, *part_im; /* [2^degree] T_v */
+    struct pri_bit bit[PRI_BITS_MOST];
+};
+
+struct pri_end {
+    int32_t vertex, bit;
+    double chance;
+    double message[2];      /* a or b above */
+    double even[2], odd[2]; /* u and u' above */
+};
+
+struct pri_edge {
+    struct pri_end end[2];
+    double joint;
+};
+
+/* Where the entries of one step of the sum come from and go to. */
+struct pri_step {
+    int32_t before, after; /* edges of the vertex to earlier and later ones */
+    int32_t rest;          /* edges that pass it by */
+    int32_t *from, *to;
+};
+
+struct pri_path {
+    struct pri_step *step; /* [vertices], NULL until it is needed */
+    double cost, indices;  /* multiplications, about, and indices */
+    int64_t entries;       /* at most, between two steps */
+};
+
+struct pri_coupling {
+    int32_t vertices, edges;
+    struct pri_vertex *vertex; /* in the order in which they are absorbed */
+    struct pri_edge *edge;
+    int64_t table;       /* entries of all tables */
+    double most;         /* mu^2 is at most this */
+    double highest;      /* and of one vertex this */
+    double real, stride; /* s = real + i stride turns */
+    int32_t turns;
+    double log_scale;          /* Z is e^this times what is computed */
+    double *work_re, *work_im; /* [largest table] */
+    double *even_re, *even_im; /* a vertex as a matrix */
+    struct pri_path path[PRI_DEPTH_MOST + 1];
+    int64_t binomial[PRI_CUT_MOST + 1][PRI_BITS_MOST + 1];
+    int32_t *rank[PRI_BITS_MOST + 1];    /* of sets of bits, where needed */
+    double *memory, *here[2], *there[2]; /* [room] real and imaginary parts */
+    int64_t room;
+};
+
+/*
+ * The coupling of a view. *able is false, and nothing is built, where a sum may
+ * be bare or the tables are too large: more than `most` entries.
+ */
+enum pricer_status pri_coupling_build(const struct pri_view *view, double most,
+                                      struct pri_coupling *coupling,
+                                      bool *able);
+void pri_coupling_free(struct pri_coupling *coupling);
+
+/* What a sum to some depth costs, about in nanoseconds. */
+double pri_coupling_cost(struct pri_coupling *coupling, int32_t depth);
+
+/* Go to a real s. */
+void pri_coupling_begin(struct pri_coupling *coupling, double s);
+
+/* Choose the messages for the real s that was gone to. */
+void pri_coupling_balance(struct pri_coupling *coupling);
+
+/* Steps along the imaginary axis: how long they are, and one of them. */
+void pri_coupling_aim(struct pri_coupling *coupling, double step);
+void pri_coupling_advance(struct pri_coupling *coupling);
+
+/* The parts T_v where s is now. Returns the logarithm of a bound on |Z|. */
+double pri_coupling_parts(struct pri_coupling *coupling);
+
+/* What sums to depth 0, 1, ... PRI_DEPTH_MOST leave out, of e^-log_scale Z. */
+void pri_coupling_rest(const struct pri_coupling *coupling, double *rest);
+
+/* The bound on the rounding error of a sum, in the same unit. */
+double pri_coupling_rounding(const struct pri_coupling *coupling);
+
+/* e^-log_scale Z, but for the rest and rounding. */
+enum pricer_status pri_coupling_sum(struct pri_coupling *coupling,
+                                    int32_t depth, double complex *sum);
+
+/* ----------------------------------------------------------------- cases -- */
+
+enum { PRI_TOLD_UNCERTAIN = 14 };
+
+/* The sums of a view that cases tell of, and the view of one case. */
+struct pri_told {
+    uint64_t all, certain; /* by source: told, and always seen */
+    int32_t count;
+    int32_t *source; /* [count] the others that are told */
+    bool *gated;     /* by noise: the second of a gate */
+    bool *paired;    /* by source */
+    int32_t *place;  /* of noises, then of sources, in the view of the case */
+    struct pri_view view;
+};
+
+/* *able is false, and nothing is built, where there would be too many cases. */
+enum pricer_status pri_told_build(const struct pri_view *view,
+                                  struct pri_told *told, bool *able);
+void pri_told_free(struct pri_told *told);
+
+/* Set told->view to that of case `number` < 2^count. Returns its probability.
+ */
+double pri_told_case(const struct pri_attempt *attempt, uint64_t number,
+                     struct pri_scratch *scratch, struct pri_told *told);
+
+#endif
