@@ -154,7 +154,7 @@ static double complex power(double complex x, int64_t n)
 /* How much a node weighs in the sum over the line, as a logarithm. */
 static double log_weight(const struct task *task, int32_t n)
 {
-    double complex s = CMPLX(task->contour.sigma, task->contour.step * n);
+    double complex s = task->contour.sigma + task->contour.step * n * I;
     double complex root = csqrt(1 + 8 * s);
     return -task->eps / 2 * creal(root) - log(cabs(root * s));
 }

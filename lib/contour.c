@@ -60,7 +60,7 @@ double pri_contour_delta(const struct pri_contour *contour, double eps,
     double shift = side == PRI_ABOVE ? contour->shift : 0;
     double sum = 0, error = 0;
     for (int32_t n = 0; n < contour->count; n++) {
-        double complex s = CMPLX(contour->sigma, contour->step * n);
+        double complex s = contour->sigma + contour->step * n * I;
         double complex root = csqrt(1 + 8 * s);
         double complex x = contour->log_most + eps / 2 * (1 - root) + s * shift;
         double complex term = cexp(x) / (root * s);

@@ -355,6 +355,6 @@ enum pricer_status pri_coupling_sum(struct pri_coupling *coupling,
             coupling->there[k] = swap;
         }
     }
-    *sum = CMPLX(coupling->here[0][0], coupling->here[1][0]);
+    *sum = coupling->here[0][0] + coupling->here[1][0] * I;
     return PRICER_OK;
 }

@@ -90,7 +90,7 @@ static void make_line(const struct small_law *law, double sigma, double step,
     for (int k = 0; k < ATOMS; k++)
         line->most = fmax(line->most, law->rounds * law->value[k]);
     for (int32_t n = 0; n < count; n++) {
-        double complex once = transform(law, CMPLX(sigma, step * n)) / most;
+        double complex once = transform(law, sigma + step * n * I) / most;
         value[n] = 1;
         for (int k = 0; k < law->rounds; k++)
             value[n] *= once;
