@@ -24,6 +24,7 @@
  */
 #include "account.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,7 +343,8 @@ static int32_t bound(const struct pri_identity *identity,
             }
         }
         way[k].high = fmin(way[k].high * p * (1 + ROOM), 1);
-        way[k].rise_high = fmin(way[k].rise_high * p * (1 + ROOM), 1);
+        way[k].rise_high = /* never 0: it may be multiplied by e^eps */
+            fmin(fmax(way[k].rise_high * p * (1 + ROOM), DBL_TRUE_MIN), 1);
         way[k].low *= p * (1 - ROOM);
         way[k].rise_low *= p * (1 - ROOM);
         double enough = aim->part * fmax(way[k].high, aim->small);

@@ -94,8 +94,8 @@ static int32_t pick_points(const struct pri_curves *curves, int way,
     return count;
 }
 
-/* Where the ray to the right of one point meets that to the left of the next.
- */
+/* Where the ray to the right of one point meets that to the left of the next,
+ * or on the latter before that. */
 static void add_meeting(const struct pri_curves *curves, int way, int32_t here,
                         int32_t next, struct pri_polygon *polygon)
 {
@@ -104,8 +104,10 @@ static void add_meeting(const struct pri_curves *curves, int way, int32_t here,
     double steep =
         point->rise_high - curves->way[way][next].rise_low * exp(-apart);
     double top = point->low - ray_left(curves, way, next, curves->loss[here]);
-    double along = fmin(log1p(top / steep), apart);
-    double height = point->low - point->rise_high * expm1(along);
+    double along = fmin(log1p(fmin(top / steep, 1e300)), apart);
+    double height =
+        fmin(point->low - point->rise_high * expm1(along),
+             ray_left(curves, way, next, curves->loss[here] + along));
     add_corner(polygon, curves->loss[here] + along, fmax(height, 0));
 }
 

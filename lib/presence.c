@@ -26,6 +26,13 @@
 /* Longer sums than this are not worth their time. */
 #define LENGTH_MOST 2e4L
 
+/* A rise from its logarithm, rounded up; never 0, since e^eps times the
+ * smallest number may be large. */
+static double rise_up(long double rise)
+{
+    return fmax(pri_round_up(fminl(expl(rise), 1)), DBL_TRUE_MIN);
+}
+
 /* A difference exp(first) - exp(eps + second) whose logarithms have an absolute
  * error of `error` each, and its second part, to both sides. */
 static struct pri_reach difference(long double first, long double second,
@@ -42,7 +49,7 @@ static struct pri_reach difference(long double first, long double second,
         reach.high = pri_round_up(fminl(expl(first + error) * more, 1));
     if (less > 0)
         reach.low = pri_round_down(fminl(expl(first - error) * less, 1));
-    reach.rise_high = pri_round_up(fminl(expl(rise + error), 1));
+    reach.rise_high = rise_up(rise + error);
     reach.rise_low = pri_round_down(fminl(expl(rise - error), 1));
     return reach;
 }
@@ -219,7 +226,7 @@ static void by_shift(const struct pri_presence *p, double eps,
     way[0] = (struct pri_reach){
         .high = pri_gaussian_above(eps, mu),
         .low = pri_gaussian_below(eps, mu),
-        .rise_high = pri_round_up(fminl(expl(rise + gaussian.error), 1)),
+        .rise_high = rise_up(rise + gaussian.error),
         .rise_low = pri_round_down(fminl(expl(rise - gaussian.error), 1)),
     };
     way[1] = way[0];
