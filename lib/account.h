@@ -6,6 +6,7 @@
 #define PRICER_ACCOUNT_H
 
 #include "identity.h"
+#include "losses.h"
 
 /*
  * One sum that carries the protected data past the observer, and the noise in
@@ -205,44 +206,51 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
 
-/* An atom of the others' variance, and the divergences there. */
-struct pri_point {
-    int32_t atom;
-    double absent, present;
+/*
+ * A variance of the others at which the divergences are known at one eps, and
+ * what the two laws have from there up to the next node: with t from 0 to 1 on
+ * the way, the mass and the sums of m (1 - t) and of m t (1 - t).
+ */
+struct pri_node {
+    double value;
+    struct pri_reach way[2];
+    struct pri_bend bend[2];            /* from here to the next */
+    int32_t first[2];                   /* by side: the first atom */
+    double mass[2], near[2], within[2]; /* by side */
 };
 
 /* Scratch of the accounts of identities, one for each thread. */
 struct pri_identity {
     struct pri_bins bins;
-    struct pri_law others; /* the variance of the others' packets */
-    struct pri_law few;    /* its masses added up */
-    struct pri_point *point;
-    int32_t points, point_room;
+    struct pri_law others[2]; /* by side: the variance of the others' packets */
+    double silent[2];         /* by side: p times its mass at 0 */
+    struct pri_node *node;
+    int32_t nodes, node_room;
+    struct pri_losses *losses; /* of one round, and of many */
     double *size, *chance;
     int32_t room;
-    double p;  /* of the node's own link */
-    int tries; /* at a bracket over many rounds, 1 to 3; 0 is 3 */
+    double p; /* of the node's own link */
     struct pri_presence presence;
 };
 
 void pri_identity_free(struct pri_identity *identity);
 
-/* p times the average divergence, *absent of absent from present and *present
- * the other way, over a law of the others' variance; to the side, and within
- * about `part` of the truth. */
-enum pricer_status pri_identity_deltas(struct pri_identity *identity,
-                                       const struct pri_law *law, double eps,
-                                       enum pri_side side, double part,
-                                       double *absent, double *present);
+/* How well to know an average: to this part of itself, or of what is next to
+ * nothing; or on which side of a goal it is (NAN: there is none). */
+struct pri_aim {
+    double part, small, goal;
+};
 
-/* Begin with the law in identity->others. */
-enum pricer_status pri_identity_begin(struct pri_identity *identity);
+/* p times the average divergences and rises over the positive variances of the
+ * others: `high` from above, all else those of a law from below. */
+enum pricer_status pri_identity_average(struct pri_identity *identity,
+                                        double eps, const struct pri_aim *aim,
+                                        struct pri_reach way[2]);
 
-/* The law of the others' variance at the relay of a link, in ->others. */
+/* The laws of the others' variance at the relay of a link. */
 enum pricer_status pri_identity_others(const struct pricer_network *network,
                                        const struct pricer_plan *plan,
-                                       int32_t link, enum pri_side side,
-                                       double dust,
+                                       int32_t link, double dust,
                                        struct pri_identity *identity);
 
 /* The account of one round; identity->p and presence are those of the link. */
@@ -256,31 +264,47 @@ enum pricer_status pri_identity_once(const struct pricer_network *network,
 bool pri_identity_close(const struct pri_bracket *found);
 
 /* The most points of a curve. */
-enum { PRI_POINTS = 2400 };
+enum { PRI_POINTS = 8000 };
 
-/* The curves of both directions at loss[0] = 0 to loss[last], less the infinite
- * part, bounded from each side. */
+/* The curves of both directions at loss[0] = 0 to loss[last], but for what is
+ * infinite: bounds of their height and rise. */
 struct pri_curves {
-    double growth; /* of the steps between points, at most */
-    double steep;  /* between two points a curve falls by no more than this, */
-    double part;   /* and is known to this part */
-    int32_t bits;  /* how finely sums of losses are grouped, at most */
+    double fine;   /* the least step, to where the curves fall to a half, */
+    double finest; /* but no more than this */
+    double growth; /* of the steps, to the loss */
+    double part;   /* to which the curves are known */
+    int32_t reach; /* how finely losses are added up */
     int32_t last;
+    double step;
     double loss[PRI_POINTS + 1];
-    double bound[2][2][PRI_POINTS + 1]; /* [side][direction][point] */
-    double infinite[2];
+    struct pri_reach way[2][PRI_POINTS + 1];
+    double infinite[2]; /* by side */
 };
 
 enum pricer_status pri_curves_new(struct pri_curves **curves);
 
 /*
- * Sample the curves over the law in identity->others, which bounds the variance
- * to the side; the side ABOVE first. `scale` is about the eps of one round.
+ * Sample the curves over the laws in identity->others, up to a loss of `most`.
+ * `scale` is a guess of where they fall.
  */
 enum pricer_status pri_identity_curves(struct pri_identity *identity,
-                                       enum pri_side side, double delta,
-                                       int64_t rounds, double scale,
+                                       double delta, int64_t rounds,
+                                       double scale, double most,
                                        struct pri_curves *curves);
+
+/* A polygon under or over a curve: its corners from a loss of 0 on, and the
+ * height at each. */
+struct pri_polygon {
+    int32_t count;
+    double loss[PRI_POINTS + 2], height[PRI_POINTS + 2];
+};
+
+/* The polygons of both directions to a side; they meet at 0. */
+void pri_polygons(const struct pri_curves *curves, enum pri_side side,
+                  struct pri_polygon polygon[2]);
+
+/* The mass of a corner under the first law of its direction. */
+double pri_corner_mass(const struct pri_polygon *polygon, int32_t k);
 
 /* Compose `rounds` rounds: both ends of *bracket are brought closer. */
 enum pricer_status pri_identity_compose(const struct pri_curves *curves,

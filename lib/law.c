@@ -129,13 +129,10 @@ enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
                                   double most, struct pri_bins *bins)
 {
     int32_t bits = shape->bits;
-    bool two_sided = shape->kind == PRI_LOSS;
-    double near = two_sided ? 0 : least;
-    double reach = two_sided ? fmax(most - shape->centre, shape->centre) : most;
     bins->shape = *shape;
-    bins->pad = fmax(shape->offset, fmax(reach * RANGE, 1e-300));
-    double first = (bins->pad + near) * (1 - 1e-12);
-    double last = (bins->pad + reach) * (1 + 1e-12);
+    bins->pad = fmax(shape->offset, fmax(most * RANGE, 1e-300));
+    double first = (bins->pad + least) * (1 - 1e-12);
+    double last = (bins->pad + most) * (1 + 1e-12);
     while (bits < FINEST &&
            pri_key_of(last, 52 - bits) - pri_key_of(first, 52 - bits) <
                (int64_t)2 << shape->bits)
@@ -145,8 +142,7 @@ enum pricer_status pri_bins_begin(const struct pri_shape *shape, double least,
     int64_t range = pri_key_of(last, bins->shift) - bins->base + 1;
     if (range > 1 << 27)
         return PRICER_MEMORY;
-    bins->middle = two_sided ? (int32_t)range : 0;
-    bins->count = bins->middle + (int32_t)range + 1;
+    bins->count = (int32_t)range + 1;
     enum pricer_status status = reserve(bins, bins->count);
     if (status != PRICER_OK)
         return status;
@@ -173,8 +169,6 @@ static double bend_of(const struct pri_shape *shape, double least)
 {
     if (shape->kind == PRI_SIGNAL)
         return -(0.125 + 0.5 / fmax(least, 1e-290));
-    if (shape->kind == PRI_LOSS)
-        return -1;
     double z = fmax(shape->offset + least, 1e-140);
     return fmax(0, (shape->signal / (8 * z) - 1.5) / z);
 }
@@ -205,7 +199,7 @@ static double place_of(double bend, double part, double whole)
 /* Whether a larger number bounds from above. */
 static bool more_is_above(const struct pri_shape *shape)
 {
-    bool grows = shape->kind == PRI_SIGNAL || shape->kind == PRI_LOSS;
+    bool grows = shape->kind == PRI_SIGNAL;
     return grows == (shape->side == PRI_ABOVE);
 }
 

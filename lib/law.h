@@ -19,9 +19,6 @@
  * that mean: a law below. Either changes expectations to the second order of
  * M - m only.
  *
- * The cost of a privacy loss l, (1 - e^(eps - l))_+, is convex in e^-l: losses
- * are grouped the same way, with bend = 1.
- *
  * The same holds for the variance z that divides a signal s: k(z) = f(a + s/z)
  * falls, k''/|k'| >= -(s/8z^2 - 3/2z), so k is convex in e^(bend z), bend =
  * max(0, s/8z^2 - 3/2z) at the least z of the group (the bound falls with z
@@ -62,7 +59,6 @@ enum pri_kind {
     PRI_SIGNAL,   /* mu^2 */
     PRI_VARIANCE, /* the variance that divides a signal; sides are those of
                      mu^2: above is less noise */
-    PRI_LOSS,     /* a privacy loss, moved so that none is negative */
     PRI_ORDERED,  /* a variance of which only the order is used: above takes the
                      least of a group, below the largest */
 };
@@ -73,15 +69,11 @@ struct pri_shape {
     enum pri_kind kind;
     int32_t bits;  /* a group reaches over 2^-bits of offset + value, or less
                       where that makes no more than some 2^(bits + 2) groups */
-    double offset; /* of a variance: what is always there; of a signal or a
-                      loss: what is smaller need not be resolved any better */
+    double offset; /* of a variance: what is always there; of a signal: what is
+                      smaller need not be resolved any better */
     double tail;   /* mass at either end that may be given up */
     double dust;   /* atoms of less mass may join a neighbour */
     double signal; /* of a variance: what it divides */
-    double centre; /* of a loss: where it is 0; groups are relative to the
-                      distance from there */
-    double moved;  /* of repeated losses: by how much a round was moved, */
-    double cap;    /* and above which loss it need not be told apart; 0: none */
 };
 
 /* Scratch: atoms collected in groups. One for each thread. */
@@ -89,7 +81,7 @@ struct pri_bins {
     struct pri_shape shape;
     double pad; /* groups are by the leading bits of pad + distance */
     int64_t base;
-    int32_t count, room, shift, middle;
+    int32_t count, room, shift;
     double *mass, *moment, *least, *most; /* [room] */
     double infinite;
     double work; /* steps taken so far; the caller may reset it */
@@ -106,15 +98,13 @@ static inline int64_t pri_key_of(double value, int32_t shift)
     return (int64_t)(word >> shift);
 }
 
-/* One atom into its bin; what is exactly in the middle has one of its own. */
+/* One atom into its bin; 0 has one of its own. */
 static inline void pri_bins_put(struct pri_bins *bins, double value,
                                 double mass)
 {
-    double away = value - bins->shape.centre, far = away < 0 ? -away : away;
-    int64_t step = pri_key_of(far + bins->pad, bins->shift) - bins->base + 1;
-    int64_t bin = away < 0   ? bins->middle - step
-                  : away > 0 ? bins->middle + step
-                             : bins->middle;
+    int64_t bin =
+        value > 0 ? pri_key_of(value + bins->pad, bins->shift) - bins->base + 1
+                  : 0;
     if (bins->mass[bin] == 0)
         bins->least[bin] = bins->most[bin] = value;
     bins->least[bin] = value < bins->least[bin] ? value : bins->least[bin];

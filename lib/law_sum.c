@@ -99,44 +99,14 @@ enum pricer_status pri_law_plus(const struct pri_law *term,
     return pri_bins_end(bins, sum);
 }
 
-/* Losses beyond the cap become infinite, or no more than the cap below. */
-static void cap_losses(double most, enum pri_side side, struct pri_law *law)
-{
-    double beyond = 0;
-    while (law->count > 0 && law->value[law->count - 1] > most) {
-        double value = law->value[law->count - 1];
-        if (side == PRI_BELOW && isinf(value))
-            break;
-        beyond += law->mass[--law->count];
-    }
-    pri_law_add(law, side == PRI_ABOVE ? INFINITY : most, beyond);
-}
-
-/* The shape of a sum of so many rounds; losses are resolved relative to what
- * is usual. */
+/* The shape of a sum of so many rounds. */
 static struct pri_shape shape_of_part(const struct pri_shape *shape,
-                                      double rounds, double times,
-                                      const struct pri_law *one,
-                                      const struct pri_law *two)
+                                      double rounds, double times)
 {
     struct pri_shape part = *shape;
     double share = fmin(1, rounds / times);
     part.offset = shape->offset * share;
     part.tail = shape->tail * share / 64;
-    if (shape->kind != PRI_LOSS)
-        return part;
-    const struct pri_law *both[] = {one, two};
-    part.centre = rounds * shape->moved;
-    part.offset = 0;
-    for (int which = 0; which < 2; which++) {
-        const struct pri_law *law = both[which];
-        double centre = 0, away = 0;
-        for (int32_t k = 0; k < law->count && !isinf(law->value[k]); k++)
-            centre += law->mass[k] * law->value[k];
-        for (int32_t k = 0; k < law->count && !isinf(law->value[k]); k++)
-            away += law->mass[k] * fabs(law->value[k] - centre);
-        part.offset += away / 2;
-    }
     return part;
 }
 
@@ -151,25 +121,17 @@ enum pricer_status pri_law_repeat(const struct pri_law *once, int64_t times,
     struct pri_law *power = &bins->two;
     double whole = (double)times, done = 0, rounds = 1;
     enum pricer_status status = pri_law_copy(once, power);
-    if (shape->kind == PRI_LOSS && status == PRICER_OK) {
-        struct pri_shape part = shape_of_part(shape, 1, whole, power, power);
-        status = pri_law_group(&part, bins, power);
-    }
     for (int64_t left = times; left > 0 && status == PRICER_OK;
          left /= 2, rounds *= 2) {
-        if (shape->cap > 0)
-            cap_losses(rounds * shape->moved + shape->cap, shape->side, power);
         if (left % 2 == 1 && done > 0) {
-            struct pri_shape part =
-                shape_of_part(shape, done + rounds, whole, power, law);
+            struct pri_shape part = shape_of_part(shape, done + rounds, whole);
             status = pri_law_plus(power, &part, bins, law);
         } else if (left % 2 == 1) {
             status = pri_law_copy(power, law);
         }
         done += left % 2 == 1 ? rounds : 0;
         if (left > 1 && status == PRICER_OK) {
-            struct pri_shape part =
-                shape_of_part(shape, 2 * rounds, whole, power, power);
+            struct pri_shape part = shape_of_part(shape, 2 * rounds, whole);
             status = pri_law_copy(power, &bins->one);
             if (status == PRICER_OK)
                 status = pri_law_plus(&bins->one, &part, bins, power);

@@ -26,22 +26,32 @@
 /* Longer sums than this are not worth their time. */
 #define LENGTH_MOST 2e4L
 
-/* exp(first) - exp(eps + second), with the error of both to the side. */
-static double difference(long double first, long double second, long double eps,
-                         enum pri_side side)
+/* A rise from its logarithm, rounded up; never 0, since e^eps times the
+ * smallest number may be large. */
+static double rise_up(long double rise)
 {
-    if (isnan(first) || isnan(second)) /* nothing is claimed */
-        return side == PRI_ABOVE ? 1 : 0;
+    return fmax(pri_round_up(fminl(expl(rise), 1)), DBL_TRUE_MIN);
+}
+
+/* A difference exp(first) - exp(eps + second) whose logarithms have an absolute
+ * error of `error` each, and its second part, to both sides. */
+static struct pri_reach difference(long double first, long double second,
+                                   long double eps, long double error)
+{
+    if (isnan(first) || isnan(second) || isnan(error)) /* nothing is claimed */
+        return (struct pri_reach){1, 0, 1, 0};
     if (isinf(first))
-        return 0;
-    long double part = -expm1l(eps + second - first);
-    long double error = 4 * PRI_CHI_ERROR + eps * 0x1p-62L;
-    part += side == PRI_ABOVE ? error : -error;
-    if (!(part > 0))
-        return 0;
-    long double delta = expl(first) * part;
-    return side == PRI_ABOVE ? pri_round_up(fminl(delta, 1))
-                             : pri_round_down(delta);
+        return (struct pri_reach){0};
+    long double rise = eps + second, part = -expm1l(rise - first);
+    long double more = fminl(part + 2 * error, 1), less = part - 2 * error;
+    struct pri_reach reach = {0};
+    if (more > 0)
+        reach.high = pri_round_up(fminl(expl(first + error) * more, 1));
+    if (less > 0)
+        reach.low = pri_round_down(fminl(expl(first - error) * less, 1));
+    reach.rise_high = rise_up(rise + error);
+    reach.rise_low = pri_round_down(fminl(expl(rise - error), 1));
+    return reach;
 }
 
 /* Whether by_ball() would take too long. */
@@ -72,7 +82,7 @@ static bool is_out_of_reach(long double degrees, long double noncentrality,
 
 /* Both divergences by the chi-square law. */
 static void by_ball(const struct pri_presence *p, double eps,
-                    enum pri_side side, double *absent, double *present)
+                    struct pri_reach way[2])
 {
     long double d = p->dimension, s = p->own, v0 = p->others, v1 = v0 + s;
     long double m2 = (long double)p->shift * p->shift;
@@ -81,15 +91,16 @@ static void by_ball(const struct pri_presence *p, double eps,
     long double level = d * log1pl(s / v0) + m2 / s;
     long double ball = v0 * v1 / s * (level - 2 * eps);
     long double far = v0 * v1 / s * (level + 2 * eps);
-    *absent = *present = side == PRI_ABOVE ? DBL_TRUE_MIN : 0;
+    long double error = 2 * PRI_CHI_ERROR + eps * 0x1p-62L;
+    way[0] = way[1] = (struct pri_reach){DBL_TRUE_MIN, 0, DBL_TRUE_MIN, 0};
     if (!is_out_of_reach(d, noncentral0, ball / v0, false))
-        *absent =
+        way[0] =
             difference(pri_chi_lower(d, noncentral0, ball / v0),
-                       pri_chi_lower(d, noncentral1, ball / v1), eps, side);
+                       pri_chi_lower(d, noncentral1, ball / v1), eps, error);
     if (!is_out_of_reach(d, noncentral1, far / v1, true))
-        *present =
+        way[1] =
             difference(pri_chi_upper(d, noncentral1, far / v1),
-                       pri_chi_upper(d, noncentral0, far / v0), eps, side);
+                       pri_chi_upper(d, noncentral0, far / v0), eps, error);
 }
 
 /* ln of the normal tail beyond t, for any t. */
@@ -115,40 +126,18 @@ static long double between_log(long double from, long double to)
 }
 
 /*
- * exp(first) - exp(eps + second) to the side, where both logarithms have an
- * absolute error of `error` each.
- */
-static double line_difference(long double first, long double second,
-                              long double eps, long double error,
-                              enum pri_side side)
-{
-    if (isnan(first) || isnan(second))
-        return side == PRI_ABOVE ? 1 : 0;
-    if (isinf(first))
-        return 0;
-    long double part = -expm1l(eps + second - first);
-    part += side == PRI_ABOVE ? 2 * error : -2 * error;
-    long double delta = expl(first + (side == PRI_ABOVE ? error : -error));
-    if (!(part > 0) || isnan(delta))
-        return isnan(delta) && side == PRI_ABOVE ? 1 : 0;
-    delta *= fminl(part, 1);
-    return side == PRI_ABOVE ? pri_round_up(fminl(delta, 1))
-                             : pri_round_down(delta);
-}
-
-/*
  * One dimension: the ball is an interval from `left` to `right`, where
  * right = (radius^2 - c^2) / (radius + |c|) does not cancel. With the argument
  * t of a tail right within 32 units in the last place, its logarithm is right
  * within 64 (t^2 + 1) of them.
  */
 static void by_line(const struct pri_presence *p, double eps,
-                    enum pri_side side, double *absent, double *present)
+                    struct pri_reach way[2])
 {
     long double s = p->own, v0 = p->others, v1 = v0 + s, m = p->shift;
     long double centre = m * (v0 / s), ratio = log1pl(s / v0);
-    for (int way = 0; way < 2; way++) {
-        long double level = ratio + (way == 0 ? -2.0L : 2.0L) * eps;
+    for (int present = 0; present < 2; present++) {
+        long double level = ratio + (present ? 2.0L : -2.0L) * eps;
         long double inner = (v0 / s) * v1 * level;
         long double square = inner + centre * centre * (v1 / v0);
         long double radius = square > 0 ? sqrtl(square) : 0;
@@ -158,11 +147,10 @@ static void by_line(const struct pri_presence *p, double eps,
         long double c = (left - m) / sqrtl(v1), d = (right - m) / sqrtl(v1);
         long double error =
             64 * 0x1p-63L * (b * b + d * d + 2) + eps * 0x1p-62L;
-        if (way == 0) {
-            *absent = square > 0
-                          ? line_difference(between_log(a, b),
-                                            between_log(c, d), eps, error, side)
-                          : 0;
+        if (!present) {
+            way[0] = square > 0 ? difference(between_log(a, b),
+                                             between_log(c, d), eps, error)
+                                : (struct pri_reach){0};
             continue;
         }
         /* The complement: right of the interval, and far left of it. */
@@ -170,7 +158,7 @@ static void by_line(const struct pri_presence *p, double eps,
         long double more = tail_log(-c), other = tail_log(-a);
         here += log1pl(expl(more - here));
         there += log1pl(expl(other - there));
-        *present = line_difference(here, there, eps, error, side);
+        way[1] = difference(here, there, eps, error);
     }
 }
 
@@ -184,45 +172,86 @@ static void by_line(const struct pri_presence *p, double eps,
  * more than all of z.
  */
 static void by_parts(const struct pri_presence *p, double eps,
-                     enum pri_side side, double *absent, double *present)
+                     struct pri_reach way[2])
 {
-    if (side == PRI_BELOW) {
-        by_line(p, eps, side, absent, present);
-        return;
-    }
     struct pri_presence spread = *p;
     spread.shift = 0;
     spread.dimension = p->dimension - 1;
-    *absent = *present = 1;
+    by_line(p, eps, way);
+    way[0].high = way[1].high = 1;
     double part = eps / 256;
     for (int step = 0; step < 14; step++, part /= 4) {
-        double one = 0, two = 0, along, back;
+        struct pri_reach across[2] = {0}, along[2];
         if (p->dimension > 1)
-            by_ball(&spread, part, PRI_ABOVE, &one, &two);
-        if (one >= *absent && two >= *present)
+            by_ball(&spread, part, across);
+        if (across[0].high >= way[0].high && across[1].high >= way[1].high)
             break;
-        by_line(p, eps - part, PRI_ABOVE, &along, &back);
+        by_line(p, eps - part, along);
         double more = exp(part) * (1 + 1e-15);
-        *absent = fmin(*absent, one + (along > 0 ? more * along : 0));
-        *present = fmin(*present, two + (back > 0 ? more * back : 0));
+        for (int k = 0; k < 2; k++) {
+            double rest = along[k].high > 0 ? more * along[k].high : 0;
+            way[k].high = fmin(way[k].high, across[k].high + rest);
+        }
+    }
+}
+
+/* The same with its rise: delta is convex in e^eps, so that its slope lies
+ * between those of the chords before and after. */
+static void by_chords(const struct pri_presence *p, double eps,
+                      struct pri_reach way[2])
+{
+    double step = .05 * p->shift / sqrt(p->others);
+    struct pri_reach before[2], after[2];
+    by_parts(p, eps, way);
+    by_parts(p, eps + step, after);
+    if (eps >= step)
+        by_parts(p, eps - step, before);
+    for (int k = 0; k < 2; k++) {
+        double most = 1, less = way[k].low - after[k].high;
+        if (eps >= step)
+            most = (before[k].high - way[k].low) / -expm1(-step);
+        way[k].rise_high = fmax(fmin(most * (1 + 1e-12), 1), 0);
+        way[k].rise_low = fmax(less / expm1(step), 0) * (1 - 1e-12);
+    }
+}
+
+/* Without noise of its own the node only moves the mean. */
+static void by_shift(const struct pri_presence *p, double eps,
+                     struct pri_reach way[2])
+{
+    struct pri_gaussian gaussian;
+    double mu = p->shift / sqrt(p->others);
+    pri_gaussian_at(eps, mu, &gaussian);
+    long double rise = gaussian.log_density + logl(gaussian.mills);
+    way[0] = (struct pri_reach){
+        .high = pri_gaussian_above(eps, mu),
+        .low = pri_gaussian_below(eps, mu),
+        .rise_high = rise_up(rise + gaussian.error),
+        .rise_low = pri_round_down(fminl(expl(rise - gaussian.error), 1)),
+    };
+    way[1] = way[0];
+}
+
+void pri_presence_at(const struct pri_presence *presence, double eps,
+                     struct pri_reach way[2])
+{
+    const struct pri_presence *p = presence;
+    if (p->own == 0 && p->shift == 0) {
+        way[0] = way[1] = (struct pri_reach){0};
+    } else if (p->others == 0) {
+        way[0] = way[1] = (struct pri_reach){1, 1, 0, 0};
+    } else if (p->own == 0) {
+        by_shift(p, eps, way);
+    } else {
+        (too_long(p, eps) ? by_chords : by_ball)(p, eps, way);
     }
 }
 
 void pri_presence_delta(const struct pri_presence *presence, double eps,
                         enum pri_side side, double *absent, double *present)
 {
-    const struct pri_presence *p = presence;
-    if (p->own == 0 && p->shift == 0) {
-        *absent = *present = 0;
-    } else if (p->others == 0) {
-        *absent = *present = 1;
-    } else if (p->own == 0) {
-        double mu = p->shift / sqrt(p->others);
-        *absent = *present = side == PRI_ABOVE ? pri_gaussian_above(eps, mu)
-                                               : pri_gaussian_below(eps, mu);
-    } else {
-        (too_long(p, eps) ? by_parts : by_ball)(p, eps, side, absent, present);
-        *absent = fmin(*absent, 1);
-        *present = fmin(*present, 1);
-    }
+    struct pri_reach way[2];
+    pri_presence_at(presence, eps, way);
+    *absent = side == PRI_ABOVE ? way[0].high : way[0].low;
+    *present = side == PRI_ABOVE ? way[1].high : way[1].low;
 }

@@ -132,7 +132,6 @@ struct job {
     const struct pricer_question *question;
     int64_t rounds;
     double work;
-    int tries;          /* at identities over many rounds */
     const bool *member; /* of the coalition */
 };
 
@@ -189,7 +188,6 @@ static enum pricer_status answer_relay(const struct job *job, int32_t link,
     enum pricer_status status;
     if (statement->protect == PRICER_PROTECT_IDENTITY) {
         statement->exact = false;
-        hand->identity.tries = job->tries;
         return pri_identity_account(
             job->network, job->plan, link, job->question->eavesdropper,
             statement->delta, job->rounds, &hand->identity, bracket);
@@ -312,9 +310,6 @@ enum pricer_status pricer_privacy_account(
                       question,
                       question->rounds > 0 ? question->rounds : 1,
                       fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
-                      listed <= 200    ? 3
-                      : listed <= 1000 ? 2
-                                       : 1,
                       member};
     status = answer_all(&job, listed, list);
 done:
@@ -383,8 +378,7 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
             member[question->members[k]] = true;
         struct job job = {network,  plan,
                           question, question->rounds > 0 ? question->rounds : 1,
-                          1e9,      3,
-                          member};
+                          1e9,      member};
         status = answer(&job, index, &hand, &one);
     }
     free_hand(&hand);

@@ -342,6 +342,37 @@ static void test_noisy_rounds(void **state)
     pri_identity_free(&identity);
 }
 
+/* A node far louder than the others: losses so large that e^loss is none of the
+ * computer's numbers. */
+static void test_loud_rounds(void **state)
+{
+    (void)state;
+    struct pri_identity identity = {0};
+    for (double others = 1e-3; others < .2; others *= 6) {
+        struct pricer_network *network = star(2, 1);
+        network->dimension = 3000;
+        struct pricer_plan *plan = NULL;
+        struct pri_bracket bracket;
+        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        network->p[0] = .7;
+        plan->weight[0] = .7;
+        plan->noise[0] = .5;
+        plan->noise[1] = others;
+        struct pri_presence presence = {3000, .7, .25, others * others};
+        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
+                                              1e-3, 4, &identity, &bracket),
+                         PRICER_OK);
+        assert_true(exact_rounds(presence, .7, 4, bracket.eps, PRI_BELOW) <=
+                    1e-3);
+        assert_true(exact_rounds(presence, .7, 4, bracket.eps_lower,
+                                 PRI_ABOVE) >= 1e-3);
+        assert_true(bracket.eps_lower >= .98 * bracket.eps);
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+    pri_identity_free(&identity);
+}
+
 /* A normal number, by the polar method. */
 static double draw_normal(uint64_t *seed)
 {
@@ -425,17 +456,12 @@ static void test_drawn_rounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_degree),
-        cmocka_unit_test(test_central),
-        cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_integral),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_account),
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_loud),
-        cmocka_unit_test(test_noisy_rounds),
-        cmocka_unit_test(test_drawn_rounds),
+        cmocka_unit_test(test_one_degree),  cmocka_unit_test(test_central),
+        cmocka_unit_test(test_reference),   cmocka_unit_test(test_published),
+        cmocka_unit_test(test_integral),    cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_account),     cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_loud),        cmocka_unit_test(test_noisy_rounds),
+        cmocka_unit_test(test_loud_rounds), cmocka_unit_test(test_drawn_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
