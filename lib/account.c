@@ -104,6 +104,41 @@ static bool was_open(const struct pri_attempt *attempt,
     return open && attempt->view->pairs > 0 && isfinite(attempt->growth);
 }
 
+/* Where the law costs `goal`, by the raised curve. */
+static enum pricer_status law_eps(enum pri_side side, double goal,
+                                  double growth, struct pri_scratch *scratch,
+                                  double *eps)
+{
+    *eps = side == PRI_ABOVE && goal < 1 ? INFINITY : 0;
+    return goal > 0 && goal < 1
+               ? pri_law_eps(&scratch->law, goal, growth, side, &scratch->bins,
+                             &scratch->once, eps)
+               : PRICER_OK;
+}
+
+/*
+ * Where the law costs `goal` and what the curve is raised by besides. That need
+ * not fall with eps, so it is looked up at the eps that comes out: 0 if what
+ * was added is never enough.
+ */
+static enum pricer_status lower_eps(enum pri_side side, double goal,
+                                    double growth, double least, double most,
+                                    struct pri_scratch *scratch, double *eps)
+{
+    double more = pri_raised_by(least, growth), needed = more;
+    enum pricer_status status = PRICER_OK;
+    for (int try = 0; try < 4 && status == PRICER_OK; try++) {
+        more = fmax(more, needed * 1.01);
+        status = law_eps(side, goal + more, INFINITY, scratch, eps);
+        *eps = fmin(*eps, most);
+        needed = pri_raised_by(*eps, growth);
+        if (needed <= more)
+            return status;
+    }
+    *eps = 0;
+    return status;
+}
+
 /*
  * One end of the bracket. What a law of decoupled pairs says of a curve that
  * grows by no more than `growth` is said of the raised curve instead, see
@@ -124,21 +159,18 @@ static enum pricer_status one_end(struct pri_attempt *attempt,
     enum pricer_status status = pri_view_law(attempt, scratch);
     if (status != PRICER_OK)
         return status;
-    bool open = was_open(attempt, scratch), raised = open && pairs == PRI_ABOVE;
-    if (open && !raised)
-        goal += pri_raised_by(least, attempt->growth);
-    *eps = side == PRI_ABOVE && goal < 1 ? INFINITY : 0;
-    if (goal > 0 && goal < 1)
-        status = pri_law_eps(&scratch->law, goal,
-                             raised ? attempt->growth : INFINITY, side,
-                             &scratch->bins, &scratch->once, eps);
+    bool open = was_open(attempt, scratch);
+    double growth = open ? attempt->growth : INFINITY;
+    status = pairs == PRI_ABOVE
+                 ? law_eps(side, goal, growth, scratch, eps)
+                 : lower_eps(side, goal, growth, least, open ? most : INFINITY,
+                             scratch, eps);
     if (!open || status != PRICER_OK)
         return status;
     if (pairs == PRI_ABOVE) {
         *eps = fmax(*eps, least);
         return PRICER_OK;
     }
-    *eps = fmin(*eps, most);
     if (*eps >= least)
         return PRICER_OK;
     struct pri_attempt plain = *attempt; /* by the order alone */
