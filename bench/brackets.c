@@ -13,7 +13,7 @@
  * dense networks of 6 to 10 nodes whose links are fully reciprocal, with a row
  * for each.
  */
-#include "../tests/plans.h"
+#include "tests/plans.h"
 #include "geometric.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * probability exp(-(|y| - sigma^2 / t)^2 / (2 sigma^2)); sigma is an integer
  * small enough for 128-bit products.
  */
-#include "round.h"
+#include "round/noise.h"
 
 #include <stdio.h>
 #include <time.h>

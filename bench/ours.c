@@ -2,7 +2,8 @@
  * The planner's side of the benchmarks against generic solvers.
  */
 #include "ours.h"
-#include "internal.h"
+#include "optimise/optimise.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * implementation of it.
  */
 #include "dense.h"
-#include "gradient.h"
-#include "internal.h"
+#include "plan/plan.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>

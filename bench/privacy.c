@@ -8,7 +8,7 @@
  * thirty links each, planned first. --dump prints the ten nodes, their plan and
  * the accounts for privacy.py, which computes the same numbers in NumPy.
  */
-#include "../tests/plans.h"
+#include "tests/plans.h"
 #include "geometric.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * sqlite3's .import of the same files into a new database, which splits the
  * same text but checks and indexes nothing. The minimum of five runs each.
  */
-#include "readers.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * The last four are bench/simulate_numpy.py's microseconds a trial, from the
  * same run on the same machine.
  */
-#include "simulate.h"
+#include "simulate/simulate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static void against_numpy(const char *path, char **rivals)
 static double draw_time(const struct pricer_network *network, int64_t group)
 {
     uint64_t ahead[PRI_LANES], back[PRI_LANES];
-    struct pri_key key = pri_draw_key(1, group);
+    struct pri_threefry_key key = pri_draw_key(1, group);
     double start = clock_now(CLOCK_PROCESS_CPUTIME_ID);
     for (int32_t i = 0; i < network->nodes; i++) {
         struct pri_pair pair = pri_pair_make(network->uplink[i], 0, 0);

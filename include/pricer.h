@@ -709,7 +709,8 @@ PRICER_API double pricer_noise_sigma(const struct pricer_noise *noise);
 
 /*
  * Add a sample to each of the values. The law is the discrete Gaussian's
- * exactly, cut off at 2048 deviations; lib/noise.c has the claim and the proof.
+ * exactly, cut off at 2048 deviations; lib/round/noise.c has the claim and the
+ * proof.
  */
 PRICER_API void pricer_noise_add(const struct pricer_noise *noise,
                                  struct pricer_random *random, int64_t count,
@@ -770,8 +771,8 @@ PRICER_API const struct pricer_share *pricer_slice_find(
  * radius, times the weight, rounded towards zero onto the grid, plus noise.
  *
  * Claim: as private as weight * data + N(0, noise^2 I) with sensitivity
- * 2 weight radius, up to a factor 1 + 1e-500; lib/round.c has the proof. A
- * replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
+ * 2 weight radius, up to a factor 1 + 1e-500; lib/round/round.c has the proof.
+ * A replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
  * slice->node, share->to). Fails if the data is not finite or the share does
  * not fit the grid. O(dimension).
  */

@@ -38,6 +38,9 @@ awk 'FNR == 1 { open = 0 }
     echo "lint: $line"
 done | grep . && bad=1
 
+# The rooms: what the objects use of each other.
+/usr/bin/python3 tests/rooms.py "$build" || bad=1
+
 # Exported symbols: all pricer_, all declared in the public header.
 symbols=$(nm -D --defined-only "$build"/libpricer.so | awk '{print $3}')
 for symbol in $symbols; do
@@ -81,7 +84,7 @@ for page in man/*.[0-9]; do
 done
 
 # The keys of a scenario stand in its manual page.
-for key in $(sed -n 's/^    {"\([a-z.]*\)", PRI_KEY.*/\1/p' lib/scenario_keys.c); do
+for key in $(sed -n 's/^    {"\([a-z.]*\)", PRI_KEY.*/\1/p' lib/read/keys.c); do
     page_has man/pricer-scenario.5 "$key" ||
         complain "man/pricer-scenario.5 lacks $key"
 done

@@ -4,7 +4,7 @@
 #ifndef PRICER_SAMPLE_H
 #define PRICER_SAMPLE_H
 
-#include "test.h"
+#include "tests/test.h"
 #include "pricer.h"
 
 #define SAMPLE_NODES 12

@@ -4,7 +4,7 @@
 #ifndef PRICER_SCRATCH_H
 #define PRICER_SCRATCH_H
 
-#include "test.h"
+#include "tests/test.h"
 
 #include <ftw.h>
 #include <sys/stat.h>

@@ -3,9 +3,9 @@
  * the same. Built a second time with a race detector (tests/check.sh), where
  * what matters is that nothing is read while it is written.
  */
-#include "test.h"
-#include "scratch.h"
-#include "internal.h"
+#include "tests/test.h"
+#include "tests/scratch.h"
+#include "base/base.h"
 
 static struct pricer_network *network;
 

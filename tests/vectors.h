@@ -5,8 +5,8 @@
 #ifndef PRICER_VECTORS_H
 #define PRICER_VECTORS_H
 
-#include "scratch.h"
-#include "readers.h"
+#include "tests/scratch.h"
+#include "read/stream.h"
 
 #include <zlib.h>
 

@@ -2,7 +2,7 @@
  * Fuzz the reader of nodes.csv.
  */
 #include "fuzz.h"
-#include "readers.h"
+#include "network/network.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

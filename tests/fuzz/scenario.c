@@ -3,7 +3,7 @@
  * files, the generators behind it.
  */
 #include "fuzz.h"
-#include "scenario.h"
+#include "read/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

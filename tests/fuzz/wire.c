@@ -3,7 +3,7 @@
  * taken must write back to a message that reads the same.
  */
 #include "fuzz.h"
-#include "wire.h"
+#include "fleet/wire.h"
 
 static void check_slice(const uint8_t *data, size_t size)
 {

@@ -1,0 +1,233 @@
+/*
+ * From a plan, and the code that runs it, to what an attack on one node shows:
+ * two lower bounds on eps beside what is claimed.
+ *
+ * Claim. With probability at least 1 - alarm neither sure_counted nor
+ * sure_fitted exceeds the smallest eps that holds; for the first whatever the
+ * code is, for the second if its noise is Gaussian and off from the plan by one
+ * factor, as that of the library is (the factor is 1). So a claim that is true
+ * is contradicted with at most that probability. Proofs: count.c and
+ * fit.c, half the alarm each.
+ *
+ * Trials are addressed by number, each with links and noise of its own, so the
+ * threads change nothing. 48 bytes a pair of trials: 32 for what they were
+ * worth, and 16 to sort them.
+ */
+#include "audit.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* A default audit of one node takes about so many microseconds of one core. */
+#define DEFAULT_WORK 2e6
+enum { DEFAULT_LEAST = 4000, DEFAULT_MOST = 100000, BATCH = 64 };
+
+/* What the threads share. */
+struct run {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    const struct pricer_audit_settings *settings;
+    const struct pri_audit_code *code;
+    int64_t count; /* pairs of trials */
+    struct pri_trial *trials;
+    int64_t done;
+    int status;
+    struct pricer_fault fault;
+};
+
+static enum pricer_status check(const struct pricer_audit_settings *settings,
+                                struct pricer_fault *fault)
+{
+    int64_t trials = settings->trials;
+    double confidence = settings->confidence, alarm = settings->alarm;
+    if (trials != 0 && (trials < PRICER_AUDIT_TRIALS_LEAST ||
+                        trials > PRICER_AUDIT_TRIALS_MOST))
+        return pri_fault(fault, PRICER_VALUE,
+                         "trials = %lld is not between %d and %d",
+                         (long long)trials, PRICER_AUDIT_TRIALS_LEAST,
+                         PRICER_AUDIT_TRIALS_MOST);
+    if (!(confidence >= 0 && confidence < 1))
+        return pri_fault(fault, PRICER_VALUE,
+                         "confidence = %g is not between 0 and 1", confidence);
+    if (!(alarm >= 0 && alarm < 1))
+        return pri_fault(fault, PRICER_VALUE,
+                         "alarm = %g is not between 0 and 1", alarm);
+    return PRICER_OK;
+}
+
+/*
+ * What was agreed on for a link, as far as it says something about this delta,
+ * these rounds and this eavesdropper: calibration over several rounds counts
+ * only what arrives, over one round it protects every packet.
+ */
+static double budget_of(const struct pricer_network *network,
+                        const struct pricer_audit_settings *settings,
+                        double delta)
+{
+    const struct pricer_question *question = &settings->question;
+    int64_t rounds = question->rounds > 0 ? question->rounds : 1;
+    int64_t planned = settings->budget_rounds > 0 ? settings->budget_rounds : 1;
+    int32_t link = pricer_network_find(network, settings->node, settings->at);
+    bool counts = question->eavesdropper == PRICER_RECEIVER || rounds == 1 ||
+                  network->p[link] == 1;
+    bool says = delta >= network->delta[link] && rounds <= planned && counts;
+    return says ? network->eps[link] : NAN;
+}
+
+/* As many trials as a few seconds take. */
+static enum pricer_status count_trials(struct run *run,
+                                       struct pricer_fault *fault)
+{
+    struct pri_attack *attack = NULL;
+    run->count = run->settings->trials;
+    if (run->count > 0)
+        return PRICER_OK;
+    enum pricer_status status = pri_attack_new(
+        run->network, run->plan, run->settings, run->code, &attack, fault);
+    if (status != PRICER_OK)
+        return status;
+    double affordable = DEFAULT_WORK / (2 * pri_attack_cost(attack));
+    run->count = (int64_t)fmin(fmax(affordable, DEFAULT_LEAST), DEFAULT_MOST);
+    pri_attack_free(attack);
+    return PRICER_OK;
+}
+
+/* Remember the first thing that goes wrong; all threads look at it. */
+static void note(struct run *run, enum pricer_status status,
+                 const struct pricer_fault *fault)
+{
+#pragma omp critical
+    if (run->status == PRICER_OK) {
+        run->fault = *fault;
+#pragma omp atomic write
+        run->status = (int)status;
+    }
+}
+
+/* Both trials of a pair. The first thread tells the watch. */
+static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
+                                    int64_t pair, struct pricer_fault *fault)
+{
+    int64_t done;
+    for (int64_t k = 2 * pair; k < 2 * pair + 2; k++) {
+        enum pricer_status status =
+            pri_attack_play(attack, pair, k % 2 == 1, &run->trials[k], fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+#pragma omp atomic capture
+    done = ++run->done;
+    bool told = omp_get_thread_num() == 0;
+    if (told && !pri_tick(run->settings->question.watch,
+                          (double)done / (double)run->count))
+        return PRICER_STOPPED;
+    return PRICER_OK;
+}
+
+static enum pricer_status play_all(struct run *run)
+{
+    int threads = pri_threads(run->settings->question.threads, INT64_MAX);
+#pragma omp parallel num_threads(threads)
+    {
+        struct pri_attack *attack = NULL;
+        struct pricer_fault fault = {""};
+        enum pricer_status mine = pri_attack_new(
+            run->network, run->plan, run->settings, run->code, &attack, &fault);
+        if (mine != PRICER_OK)
+            note(run, mine, &fault);
+#pragma omp for schedule(dynamic, BATCH)
+        for (int64_t k = 0; k < run->count; k++) {
+            int before;
+#pragma omp atomic read
+            before = run->status;
+            if (before != PRICER_OK || mine != PRICER_OK)
+                continue;
+            mine = play_pair(run, attack, k, &fault);
+            if (mine != PRICER_OK)
+                note(run, mine, &fault);
+        }
+        pri_attack_free(attack);
+    }
+    return (enum pricer_status)run->status;
+}
+
+/* Both bounds, as printed and as the verdict needs them. */
+static enum pricer_status judge(const struct run *run,
+                                struct pricer_audit *audit)
+{
+    const struct pricer_audit_settings *settings = run->settings;
+    double confidence = settings->confidence > 0 ? settings->confidence : .95;
+    double alarm = settings->alarm > 0 ? settings->alarm : 1e-6;
+    double delta = audit->statement.delta;
+    struct pri_counted counted, sure;
+    enum pricer_status status =
+        pri_count_eps(run->trials, run->count, delta, 1 - confidence, &counted);
+    if (status == PRICER_OK)
+        status =
+            pri_count_eps(run->trials, run->count, delta, alarm / 2, &sure);
+    if (status == PRICER_OK)
+        status = pri_fit_eps(run->trials, run->count, delta, 1 - confidence,
+                             &audit->eps_fitted);
+    if (status == PRICER_OK)
+        status = pri_fit_eps(run->trials, run->count, delta, alarm / 2,
+                             &audit->sure_fitted);
+    if (status != PRICER_OK)
+        return status;
+    audit->trials = run->count;
+    audit->judged = counted.judged;
+    audit->hits = counted.hits;
+    audit->other_hits = counted.other_hits;
+    audit->eps_counted = counted.eps;
+    audit->sure_counted = sure.eps;
+    return PRICER_OK;
+}
+
+enum pricer_status pri_audit_run(const struct pricer_network *network,
+                                 const struct pricer_plan *plan,
+                                 const struct pricer_audit_settings *settings,
+                                 const struct pri_audit_code *code,
+                                 struct pricer_audit *audit,
+                                 struct pricer_fault *fault)
+{
+    struct run run = {network, plan, settings,  code, 0,
+                      NULL,    0,    PRICER_OK, {""}};
+    struct pricer_audit found = {.budget = NAN};
+    enum pricer_status status = check(settings, fault);
+    if (status == PRICER_OK)
+        status =
+            pri_privacy_one(network, plan, &settings->question, settings->node,
+                            settings->at, &found.statement, fault);
+    if (status == PRICER_OK)
+        status = count_trials(&run, fault);
+    if (status != PRICER_OK)
+        return status;
+    run.trials = pri_alloc(2 * run.count, sizeof *run.trials);
+    status = run.trials == NULL ? PRICER_MEMORY : play_all(&run);
+    if (status == PRICER_OK)
+        status = judge(&run, &found);
+    free(run.trials);
+    if (status != PRICER_OK)
+        return pri_fault(fault, status, "%s",
+                         run.fault.text[0] != '\0'
+                             ? run.fault.text
+                             : pricer_status_text(status));
+    if (settings->question.observer == PRICER_OBSERVER_LINK)
+        found.budget = budget_of(network, settings, found.statement.delta);
+    *audit = found;
+    return PRICER_OK;
+}
+
+enum pricer_status pricer_audit_run(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_audit_settings *settings, struct pricer_audit *audit,
+    struct pricer_fault *fault)
+{
+    static const struct pri_audit_code shipped = {pricer_round_share};
+    return pri_audit_run(network, plan, settings, &shipped, audit, fault);
+}
+
+bool pricer_audit_contradicts(const struct pricer_audit *audit, double eps)
+{
+    return audit->sure_counted > eps || audit->sure_fitted > eps;
+}

@@ -1,0 +1,90 @@
+/*
+ * The inside of the audit: what it attacks can be exchanged, so that tests can
+ * show that it would notice; one trial; what many trials prove.
+ */
+#ifndef PRICER_AUDIT_H
+#define PRICER_AUDIT_H
+
+#include "privacy/privacy.h"
+
+/* The code under attack: how a node writes a message. */
+struct pri_audit_code {
+    enum pricer_status (*share)(const struct pricer_slice *slice,
+                                const struct pricer_share *share,
+                                const double *data,
+                                struct pricer_random *random, int64_t *message,
+                                struct pricer_fault *fault);
+};
+
+/* pricer_audit_run() against other code than the library's. */
+enum pricer_status pri_audit_run(const struct pricer_network *network,
+                                 const struct pricer_plan *plan,
+                                 const struct pricer_audit_settings *settings,
+                                 const struct pri_audit_code *code,
+                                 struct pricer_audit *audit,
+                                 struct pricer_fault *fault);
+
+/* ---------------------------------------------------------------- attack -- */
+
+/*
+ * What one trial is worth to the observer: the log-likelihood ratio of the two
+ * hypotheses, and mu, their distance given which links were up: 0 if nothing
+ * was seen, INFINITY if it was seen bare, NAN for identities.
+ */
+struct pri_trial {
+    double ratio, mu;
+};
+
+/* Everything that trials need; one for each thread. */
+struct pri_attack;
+enum pricer_status pri_attack_new(const struct pricer_network *network,
+                                  const struct pricer_plan *plan,
+                                  const struct pricer_audit_settings *settings,
+                                  const struct pri_audit_code *code,
+                                  struct pri_attack **attack,
+                                  struct pricer_fault *fault);
+void pri_attack_free(struct pri_attack *attack);
+
+/* How many microseconds a trial takes, about. */
+double pri_attack_cost(const struct pri_attack *attack);
+
+/* Play trial `trial` of the first hypothesis, or of the other. */
+enum pricer_status pri_attack_play(struct pri_attack *attack, int64_t trial,
+                                   bool other, struct pri_trial *result,
+                                   struct pricer_fault *fault);
+
+/* ----------------------------------------------------------------- count -- */
+
+/* Clopper and Pearson: bounds on a probability after `hits` of `trials`, each
+ * wrong with probability at most `error`. */
+double pri_hits_lower(int64_t hits, int64_t trials, double error);
+double pri_hits_upper(int64_t hits, int64_t trials, double error);
+
+struct pri_counted {
+    int64_t judged, hits, other_hits;
+    double eps;
+};
+
+/*
+ * What `count` pairs of trials, [2k] of the first hypothesis and [2k + 1] of
+ * the other, prove by counting; wrong with probability at most `error`.
+ */
+enum pricer_status pri_count_eps(const struct pri_trial *trials, int64_t count,
+                                 double delta, double error,
+                                 struct pri_counted *counted);
+
+/* ------------------------------------------------------------------- fit -- */
+
+/*
+ * The factor between the distance that the code keeps and the one in the plan,
+ * from below, wrong with probability at most `error`; 0 if it may be anything,
+ * NAN if too little was seen to tell.
+ */
+double pri_fit_scale(const struct pri_trial *trials, int64_t count,
+                     double error);
+
+/* The eps that goes with it at this delta, or NAN. */
+enum pricer_status pri_fit_eps(const struct pri_trial *trials, int64_t count,
+                               double delta, double error, double *eps);
+
+#endif

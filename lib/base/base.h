@@ -1,0 +1,76 @@
+/*
+ * What every room of the library stands on: faults, allocation, threads,
+ * numbers in text, and files that appear whole or not at all. Names start with
+ * pri_ and are hidden in the shared object; tests link the static library and
+ * may call them.
+ */
+#ifndef PRICER_BASE_H
+#define PRICER_BASE_H
+
+#include "pricer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* For products of 64-bit integers. */
+__extension__ typedef unsigned __int128 pri_wide;
+
+/*
+ * Write a fault (if there is one to write to) and return the status, so that a
+ * check reads: return pri_fault(fault, PRICER_VALUE, "p = %g is ...", p).
+ */
+enum pricer_status pri_fault(struct pricer_fault *fault,
+                             enum pricer_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Put "file:line: " before the text of a fault; line 0 leaves the line out. */
+void pri_fault_locate(struct pricer_fault *fault, const char *file,
+                      int64_t line);
+
+/* Room for `count` items of `size` bytes, zeroed; NULL also on overflow. A
+ * count of 0 gives a pointer that can be freed. */
+void *pri_alloc(int64_t count, size_t size);
+
+/* Two numbers that go through the same arithmetic side by side. */
+typedef double pri_two __attribute__((vector_size(16)));
+
+/* How many threads to use: as many as asked for, else one per core, or one
+ * where the work (links, about) is not worth more. */
+int pri_threads(int32_t asked, int64_t work);
+
+/* Tell the watch (which may be NULL) how far the work is; false: stop. */
+bool pri_tick(const struct pricer_watch *watch, double done);
+
+/*
+ * Parse the whole text as a number in the C locale; inf is one, nan and
+ * hexadecimal are not. False (value untouched) if it is not a number.
+ */
+bool pri_parse_number(const char *text, double *value);
+
+/* The same for a whole number, of either sign. */
+bool pri_parse_count(const char *text, int64_t *value);
+
+/* ----------------------------------------------------------------- files -- */
+
+/* "path: " and what errno says; returns PRICER_FILE. */
+enum pricer_status pri_fault_errno(struct pricer_fault *fault, const char *path,
+                                   int error);
+
+/*
+ * A file that appears under its name only when it is complete: write to
+ * `file`, then call pri_replace_commit(), which also frees what is here, or
+ * pri_replace_abandon(), which leaves no trace.
+ */
+struct pri_replace {
+    FILE *file;
+    char *path;
+    char *temporary;
+};
+enum pricer_status pri_replace_open(const char *path,
+                                    struct pri_replace *replace,
+                                    struct pricer_fault *fault);
+enum pricer_status pri_replace_commit(struct pri_replace *replace,
+                                      struct pricer_fault *fault);
+void pri_replace_abandon(struct pri_replace *replace);
+
+#endif

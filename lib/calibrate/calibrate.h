@@ -1,0 +1,128 @@
+/*
+ * What the files of the privacy part share: one Gaussian mechanism, many
+ * rounds of it, and the noise that a budget asks for.
+ *
+ * Throughout, `mu` is the signal-to-noise ratio of a Gaussian mechanism: the
+ * distance between the two means that the observer has to tell apart, over the
+ * standard deviation of the noise.
+ */
+#ifndef PRICER_CALIBRATE_H
+#define PRICER_CALIBRATE_H
+
+#include "base/base.h"
+
+/* -------------------------------------------------------------- gaussian -- */
+
+/*
+ * The privacy curve of one Gaussian mechanism at one eps, in logarithms.
+ *
+ * delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). `error` bounds the
+ * absolute error of log_delta and of log_rest. The other two are the pieces of
+ * the derivatives: d delta / d mu = exp(log_density) and d delta / d eps =
+ * -exp(log_density) * mills.
+ */
+struct pri_gaussian {
+    long double log_delta;
+    long double log_rest;    /* ln(1 - delta) */
+    long double log_density; /* ln of the normal density at eps/mu - mu/2 */
+    long double mills;       /* Mills' ratio at eps/mu + mu/2 */
+    long double error;
+};
+
+/* Mills' ratio (1 - Phi(x)) / phi(x) for x >= 0; relative error < 2^-57. */
+long double pri_mills(long double x);
+
+/* Fill *gaussian for eps >= 0 and mu >= 0, either of which may be infinite. */
+void pri_gaussian_at(long double eps, long double mu,
+                     struct pri_gaussian *gaussian);
+
+/* delta as a number, rounded up (at most 1) or down (at least 0). */
+double pri_gaussian_above(long double eps, long double mu);
+double pri_gaussian_below(long double eps, long double mu);
+
+/* The double next above or below a number that a double may not hold. */
+double pri_round_up(long double x);
+double pri_round_down(long double x);
+
+/* ---------------------------------------------------------------- rounds -- */
+
+/*
+ * How often a link that is up with probability p is up in `rounds` rounds: the
+ * binomial law from `first` to `last`, less two tails whose mass together is
+ * at most `tail`. Each weight has a relative error below `error`.
+ */
+struct pri_rounds {
+    int64_t first, last;
+    long double *weight; /* [last - first + 1] */
+    long double tail, error;
+    int64_t room; /* how many weights there is room for */
+};
+
+/* The most rounds that an intermittent link is accounted for. */
+#define PRI_ROUNDS_MOST 1000000000
+
+/*
+ * Fill *law (zero it before the first use; it keeps its memory for the next)
+ * with all counts but a mass of at most `tail`. O(sqrt(rounds log(1/tail))).
+ */
+enum pricer_status pri_rounds_law(int64_t rounds, double p, long double tail,
+                                  struct pri_rounds *law);
+void pri_rounds_free(struct pri_rounds *law);
+
+/*
+ * The privacy curve of the law's number of rounds, each with ratio mu, at one
+ * eps, tails left out. A long double holds every number that counts, so these
+ * are not logarithms.
+ */
+struct pri_curve {
+    long double delta;                   /* E delta */
+    long double rest;                    /* E (1 - delta) */
+    long double by_mu;                   /* d delta / d mu */
+    long double by_eps;                  /* d delta / d eps, negative */
+    long double error_delta, error_rest; /* bounds on their errors */
+};
+void pri_rounds_curve(const struct pri_rounds *law, long double eps,
+                      long double mu, struct pri_curve *curve);
+
+/* ------------------------------------------------------------- calibrate -- */
+
+/*
+ * The largest mu, to the safe side, at which (eps, delta) holds over `rounds`
+ * rounds of a link that is up with probability p. See pricer_calibrate().
+ * `law` is scratch.
+ */
+enum pricer_status pri_calibrate(enum pricer_calibration calibration,
+                                 double eps, double delta, int64_t rounds,
+                                 double p, struct pri_rounds *law,
+                                 long double *mu);
+
+/* ---------------------------------------------------------------- slopes -- */
+
+/*
+ * The noise that each link [links] and each node's own part [nodes] must add
+ * for one unit of weight, by the calibration and rounds of the settings; 0 for
+ * eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
+ * noise = slope * weight, rounded to double, keeps the budget.
+ *
+ * Over several rounds the observer of a link is its receiver, who sees what
+ * arrives. A node's own part counts every round, whether or not it reaches the
+ * server: what leaves a node is protected from all who hear it. On failure the
+ * arrays hold nothing of use. O(nodes + links) beside one solution for each
+ * different budget (and p, if rounds > 1).
+ */
+enum pricer_status pri_slopes(const struct pricer_network *network,
+                              const struct pricer_settings *settings,
+                              double *slope, double *self_slope,
+                              struct pricer_fault *fault);
+
+/*
+ * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the
+ * calibration in use, by implicit differentiation of delta(eps; mu) = const;
+ * between -1 and 0.
+ */
+enum pricer_status pri_slope_derivative(const struct pricer_settings *settings,
+                                        double eps, double delta, double p,
+                                        double *derivative,
+                                        struct pricer_fault *fault);
+
+#endif

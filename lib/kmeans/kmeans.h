@@ -1,0 +1,78 @@
+/*
+ * What the files of K-means share: a view of the points, and the steps that the
+ * distributed procedures repeat on every node.
+ */
+#ifndef PRICER_KMEANS_H
+#define PRICER_KMEANS_H
+
+#include "base/base.h"
+
+/* What the streams of made-up data are for, in place of a receiver. */
+enum {
+    PRI_KMEANS_START = -101,  /* k-means++ draws; sender: the node */
+    PRI_KMEANS_SPLIT = -102,  /* which node gets which point */
+    PRI_KMEANS_SPREAD = -103, /* directions of the shared start */
+};
+
+/* Points in single precision, row after row; borrowed. */
+struct pri_points {
+    const float *values;
+    int64_t rows, columns;
+};
+
+/*
+ * Room for Lloyd's steps over the same points: the labels of the last step and
+ * the sums of each cluster, kept by a fixed number of lanes so that no result
+ * depends on the number of threads.
+ */
+struct pri_lloyd {
+    struct pri_points points;
+    int32_t clusters, lanes;
+    int64_t block;    /* rows of one product */
+    int32_t *label;   /* [rows]; -1: none yet */
+    float *half;      /* [clusters] |centre|^2 / 2 */
+    float *product;   /* [lanes * block * clusters] */
+    double *sum;      /* [lanes * clusters * columns] */
+    int64_t *size;    /* [lanes * clusters] */
+    double *distance; /* [lanes] of the points to their centres, squared */
+};
+
+enum pricer_status pri_lloyd_new(const struct pri_points *points,
+                                 int32_t clusters, struct pri_lloyd **lloyd);
+void pri_lloyd_free(struct pri_lloyd *lloyd);
+
+/* Label every point with its nearest centre (of equals the first) and bring
+ * sums and sizes up to date. */
+void pri_lloyd_assign(struct pri_lloyd *lloyd, const float *centres,
+                      int32_t threads);
+
+/* The sums and the sizes of the clusters, over all lanes in their order. */
+void pri_lloyd_sums(const struct pri_lloyd *lloyd, int32_t threads, double *sum,
+                    int64_t *size);
+
+/* Move every centre to the mean of its points; one without points stays. */
+void pri_lloyd_move(const struct pri_lloyd *lloyd, int32_t threads,
+                    float *centres);
+
+/* The sum of squared distances to the centres the points are labelled with. */
+double pri_lloyd_inertia(struct pri_lloyd *lloyd, const float *centres,
+                         int32_t threads);
+
+/* k-means++: the first centre uniform, each further one a point with
+ * probability proportional to its squared distance from the nearest. */
+enum pricer_status pri_kmeans_start(const struct pri_points *points,
+                                    int32_t clusters, uint64_t seed,
+                                    int32_t stream, int32_t threads,
+                                    float *centres);
+
+/* |a - b|^2. */
+double pri_square_distance(const float *a, const float *b, int64_t columns);
+
+enum pricer_status pri_kmeans_check(const struct pricer_matrix *points,
+                                    int32_t clusters,
+                                    struct pricer_fault *fault);
+
+/* Threads to use where 0 asks for one per core. */
+int32_t pri_kmeans_threads(int32_t threads);
+
+#endif

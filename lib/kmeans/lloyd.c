@@ -1,0 +1,240 @@
+/*
+ * From points and centres to better centres: Lloyd's steps and k-means++.
+ *
+ * The nearest centre of x minimises |c|^2 / 2 - <x, c>, so one product of a
+ * block of points with all centres labels the block; that product is the
+ * library's fastest path to the answer, and reads each point once. The sums of
+ * the clusters are kept from step to step and only points that changed their
+ * cluster are moved between them: after the first few steps few do. They are
+ * kept in double precision, so that taking a point out again leaves no trace
+ * beyond the last digits.
+ *
+ * The points are cut into lanes, at most LANES whatever the number of threads.
+ * A lane is the unit of work and owns its sums; lanes are added in their order.
+ */
+#include "kmeans.h"
+#include "random/random.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LANES = 16,
+    BLOCK = 256, /* rows a product: enough to pay for packing the centres */
+    WIDE = 16,   /* partial sums, so that strict arithmetic vectorises */
+};
+
+int32_t pri_kmeans_threads(int32_t threads)
+{
+    return threads > 0 ? threads : omp_get_max_threads();
+}
+
+/* --------------------------------------------------------------- vectors -- */
+
+PRI_CLONES
+static double square_distance(const float *a, const float *b, int64_t columns)
+{
+    float part[WIDE] = {0};
+    int64_t d = 0;
+    for (; d + WIDE <= columns; d += WIDE)
+        for (int w = 0; w < WIDE; w++) {
+            float apart = a[d + w] - b[d + w];
+            part[w] += apart * apart;
+        }
+    double total = 0;
+    for (; d < columns; d++)
+        total += ((double)a[d] - b[d]) * ((double)a[d] - b[d]);
+    for (int w = 0; w < WIDE; w++)
+        total += part[w];
+    return total;
+}
+
+double pri_square_distance(const float *a, const float *b, int64_t columns)
+{
+    return square_distance(a, b, columns);
+}
+
+/* to += row, from -= row; either may be NULL. */
+PRI_CLONES
+static void move_row(const float *restrict row, int64_t columns,
+                     double *restrict to, double *restrict from)
+{
+    if (from != NULL)
+        for (int64_t d = 0; d < columns; d++)
+            from[d] -= row[d];
+    if (to != NULL)
+        for (int64_t d = 0; d < columns; d++)
+            to[d] += row[d];
+}
+
+/* ----------------------------------------------------------------- lanes -- */
+
+static int64_t lane_start(const struct pri_lloyd *lloyd, int64_t lane)
+{
+    return lloyd->points.rows * lane / lloyd->lanes;
+}
+
+enum pricer_status pri_lloyd_new(const struct pri_points *points,
+                                 int32_t clusters, struct pri_lloyd **lloyd)
+{
+    int64_t lanes = (points->rows + BLOCK - 1) / BLOCK;
+    if (lanes > LANES)
+        lanes = LANES;
+    struct pri_lloyd *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->points = *points;
+    made->clusters = clusters;
+    made->lanes = (int32_t)lanes;
+    made->block = BLOCK;
+    made->label = pri_alloc(points->rows, sizeof *made->label);
+    made->half = pri_alloc(clusters, sizeof *made->half);
+    made->product = pri_alloc(lanes * BLOCK * clusters, sizeof *made->product);
+    made->sum =
+        pri_alloc(lanes * clusters * points->columns, sizeof *made->sum);
+    made->size = pri_alloc(lanes * clusters, sizeof *made->size);
+    made->distance = pri_alloc(lanes, sizeof *made->distance);
+    if (made->label == NULL || made->half == NULL || made->product == NULL ||
+        made->sum == NULL || made->size == NULL || made->distance == NULL) {
+        pri_lloyd_free(made);
+        return PRICER_MEMORY;
+    }
+    memset(made->label, -1, (size_t)points->rows * sizeof *made->label);
+    *lloyd = made;
+    return PRICER_OK;
+}
+
+void pri_lloyd_free(struct pri_lloyd *lloyd)
+{
+    if (lloyd == NULL)
+        return;
+    free(lloyd->label);
+    free(lloyd->half);
+    free(lloyd->product);
+    free(lloyd->sum);
+    free(lloyd->size);
+    free(lloyd->distance);
+    free(lloyd);
+}
+
+/* The nearest centre of one point, from its products with all of them. */
+static int32_t nearest(const float *product, const float *half,
+                       int32_t clusters)
+{
+    int32_t best = 0;
+    float least = half[0] - product[0];
+    for (int32_t k = 1; k < clusters; k++)
+        if (half[k] - product[k] < least) {
+            least = half[k] - product[k];
+            best = k;
+        }
+    return best;
+}
+
+static void assign_lane(struct pri_lloyd *lloyd, const float *centres,
+                        int32_t lane)
+{
+    const int64_t columns = lloyd->points.columns,
+                  last = lane_start(lloyd, lane + 1);
+    const int32_t clusters = lloyd->clusters;
+    float *product = lloyd->product + lane * lloyd->block * clusters;
+    double *sum = lloyd->sum + (int64_t)lane * clusters * columns;
+    int64_t *size = lloyd->size + (int64_t)lane * clusters;
+    for (int64_t row = lane_start(lloyd, lane); row < last;
+         row += lloyd->block) {
+        int64_t rows = last - row < lloyd->block ? last - row : lloyd->block;
+        const float *block = lloyd->points.values + row * columns;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows,
+                    clusters, (int)columns, 1, block, (int)columns, centres,
+                    (int)columns, 0, product, clusters);
+        for (int64_t r = 0; r < rows; r++) {
+            int32_t now =
+                nearest(product + r * clusters, lloyd->half, clusters);
+            int32_t before = lloyd->label[row + r];
+            if (now == before)
+                continue;
+            move_row(block + r * columns, columns, sum + now * columns,
+                     before >= 0 ? sum + before * columns : NULL);
+            size[now]++;
+            if (before >= 0)
+                size[before]--;
+            lloyd->label[row + r] = now;
+        }
+    }
+}
+
+void pri_lloyd_assign(struct pri_lloyd *lloyd, const float *centres,
+                      int32_t threads)
+{
+    const int64_t columns = lloyd->points.columns;
+    for (int32_t k = 0; k < lloyd->clusters; k++) {
+        double square = 0;
+        for (int64_t d = 0; d < columns; d++)
+            square +=
+                (double)centres[k * columns + d] * centres[k * columns + d];
+        lloyd->half[k] = (float)(square / 2);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+        assign_lane(lloyd, centres, lane);
+}
+
+void pri_lloyd_sums(const struct pri_lloyd *lloyd, int32_t threads, double *sum,
+                    int64_t *size)
+{
+    const int64_t cells = lloyd->clusters * lloyd->points.columns;
+    for (int32_t k = 0; k < lloyd->clusters; k++) {
+        size[k] = 0;
+        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+            size[k] += lloyd->size[lane * lloyd->clusters + k];
+    }
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t c = 0; c < cells; c++) {
+        double total = 0;
+        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+            total += lloyd->sum[lane * cells + c];
+        sum[c] = total;
+    }
+}
+
+void pri_lloyd_move(const struct pri_lloyd *lloyd, int32_t threads,
+                    float *centres)
+{
+    const int64_t columns = lloyd->points.columns;
+    const int64_t cells = lloyd->clusters * columns;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int32_t k = 0; k < lloyd->clusters; k++) {
+        int64_t size = 0;
+        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+            size += lloyd->size[lane * lloyd->clusters + k];
+        for (int64_t d = 0; d < columns && size > 0; d++) {
+            double total = 0;
+            for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+                total += lloyd->sum[lane * cells + k * columns + d];
+            centres[k * columns + d] = (float)(total / (double)size);
+        }
+    }
+}
+
+double pri_lloyd_inertia(struct pri_lloyd *lloyd, const float *centres,
+                         int32_t threads)
+{
+    const int64_t columns = lloyd->points.columns;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int32_t lane = 0; lane < lloyd->lanes; lane++) {
+        double total = 0;
+        for (int64_t row = lane_start(lloyd, lane);
+             row < lane_start(lloyd, lane + 1); row++)
+            total += pri_square_distance(lloyd->points.values + row * columns,
+                                         centres + lloyd->label[row] * columns,
+                                         columns);
+        lloyd->distance[lane] = total;
+    }
+    double total = 0;
+    for (int32_t lane = 0; lane < lloyd->lanes; lane++)
+        total += lloyd->distance[lane];
+    return total;
+}

@@ -1,0 +1,281 @@
+/*
+ * From points spread over the nodes of a network to common centres, over links
+ * that come and go: the rounds that both procedures share.
+ *
+ * In every round each node runs a few of Lloyd's steps on its own points and
+ * makes one message of them. The network adds messages up: given which links
+ * are up, what reaches the server is sum_i w_i message_i + N(0, v I), where w_i
+ * adds the weights of the paths of node i that are up and v the variances of
+ * the noise on them; so a round is drawn exactly without making every packet.
+ * What a message says and what the server does with the sum is the procedure's
+ * (paper.c, ours.c). The new centres reach every node.
+ *
+ * Messages are made in parallel, a batch at a time, and added in the order of
+ * the nodes; those of weight 0 are not made at all. The working memory is a
+ * batch of messages. O(rounds steps rows columns clusters).
+ */
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- split -- */
+
+/* Deal the points to the nodes: shuffled (Fisher-Yates), or as they come. */
+static enum pricer_status deal(const struct pricer_matrix *points,
+                               const struct pricer_kmeans_settings *settings,
+                               float *dealt)
+{
+    const int64_t columns = points->columns;
+    const size_t bytes = (size_t)columns * sizeof *dealt;
+    int64_t *order = pri_alloc(points->rows, sizeof *order);
+    struct pricer_random random;
+    if (order == NULL)
+        return PRICER_MEMORY;
+    pricer_random_replay(&random, settings->seed, PRICER_PURPOSE_DATA, 0, 0,
+                         PRI_KMEANS_SPLIT);
+    for (int64_t r = 0; r < points->rows; r++)
+        order[r] = r;
+    for (int64_t r = points->rows - 1; r > 0 && !settings->in_order; r--) {
+        uint64_t word = pricer_random_word(&random) >> 32;
+        int64_t other = (int64_t)((word * (uint64_t)(r + 1)) >> 32);
+        int64_t kept = order[r];
+        order[r] = order[other];
+        order[other] = kept;
+    }
+    for (int64_t r = 0; r < points->rows; r++)
+        memcpy(dealt + r * columns,
+               (const float *)points->values + order[r] * columns, bytes);
+    free(order);
+    return PRICER_OK;
+}
+
+/* ----------------------------------------------------------------- links -- */
+
+static bool link_is_up(const struct pri_kmeans *run, int64_t round,
+                       int32_t link)
+{
+    const struct pricer_network *net = run->network;
+    int32_t partner = net->partner[link];
+    return pricer_round_up(
+        run->settings.seed, round, net->from[link], net->to[link], net->p[link],
+        partner >= 0 ? net->p[partner] : 0, net->joint[link]);
+}
+
+/* Which links are up, as the weight of every node's message in the sum and the
+ * variance of the noise in it. The server knows the uplinks but not the links
+ * behind them: it expects their noise. Without a plan all arrives bare. */
+static void draw_weights(struct pri_kmeans *run, int64_t round)
+{
+    const struct pricer_network *net = run->network;
+    const struct pricer_plan *plan = run->plan;
+    run->variance = run->expected = 0;
+    for (int32_t i = 0; i < run->nodes; i++)
+        run->weight[i] = plan == NULL;
+    if (plan == NULL)
+        return;
+    for (int32_t j = 0; j < net->nodes; j++)
+        run->up[j] = pricer_round_up(run->settings.seed, round, j,
+                                     PRICER_SERVER, net->uplink[j], 0, 0);
+    for (int32_t i = 0; i < net->nodes; i++) {
+        if (run->up[i]) {
+            run->weight[i] += plan->self_weight[i];
+            run->variance += plan->self_noise[i] * plan->self_noise[i];
+            run->expected += plan->self_noise[i] * plan->self_noise[i];
+        }
+        for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
+            double square = plan->noise[l] * plan->noise[l];
+            if (!run->up[net->to[l]] || (plan->weight[l] == 0 && square == 0))
+                continue;
+            run->expected += net->p[l] * square;
+            if (link_is_up(run, round, l)) {
+                run->weight[i] += plan->weight[l];
+                run->variance += square;
+            }
+        }
+    }
+}
+
+/* Add the noise of all packets at once: normal numbers by Box and Muller. */
+static void add_noise(struct pri_kmeans *run, int64_t round, int64_t cells)
+{
+    const double deviation = sqrt(run->variance), turn = 2 * acos(-1);
+    struct pricer_random random;
+    if (deviation == 0)
+        return;
+    pricer_random_replay(&random, run->settings.seed, PRICER_PURPOSE_NOISE,
+                         round, PRICER_SERVER, PRICER_SERVER);
+    for (int64_t c = 0; c < cells; c += 2) {
+        double first = (double)((pricer_random_word(&random) >> 11) + 1);
+        double second = (double)(pricer_random_word(&random) >> 11);
+        double length = deviation * sqrt(-2 * log(first * 0x1p-53));
+        run->sum[c] += length * cos(turn * second * 0x1p-53);
+        if (c + 1 < cells)
+            run->sum[c + 1] += length * sin(turn * second * 0x1p-53);
+    }
+}
+
+/* ---------------------------------------------------------------- rounds -- */
+
+/* Fill `batch` with the next nodes that are heard; the first not looked at. */
+static int32_t next_batch(const struct pri_kmeans *run, int32_t node,
+                          int32_t *batch, int32_t *count)
+{
+    for (*count = 0; node < run->nodes && *count < PRI_KMEANS_BATCH; node++)
+        if (run->weight[node] != 0)
+            batch[(*count)++] = node;
+    return node;
+}
+
+static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
+{
+    const int64_t cells = run->procedure->cells(run);
+    int32_t batch[PRI_KMEANS_BATCH], count, node = 0;
+    enum pricer_status status[PRI_KMEANS_BATCH] = {PRICER_OK};
+    memset(run->sum, 0, (size_t)cells * sizeof *run->sum);
+    while (node < run->nodes) {
+        node = next_batch(run, node, batch, &count);
+#pragma omp parallel for schedule(dynamic) num_threads(run->threads)
+        for (int32_t k = 0; k < count; k++)
+            status[k] = run->procedure->speak(run, round, batch[k],
+                                              run->message + k * run->cells);
+        for (int32_t k = 0; k < count; k++) {
+            const double *message = run->message + k * run->cells;
+            if (status[k] != PRICER_OK)
+                return status[k];
+            for (int64_t c = 0; c < cells; c++)
+                run->sum[c] += run->weight[batch[k]] * message[c];
+        }
+    }
+    add_noise(run, round, cells);
+    return PRICER_OK;
+}
+
+/* The inertia of the centres over the points of all nodes. */
+static double measure(struct pri_kmeans *run)
+{
+    pri_lloyd_assign(run->all, run->centres, run->threads);
+    return pri_lloyd_inertia(run->all, run->centres, run->threads);
+}
+
+static enum pricer_status play(struct pri_kmeans *run, double *inertia,
+                               float *centres)
+{
+    const int32_t rounds = run->settings.rounds;
+    if (run->procedure->open != NULL)
+        run->procedure->open(run);
+    for (int32_t round = 0; round < rounds; round++) {
+        draw_weights(run, round);
+        enum pricer_status status = gather(run, round);
+        if (status != PRICER_OK)
+            return status;
+        run->procedure->hear(run, round);
+        inertia[round] = !run->settings.last_only || round == rounds - 1
+                             ? measure(run)
+                             : NAN;
+        if (!pri_tick(run->settings.watch, (round + 1.) / rounds))
+            return PRICER_STOPPED;
+    }
+    memcpy(centres, run->centres,
+           (size_t)run->clusters * (size_t)run->points.columns *
+               sizeof *centres);
+    return PRICER_OK;
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+void pricer_kmeans_task(const struct pricer_kmeans_settings *settings,
+                        int64_t columns, struct pricer_kmeans_task *task)
+{
+    struct pricer_kmeans_settings full = *settings;
+    pri_kmeans_defaults(&full);
+    if (full.procedure == PRICER_KMEANS_PAPER)
+        *task = (struct pricer_kmeans_task){columns, (int64_t)full.rounds *
+                                                         full.clusters};
+    else
+        *task = (struct pricer_kmeans_task){full.clusters * (columns + 1),
+                                            full.rounds};
+}
+
+static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
+{
+    const int64_t columns = run->points.columns;
+    run->cells = run->clusters * (columns + 1);
+    run->dealt = pri_alloc(rows * columns, sizeof *run->dealt);
+    run->centres = pri_alloc(run->clusters * columns, sizeof *run->centres);
+    run->weight = pri_alloc(run->nodes, sizeof *run->weight);
+    run->up = pri_alloc(run->nodes, sizeof *run->up);
+    run->message =
+        pri_alloc(PRI_KMEANS_BATCH * run->cells, sizeof *run->message);
+    run->sum = pri_alloc(run->cells, sizeof *run->sum);
+    run->kept = pri_alloc(run->cells, sizeof *run->kept);
+    run->mean = pri_alloc(columns, sizeof *run->mean);
+    if (run->dealt == NULL || run->centres == NULL || run->weight == NULL ||
+        run->up == NULL || run->message == NULL || run->sum == NULL ||
+        run->kept == NULL || run->mean == NULL)
+        return PRICER_MEMORY;
+    run->points.values = run->dealt;
+    return pri_lloyd_new(&run->points, run->clusters, &run->all);
+}
+
+static enum pricer_status check(const struct pricer_matrix *points,
+                                const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const struct pricer_kmeans_settings *settings,
+                                struct pricer_fault *fault)
+{
+    if (points->rows > INT32_MAX)
+        return pri_fault(fault, PRICER_VALUE, "%lld points are too many",
+                         (long long)points->rows);
+    if (points->rows < network->nodes)
+        return pri_fault(fault, PRICER_VALUE,
+                         "%lld points are too few for %d nodes",
+                         (long long)points->rows, (int)network->nodes);
+    if (plan != NULL &&
+        (plan->nodes != network->nodes || plan->links != network->links))
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is for another network");
+    return pri_kmeans_check(points, settings->clusters, fault);
+}
+
+enum pricer_status pricer_kmeans_run(
+    const struct pricer_matrix *points, const struct pricer_network *network,
+    const struct pricer_plan *plan,
+    const struct pricer_kmeans_settings *settings, float *centres,
+    double *inertia, struct pricer_fault *fault)
+{
+    struct pri_kmeans run = {.network = network,
+                             .plan = plan,
+                             .settings = *settings,
+                             .nodes = network->nodes,
+                             .radius = network->radius};
+    pri_kmeans_defaults(&run.settings);
+    enum pricer_status status =
+        check(points, network, plan, &run.settings, fault);
+    if (status != PRICER_OK)
+        return status;
+    double *history = pri_alloc(run.settings.rounds, sizeof *history);
+    run.clusters = run.settings.clusters;
+    run.threads = pri_kmeans_threads(run.settings.threads);
+    run.points = (struct pri_points){NULL, points->rows, points->columns};
+    run.procedure = pri_kmeans_procedure(run.settings.procedure);
+    status = history == NULL ? PRICER_MEMORY : room(&run, points->rows);
+    if (status == PRICER_OK)
+        status = deal(points, &run.settings, run.dealt);
+    if (status == PRICER_OK)
+        status = play(&run, history, centres);
+    if (status == PRICER_OK)
+        memcpy(inertia, history, (size_t)run.settings.rounds * sizeof *history);
+    free(history);
+    free(run.dealt);
+    free(run.centres);
+    free(run.weight);
+    free(run.up);
+    free(run.message);
+    free(run.sum);
+    free(run.kept);
+    free(run.mean);
+    pri_lloyd_free(run.all);
+    return status;
+}

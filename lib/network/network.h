@@ -1,0 +1,72 @@
+/*
+ * The half-built network, the rules of the model one by one, and networks from
+ * tables: what generators, readers and the study build on.
+ */
+#ifndef PRICER_NETWORK_H
+#define PRICER_NETWORK_H
+
+#include "base/base.h"
+
+/*
+ * A network with room for its nodes, and in a second step for its links. The
+ * caller fills uplink, self_eps, self_delta, out_start, to, p, joint, eps and
+ * delta, links ordered by (from, to), then calls pri_network_finish(). Free it
+ * if a step fails.
+ */
+enum pricer_status pri_network_new(int32_t nodes, bool positions,
+                                   struct pricer_network **network);
+enum pricer_status pri_network_room(struct pricer_network *network,
+                                    int32_t links);
+
+/* Fill from, in_start, in_link and partner, and every joint that is NAN, from
+ * what pri_network_new() says is filled. joint must be set or NAN. */
+void pri_network_finish(struct pricer_network *network, double reciprocity);
+
+/* The rules for one node and one link by themselves. */
+enum pricer_status pri_node_check(const struct pricer_node *node,
+                                  struct pricer_fault *fault);
+enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
+                                  struct pricer_fault *fault);
+
+/* The rules for pairs, of a finished network. links and order (or NULL) are the
+ * entries it was made from and which of them each link was, to blame. */
+enum pricer_status pri_network_check_joints(
+    const struct pricer_network *network, const struct pricer_link *links,
+    const int32_t *order, struct pricer_place *place,
+    struct pricer_fault *fault);
+
+void pri_network_set_node(struct pricer_network *network, int32_t index,
+                          const struct pricer_node *node);
+
+/* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
+ * 1 fully reciprocal. */
+double pri_joint(double reciprocity, double p, double p_back);
+
+/* Refuse an eps that is not positive and a delta outside (0, 1]. */
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault);
+
+/* ---------------------------------------------------------------- tables -- */
+
+/* The trust where a links file says nothing; an eps of NAN: it must say. */
+struct pri_trust_default {
+    double eps, delta;           /* of links; NAN: each row must say */
+    double self_eps, self_delta; /* of uplinks */
+};
+
+/*
+ * A network from two tables. Nodes: node,p[,x,y], numbered from 0, each once,
+ * in any order. Links: from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1
+ * or empty) gives the trust in the uplink of node i. Empty cells take the
+ * default. A links file may hold no rows, and links_path may be NULL: then no
+ * node relays for another. O(nodes + links).
+ */
+enum pricer_status pri_csv_network(const char *nodes_path,
+                                   const char *links_path, int64_t dimension,
+                                   double radius, double reciprocity,
+                                   const struct pri_trust_default *trust,
+                                   const struct pricer_watch *watch,
+                                   struct pricer_network **network,
+                                   struct pricer_fault *fault);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * The inside of the exact optimiser, as a problem in shares.
+ *
+ * The unknowns of the optimiser are shares: the expected weight of node i
+ * through relay j, share = p_j p_ij weight. In shares, and divided by
+ * radius^2 / nodes^2, the problem of docs/mathematics.md is
+ *
+ *     minimise  sum of cost share^2            over links, own links included
+ *             + sum of cross share share'      over pairs of opposite links
+ *             + sum of crowd_j T_j^2           over relays
+ *             + (sum of S_i - nodes)^2 + bias term of S,
+ *
+ * S_i the sum of the shares that leave node i, T_j of those that relay j
+ * carries. The multipliers have a meaning: worth_i is what one more unit of
+ * S_i is worth, price_j what one more unit costs at relay j, so that a link is
+ * used where worth_i > price_j. In the letters of the mathematics worth is v,
+ * price_j is u_j + t, and links see only the difference z = v_i - price_j.
+ */
+#ifndef PRICER_OPTIMISE_PROBLEM_H
+#define PRICER_OPTIMISE_PROBLEM_H
+
+#include "base/base.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * One direction of a pair of neighbours, kept with the node it leaves. Every
+ * neighbour appears in both lists, also where only one direction is a link:
+ * then the other has the cost INFINITY and never carries anything.
+ */
+struct pri_arc {
+    double cost;  /* q */
+    double cross; /* c, equal in both directions */
+    double share; /* y; during Newton, 1 / (2 q) of the other direction */
+    double slack; /* interior point: s; during Newton, 1 / (2 q) */
+};
+
+enum {
+    PRI_BLOCKS = 64,       /* most blocks of a sweep */
+    PRI_FEW_NODES = 24,    /* up to here systems are solved by Cholesky */
+    PRI_DENSE_NODES = 300, /* and up to here where nothing else helps */
+};
+
+/* An objective below this part of radius^2 / nodes is none: at the default
+ * tolerance what is left is rounding. */
+#define PRI_NOTHING 1e-7
+
+/* What is peculiar about a node's two unknowns. */
+enum {
+    PRI_WORTH_FIXED = 1,  /* no link leaves the node, or a bound holds it */
+    PRI_PRICE_TIED = 2,   /* crowd = 0: the price is the sum multiplier */
+    PRI_PRICE_FIXED = 4,  /* nothing reaches the server through the node */
+    PRI_UNREACHED = 8,    /* the node reaches the server by no path */
+    PRI_PRICE_OWN = 16,   /* Newton: the price is the node's own worth */
+    PRI_OWN_FREE = 32,    /* Newton: its own link costs nothing */
+    PRI_WORTH_ALONE = 64, /* Newton: the worth moves by itself */
+};
+
+struct pri_problem {
+    const struct pricer_network *network;
+    enum pricer_bias bias;
+    int32_t nodes, arcs;
+    int32_t threads, blocks;
+    int32_t *block;         /* [blocks + 1] nodes, about equal in arcs */
+    int32_t *start;         /* [nodes + 1] arcs of each node, by neighbour */
+    int32_t *upper;         /* [nodes] the first arc to a higher node */
+    const int32_t *to;      /* [arcs] the neighbour */
+    const int32_t *partner; /* [arcs] the same pair seen from the other end */
+    const int32_t *link;    /* [arcs] the network's link, or -1; NULL where
+                               arcs and links are the same: then `to` and
+                               `partner` are the network's own */
+    int32_t *lists;         /* room for the three where they are not */
+    struct pri_arc *arc;    /* [arcs] */
+    struct pri_arc *self;   /* [nodes] the own link; cross = 0 */
+    double *crowd;          /* [nodes] h; INFINITY where p_j = 0 */
+    uint8_t *kind;          /* [nodes] PRI_... */
+    double penalty;         /* L of the l1 and l2 bias terms, else 0 */
+    double upper_bound, lower_bound; /* of every worth */
+    bool summed;                     /* the sum multiplier is an unknown */
+    int32_t unreached;               /* nodes without any path to the server */
+};
+
+/* Multipliers, (worth, price) of each node side by side. */
+struct pri_point {
+    double *dual; /* [2 * nodes] */
+    double sum;   /* t */
+};
+
+/* fmax and fmin, without the function call that their care for NAN costs. */
+static inline double pri_most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double pri_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* The two numbers of a pair, in vectors: out and in, or worth and price. */
+typedef int64_t pri_mask __attribute__((vector_size(16)));
+
+static inline pri_two pri_swap(pri_two a)
+{
+    return __builtin_shufflevector(a, a, 1, 0);
+}
+
+static inline pri_two pri_choose(pri_mask mask, pri_two yes, pri_two no)
+{
+    return (pri_two)((mask & (pri_mask)yes) | (~mask & (pri_mask)no));
+}
+
+static inline pri_two pri_load(const double *from)
+{
+    pri_two a;
+    memcpy(&a, from, sizeof a);
+    return a;
+}
+
+static inline void pri_store(double *to, pri_two a)
+{
+    memcpy(to, &a, sizeof a);
+}
+
+/* ----------------------------------------------------------------- sweep -- */
+
+/* What one pass over the nodes adds up; `least` is a minimum, from INFINITY. */
+struct pri_sweep_sums {
+    double sum[5];
+    double least;
+};
+
+/*
+ * Call part() for every block of nodes, on all threads, and add up what it
+ * tallies in the order of the blocks, so that the result does not depend on
+ * the number of threads. total may be NULL.
+ *
+ * A part may write to the nodes of its block only. It looks at each pair inside
+ * its block once, from the lower end, and at each pair that leaves the block
+ * from its own end: a loop over the arcs of node i passes over those with
+ * low <= to < i by going on at upper[i].
+ */
+void pri_sweep(const struct pri_problem *problem,
+               void (*part)(void *context, int32_t low, int32_t high,
+                            struct pri_sweep_sums *tally),
+               void *context, struct pri_sweep_sums *total);
+
+/* --------------------------------------------------------------- problem -- */
+
+/*
+ * Make the problem of one network. slope[l] is the standard deviation of the
+ * noise per unit weight on link l, self_slope[i] that of node i's own link.
+ * Refuses an unbiased plan where a node has no path to the server.
+ */
+enum pricer_status pri_problem_new(const struct pricer_network *network,
+                                   const struct pricer_settings *settings,
+                                   const double *slope,
+                                   const double *self_slope,
+                                   struct pri_problem **problem,
+                                   struct pricer_fault *fault);
+
+void pri_problem_free(struct pri_problem *problem);
+
+/* Room for a point, all zero. */
+bool pri_point_new(const struct pri_problem *problem, struct pri_point *point);
+void pri_point_copy(const struct pri_problem *problem,
+                    const struct pri_point *from, struct pri_point *to);
+
+/* Write scale_i share as weights, and the multipliers, into a plan. Noise is
+ * left alone. */
+void pri_problem_plan(const struct pri_problem *problem, const double *scale,
+                      const struct pri_point *point, struct pricer_plan *plan);
+
+/* The other way: the multipliers of a plan as a point, and the shares of the
+ * own links. False if one is not a number. */
+bool pri_problem_point(const struct pri_problem *problem,
+                       const struct pricer_plan *plan, struct pri_point *point);
+
+/* The worth that makes the most of a node without a path: a constant. */
+static inline double pri_unreached_worth(const struct pri_problem *problem)
+{
+    if (problem->bias == PRICER_BIAS_L1)
+        return problem->penalty;
+    return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
+}
+
+/* ------------------------------------------------------------ certificate --
+ */
+
+/* A feasible plan's value and how far below it the optimum may lie. */
+struct pri_proof {
+    double primal;   /* value, in units of radius^2 / nodes^2 */
+    double distance; /* primal - bound, added up term by term, >= 0 */
+    double gap;      /* distance relative to the primal */
+};
+
+struct pri_certifier {
+    const struct pri_problem *problem;
+    double *scale; /* [nodes] out: the factor that makes a row feasible */
+    double *cap;   /* [nodes] the most that a link to the relay carries */
+    double best;   /* least primal value seen: bounds every optimal share */
+    struct pri_point *point; /* of the certificate in progress */
+};
+
+bool pri_certifier_new(const struct pri_problem *problem,
+                       struct pri_certifier *certifier);
+void pri_certifier_free(struct pri_certifier *certifier);
+
+/*
+ * Make the shares feasible row by row and bound the distance to the optimum by
+ * the point, whose worths are clipped to their bounds in place. Two passes over
+ * the links.
+ */
+void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
+                 struct pri_proof *proof);
+
+#endif

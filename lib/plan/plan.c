@@ -1,0 +1,61 @@
+/*
+ * The plan as a container: room for the weight and the noise of every link of
+ * one network, and for the multipliers that certify them.
+ */
+#include "base/base.h"
+
+#include <stdlib.h>
+
+const char *pricer_bias_text(enum pricer_bias bias)
+{
+    static const char *const words[] = {"worst-case", "unbiased", "l1", "l2"};
+    return (size_t)bias < 4 ? words[bias] : NULL;
+}
+
+const char *pricer_calibration_text(enum pricer_calibration calibration)
+{
+    static const char *const words[] = {"analytic", "classic"};
+    return (size_t)calibration < 2 ? words[calibration] : NULL;
+}
+
+const char *pricer_method_text(enum pricer_method method)
+{
+    static const char *const words[] = {"exact", "gradient"};
+    return (size_t)method < 2 ? words[method] : NULL;
+}
+
+enum pricer_status pricer_plan_new(const struct pricer_network *network,
+                                   struct pricer_plan **plan)
+{
+    struct pricer_plan *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->nodes = network->nodes;
+    made->links = network->links;
+    made->weight = pri_alloc(network->links, sizeof(double));
+    made->noise = pri_alloc(network->links, sizeof(double));
+    made->self_weight = pri_alloc(network->nodes, sizeof(double));
+    made->self_noise = pri_alloc(network->nodes, sizeof(double));
+    made->row_multiplier = pri_alloc(network->nodes, sizeof(double));
+    made->relay_multiplier = pri_alloc(network->nodes, sizeof(double));
+    if (!made->weight || !made->noise || !made->self_weight ||
+        !made->self_noise || !made->row_multiplier || !made->relay_multiplier) {
+        pricer_plan_free(made);
+        return PRICER_MEMORY;
+    }
+    *plan = made;
+    return PRICER_OK;
+}
+
+void pricer_plan_free(struct pricer_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    free(plan->weight);
+    free(plan->noise);
+    free(plan->self_weight);
+    free(plan->self_noise);
+    free(plan->row_multiplier);
+    free(plan->relay_multiplier);
+    free(plan);
+}

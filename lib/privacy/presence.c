@@ -1,0 +1,257 @@
+/*
+ * From a fixed set of others to how well a relay can tell whether one node took
+ * part.
+ *
+ * Claim. Without the node the relay sees z ~ N(0, v0 I), with it
+ * N(m, v1 I), |m| = shift, v1 = v0 + s, after taking off what the others sent.
+ * Completing the square in ln(dP/dQ) gives a ball around c = -m v0 / s:
+ *
+ *     ln(dP/dQ)(z) > t  <=>  |z - c|^2 < (v0 v1 / s)(d ln(v1/v0) - 2 t +
+ * |m|^2/s).
+ *
+ * |z - c|^2 is a noncentral chi-square number times v0 or v1, with
+ * noncentrality |m|^2 v0 / s^2 without the node and |m|^2 v1 / s^2 with it, so
+ * each divergence P(set) - e^eps Q(set) is a difference of two of its tails, at
+ * t = eps for absent against present and, over the complement, at t = -eps for
+ * the other.
+ *
+ * Adding the same noise to both laws cannot help the observer: delta falls as
+ * v0 grows. For v0 = 0 the node's noise alone gives it away.
+ */
+#include "presence.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Longer sums than this are not worth their time. */
+#define LENGTH_MOST 2e4L
+
+/* A rise from its logarithm, rounded up; never 0, since e^eps times the
+ * smallest number may be large. */
+static double rise_up(long double rise)
+{
+    return fmax(pri_round_up(fminl(expl(rise), 1)), DBL_TRUE_MIN);
+}
+
+/* A difference exp(first) - exp(eps + second) whose logarithms have an absolute
+ * error of `error` each, and its second part, to both sides. */
+static struct pri_reach difference(long double first, long double second,
+                                   long double eps, long double error)
+{
+    if (isnan(first) || isnan(second) || isnan(error)) /* nothing is claimed */
+        return (struct pri_reach){1, 0, 1, 0};
+    if (isinf(first))
+        return (struct pri_reach){0};
+    long double rise = eps + second, part = -expm1l(rise - first);
+    long double more = fminl(part + 2 * error, 1), less = part - 2 * error;
+    struct pri_reach reach = {0};
+    if (more > 0)
+        reach.high = pri_round_up(fminl(expl(first + error) * more, 1));
+    if (less > 0)
+        reach.low = pri_round_down(fminl(expl(first - error) * less, 1));
+    reach.rise_high = rise_up(rise + error);
+    reach.rise_low = pri_round_down(fminl(expl(rise - error), 1));
+    return reach;
+}
+
+/* Whether by_ball() would take too long. */
+static bool too_long(const struct pri_presence *p, double eps)
+{
+    long double d = p->dimension, s = p->own, v0 = p->others, v1 = v0 + s;
+    long double m2 = (long double)p->shift * p->shift;
+    long double level = d * log1pl(s / v0) + m2 / s;
+    return !(pri_chi_length(d, m2 * v1 / (s * s), v1 / s * (level + 2 * eps)) <
+             LENGTH_MOST);
+}
+
+/*
+ * Whether a noncentral chi-square number is next to never as far from its
+ * noncentrality as `value`, on the side of it: |Z + a| can only get there if
+ * |Z| is at least the difference of the roots, and Chernoff's bound on |Z|^2 is
+ * below e^-760, less than any double.
+ */
+static bool is_out_of_reach(long double degrees, long double noncentrality,
+                            long double value, bool beyond)
+{
+    long double apart = sqrtl(fmaxl(value, 0)) - sqrtl(noncentrality);
+    long double square = apart * apart;
+    if ((apart > 0) != beyond || !(square > degrees))
+        return false;
+    return square - degrees - degrees * logl(square / degrees) > 1520;
+}
+
+/* Both divergences by the chi-square law. */
+static void by_ball(const struct pri_presence *p, double eps,
+                    struct pri_reach way[2])
+{
+    long double d = p->dimension, s = p->own, v0 = p->others, v1 = v0 + s;
+    long double m2 = (long double)p->shift * p->shift;
+    long double noncentral0 = m2 * v0 / (s * s),
+                noncentral1 = m2 * v1 / (s * s);
+    long double level = d * log1pl(s / v0) + m2 / s;
+    long double ball = v0 * v1 / s * (level - 2 * eps);
+    long double far = v0 * v1 / s * (level + 2 * eps);
+    long double error = 2 * PRI_CHI_ERROR + eps * 0x1p-62L;
+    way[0] = way[1] = (struct pri_reach){DBL_TRUE_MIN, 0, DBL_TRUE_MIN, 0};
+    if (!is_out_of_reach(d, noncentral0, ball / v0, false))
+        way[0] =
+            difference(pri_chi_lower(d, noncentral0, ball / v0),
+                       pri_chi_lower(d, noncentral1, ball / v1), eps, error);
+    if (!is_out_of_reach(d, noncentral1, far / v1, true))
+        way[1] =
+            difference(pri_chi_upper(d, noncentral1, far / v1),
+                       pri_chi_upper(d, noncentral0, far / v0), eps, error);
+}
+
+/* ln of the normal tail beyond t, for any t. */
+static long double tail_log(long double t)
+{
+    if (t < 0)
+        return log1pl(-expl(tail_log(-t)));
+    return logl(pri_mills(t)) - t * t / 2 - 0.91893853320467274178L;
+}
+
+/* ln P(from < Z < to) of a standard normal Z; the larger part is not lost. */
+static long double between_log(long double from, long double to)
+{
+    if (to <= from)
+        return -INFINITY;
+    if (from + to < 0) {
+        long double turned = -from;
+        from = -to;
+        to = turned;
+    }
+    long double first = tail_log(from), second = tail_log(to);
+    return first + log1pl(-expl(second - first));
+}
+
+/*
+ * One dimension: the ball is an interval from `left` to `right`, where
+ * right = (radius^2 - c^2) / (radius + |c|) does not cancel. With the argument
+ * t of a tail right within 32 units in the last place, its logarithm is right
+ * within 64 (t^2 + 1) of them.
+ */
+static void by_line(const struct pri_presence *p, double eps,
+                    struct pri_reach way[2])
+{
+    long double s = p->own, v0 = p->others, v1 = v0 + s, m = p->shift;
+    long double centre = m * (v0 / s), ratio = log1pl(s / v0);
+    for (int present = 0; present < 2; present++) {
+        long double level = ratio + (present ? 2.0L : -2.0L) * eps;
+        long double inner = (v0 / s) * v1 * level;
+        long double square = inner + centre * centre * (v1 / v0);
+        long double radius = square > 0 ? sqrtl(square) : 0;
+        long double right = (inner + m * m * (v0 / s)) / (radius + centre);
+        long double left = -(radius + centre);
+        long double a = left / sqrtl(v0), b = right / sqrtl(v0);
+        long double c = (left - m) / sqrtl(v1), d = (right - m) / sqrtl(v1);
+        long double error =
+            64 * 0x1p-63L * (b * b + d * d + 2) + eps * 0x1p-62L;
+        if (!present) {
+            way[0] = square > 0 ? difference(between_log(a, b),
+                                             between_log(c, d), eps, error)
+                                : (struct pri_reach){0};
+            continue;
+        }
+        /* The complement: right of the interval, and far left of it. */
+        long double here = tail_log(d), there = tail_log(b);
+        long double more = tail_log(-c), other = tail_log(-a);
+        here += log1pl(expl(more - here));
+        there += log1pl(expl(other - there));
+        way[1] = difference(here, there, eps, error);
+    }
+}
+
+/*
+ * Where the node's noise is tiny beside the others' and its signal is not:
+ * first the variance across m alone, then what lies along m, by
+ *
+ *     delta_AC(e1 + e2) <= delta_AB(e1) + e^e1 delta_BC(e2),
+ *
+ * for the best of some e1. From below: the part of z along m alone tells no
+ * more than all of z.
+ */
+static void by_parts(const struct pri_presence *p, double eps,
+                     struct pri_reach way[2])
+{
+    struct pri_presence spread = *p;
+    spread.shift = 0;
+    spread.dimension = p->dimension - 1;
+    by_line(p, eps, way);
+    way[0].high = way[1].high = 1;
+    double part = eps / 256;
+    for (int step = 0; step < 14; step++, part /= 4) {
+        struct pri_reach across[2] = {0}, along[2];
+        if (p->dimension > 1)
+            by_ball(&spread, part, across);
+        if (across[0].high >= way[0].high && across[1].high >= way[1].high)
+            break;
+        by_line(p, eps - part, along);
+        double more = exp(part) * (1 + 1e-15);
+        for (int k = 0; k < 2; k++) {
+            double rest = along[k].high > 0 ? more * along[k].high : 0;
+            way[k].high = fmin(way[k].high, across[k].high + rest);
+        }
+    }
+}
+
+/* The same with its rise: delta is convex in e^eps, so that its slope lies
+ * between those of the chords before and after. */
+static void by_chords(const struct pri_presence *p, double eps,
+                      struct pri_reach way[2])
+{
+    double step = .05 * p->shift / sqrt(p->others);
+    struct pri_reach before[2], after[2];
+    by_parts(p, eps, way);
+    by_parts(p, eps + step, after);
+    if (eps >= step)
+        by_parts(p, eps - step, before);
+    for (int k = 0; k < 2; k++) {
+        double most = 1, less = way[k].low - after[k].high;
+        if (eps >= step)
+            most = (before[k].high - way[k].low) / -expm1(-step);
+        way[k].rise_high = fmax(fmin(most * (1 + 1e-12), 1), 0);
+        way[k].rise_low = fmax(less / expm1(step), 0) * (1 - 1e-12);
+    }
+}
+
+/* Without noise of its own the node only moves the mean. */
+static void by_shift(const struct pri_presence *p, double eps,
+                     struct pri_reach way[2])
+{
+    struct pri_gaussian gaussian;
+    double mu = p->shift / sqrt(p->others);
+    pri_gaussian_at(eps, mu, &gaussian);
+    long double rise = gaussian.log_density + logl(gaussian.mills);
+    way[0] = (struct pri_reach){
+        .high = pri_gaussian_above(eps, mu),
+        .low = pri_gaussian_below(eps, mu),
+        .rise_high = rise_up(rise + gaussian.error),
+        .rise_low = pri_round_down(fminl(expl(rise - gaussian.error), 1)),
+    };
+    way[1] = way[0];
+}
+
+void pri_presence_at(const struct pri_presence *presence, double eps,
+                     struct pri_reach way[2])
+{
+    const struct pri_presence *p = presence;
+    if (p->own == 0 && p->shift == 0) {
+        way[0] = way[1] = (struct pri_reach){0};
+    } else if (p->others == 0) {
+        way[0] = way[1] = (struct pri_reach){1, 1, 0, 0};
+    } else if (p->own == 0) {
+        by_shift(p, eps, way);
+    } else {
+        (too_long(p, eps) ? by_chords : by_ball)(p, eps, way);
+    }
+}
+
+void pri_presence_delta(const struct pri_presence *presence, double eps,
+                        enum pri_side side, double *absent, double *present)
+{
+    struct pri_reach way[2];
+    pri_presence_at(presence, eps, way);
+    *absent = side == PRI_ABOVE ? way[0].high : way[0].low;
+    *present = side == PRI_ABOVE ? way[1].high : way[1].low;
+}

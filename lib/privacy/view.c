@@ -1,0 +1,302 @@
+/*
+ * From network, plan and observer to what is seen of one node's data: which
+ * sums carry it, how much noise each has, and which of their links are
+ * correlated.
+ */
+#include "account.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void pri_view_free(struct pri_view *view)
+{
+    free(view->source);
+    free(view->noise);
+    free(view->pair);
+    *view = (struct pri_view){0};
+}
+
+/* Room for one more item in a growing array. */
+static bool grow(void **items, int32_t count, int32_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    int32_t more = *room == 0 ? 64 : 2 * *room;
+    void *moved = realloc(*items, (size_t)more * size);
+    if (moved == NULL)
+        return false;
+    *items = moved;
+    *room = more;
+    return true;
+}
+
+static bool add_noise(struct pri_view *view, int32_t from, double size,
+                      double chance)
+{
+    if (!grow((void **)&view->noise, view->noises, &view->noise_room,
+              sizeof *view->noise))
+        return false;
+    view->noise[view->noises++] = (struct pri_packet){from, size, chance};
+    return true;
+}
+
+static bool add_pair(struct pri_view *view, struct pri_coupled pair)
+{
+    if (!grow((void **)&view->pair, view->pairs, &view->pair_room,
+              sizeof *view->pair))
+        return false;
+    view->pair[view->pairs++] = pair;
+    return true;
+}
+
+/* What a view is made from. */
+struct scene {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    int32_t node;
+    const bool *member;
+    bool server, radio;
+};
+
+static bool is_member(const struct scene *scene, int32_t node)
+{
+    return scene->member != NULL && scene->member[node];
+}
+
+/* A variance, in squared radii: only its ratio to a signal counts, and squares
+ * of a tiny radius would vanish. */
+static double variance_of(const struct scene *scene, double noise)
+{
+    double relative = noise / scene->network->radius;
+    return relative * relative;
+}
+
+/* The packets of others in the sum of a relay: those that are always there
+ * into its base, those of members nowhere. */
+static bool add_source(const struct scene *scene, struct pri_source source,
+                       struct pri_view *view)
+{
+    const struct pricer_network *net = scene->network;
+    source.begin = view->noises;
+    for (int32_t k = net->in_start[source.node];
+         k < net->in_start[source.node + 1]; k++) {
+        int32_t l = net->in_link[k], from = net->from[l];
+        double size = variance_of(scene, scene->plan->noise[l]);
+        if (from == scene->node || is_member(scene, from))
+            continue;
+        /* A packet that may be missing hides which of them came. */
+        if (net->p[l] < 1 && (size > 0 || scene->plan->weight[l] > 0))
+            view->visible = false;
+        if (source.link < 1)
+            view->visible = false;
+        if (size == 0)
+            continue;
+        if (net->p[l] == 1)
+            source.base += size;
+        else if (!add_noise(view, from, size, net->p[l]))
+            return false;
+    }
+    source.end = view->noises;
+    if (!grow((void **)&view->source, view->sources, &view->source_room,
+              sizeof *view->source))
+        return false;
+    view->source[view->sources++] = source;
+    return true;
+}
+
+/* (2 weight)^2, in squared radii too. */
+static double signal_of(double weight)
+{
+    double move = 2 * weight;
+    return move * move;
+}
+
+static bool add_sources(const struct scene *scene, struct pri_view *view)
+{
+    const struct pricer_network *net = scene->network;
+    const struct pricer_plan *plan = scene->plan;
+    int32_t i = scene->node;
+    for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
+        int32_t to = net->to[l];
+        bool relay = is_member(scene, to);
+        struct pri_source source = {
+            .node = to,
+            .signal = signal_of(plan->weight[l]),
+            .base = variance_of(scene, plan->noise[l]),
+            .uplink = relay || scene->radio ? 1 : net->uplink[to],
+            .link = scene->radio ? 1 : net->p[l],
+        };
+        if (!relay)
+            source.base += variance_of(scene, plan->self_noise[to]);
+        bool seen = relay || (scene->server && source.uplink > 0);
+        if (!relay && source.link < 1)
+            view->visible = false;
+        if (seen && source.signal > 0 && !add_source(scene, source, view))
+            return false;
+    }
+    struct pri_source own = {
+        .node = i,
+        .signal = signal_of(plan->self_weight[i]),
+        .base = variance_of(scene, plan->self_noise[i]),
+        .uplink = scene->radio ? 1 : net->uplink[i],
+        .link = 1,
+    };
+    if (scene->server && own.signal > 0 && own.uplink > 0)
+        return add_source(scene, own, view);
+    return true;
+}
+
+/* The noise of a source that comes from a node, or -1; they are in order. */
+static int32_t noise_from(const struct pri_view *view,
+                          const struct pri_source *source, int32_t from)
+{
+    int32_t low = source->begin, high = source->end;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (view->noise[middle].from < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < source->end && view->noise[low].from == from ? low : -1;
+}
+
+/* The source made by a relay, or -1; all but the node's own are in order. */
+static int32_t source_at(const struct pri_view *view, int32_t sources,
+                         int32_t node)
+{
+    int32_t low = 0, high = sources;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (view->source[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < sources && view->source[low].node == node ? low : -1;
+}
+
+/* How much a noise moves its source's part of mu^2, about. */
+static double weight_of_noise(const struct pri_view *view,
+                              const struct pri_source *source, int32_t noise)
+{
+    double mean = source->base, size = view->noise[noise].size;
+    for (int32_t k = source->begin; k < source->end; k++)
+        mean += view->noise[k].chance * view->noise[k].size;
+    return source->uplink * source->link * source->signal * size /
+           (mean * (mean + size));
+}
+
+/* Both links joined in a pair; those that are independent are left out. */
+static bool correlated(const struct pricer_network *net, int32_t link)
+{
+    int32_t back = net->partner[link];
+    return back >= 0 && net->joint[link] - net->p[link] * net->p[back] >
+                            1e-14 * net->joint[link];
+}
+
+/* The noise of j in k's sum with the noise of k in j's, both seen. */
+static bool pair_relays(const struct scene *scene, int32_t others,
+                        struct pri_view *view)
+{
+    const struct pricer_network *net = scene->network;
+    for (int32_t a = 0; a < others; a++) {
+        const struct pri_source *source = &view->source[a];
+        for (int32_t x = source->begin; x < source->end; x++) {
+            int32_t from = view->noise[x].from;
+            int32_t b =
+                from > source->node ? source_at(view, others, from) : -1;
+            int32_t y =
+                b < 0 ? -1 : noise_from(view, &view->source[b], source->node);
+            int32_t link =
+                y < 0 ? -1 : pricer_network_find(net, from, source->node);
+            if (link < 0 || !correlated(net, link))
+                continue;
+            double excess = net->joint[link] -
+                            view->noise[x].chance * view->noise[y].chance;
+            double one = weight_of_noise(view, source, x);
+            double two = weight_of_noise(view, &view->source[b], y);
+            struct pri_coupled pair = {
+                false, a, b, x, y, net->joint[link], excess * one * two};
+            /* The second is the one to give up if the pair is not split; equal
+             * ones take turns, so that no sum loses all its noise. */
+            bool turn = (from + source->node) % 2 == 1;
+            if (two > one * (turn ? 1 - 1e-9 : 1 + 1e-9)) {
+                pair.source = b;
+                pair.other = a;
+                pair.first = y;
+                pair.second = x;
+            }
+            if (!add_pair(view, pair))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The link to a relay with the relay's noise in the node's own sum. */
+static bool pair_own(const struct scene *scene, int32_t others,
+                     struct pri_view *view)
+{
+    const struct pricer_network *net = scene->network;
+    if (others == view->sources)
+        return true;
+    const struct pri_source *own = &view->source[others];
+    for (int32_t a = 0; a < others; a++) {
+        const struct pri_source *source = &view->source[a];
+        int32_t y = noise_from(view, own, source->node);
+        int32_t link = pricer_network_find(net, scene->node, source->node);
+        if (y < 0 || source->link == 1 || !correlated(net, link))
+            continue;
+        double mean = source->base;
+        for (int32_t k = source->begin; k < source->end; k++)
+            mean += view->noise[k].chance * view->noise[k].size;
+        double excess = net->joint[link] - net->p[link] * view->noise[y].chance;
+        double one = source->uplink * source->signal / mean;
+        struct pri_coupled pair = {true,
+                                   a,
+                                   others,
+                                   -1,
+                                   y,
+                                   net->joint[link],
+                                   excess * one *
+                                       weight_of_noise(view, own, y)};
+        if (!add_pair(view, pair))
+            return false;
+    }
+    return true;
+}
+
+static int by_influence(const void *one, const void *two)
+{
+    const struct pri_coupled *a = one, *b = two;
+    if (a->influence != b->influence)
+        return a->influence > b->influence ? -1 : 1;
+    if (a->gate != b->gate)
+        return a->gate ? -1 : 1;
+    return a->second < b->second ? -1 : a->second > b->second;
+}
+
+enum pricer_status pri_view_build(const struct pricer_network *network,
+                                  const struct pricer_plan *plan, int32_t node,
+                                  const bool *member, bool server,
+                                  enum pricer_eavesdropper eavesdropper,
+                                  struct pri_view *view)
+{
+    struct scene scene = {network, plan,   node,
+                          member,  server, eavesdropper == PRICER_RADIO};
+    view->sources = view->noises = view->pairs = 0;
+    view->visible = true;
+    if (!add_sources(&scene, view))
+        return PRICER_MEMORY;
+    int32_t others = view->sources;
+    if (others > 0 && view->source[others - 1].node == node)
+        others--;
+    if (server &&
+        (!pair_relays(&scene, others, view) || !pair_own(&scene, others, view)))
+        return PRICER_MEMORY;
+    if (view->pairs > 1)
+        qsort(view->pair, (size_t)view->pairs, sizeof *view->pair,
+              by_influence);
+    return PRICER_OK;
+}

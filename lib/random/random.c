@@ -1,0 +1,91 @@
+/*
+ * Random words, from a seed or from the operating system.
+ *
+ * Replay: word q of a stream is word q % 4 of Threefry-4x64-20 with
+ *
+ *     key     = (seed, round, purpose, 0)
+ *     counter = (q / 4, from, to, 0),
+ *
+ * so every word has an address, two streams never overlap, and whoever knows
+ * the seed can compute any part of any stream without the rest. Real use:
+ * ChaCha20 from libsodium under a key from the kernel; each refill spends the
+ * first 32 bytes of its output on the next key and forgets the old one, so what
+ * was sent cannot be recomputed from memory that leaks later.
+ */
+#include "random.h"
+
+#include <sodium.h>
+#include <string.h>
+
+/* Words first to first + 31 of the stream, in order. */
+PRI_CLONES
+static void fill_replay(const uint64_t *key_words, uint64_t from, uint64_t to,
+                        uint64_t first, uint64_t *words)
+{
+    struct pri_threefry_key key = pri_threefry_key(key_words[0], key_words[1],
+                                                   key_words[2], key_words[3]);
+    struct pri_lanes x[4] = {pri_lanes_count(first / 4), pri_lanes_fill(from),
+                             pri_lanes_fill(to), pri_lanes_fill(0)};
+    pri_threefry(&key, x);
+    for (int lane = 0; lane < PRI_LANES; lane++)
+        for (int w = 0; w < 4; w++)
+            words[4 * lane + w] = x[w].half[lane / 4][lane % 4];
+}
+
+/* The next key comes first in the keystream and is never handed out. */
+static void fill_secret(struct pricer_random *random)
+{
+    static const unsigned char nonce[crypto_stream_chacha20_NONCEBYTES];
+    unsigned char stream[sizeof random->key + sizeof random->words];
+    crypto_stream_chacha20(stream, sizeof stream, nonce,
+                           (const unsigned char *)random->key);
+    memcpy(random->key, stream, sizeof random->key);
+    memcpy(random->words, stream + sizeof random->key, sizeof random->words);
+    sodium_memzero(stream, sizeof stream);
+}
+
+void pri_random_refill(struct pricer_random *random)
+{
+    if (random->secret)
+        fill_secret(random);
+    else
+        for (int k = 0; k < PRICER_RANDOM_WORDS; k += 4 * PRI_LANES)
+            fill_replay(random->key, random->from, random->to,
+                        random->next + (uint64_t)k, random->words + k);
+    random->next += PRICER_RANDOM_WORDS;
+    random->left = PRICER_RANDOM_WORDS;
+}
+
+void pricer_random_replay(struct pricer_random *random, uint64_t seed,
+                          enum pricer_purpose purpose, int64_t round,
+                          int32_t from, int32_t to)
+{
+    *random = (struct pricer_random){
+        .key = {seed, (uint64_t)round, (uint64_t)purpose, 0},
+        .from = (uint32_t)from,
+        .to = (uint32_t)to,
+    };
+}
+
+enum pricer_status pricer_random_secret(struct pricer_random *random,
+                                        struct pricer_fault *fault)
+{
+    _Static_assert(sizeof random->key == crypto_stream_chacha20_KEYBYTES,
+                   "the state holds one ChaCha20 key");
+    if (sodium_init() < 0)
+        return pri_fault(fault, PRICER_FILE,
+                         "the operating system gives no random numbers");
+    *random = (struct pricer_random){.secret = true};
+    randombytes_buf(random->key, sizeof random->key);
+    return PRICER_OK;
+}
+
+uint64_t pricer_random_word(struct pricer_random *random)
+{
+    return pri_random_word(random);
+}
+
+void pricer_random_wipe(struct pricer_random *random)
+{
+    sodium_memzero(random, sizeof *random);
+}

@@ -1,0 +1,335 @@
+/*
+ * The keys of a scenario: one table says everything about each, its name, what
+ * it holds, its range, which networks use it and where it is stored.
+ */
+#include "keys.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct pricer_scenario, field)
+#define ERDOS (1u << PRI_GENERATOR_ERDOS_RENYI)
+#define RING (1u << PRI_GENERATOR_RING)
+#define MMWAVE (1u << PRI_GENERATOR_MMWAVE)
+#define GEOMETRIC (1u << PRI_GENERATOR_GEOMETRIC)
+#define FILES (1u << PRI_GENERATOR_FILES)
+
+static const struct pri_key keys[] = {
+    {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
+    {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
+    {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
+    {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
+    {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
+     "erdos-renyi|ring|mmwave|geometric", 0},
+    {"network.nodes", PRI_KEY_COUNT, AT(nodes), 1, 1e9, CLOSED, NULL,
+     ERDOS | RING | GEOMETRIC},
+    {"network.uplink", PRI_KEY_LIST, AT(uplink), 0, 1, CLOSED, NULL,
+     ERDOS | RING | MMWAVE | GEOMETRIC},
+    {"network.p", PRI_KEY_NUMBER, AT(p), 0, 1, CLOSED, NULL, ERDOS | RING},
+    {"network.hops", PRI_KEY_COUNT, AT(hops), 1, 1e9, CLOSED, NULL, RING},
+    {"network.reciprocity", PRI_KEY_NUMBER, AT(reciprocity), 0, 1, CLOSED, NULL,
+     0},
+    {"network.positions", PRI_KEY_PAIRS, AT(positions), -1e9, 1e9, CLOSED, NULL,
+     MMWAVE},
+    {"network.preset", PRI_KEY_CHOICE, AT(preset), 0, 0, CLOSED, "scattered",
+     MMWAVE},
+    {"network.density", PRI_KEY_NUMBER, AT(density), 0, 1e9, OPEN_LOW, NULL,
+     GEOMETRIC},
+    {"network.cutoff", PRI_KEY_NUMBER, AT(cutoff), 0, 1, CLOSED, NULL,
+     MMWAVE | GEOMETRIC},
+    {"network.good.count", PRI_KEY_COUNT, AT(good_count), 0, 1e9, CLOSED, NULL,
+     ERDOS | RING},
+    {"network.good.fraction", PRI_KEY_NUMBER, AT(good_fraction), 0, 1, CLOSED,
+     NULL, GEOMETRIC},
+    {"network.good.uplink", PRI_KEY_NUMBER, AT(good_uplink), 0, 1, CLOSED, NULL,
+     ERDOS | RING | GEOMETRIC},
+    {"network.files.nodes", PRI_KEY_TEXT, AT(nodes_file), 0, 0, CLOSED, NULL,
+     FILES},
+    {"network.files.links", PRI_KEY_TEXT, AT(links_file), 0, 0, CLOSED, NULL,
+     FILES},
+    {"trust.eps", PRI_KEY_NUMBER, AT(eps), 0, INFINITY, OPEN_LOW, NULL, 0},
+    {"trust.delta", PRI_KEY_NUMBER, AT(delta), 0, 1, OPEN_LOW, NULL, 0},
+    {"trust.self.eps", PRI_KEY_NUMBER, AT(self_eps), 0, INFINITY, OPEN_LOW,
+     NULL, 0},
+    {"trust.self.delta", PRI_KEY_NUMBER, AT(self_delta), 0, 1, OPEN_LOW, NULL,
+     0},
+    {"trust.ring.hops", PRI_KEY_COUNT, AT(ring_hops), 0, 1e9, CLOSED, NULL,
+     ~FILES},
+    {"trust.ring.eps", PRI_KEY_NUMBER, AT(ring_eps), 0, INFINITY, OPEN_LOW,
+     NULL, ~FILES},
+    {"trust.ring.delta", PRI_KEY_NUMBER, AT(ring_delta), 0, 1, OPEN_LOW, NULL,
+     ~FILES},
+    {"trust.probable.above", PRI_KEY_NUMBER, AT(probable_above), 0, 1, CLOSED,
+     NULL, ~FILES},
+    {"trust.probable.eps", PRI_KEY_NUMBER, AT(probable_eps), 0, INFINITY,
+     OPEN_LOW, NULL, ~FILES},
+    {"trust.probable.delta", PRI_KEY_NUMBER, AT(probable_delta), 0, 1, OPEN_LOW,
+     NULL, ~FILES},
+    {"objective.bias", PRI_KEY_CHOICE, AT(bias), 0, 0, CLOSED,
+     "worst-case|unbiased|l1|l2", 0},
+    {"objective.lambda", PRI_KEY_NUMBER, AT(lambda), 0, 1e300, CLOSED, NULL, 0},
+    {"objective.calibration", PRI_KEY_CHOICE, AT(calibration), 0, 0, CLOSED,
+     "analytic|classic", 0},
+};
+_Static_assert(sizeof keys / sizeof *keys == PRI_SCENARIO_KEYS,
+               "PRI_SCENARIO_KEYS is the number of rows");
+
+int pri_key_find(const char *name)
+{
+    size_t length = strlen(name);
+    for (int k = 0; k < PRI_SCENARIO_KEYS; k++)
+        if (strlen(keys[k].name) == length &&
+            memcmp(keys[k].name, name, length) == 0)
+            return k;
+    return -1;
+}
+
+const struct pri_key *pri_key_at(int place)
+{
+    return &keys[place];
+}
+
+bool pri_key_is_section(const char *name)
+{
+    size_t length = strlen(name);
+    for (int k = 0; k < PRI_SCENARIO_KEYS; k++)
+        if (strncmp(keys[k].name, name, length) == 0 &&
+            keys[k].name[length] == '.')
+            return true;
+    return false;
+}
+
+enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
+                                      const char *key,
+                                      struct pricer_fault *fault,
+                                      const char *format, ...)
+{
+    if (fault != NULL) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(fault->text, sizeof fault->text, format, arguments);
+        va_end(arguments);
+        int k = pri_key_find(key);
+        pri_fault_locate(fault, scenario->path, k < 0 ? 0 : scenario->line[k]);
+    }
+    return PRICER_VALUE;
+}
+
+/* ---------------------------------------------------------------- values -- */
+
+static enum pricer_status refuse_range(const struct pri_key *key, double value,
+                                       struct pricer_fault *fault)
+{
+    char low[24] = "", high[24] = "";
+    if (key->low == 0 && key->high == 1 && key->ends == CLOSED)
+        return pri_fault(fault, PRICER_VALUE, "%s = %g is not between 0 and 1",
+                         key->name, value);
+    snprintf(low, sizeof low, "%g", key->low);
+    snprintf(high, sizeof high, "%g", key->high);
+    return pri_fault(fault, PRICER_VALUE, "%s = %.15g is outside %s%s, %s]",
+                     key->name, value, key->ends == OPEN_LOW ? "(" : "[", low,
+                     high);
+}
+
+enum pricer_status pri_key_parse(const struct pri_key *key, const char *text,
+                                 double *value, struct pricer_fault *fault)
+{
+    double parsed;
+    if (!pri_parse_number(text, &parsed))
+        return pri_fault(fault, PRICER_FORMAT,
+                         "%s is '%.60s', expected a number", key->name, text);
+    bool low = key->ends == OPEN_LOW ? parsed > key->low : parsed >= key->low;
+    if (!low || parsed > key->high)
+        return refuse_range(key, parsed, fault);
+    if (key->kind == PRI_KEY_COUNT && parsed != floor(parsed))
+        return pri_fault(fault, PRICER_FORMAT, "%s = %g is not a whole number",
+                         key->name, parsed);
+    *value = parsed;
+    return PRICER_OK;
+}
+
+static enum pricer_status store_choice(const struct pri_key *key,
+                                       const char *text, int *store,
+                                       struct pricer_fault *fault)
+{
+    const char *words = key->words;
+    size_t length = strlen(text);
+    for (int place = 0;; place++) {
+        size_t width = strcspn(words, "|");
+        if (width == length && memcmp(words, text, width) == 0) {
+            *store = place;
+            return PRICER_OK;
+        }
+        if (words[width] == '\0')
+            return pri_fault(fault, PRICER_VALUE, "%s is '%.60s', expected %s",
+                             key->name, text, key->words);
+        words += width + 1;
+    }
+}
+
+enum pricer_status pri_key_store(struct pricer_scenario *scenario,
+                                 const struct pri_key *key, const char *text,
+                                 struct pricer_fault *fault)
+{
+    void *store = (char *)scenario + key->offset;
+    double value;
+    if (key->kind == PRI_KEY_CHOICE)
+        return store_choice(key, text, store, fault);
+    if (key->kind == PRI_KEY_TEXT) {
+        if (text[0] == '\0')
+            return pri_fault(fault, PRICER_VALUE, "%s is empty", key->name);
+        char *copy = strdup(text);
+        if (copy == NULL)
+            return PRICER_MEMORY;
+        free(*(char **)store);
+        *(char **)store = copy;
+        return PRICER_OK;
+    }
+    enum pricer_status status = pri_key_parse(key, text, &value, fault);
+    if (status != PRICER_OK)
+        return status;
+    if (key->kind == PRI_KEY_NUMBER) {
+        *(double *)store = value;
+    } else if (key->kind == PRI_KEY_COUNT) {
+        *(int64_t *)store = (int64_t)value;
+    } else {
+        struct pri_list *list = store;
+        double *values = pri_alloc(1, sizeof *values);
+        if (values == NULL)
+            return PRICER_MEMORY;
+        free(list->values);
+        *values = value;
+        *list = (struct pri_list){values, 1};
+    }
+    return PRICER_OK;
+}
+
+void pri_scenario_clear(struct pricer_scenario *scenario)
+{
+    memset(scenario, 0, sizeof *scenario);
+    scenario->generator = -1;
+    for (int k = 0; k < PRI_SCENARIO_KEYS; k++) {
+        void *store = (char *)scenario + keys[k].offset;
+        if (keys[k].kind == PRI_KEY_NUMBER)
+            *(double *)store = NAN;
+        else if (keys[k].kind == PRI_KEY_COUNT)
+            *(int64_t *)store = -1;
+        else if (keys[k].kind == PRI_KEY_CHOICE)
+            *(int *)store = -1;
+    }
+}
+
+/* ------------------------------------------------------------- consistency --
+ */
+
+/* Keys that the network does not use are mistakes: say so, do not ignore. */
+static enum pricer_status check_use(const struct pricer_scenario *scenario,
+                                    struct pricer_fault *fault)
+{
+    static const char *const names[] = {"erdos-renyi", "ring", "mmwave",
+                                        "geometric", "files"};
+    for (int k = 0; k < PRI_SCENARIO_KEYS; k++)
+        if (scenario->line[k] != 0 && keys[k].generators != 0 &&
+            !(keys[k].generators & (1u << scenario->generator)))
+            return pri_scenario_fault(scenario, keys[k].name, fault,
+                                      "%s has no meaning for a network from %s",
+                                      keys[k].name, names[scenario->generator]);
+    return PRICER_OK;
+}
+
+static enum pricer_status miss(const struct pricer_scenario *scenario,
+                               const char *key, struct pricer_fault *fault)
+{
+    return pri_scenario_fault(scenario, "", fault, "the key %s is missing",
+                              key);
+}
+
+/* What must be there, given what is. */
+static enum pricer_status check_given(const struct pricer_scenario *scenario,
+                                      struct pricer_fault *fault)
+{
+    int source = scenario->generator;
+    if (scenario->dimension < 0)
+        return miss(scenario, "dimension", fault);
+    if (source == PRI_GENERATOR_FILES && scenario->nodes_file == NULL)
+        return miss(scenario, "network.files.nodes", fault);
+    if (source == PRI_GENERATOR_FILES && scenario->links_file == NULL)
+        return miss(scenario, "network.files.links", fault);
+    if (source == PRI_GENERATOR_MMWAVE &&
+        (scenario->positions.count > 0) == (scenario->preset >= 0))
+        return pri_scenario_fault(
+            scenario, "network.generator", fault,
+            "mmwave wants network.positions or network.preset, one of them");
+    bool sized = source == PRI_GENERATOR_ERDOS_RENYI ||
+                 source == PRI_GENERATOR_RING ||
+                 source == PRI_GENERATOR_GEOMETRIC;
+    if (sized && scenario->nodes < 0)
+        return miss(scenario, "network.nodes", fault);
+    if ((source == PRI_GENERATOR_ERDOS_RENYI || source == PRI_GENERATOR_RING) &&
+        isnan(scenario->p))
+        return miss(scenario, "network.p", fault);
+    if (source != PRI_GENERATOR_FILES && isnan(scenario->eps))
+        return miss(scenario, "trust.eps", fault);
+    if (!isnan(scenario->probable_eps) && isnan(scenario->probable_above))
+        return miss(scenario, "trust.probable.above", fault);
+    if (scenario->ring_hops > 0 && isnan(scenario->ring_eps))
+        return miss(scenario, "trust.ring.eps", fault);
+    bool penalised =
+        scenario->bias == PRICER_BIAS_L1 || scenario->bias == PRICER_BIAS_L2;
+    if (penalised && isnan(scenario->lambda))
+        return miss(scenario, "objective.lambda", fault);
+    return PRICER_OK;
+}
+
+static double either(double given, double otherwise)
+{
+    return isnan(given) ? otherwise : given;
+}
+
+static void fill_defaults(struct pricer_scenario *scenario)
+{
+    scenario->radius = either(scenario->radius, 1);
+    scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
+    scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
+    scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
+    scenario->reciprocity = either(scenario->reciprocity, 1);
+    scenario->delta = either(scenario->delta, 1e-5);
+    scenario->self_eps = either(scenario->self_eps, INFINITY);
+    scenario->self_delta = either(scenario->self_delta, scenario->delta);
+    scenario->ring_delta = either(scenario->ring_delta, scenario->delta);
+    scenario->probable_eps = either(scenario->probable_eps, INFINITY);
+    scenario->probable_delta =
+        either(scenario->probable_delta, scenario->delta);
+    scenario->density = either(scenario->density, 110);
+    bool wide = scenario->generator == PRI_GENERATOR_GEOMETRIC;
+    scenario->cutoff = either(scenario->cutoff, wide ? 0.01 : 0);
+    scenario->good_fraction = either(scenario->good_fraction, wide ? 0.05 : 0);
+    scenario->good_uplink = either(scenario->good_uplink, 0.9);
+    scenario->good_count = scenario->good_count < 0 ? 0 : scenario->good_count;
+    scenario->bias = scenario->bias < 0 ? 0 : scenario->bias;
+    scenario->calibration =
+        scenario->calibration < 0 ? 0 : scenario->calibration;
+}
+
+enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
+                                         struct pricer_fault *fault)
+{
+    bool files = scenario->nodes_file != NULL || scenario->links_file != NULL;
+    if (files && scenario->generator >= 0)
+        return pri_scenario_fault(
+            scenario, "network.generator", fault,
+            "network has a generator and files: it can have one of them");
+    if (files)
+        scenario->generator = PRI_GENERATOR_FILES;
+    if (scenario->generator < 0)
+        return miss(scenario, "network.generator (or network.files)", fault);
+    enum pricer_status status = check_use(scenario, fault);
+    if (status == PRICER_OK)
+        status = check_given(scenario, fault);
+    if (status == PRICER_OK)
+        fill_defaults(scenario);
+    return status;
+}

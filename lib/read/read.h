@@ -1,0 +1,113 @@
+/*
+ * What other rooms need of the readers: tables of numbers in CSV, and the
+ * scenario as read.
+ */
+#ifndef PRICER_READ_H
+#define PRICER_READ_H
+
+#include "base/base.h"
+
+/* ------------------------------------------------------------------- CSV -- */
+
+enum pri_column_kind {
+    PRI_COLUMN_INDEX,  /* a whole number from 0 to 2^53 */
+    PRI_COLUMN_NUMBER, /* a number; inf is one, nan is not */
+};
+
+/* A column that a table may have; `required` ones must stand in its header. */
+struct pri_column {
+    const char *name;
+    bool required;
+    enum pri_column_kind kind;
+};
+
+#define PRI_COLUMNS_MOST 16
+
+/*
+ * A table of numbers to read: comma-separated, with a header that names the
+ * columns in any order. Cells may be quoted; lines may end in CRLF; a byte
+ * order mark and blank lines are passed over. Numbers are read in the C
+ * locale, whatever the program's.
+ *
+ * `row` is called for each row: value[c] belongs to columns[c], and is NAN
+ * where the cell is empty or the column absent. Its faults need no place: file
+ * and line are put before them. The watch is told the part of the file that is
+ * done, scaled to [watch_from, watch_to].
+ */
+struct pri_csv {
+    const char *path;
+    const struct pri_column *columns;
+    int column_count;
+    enum pricer_status (*row)(void *context, int64_t line, const double *value,
+                              struct pricer_fault *fault);
+    void *context;
+    const struct pricer_watch *watch;
+    double watch_from, watch_to;
+};
+
+/* O(size of the file), in constant memory. */
+enum pricer_status pri_csv_read(const struct pri_csv *csv,
+                                struct pricer_fault *fault);
+
+/* --------------------------------------------------------------- scenario --
+ */
+
+enum pri_generator {
+    PRI_GENERATOR_ERDOS_RENYI,
+    PRI_GENERATOR_RING,
+    PRI_GENERATOR_MMWAVE,
+    PRI_GENERATOR_GEOMETRIC,
+    PRI_GENERATOR_FILES, /* two CSV files; never written as a word */
+    PRI_GENERATORS,
+};
+
+/* A list of numbers; a single number is a list of one. */
+struct pri_list {
+    double *values;
+    int64_t count;
+};
+
+/* The rows of the table of keys, one each; the order of the table. */
+enum { PRI_SCENARIO_KEYS = 32 };
+
+/* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
+struct pricer_scenario {
+    char *path;                      /* as given to pricer_scenario_read() */
+    char *text;                      /* the file as it was read */
+    int64_t line[PRI_SCENARIO_KEYS]; /* where each key stands; 0: absent */
+
+    int64_t dimension, rounds, seed;
+    double radius;
+
+    int generator;
+    int64_t nodes, hops;
+    struct pri_list uplink, positions; /* positions: x, y, x, y, ... */
+    int preset;
+    double p, reciprocity, density, cutoff;
+    int64_t good_count;
+    double good_fraction, good_uplink;
+    char *nodes_file, *links_file; /* as written: relative to the scenario */
+
+    double eps, delta;           /* trust of everyone in everyone */
+    double self_eps, self_delta; /* in one's own uplink */
+    int64_t ring_hops;
+    double ring_eps, ring_delta; /* in neighbours on the ring */
+    double probable_above, probable_eps, probable_delta; /* in good links */
+
+    int bias, calibration;
+    double lambda;
+};
+
+/* Write a fault at the line of a key ("network.p"). */
+enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
+                                      const char *key,
+                                      struct pricer_fault *fault,
+                                      const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* A path of the scenario, relative to the scenario's folder; NULL: no memory.
+ */
+char *pri_scenario_path(const struct pricer_scenario *scenario,
+                        const char *file);
+
+#endif

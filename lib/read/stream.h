@@ -1,0 +1,63 @@
+/*
+ * Files of bytes, compressed or not, and the kinds of matrix that stand in
+ * them.
+ */
+#ifndef PRICER_READ_STREAM_H
+#define PRICER_READ_STREAM_H
+
+#include "read.h"
+
+#include <zlib.h>
+
+/* A file of bytes, inflated on the way if it is gzip. */
+struct pri_stream {
+    const char *path;
+    gzFile file;
+};
+
+enum pricer_status pri_stream_open(const char *path, struct pri_stream *stream,
+                                   struct pricer_fault *fault);
+void pri_stream_close(struct pri_stream *stream);
+
+/*
+ * Read up to `most` bytes into memory that grows with what is there, so that a
+ * header that lies about its size costs nothing; *got is less than `most` only
+ * at the end of the file. The caller frees *memory.
+ */
+enum pricer_status pri_stream_load(struct pri_stream *stream, int64_t most,
+                                   void **memory, int64_t *got,
+                                   struct pricer_fault *fault);
+
+/* The same for a known number of bytes that must be there, with nothing behind
+ * them. */
+enum pricer_status pri_stream_load_rest(struct pri_stream *stream,
+                                        int64_t bytes, void **memory,
+                                        struct pricer_fault *fault);
+
+/* The first byte, which stays to be read; there must be one. */
+enum pricer_status pri_stream_peek(struct pri_stream *stream,
+                                   unsigned char *first,
+                                   struct pricer_fault *fault);
+
+/* Read a few bytes that must be there. */
+enum pricer_status pri_stream_head(struct pri_stream *stream, void *bytes,
+                                   int count, struct pricer_fault *fault);
+
+/* Write "path: " and a complaint about the form of a file. */
+enum pricer_status pri_stream_fault(const struct pri_stream *stream,
+                                    struct pricer_fault *fault,
+                                    const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Each reads what stands behind the first byte's hint into a new matrix. */
+enum pricer_status pri_npy_read(struct pri_stream *stream,
+                                struct pricer_matrix **matrix,
+                                struct pricer_fault *fault);
+enum pricer_status pri_idx_read(struct pri_stream *stream,
+                                struct pricer_matrix **matrix,
+                                struct pricer_fault *fault);
+enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
+                                  struct pricer_matrix **matrix,
+                                  struct pricer_fault *fault);
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * Discrete Gaussian noise: from random bits to integers y with
+ *
+ *     P(y) proportional to exp(-y^2 / (2 sigma^2)),   |y| < 2048 sigma.
+ *
+ * Claim. This law holds exactly, for sigma = noise->sigma / 2^fraction, but for
+ * an event of probability below 2^-2000 a sample (noise_exact.c stops comparing
+ * after 2048 bits). The cut at 2048 sigma leaves out exp(-2^21). No floating
+ * point takes part. (The proof follows the idea of Canonne, Kamath and Steinke
+ * 2020: only integers, and coins whose probability is a comparison of uniform
+ * bits with a number known to as many bits as it takes.)
+ *
+ * Proof. Cut the half line into strips of width sigma / 16; strip k holds the
+ * integers y with k sigma / 16 <= y < (k + 1) sigma / 16.
+ *   1. Draw strip k with probability W_k / 2^64, where the integers W_k >=
+ *      C exp(-k^2 / 512) are in noise_table.h (1 in the tail). What is left of
+ *      the 2^64 values starts again.
+ *   2. Draw one of `width` >= sigma / 16 places counted from the strip's first
+ *      integer, each with the same probability; past the strip's end, start
+ *      again. So every y in reach is the candidate with probability
+ *      W_k / 2^64 / width, k being its strip.
+ *   3. Accept with probability T = (C / W_k) exp(-y^2 / (2 sigma^2)) <= 1.
+ * Hence y comes out with probability proportional to exp(-y^2 / (2 sigma^2)),
+ * W_k and width having cancelled. A random sign, with -0 starting again,
+ * spreads it over both sides.
+ *
+ * Step 3 first takes a glance in 64-bit arithmetic with an error bound, which
+ * settles all but one in 10^7 cases, most by exp(-a) >= 1 - a; only what is
+ * within the bound goes to noise_exact.c. 97 % of the candidates are accepted.
+ *
+ * The number of words a sample takes depends on the sample. A node therefore
+ * sends a message at a time that does not depend on when it was ready
+ * (docs/protocol.md).
+ */
+#include "noise.h"
+#include "noise_table.h"
+
+#include <math.h>
+
+/* Strips beyond this one weigh less than 2^41; they are decided exactly. */
+enum { GLANCED = 80 };
+
+enum pricer_status pricer_noise_prepare(double sigma,
+                                        struct pricer_noise *noise,
+                                        struct pricer_fault *fault)
+{
+    if (!(sigma >= 0 && sigma <= 0x1p50))
+        return pri_fault(fault, PRICER_VALUE,
+                         "a deviation of %g grid steps is outside [0, 2^50]",
+                         sigma);
+    struct pricer_noise made = {0};
+    if (sigma > 0) {
+        int fraction = 52 - ilogb(fmax(sigma, 0x1p-4));
+        made.fraction = fraction;
+        made.sigma = (uint64_t)ceil(ldexp(sigma, fraction));
+        int step = fraction + 4;
+        made.width = (made.sigma + (UINT64_C(1) << step) - 1) >> step;
+        made.shift = __builtin_clzll(made.sigma);
+        made.inverse =
+            (uint64_t)((((pri_wide)1 << 127) - 1) / (made.sigma << made.shift));
+    }
+    *noise = made;
+    return PRICER_OK;
+}
+
+double pricer_noise_sigma(const struct pricer_noise *noise)
+{
+    return ldexp((double)noise->sigma, -noise->fraction);
+}
+
+/* The strip a random word falls into; PRI_NOISE_STRIPS: none. */
+static inline uint32_t find_strip(uint64_t word)
+{
+    uint32_t strip = pri_noise_guide[word >> 56];
+    while (strip < PRI_NOISE_LISTED && word >= pri_noise_start[strip + 1])
+        strip++;
+    if (strip < PRI_NOISE_LISTED)
+        return strip;
+    uint64_t further = word - pri_noise_start[PRI_NOISE_LISTED];
+    return further < PRI_NOISE_STRIPS - PRI_NOISE_LISTED
+               ? PRI_NOISE_LISTED + (uint32_t)further
+               : PRI_NOISE_STRIPS;
+}
+
+/*
+ * Uniform on 0 to width - 1: the high word of word * width; the low words below
+ * 2^64 mod width are the surplus that would favour some values, so they are
+ * drawn again.
+ */
+static inline uint64_t draw_place(uint64_t width, struct pricer_random *random)
+{
+    pri_wide product = (pri_wide)pri_random_word(random) * width;
+    if ((uint64_t)product < width) {
+        uint64_t surplus = -width % width;
+        while ((uint64_t)product < surplus)
+            product = (pri_wide)pri_random_word(random) * width;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+static inline uint64_t high(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((pri_wide)a * b >> 64);
+}
+
+/*
+ * 1 - exp(-a) in units of 2^-64, for a in the same units below 0.34, off by at
+ * most 4: Horner, q <- a (1 - q) / n, where each step halves the error at least
+ * and adds at most 2; the first term left out is below 2^-69.
+ */
+static uint64_t one_minus_exponential(uint64_t a)
+{
+    uint64_t q = a / 15;
+    for (uint64_t n = 14; n >= 1; n--)
+        q = (q == 0 ? a : high(a, -q)) / n;
+    return q;
+}
+
+/*
+ * With r = inside / sigma, the place in the strip, T is rho exp(-a),
+ * a = r (2 strip + r) / 512, rho = C exp(-strip^2 / 512) / W, 1 - 2^-41 <= rho
+ * <= 1. In units of 2^-64: `ratio` is at most r and less than 5 below; a is at
+ * least `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
+ * cut-offs); 2^24 units cover rho and all the rest on one side, 2^10 on the
+ * other. The coin's last bit is not used (it is the sign): 2 units.
+ */
+static inline enum pri_verdict glance(const struct pricer_noise *noise,
+                                      uint32_t strip, uint64_t inside,
+                                      uint64_t coin)
+{
+    const uint64_t slack = UINT64_C(1) << 24;
+    if (strip >= GLANCED)
+        return PRI_UNSURE;
+    uint64_t ratio = high(inside << noise->shift, noise->inverse) << 1;
+    pri_wide twice = (pri_wide)ratio * (2 * strip);
+    uint64_t low = (uint64_t)((twice + high(ratio, ratio)) >> 9);
+    coin &= ~UINT64_C(1);
+    if (coin < -(low + 2 * slack))
+        return PRI_ACCEPT;
+    uint64_t q = one_minus_exponential(low);
+    if (coin < -(q + slack))
+        return PRI_ACCEPT;
+    return q >= 1024 && coin >= -(q - 1024) ? PRI_REJECT : PRI_UNSURE;
+}
+
+enum pri_verdict pri_noise_glance(const struct pricer_noise *noise,
+                                  const struct pri_candidate *candidate,
+                                  uint64_t coin)
+{
+    return glance(noise, candidate->strip, candidate->inside, coin);
+}
+
+/* Steps 1 and 2; false: start again. */
+static inline bool draw_candidate(const struct pricer_noise *noise,
+                                  struct pricer_random *random,
+                                  struct pri_candidate *candidate)
+{
+    int step = noise->fraction + 4;
+    uint32_t strip = find_strip(pri_random_word(random));
+    uint64_t place = draw_place(noise->width, random);
+    pri_wide edge = (pri_wide)noise->sigma * strip;
+    uint64_t pad = -(uint64_t)edge & ((UINT64_C(1) << step) - 1);
+    candidate->strip = strip;
+    candidate->inside = pad + (place << step);
+    candidate->size = (uint64_t)((edge + pad) >> step) + place;
+    return strip < PRI_NOISE_STRIPS && candidate->inside < noise->sigma;
+}
+
+static inline int64_t draw_one(const struct pricer_noise *noise,
+                               struct pricer_random *random)
+{
+    for (;;) {
+        struct pri_candidate candidate;
+        bool inside = draw_candidate(noise, random, &candidate);
+        uint64_t coin = pri_random_word(random);
+        bool negative = coin & 1;
+        if (!inside || (negative && candidate.size == 0))
+            continue;
+        enum pri_verdict verdict =
+            glance(noise, candidate.strip, candidate.inside, coin);
+        if (verdict == PRI_UNSURE)
+            verdict = pri_noise_decide(noise, &candidate, coin, random)
+                          ? PRI_ACCEPT
+                          : PRI_REJECT;
+        if (verdict == PRI_ACCEPT)
+            return negative ? -(int64_t)candidate.size
+                            : (int64_t)candidate.size;
+    }
+}
+
+void pricer_noise_add(const struct pricer_noise *noise,
+                      struct pricer_random *random, int64_t count,
+                      int64_t *values)
+{
+    if (noise->sigma == 0)
+        return;
+    for (int64_t k = 0; k < count; k++)
+        values[k] += draw_one(noise, random);
+}

@@ -1,0 +1,370 @@
+/*
+ * The round, from a node's data to the server's estimate, without sockets,
+ * clock or randomness of its own.
+ *
+ * A message is an array of 64-bit integers; 1 stands for the grid step
+ * g = 2^exponent. What node i sends to j is
+ *
+ *     trunc(weight clip(x) / g) + Y,   Y discrete Gaussian,
+ *
+ * a relay adds up what arrives and its own part, the server adds up what
+ * arrives and multiplies by g / n. Sums of integers do not depend on the order
+ * and leave nothing to a floating-point attack.
+ *
+ * Claim. Let M be this message and G = weight clip(x) + N(0, noise^2 I) the one
+ * the plan and the privacy accounts speak of, both seen as functions of the
+ * data with sensitivity 2 weight radius. Whatever (eps, delta) holds for G and
+ * all data in the ball holds for M with eps + 2 k and delta e^k + t, where
+ * k < 10^-500 and t < 10^-800 for any dimension up to 2^63. The same is true
+ * of everything computed from several messages: relays' sums, many rounds.
+ *
+ * Proof. (1) Sensitivity. Rounding towards zero shortens every coordinate, so
+ * v = trunc(weight clip(x) / g) has |v| <= weight radius / g, and for two data
+ * |v - v'| <= |v| + |v'| <= 2 weight radius / g. fits_ball() verifies the bound
+ * for v itself in integers, so no rounding in clipping or scaling matters.
+ * (2) Noise. Y has variance s^2 >= (noise / g)^2 + 64. Send instead the
+ * Gaussian c ~ N(v, (noise / g)^2 I), rounded at random: each coordinate to the
+ * integer y with probability proportional to exp(-(y - c)^2 / 128). That is
+ * G (on data scaled by 1 / g, with no more than its sensitivity) followed by
+ * something that does not look at the data, hence as private as G. Its law is
+ *
+ *     integral of exp(-(c - v)^2 g^2 / (2 noise^2)) exp(-(y - c)^2 / 128) /
+ * D(c)
+ *
+ * per coordinate, D(c) = sum over integers of exp(-(k - c)^2 / 128), which by
+ * Poisson summation is 8 sqrt(2 pi) (1 + r), |r| < 3 exp(-128 pi^2) < 10^-548.
+ * With D constant the integral is exactly a discrete Gaussian around v with
+ * variance (noise / g)^2 + 64, so the two laws are within a factor e^(+-k),
+ * k = 4 dimension 10^-548, of each other: this changes eps and delta as
+ * claimed. More noise than that only helps (add the difference in step c).
+ * (3) The cut at 2048 deviations. 2 weight radius <= 1984 noise is enforced by
+ * raising the noise where a plan asks for less (eps above a million), so under
+ * either data the cut removes less than dimension exp(-64^2 / 2) 2 < 10^-800
+ * of the probability.
+ *
+ * A share without noise (full trust) is sent bare: rounding is all that happens
+ * to it. The grid makes the estimate's error differ from the plan's by rounding
+ * (less than one step a coordinate and message) and by 64 steps^2 more noise a
+ * message; with the usual grids of 2^-40 radius neither is visible.
+ */
+#include "noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    SMOOTHING = 64,  /* variance, in steps, that pays for discreteness */
+    STEEPEST = 1984, /* sensitivity / noise at most; reach less 64 */
+    BITS = 62,       /* sums stay below 2^62 */
+    SHARE_BITS = 61, /* and messages below 2^61: deviations below 2^50 */
+    SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding below */
+    EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
+};
+
+/* The noise a share really gets: its own, or what its sensitivity asks for at
+ * least. In the data's units, rounded up. */
+static double effective_noise(double weight, double noise, double radius)
+{
+    if (noise == 0)
+        return 0;
+    double least = 2 * weight * radius / STEEPEST * (1 + 0x1p-50);
+    return fmax(noise, least);
+}
+
+static enum pricer_status check_share(double weight, double noise,
+                                      struct pricer_fault *fault)
+{
+    if (!(weight >= 0) || isinf(weight))
+        return pri_fault(fault, PRICER_VALUE,
+                         "weight = %g is not a number of 0 or more", weight);
+    if (!(noise >= 0) || isinf(noise))
+        return pri_fault(fault, PRICER_VALUE,
+                         "noise = %g is not a number of 0 or more", noise);
+    return PRICER_OK;
+}
+
+/* The largest value a share's message can have, in the data's units, without
+ * the slack. */
+static double reach(double weight, double noise, double radius)
+{
+    double sigma = effective_noise(weight, noise, radius);
+    return (weight * radius + PRI_NOISE_REACH * sigma) * (1 + 0x1p-40);
+}
+
+static enum pricer_status grow(double weight, double noise, double radius,
+                               double *most, struct pricer_fault *fault)
+{
+    enum pricer_status status = check_share(weight, noise, fault);
+    if (status == PRICER_OK)
+        *most = fmax(*most, reach(weight, noise, radius));
+    return status;
+}
+
+enum pricer_status pricer_grid_choose(const struct pricer_network *network,
+                                      const struct pricer_plan *plan,
+                                      struct pricer_grid *grid,
+                                      struct pricer_fault *fault)
+{
+    double most = network->radius * 0x1p-20;
+    enum pricer_status status = PRICER_OK;
+    for (int32_t l = 0; l < plan->links && status == PRICER_OK; l++)
+        status = grow(plan->weight[l], plan->noise[l], network->radius, &most,
+                      fault);
+    for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++)
+        status = grow(plan->self_weight[i], plan->self_noise[i],
+                      network->radius, &most, fault);
+    if (status != PRICER_OK)
+        return status;
+    int64_t messages = (int64_t)plan->links + plan->nodes;
+    int64_t limit = INT64_C(1) << SHARE_BITS;
+    if (messages > 1)
+        limit = (INT64_C(1) << BITS) / messages;
+    if (limit > INT64_C(1) << SHARE_BITS)
+        limit = INT64_C(1) << SHARE_BITS;
+    int exponent;
+    frexp(most / (double)(limit - SLACK), &exponent);
+    if (isinf(most) || exponent < -EXPONENTS || exponent > EXPONENTS)
+        return pri_fault(fault, PRICER_VALUE,
+                         "a message of size %g fits no grid", most);
+    *grid = (struct pricer_grid){exponent, limit};
+    return PRICER_OK;
+}
+
+/* Whether a link is used at all. */
+static bool is_used(double weight, double noise)
+{
+    return weight != 0 || noise != 0;
+}
+
+/* Room for the slice and its shares. */
+static struct pricer_slice *new_slice(int32_t count)
+{
+    struct pricer_slice *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->shares = pri_alloc(count, sizeof *made->shares);
+    if (made->shares == NULL) {
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
+enum pricer_status pricer_slice_build(const struct pricer_network *network,
+                                      const struct pricer_plan *plan,
+                                      const struct pricer_grid *grid,
+                                      int32_t node, struct pricer_slice **slice)
+{
+    int32_t first = network->out_start[node];
+    int32_t end = network->out_start[node + 1];
+    struct pricer_slice *made = new_slice(end - first + 1);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->node = node;
+    made->nodes = network->nodes;
+    made->dimension = network->dimension;
+    made->radius = network->radius;
+    made->grid = *grid;
+    made->parts = 1;
+    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
+         k++) {
+        int32_t l = network->in_link[k];
+        made->parts += is_used(plan->weight[l], plan->noise[l]);
+    }
+    struct pricer_share own = {node, plan->self_weight[node],
+                               plan->self_noise[node]};
+    bool placed = !is_used(own.weight, own.noise);
+    for (int32_t l = first; l < end; l++) {
+        if (!placed && network->to[l] > node) {
+            made->shares[made->count++] = own;
+            placed = true;
+        }
+        if (is_used(plan->weight[l], plan->noise[l]))
+            made->shares[made->count++] = (struct pricer_share){
+                network->to[l], plan->weight[l], plan->noise[l]};
+    }
+    if (!placed)
+        made->shares[made->count++] = own;
+    *slice = made;
+    return PRICER_OK;
+}
+
+void pricer_slice_free(struct pricer_slice *slice)
+{
+    if (slice == NULL)
+        return;
+    free(slice->shares);
+    free(slice);
+}
+
+const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
+                                             int32_t to)
+{
+    int32_t low = 0, high = slice->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (slice->shares[middle].to < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < slice->count && slice->shares[low].to == to;
+    return found ? &slice->shares[low] : NULL;
+}
+
+/* The noise of a share on its grid: its variance plus the smoothing, rounded
+ * up. */
+static enum pricer_status prepare_noise(const struct pricer_slice *slice,
+                                        const struct pricer_share *share,
+                                        struct pricer_noise *noise,
+                                        struct pricer_fault *fault)
+{
+    double sigma =
+        ldexp(effective_noise(share->weight, share->noise, slice->radius),
+              -slice->grid.exponent);
+    if (share->noise > 0)
+        sigma = sqrt(sigma * sigma + SMOOTHING) * (1 + 0x1p-50);
+    return pricer_noise_prepare(sigma, noise, fault);
+}
+
+/* Refuse a share whose message could break the grid's limit. */
+static enum pricer_status check_fit(const struct pricer_slice *slice,
+                                    const struct pricer_share *share,
+                                    struct pricer_fault *fault)
+{
+    enum pricer_status status = check_share(share->weight, share->noise, fault);
+    if (status != PRICER_OK)
+        return status;
+    const struct pricer_grid *grid = &slice->grid;
+    if (!(slice->radius > 0) || isinf(slice->radius) || slice->dimension < 1)
+        return pri_fault(fault, PRICER_VALUE,
+                         "radius = %g and dimension = %lld are not both "
+                         "positive",
+                         slice->radius, (long long)slice->dimension);
+    if (grid->exponent < -EXPONENTS || grid->exponent > EXPONENTS ||
+        grid->limit <= SLACK || grid->limit > INT64_C(1) << SHARE_BITS)
+        return pri_fault(fault, PRICER_VALUE,
+                         "a grid of 2^%d with the limit %lld is not usable",
+                         (int)grid->exponent, (long long)grid->limit);
+    double size = reach(share->weight, share->noise, slice->radius);
+    if (!(ldexp(size, -grid->exponent) <= (double)(grid->limit - SLACK)))
+        return pri_fault(fault, PRICER_VALUE,
+                         "weight %g and noise %g do not fit the grid 2^%d",
+                         share->weight, share->noise, (int)grid->exponent);
+    return PRICER_OK;
+}
+
+/*
+ * The length of the data, whatever the size of its entries, to a relative error
+ * of about dimension 2^-53; -1 if an entry is not finite. *peak is the largest
+ * entry: the length is *peak times what is returned.
+ */
+static double relative_length(const double *data, int64_t count, double *peak)
+{
+    double most = 0, sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (!isfinite(data[k]))
+            return -1;
+        most = fmax(most, fabs(data[k]));
+    }
+    *peak = most;
+    if (most == 0)
+        return 0;
+    for (int64_t k = 0; k < count; k++)
+        sum += (data[k] / most) * (data[k] / most);
+    return sqrt(sum);
+}
+
+/* Whether |v|^2 <= bound^2, in integers; bound is below 2^62. */
+static bool fits_ball(const int64_t *v, int64_t count, uint64_t bound)
+{
+    pri_wide left = (pri_wide)bound * bound;
+    for (int64_t k = 0; k < count; k++) {
+        uint64_t size = v[k] < 0 ? -(uint64_t)v[k] : (uint64_t)v[k];
+        pri_wide square = (pri_wide)size * size;
+        if (square > left)
+            return false;
+        left -= square;
+    }
+    return true;
+}
+
+/*
+ * trunc(weight clip(x) / g). Where floating point has left the result a hair
+ * outside the ball, shrink it by more and more until it is inside: a few turns,
+ * as the doubling excess soon passes dimension 2^-53.
+ */
+static enum pricer_status place_on_grid(const struct pricer_slice *slice,
+                                        const struct pricer_share *share,
+                                        const double *data, int64_t *message,
+                                        struct pricer_fault *fault)
+{
+    double peak = 0;
+    double length = relative_length(data, slice->dimension, &peak);
+    if (length < 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the data of node %d holds a value that is not finite",
+                         (int)slice->node);
+    double full = ldexp(share->weight, -slice->grid.exponent);
+    uint64_t bound = (uint64_t)(full * slice->radius * (1 - 0x1p-52));
+    bool long_one = peak > 0 && length > slice->radius / peak;
+    double unit = long_one ? peak : 1, excess = 0x1p-51;
+    double shrink = long_one ? slice->radius / length : 1;
+    do {
+        double most = (double)bound;
+        for (int64_t k = 0; k < slice->dimension; k++) {
+            double value = full * (data[k] / unit * shrink);
+            message[k] = (int64_t)fmin(fmax(value, -most), most);
+        }
+        shrink *= 1 - excess;
+        excess *= 2;
+    } while (!fits_ball(message, slice->dimension, bound));
+    return PRICER_OK;
+}
+
+enum pricer_status pricer_round_share(const struct pricer_slice *slice,
+                                      const struct pricer_share *share,
+                                      const double *data,
+                                      struct pricer_random *random,
+                                      int64_t *message,
+                                      struct pricer_fault *fault)
+{
+    struct pricer_noise noise;
+    enum pricer_status status = check_fit(slice, share, fault);
+    if (status == PRICER_OK)
+        status = prepare_noise(slice, share, &noise, fault);
+    if (status == PRICER_OK)
+        status = place_on_grid(slice, share, data, message, fault);
+    if (status == PRICER_OK)
+        pricer_noise_add(&noise, random, slice->dimension, message);
+    return status;
+}
+
+enum pricer_status pricer_round_add(const struct pricer_grid *grid,
+                                    int32_t parts, const int64_t *message,
+                                    int64_t count, int64_t *sum,
+                                    struct pricer_fault *fault)
+{
+    int64_t most;
+    if (parts < 1 || __builtin_mul_overflow(grid->limit, parts, &most))
+        most = INT64_MAX;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t total;
+        if (message[k] > most || message[k] < -most ||
+            __builtin_add_overflow(sum[k], message[k], &total))
+            return pri_fault(fault, PRICER_VALUE,
+                             "value %lld of a message is %lld: no sum of %d "
+                             "messages can be that",
+                             (long long)k, (long long)message[k], (int)parts);
+    }
+    for (int64_t k = 0; k < count; k++)
+        sum[k] += message[k];
+    return PRICER_OK;
+}
+
+void pricer_round_estimate(const struct pricer_grid *grid, int32_t nodes,
+                           const int64_t *sum, int64_t count, double *estimate)
+{
+    for (int64_t k = 0; k < count; k++)
+        estimate[k] = ldexp((double)sum[k], grid->exponent) / nodes;
+}

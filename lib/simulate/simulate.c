@@ -1,0 +1,432 @@
+/*
+ * A simulation: from a network, plans and data to what became of them.
+ *
+ * Trials are played in units (512 of the fast engine, 8 of the faithful one),
+ * units in waves over all threads. What a unit gives does not depend on the
+ * thread that plays it, and units are merged in their order, so neither does
+ * the result. Between waves the watch is asked; a wave that it breaks off is
+ * forgotten, so that what is left is a simulation of fewer trials.
+ */
+#include "simulate.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAITHFUL_UNIT = 8 };
+
+/* All that is needed while it runs. */
+struct run {
+    struct pri_job job;
+    enum pricer_engine engine;
+    int32_t threads;
+    int unit;       /* trials */
+    int64_t trials; /* asked for */
+    int64_t wave;   /* units */
+    struct pri_data data;
+    struct pri_factor factor;
+    double *mean;
+    struct pricer_grid *grids;
+    struct pri_fast **fast;         /* [threads] */
+    struct pri_faithful **faithful; /* [threads] */
+    struct pri_tally *tallies;      /* [threads] */
+    double *errors;                 /* [threads][plans][PRI_ROUNDS] */
+    int64_t *bins;                  /* [threads][plans][PRICER_BINS] */
+    struct pri_mean *means;         /* [wave][plans][2]: error, difference */
+    struct pri_mean *merged;        /* [plans][2] */
+    int64_t *used;                  /* [links] */
+    pri_total *total;               /* [plans][dimension] */
+};
+
+/* --------------------------------------------------------------- prepare -- */
+
+static enum pricer_status check_plan(const struct pricer_network *network,
+                                     const struct pricer_plan *plan,
+                                     struct pricer_fault *fault)
+{
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is for %d nodes and %d links, the network "
+                         "has %d and %d",
+                         (int)plan->nodes, (int)plan->links,
+                         (int)network->nodes, (int)network->links);
+    struct pricer_grid grid;
+    return pricer_grid_choose(network, plan, &grid, fault);
+}
+
+/* Units of a wave: about a tenth of a second a thread, by a rough estimate of
+ * a nanosecond a link, or 20 a coordinate of a message. */
+static int64_t wave_units(const struct run *run)
+{
+    const struct pricer_network *network = run->job.network;
+    double work = (double)network->links + network->nodes;
+    work *= run->engine == PRICER_ENGINE_FAST
+                ? 1 + (double)run->factor.rank / 64
+                : 100 + 10 * (double)network->dimension;
+    double units = 1e8 / (work * run->unit * run->job.count);
+    int64_t each = units < 1 ? 1 : units > 4096 ? 4096 : (int64_t)units;
+    return each * run->threads;
+}
+
+static enum pricer_status prepare_faithful(struct run *run,
+                                           struct pricer_fault *fault)
+{
+    struct pri_job *job = &run->job;
+    int64_t d = job->network->dimension;
+    run->mean = pri_alloc(d, sizeof *run->mean);
+    run->grids = pri_alloc(job->count, sizeof *run->grids);
+    run->total = pri_alloc(job->count * d, sizeof *run->total);
+    if (!run->mean || !run->grids || !run->total)
+        return PRICER_MEMORY;
+    for (int32_t i = 0; i < run->data.nodes; i++)
+        for (int64_t c = 0; c < d; c++)
+            run->mean[c] += pri_data_row(&run->data, i)[c];
+    for (int64_t c = 0; c < d; c++)
+        run->mean[c] /= run->data.nodes;
+    for (int32_t k = 0; k < job->count; k++) {
+        enum pricer_status status = pricer_grid_choose(
+            job->network, job->plans[k], &run->grids[k], fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+    job->mean = run->mean;
+    job->grids = run->grids;
+    return PRICER_OK;
+}
+
+/* One engine and one tally for thread t. */
+static enum pricer_status prepare_thread(struct run *run, int32_t t)
+{
+    const struct pricer_network *network = run->job.network;
+    struct pri_tally *tally = &run->tallies[t];
+    bool fast = run->engine == PRICER_ENGINE_FAST;
+    int64_t totals = fast ? 0 : run->job.count * network->dimension;
+    tally->uplink = pri_alloc(network->nodes, sizeof *tally->uplink);
+    tally->link = pri_alloc(network->links, sizeof *tally->link);
+    tally->both = pri_alloc(network->links, sizeof *tally->both);
+    tally->used = pri_alloc(fast ? network->links : 0, sizeof *tally->used);
+    tally->total = pri_alloc(totals, sizeof *tally->total);
+    if (!tally->uplink || !tally->link || !tally->both || !tally->used ||
+        !tally->total)
+        return PRICER_MEMORY;
+    bool stored = (double)network->links * run->threads * 64 < 0x1p30;
+    return fast ? pri_fast_new(&run->job, stored, &run->fast[t])
+                : pri_faithful_new(&run->job, &run->faithful[t]);
+}
+
+static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
+{
+    struct pri_job *job = &run->job;
+    enum pricer_status status =
+        run->engine == PRICER_ENGINE_FAST
+            ? pri_factor_make(&run->data, run->threads, &run->factor)
+            : prepare_faithful(run, fault);
+    if (status != PRICER_OK)
+        return status;
+    job->factor = &run->factor;
+    run->wave = wave_units(run);
+    int64_t each = (int64_t)run->threads * job->count;
+    run->fast = pri_alloc(run->threads, sizeof(struct pri_fast *));
+    run->faithful = pri_alloc(run->threads, sizeof(struct pri_faithful *));
+    run->tallies = pri_alloc(run->threads, sizeof *run->tallies);
+    run->errors = pri_alloc(each * PRI_ROUNDS, sizeof *run->errors);
+    run->bins = pri_alloc(each * PRICER_BINS, sizeof *run->bins);
+    run->means = pri_alloc(run->wave * job->count * 2, sizeof *run->means);
+    run->merged = pri_alloc(job->count * 2, sizeof *run->merged);
+    run->used = pri_alloc(job->network->links, sizeof *run->used);
+    if (!run->fast || !run->faithful || !run->tallies || !run->errors ||
+        !run->bins || !run->means || !run->merged || !run->used)
+        return PRICER_MEMORY;
+    for (int32_t t = 0; t < run->threads && status == PRICER_OK; t++)
+        status = prepare_thread(run, t);
+    return status;
+}
+
+static void clean(struct run *run)
+{
+    for (int32_t t = 0; t < run->threads; t++) {
+        if (run->fast != NULL)
+            pri_fast_free(run->fast[t]);
+        if (run->faithful != NULL)
+            pri_faithful_free(run->faithful[t]);
+        if (run->tallies == NULL)
+            continue;
+        free(run->tallies[t].uplink);
+        free(run->tallies[t].link);
+        free(run->tallies[t].both);
+        free(run->tallies[t].used);
+        free(run->tallies[t].total);
+    }
+    free(run->fast);
+    free(run->faithful);
+    free(run->tallies);
+    free(run->errors);
+    free(run->bins);
+    free(run->means);
+    free(run->merged);
+    free(run->used);
+    free(run->total);
+    free(run->mean);
+    free(run->grids);
+    pri_factor_free(&run->factor);
+    pri_data_free(&run->data);
+}
+
+/* ------------------------------------------------------------------ play -- */
+
+/* Sort squared errors into bins by the first bits of their exponent and
+ * fraction. */
+static void sort_into_bins(const double *errors, int count,
+                           int32_t first_octave, int64_t *bins)
+{
+    int64_t base = ((int64_t)first_octave + 1023) * 8;
+    for (int t = 0; t < count; t++) {
+        uint64_t bits;
+        memcpy(&bits, &errors[t], sizeof bits);
+        int64_t bin = (int64_t)(bits >> 49) - base;
+        bin = bin < 0 ? 0 : bin >= PRICER_BINS ? PRICER_BINS - 1 : bin;
+        bins[bin]++;
+    }
+}
+
+/* Play unit `unit` of all, and leave its means as the wave's number `slot`. */
+static enum pricer_status play_unit(struct run *run,
+                                    const struct pricer_simulation *simulation,
+                                    int64_t unit, int64_t slot,
+                                    struct pricer_fault *fault)
+{
+    int32_t plans = run->job.count, thread = omp_get_thread_num();
+    double *errors = run->errors + (int64_t)thread * plans * PRI_ROUNDS;
+    int64_t first = unit * run->unit, left = run->trials - first;
+    int count = left < run->unit ? (int)left : run->unit;
+    enum pricer_status status =
+        run->engine == PRICER_ENGINE_FAST
+            ? pri_fast_play(run->fast[thread], first, count,
+                            &run->tallies[thread], errors)
+            : pri_faithful_play(run->faithful[thread], first, count,
+                                &run->tallies[thread], errors, fault);
+    for (int32_t k = 0; k < plans && status == PRICER_OK; k++) {
+        double *own = errors + (int64_t)k * PRI_ROUNDS, gap[PRI_ROUNDS];
+        struct pri_mean *means = run->means + (slot * plans + k) * 2;
+        for (int t = 0; t < count; t++)
+            gap[t] = own[t] - errors[t];
+        means[0] = pri_mean_of(own, count);
+        means[1] = pri_mean_of(gap, count);
+        sort_into_bins(own, count, simulation->outcomes[k].first_octave,
+                       run->bins + ((int64_t)thread * plans + k) * PRICER_BINS);
+    }
+    return status;
+}
+
+/* Add one thread's tallies of the wave, and clear them. */
+static void collect(struct run *run, int32_t thread,
+                    struct pricer_simulation *simulation)
+{
+    struct pri_tally *tally = &run->tallies[thread];
+    bool fast = run->engine == PRICER_ENGINE_FAST;
+    for (int32_t i = 0; i < simulation->nodes; i++) {
+        simulation->uplink[i] += tally->uplink[i];
+        tally->uplink[i] = 0;
+    }
+    for (int32_t l = 0; l < simulation->links; l++) {
+        int32_t back = run->job.network->partner[l];
+        simulation->link[l] += tally->link[l];
+        simulation->both[l] += tally->both[l];
+        if (back >= 0)
+            simulation->both[back] += tally->both[l];
+        tally->link[l] = tally->both[l] = 0;
+        if (fast) {
+            run->used[l] += tally->used[l];
+            tally->used[l] = 0;
+        }
+    }
+    int64_t totals = fast ? 0 : run->job.count * run->job.network->dimension;
+    for (int64_t k = 0; k < totals; k++) {
+        run->total[k] += tally->total[k];
+        tally->total[k] = 0;
+    }
+    for (int32_t k = 0; k < simulation->plans; k++)
+        for (int b = 0; b < PRICER_BINS; b++) {
+            int64_t *bins =
+                run->bins +
+                ((int64_t)thread * simulation->plans + k) * PRICER_BINS;
+            simulation->outcomes[k].bins[b] += bins[b];
+            bins[b] = 0;
+        }
+}
+
+/* Play `wave` units from `first` on. */
+static enum pricer_status play_wave(struct run *run, int64_t first,
+                                    int64_t wave,
+                                    struct pricer_simulation *simulation,
+                                    struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+#pragma omp parallel for schedule(dynamic) num_threads(run->threads)
+    for (int64_t k = 0; k < wave; k++) {
+        struct pricer_fault own = {""};
+        enum pricer_status unit =
+            play_unit(run, simulation, first + k, k, &own);
+        if (unit != PRICER_OK) {
+#pragma omp critical
+            {
+                status = unit;
+                if (fault != NULL)
+                    *fault = own;
+            }
+            atomic_store(&run->job.stopped, true);
+        }
+    }
+    if (status != PRICER_OK)
+        return status;
+    int32_t each = 2 * run->job.count;
+    for (int64_t k = 0; k < wave; k++)
+        for (int32_t m = 0; m < each; m++)
+            run->merged[m] =
+                pri_mean_merge(run->merged[m], run->means[k * each + m]);
+    for (int32_t t = 0; t < run->threads; t++)
+        collect(run, t, simulation);
+    simulation->trials = run->merged[0].count;
+    return PRICER_OK;
+}
+
+static enum pricer_status play(struct run *run,
+                               struct pricer_simulation *simulation,
+                               struct pricer_fault *fault)
+{
+    int64_t units = (run->trials + run->unit - 1) / run->unit;
+    enum pricer_status status = PRICER_OK;
+    for (int64_t done = 0; done < units && status == PRICER_OK;) {
+        int64_t wave = units - done < run->wave ? units - done : run->wave;
+        run->job.done = (double)done / (double)units;
+        if (!pri_tick(run->job.watch, run->job.done))
+            status = PRICER_STOPPED;
+        else
+            status = play_wave(run, done, wave, simulation, fault);
+        done += wave;
+    }
+    return status == PRICER_STOPPED && simulation->trials > 0 ? PRICER_OK
+                                                              : status;
+}
+
+/* ---------------------------------------------------------------- result -- */
+
+/* |mean of the estimates - mean of the data|, from the faithful engine's sums.
+ */
+static double faithful_bias(const struct run *run, int32_t k, double trials)
+{
+    int64_t d = run->job.network->dimension;
+    double square = 0;
+    for (int64_t c = 0; c < d; c++) {
+        double sum = (double)run->total[k * d + c] / trials;
+        double off =
+            ldexp(sum, run->grids[k].exponent) / run->data.nodes - run->mean[c];
+        square += off * off;
+    }
+    return sqrt(square);
+}
+
+static enum pricer_status summarise(const struct run *run,
+                                    struct pricer_simulation *simulation)
+{
+    double *excess = pri_alloc(simulation->nodes, sizeof *excess);
+    double *vector = pri_alloc(run->data.dimension, sizeof *vector);
+    if (excess == NULL || vector == NULL) {
+        free(excess);
+        free(vector);
+        return PRICER_MEMORY;
+    }
+    for (int32_t k = 0; k < simulation->plans; k++) {
+        struct pricer_outcome *outcome = &simulation->outcomes[k];
+        const struct pricer_plan *plan = run->job.plans[k];
+        outcome->mse = run->merged[2 * k].mean;
+        outcome->mse_stderr = pri_mean_error(run->merged[2 * k]);
+        outcome->difference = run->merged[2 * k + 1].mean;
+        outcome->difference_stderr = pri_mean_error(run->merged[2 * k + 1]);
+        pri_mean_excess(&run->job, plan, NULL, NULL, excess);
+        outcome->bias_predicted = pri_bias_length(&run->data, excess, vector);
+        if (run->engine == PRICER_ENGINE_FAITHFUL) {
+            outcome->bias = faithful_bias(run, k, (double)simulation->trials);
+        } else {
+            pri_mean_excess(&run->job, plan, simulation, run->used, excess);
+            outcome->bias = pri_bias_length(&run->data, excess, vector);
+        }
+    }
+    free(excess);
+    free(vector);
+    return PRICER_OK;
+}
+
+static enum pricer_status check(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_fault *fault)
+{
+    if (count < 1)
+        return pri_fault(fault, PRICER_VALUE, "there is no plan");
+    if (settings->trials < 0 || settings->threads < 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "%lld trials on %d threads make no sense",
+                         (long long)settings->trials, (int)settings->threads);
+    if (pricer_engine_text(settings->engine) == NULL ||
+        pricer_data_text(settings->data) == NULL)
+        return pri_fault(fault, PRICER_VALUE, "no such engine or data");
+    for (int32_t k = 0; k < count; k++) {
+        enum pricer_status status = check_plan(network, plans[k], fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+    return PRICER_OK;
+}
+
+enum pricer_status pricer_simulation_run(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault)
+{
+    enum pricer_status status = check(network, plans, count, settings, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool faithful = settings->engine == PRICER_ENGINE_FAITHFUL;
+    struct run run = {
+        .job = {.network = network,
+                .plans = plans,
+                .count = count,
+                .seed = settings->seed,
+                .watch = settings->watch},
+        .engine = settings->engine,
+        .unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS,
+        .threads =
+            settings->threads > 0 ? settings->threads : omp_get_num_procs(),
+        .trials = settings->trials > 0 ? settings->trials
+                  : faithful           ? 1000
+                                       : 100000,
+    };
+    run.job.data = &run.data;
+    struct pricer_simulation *made = NULL;
+    status = pri_data_make(network, settings, &run.data, fault);
+    if (status == PRICER_OK)
+        status = pri_simulation_new(network, count, &made);
+    if (status == PRICER_OK)
+        status = pri_simulation_predict(&run.job, made);
+    if (status == PRICER_OK)
+        status = prepare(&run, fault);
+    if (status == PRICER_OK)
+        status = play(&run, made, fault);
+    if (status == PRICER_OK)
+        status = summarise(&run, made);
+    if (status == PRICER_OK) {
+        made->engine = settings->engine;
+        made->data = settings->data;
+        made->seed = settings->seed;
+        made->clipped = run.data.clipped;
+        *simulation = made;
+    } else {
+        pricer_simulation_free(made);
+    }
+    clean(&run);
+    return status;
+}

@@ -1,0 +1,150 @@
+/*
+ * What the files of the simulation share: data, its factor, running means, and
+ * the two engines.
+ */
+#ifndef PRICER_SIMULATE_H
+#define PRICER_SIMULATE_H
+
+#include "base/base.h"
+#include "round/round.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+
+/* ------------------------------------------------------------------ data -- */
+
+/* Every node's vector, clipped. If `shared`, all nodes have the same. */
+struct pri_data {
+    int32_t nodes;
+    int64_t dimension;
+    bool shared;
+    int64_t clipped;
+    double *values; /* [nodes or 1][dimension] */
+};
+
+enum pricer_status pri_data_make(
+    const struct pricer_network *network,
+    const struct pricer_simulation_settings *settings, struct pri_data *data,
+    struct pricer_fault *fault);
+
+void pri_data_free(struct pri_data *data);
+
+static inline const double *pri_data_row(const struct pri_data *data,
+                                         int32_t node)
+{
+    return data->values + (data->shared ? 0 : node * data->dimension);
+}
+
+enum { PRI_COLUMNS = 4 }; /* columns of the factor that are worked on at once */
+
+/*
+ * Rows f_i of `rank` numbers with <f_i, f_l> = <x_i, x_l>: all a squared error
+ * needs of the data. Rows stand in `order`; row k has nothing after column k if
+ * triangular. Packed by blocks of PRI_COLUMNS columns: block b holds
+ * [nodes][PRI_COLUMNS], the last one filled up with zeros.
+ */
+struct pri_factor {
+    int32_t nodes, rank, blocks;
+    bool triangular;
+    int32_t *order; /* [nodes] */
+    double *packed; /* [blocks][nodes][PRI_COLUMNS] */
+};
+
+enum pricer_status pri_factor_make(const struct pri_data *data, int32_t threads,
+                                   struct pri_factor *factor);
+
+void pri_factor_free(struct pri_factor *factor);
+
+/* ----------------------------------------------------------------- means -- */
+
+/* Count, mean and sum of squared deviations, which merge without cancelling. */
+struct pri_mean {
+    int64_t count;
+    double mean, spread;
+};
+
+struct pri_mean pri_mean_of(const double *values, int count);
+struct pri_mean pri_mean_merge(struct pri_mean a, struct pri_mean b);
+/* The standard error of the mean; NAN for fewer than two values. */
+double pri_mean_error(struct pri_mean mean);
+
+/* --------------------------------------------------------------- engines -- */
+
+/* What is simulated; the same for all threads. */
+struct pri_job {
+    const struct pricer_network *network;
+    const struct pricer_plan *const *plans;
+    int32_t count; /* of plans */
+    uint64_t seed;
+    const struct pri_data *data;
+    const struct pri_factor *factor; /* of the fast engine */
+    const double *mean; /* [dimension] of the faithful one: of the data */
+    const struct pricer_grid *grids; /* [count] and its grids */
+    const struct pricer_watch *watch;
+    double done;         /* of the whole, when this wave began */
+    atomic_bool stopped; /* the watch said so */
+};
+
+/* Ask the watch, from one thread only; false: stop. */
+static inline bool pri_poll(struct pri_job *job)
+{
+    if (omp_get_thread_num() == 0 && !pri_tick(job->watch, job->done))
+        atomic_store(&job->stopped, true);
+    return !atomic_load(&job->stopped);
+}
+
+__extension__ typedef __int128 pri_total;
+
+/* What one thread adds up in one wave: integers, so that the order does not
+ * matter. */
+struct pri_tally {
+    uint32_t *uplink; /* [nodes] trials in which it was up */
+    uint32_t *link;   /* [links] */
+    uint32_t *both;   /* [links] with its partner; of the lower node's link */
+    uint32_t *used;   /* [links] with its relay's uplink; fast engine only */
+    pri_total *total; /* [plans][dimension] of the server's sums; faithful */
+};
+
+/*
+ * Each engine plays `count` trials from `first` on and writes the squared error
+ * of each, that of plan k at errors + k * PRI_ROUNDS. One object per thread.
+ */
+struct pri_fast;
+enum pricer_status pri_fast_new(struct pri_job *job, bool stored,
+                                struct pri_fast **fast);
+void pri_fast_free(struct pri_fast *fast);
+/* `first` must be a multiple of PRI_ROUNDS and count at most that. */
+enum pricer_status pri_fast_play(struct pri_fast *fast, int64_t first,
+                                 int count, struct pri_tally *tally,
+                                 double *errors);
+
+struct pri_faithful;
+enum pricer_status pri_faithful_new(struct pri_job *job,
+                                    struct pri_faithful **faithful);
+void pri_faithful_free(struct pri_faithful *faithful);
+enum pricer_status pri_faithful_play(struct pri_faithful *faithful,
+                                     int64_t first, int count,
+                                     struct pri_tally *tally, double *errors,
+                                     struct pricer_fault *fault);
+
+/* ---------------------------------------------------------------- result -- */
+
+enum pricer_status pri_simulation_new(const struct pricer_network *network,
+                                      int32_t plans,
+                                      struct pricer_simulation **simulation);
+
+/* What to expect of each plan; the bins are laid around that. */
+enum pricer_status pri_simulation_predict(const struct pri_job *job,
+                                          struct pricer_simulation *simulation);
+
+/* Every node's mean weight less 1: expected, or if there are counts measured,
+ * with `used` the trials in which each link and its relay's uplink were up. */
+void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
+                     const struct pricer_simulation *counts,
+                     const int64_t *used, double *excess);
+
+/* |sum_i coefficient_i x_i| / n; `vector` is room for the dimension. */
+double pri_bias_length(const struct pri_data *data, const double *coefficient,
+                       double *vector);
+
+#endif

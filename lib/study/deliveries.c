@@ -1,0 +1,149 @@
+/*
+ * From the rounds of a study to how often each of its links delivered.
+ */
+#include "study.h"
+
+#include <stdlib.h>
+
+static struct pricer_deliveries *new_deliveries(
+    const struct pricer_network *network)
+{
+    struct pricer_deliveries *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->nodes = network->nodes;
+    made->links = network->links;
+    made->uplink = pri_alloc(made->nodes, sizeof *made->uplink);
+    made->link = pri_alloc(made->links, sizeof *made->link);
+    made->both = pri_alloc(made->links, sizeof *made->both);
+    if (made->uplink == NULL || made->link == NULL || made->both == NULL) {
+        pricer_deliveries_free(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* The first of the latest `rounds` rounds that are stored. */
+static enum pricer_status find_first(const struct pricer_study *study,
+                                     int64_t rounds, int64_t *first,
+                                     int64_t *count, struct pricer_fault *fault)
+{
+    char sql[160];
+    sqlite3_snprintf(sizeof sql, sql,
+                     "SELECT coalesce(min(round), 0) FROM (SELECT round FROM "
+                     "round ORDER BY round DESC LIMIT %lld)",
+                     (long long)(rounds > 0 ? rounds : -1));
+    enum pricer_status status = pri_study_count(study, sql, first, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_snprintf(sizeof sql, sql,
+                     "SELECT count(*) FROM round WHERE round >= %lld",
+                     (long long)*first);
+    return pri_study_count(study, sql, count, fault);
+}
+
+/* A row of arrival or delivery that makes sense; false ends the reading. */
+static bool read_row(sqlite3_stmt *query, int32_t count, int64_t *round,
+                     int32_t *place, bool *arrived)
+{
+    *round = sqlite3_column_int64(query, 0);
+    int64_t found = sqlite3_column_int64(query, 1);
+    *arrived = sqlite3_column_int(query, 2) == 1;
+    *place = (int32_t)found;
+    return found >= 0 && found < count;
+}
+
+static void add(struct pricer_delivery *delivery, bool arrived)
+{
+    delivery->tried++;
+    delivery->arrived += arrived;
+}
+
+static enum pricer_status count_uplinks(const struct pricer_study *study,
+                                        int64_t first,
+                                        struct pricer_deliveries *deliveries,
+                                        struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t round;
+    int32_t node;
+    bool arrived;
+    int step = SQLITE_DONE;
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT round, node, arrived FROM arrival WHERE round >= ?",
+        &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, first);
+    while ((step = sqlite3_step(query)) == SQLITE_ROW)
+        if (read_row(query, deliveries->nodes, &round, &node, &arrived))
+            add(&deliveries->uplink[node], arrived);
+    if (step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    return status;
+}
+
+/*
+ * The links in order of rounds. seen[l] is the last round in which l was known,
+ * twice, plus one if it arrived: the later of two partners finds the other.
+ */
+static enum pricer_status count_links(const struct pricer_study *study,
+                                      const struct pricer_network *network,
+                                      int64_t first, int64_t *seen,
+                                      struct pricer_deliveries *deliveries,
+                                      struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t round;
+    int32_t l;
+    bool arrived;
+    int step = SQLITE_DONE;
+    enum pricer_status status = pri_study_prepare(
+        study,
+        "SELECT round, link, arrived FROM delivery WHERE round >= ?"
+        " ORDER BY round",
+        &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, first);
+    while ((step = sqlite3_step(query)) == SQLITE_ROW) {
+        if (!read_row(query, deliveries->links, &round, &l, &arrived))
+            continue;
+        add(&deliveries->link[l], arrived);
+        seen[l] = 2 * round + arrived;
+        int32_t back = network->partner[l];
+        if (back >= 0 && seen[back] / 2 == round) {
+            add(&deliveries->both[l], arrived && seen[back] % 2);
+            add(&deliveries->both[back], arrived && seen[back] % 2);
+        }
+    }
+    if (step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    return status;
+}
+
+enum pricer_status pricer_study_deliveries(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t rounds, struct pricer_deliveries **deliveries,
+    struct pricer_fault *fault)
+{
+    int64_t first = 0;
+    struct pricer_deliveries *made = new_deliveries(network);
+    int64_t *seen = pri_alloc(network->links, sizeof *seen);
+    enum pricer_status status = PRICER_MEMORY;
+    if (made != NULL && seen != NULL)
+        status = find_first(study, rounds, &first, &made->rounds, fault);
+    if (status == PRICER_OK)
+        status = count_uplinks(study, first, made, fault);
+    if (status == PRICER_OK)
+        status = count_links(study, network, first, seen, made, fault);
+    free(seen);
+    if (status != PRICER_OK) {
+        pricer_deliveries_free(made);
+        return status;
+    }
+    *deliveries = made;
+    return PRICER_OK;
+}

@@ -1,0 +1,348 @@
+/*
+ * Settings and network, into a study and out of it. What comes out is checked
+ * as if it came from a stranger: anyone may have edited the tables.
+ */
+#include "study.h"
+#include "network/network.h"
+#include "read/read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- store -- */
+
+static enum pricer_status store_number(const struct pricer_study *study,
+                                       sqlite3_stmt *insert, const char *key,
+                                       double value, struct pricer_fault *fault)
+{
+    sqlite3_bind_text(insert, 1, key, -1, SQLITE_STATIC);
+    if (value == floor(value) && fabs(value) < 9e15)
+        sqlite3_bind_int64(insert, 2, (int64_t)value);
+    else
+        sqlite3_bind_double(insert, 2, value);
+    return pri_study_step(study, insert, fault);
+}
+
+static enum pricer_status store_text(const struct pricer_study *study,
+                                     sqlite3_stmt *insert, const char *key,
+                                     const char *value,
+                                     struct pricer_fault *fault)
+{
+    sqlite3_bind_text(insert, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 2, value, -1, SQLITE_STATIC);
+    return pri_study_step(study, insert, fault);
+}
+
+enum pricer_status pri_study_store_settings(
+    const struct pricer_study *study, const struct pricer_scenario *scenario,
+    const struct pricer_network *network, struct pricer_fault *fault)
+{
+    sqlite3_stmt *insert = NULL;
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"dimension", (double)network->dimension},
+        {"radius", network->radius},
+        {"rounds", (double)scenario->rounds},
+        {"seed", (double)scenario->seed},
+        {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
+    };
+    enum pricer_status status = pri_study_prepare(
+        study, "INSERT INTO setting VALUES (?, ?)", &insert, fault);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        if (status == PRICER_OK)
+            status = store_number(study, insert, numbers[k].key,
+                                  numbers[k].value, fault);
+    if (status == PRICER_OK)
+        status = store_text(study, insert, "bias",
+                            pricer_bias_text((enum pricer_bias)scenario->bias),
+                            fault);
+    if (status == PRICER_OK)
+        status = store_text(study, insert, "calibration",
+                            pricer_calibration_text(
+                                (enum pricer_calibration)scenario->calibration),
+                            fault);
+    if (status == PRICER_OK)
+        status = store_text(study, insert, "scenario", scenario->text, fault);
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static enum pricer_status store_nodes(const struct pricer_study *study,
+                                      const struct pricer_network *net,
+                                      struct pricer_fault *fault)
+{
+    sqlite3_stmt *insert = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?)", &insert, fault);
+    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
+        sqlite3_bind_int(insert, 1, i);
+        sqlite3_bind_double(insert, 2, net->uplink[i]);
+        pri_study_bind(insert, 3, net->x != NULL ? net->x[i] : NAN);
+        pri_study_bind(insert, 4, net->y != NULL ? net->y[i] : NAN);
+        sqlite3_bind_double(insert, 5, net->self_eps[i]);
+        sqlite3_bind_double(insert, 6, net->self_delta[i]);
+        status = pri_study_step(study, insert, fault);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+enum pricer_status pri_study_store_network(const struct pricer_study *study,
+                                           const struct pricer_network *net,
+                                           const struct pricer_watch *watch,
+                                           struct pricer_fault *fault)
+{
+    enum pricer_status status = store_nodes(study, net, fault);
+    if (status == PRICER_OK)
+        status = pri_study_store_links(study, net, watch, fault);
+    return status;
+}
+
+/* ------------------------------------------------------------------ load -- */
+
+/* A setting as text, or NULL where it is missing; valid until the next step. */
+static const char *read_setting(sqlite3_stmt *query, const char *key)
+{
+    sqlite3_reset(query);
+    sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
+    if (sqlite3_step(query) != SQLITE_ROW)
+        return NULL;
+    return (const char *)sqlite3_column_text(query, 0);
+}
+
+static enum pricer_status read_number(const struct pricer_study *study,
+                                      sqlite3_stmt *query, const char *key,
+                                      double *value, struct pricer_fault *fault)
+{
+    const char *text = read_setting(query, key);
+    if (text == NULL || !pri_parse_number(text, value))
+        return pri_fault(fault, PRICER_FORMAT,
+                         "%.300s: the setting %s is missing or not a number",
+                         study->path, key);
+    return PRICER_OK;
+}
+
+int pri_study_bias(const char *word)
+{
+    for (int k = 0; pricer_bias_text((enum pricer_bias)k) != NULL; k++)
+        if (strcmp(word, pricer_bias_text((enum pricer_bias)k)) == 0)
+            return k;
+    return -1;
+}
+
+int pri_study_calibration(const char *word)
+{
+    bool analytic = strcmp(word, "analytic") == 0;
+    bool classic = strcmp(word, "classic") == 0;
+    return analytic  ? PRICER_CALIBRATION_ANALYTIC
+           : classic ? PRICER_CALIBRATION_CLASSIC
+                     : -1;
+}
+
+/* A setting that is one of a few words. */
+static enum pricer_status read_word(const struct pricer_study *study,
+                                    sqlite3_stmt *query, const char *key,
+                                    int (*find)(const char *word), int *place,
+                                    struct pricer_fault *fault)
+{
+    const char *text = read_setting(query, key);
+    int found = text != NULL ? find(text) : -1;
+    if (found < 0)
+        return pri_fault(fault, PRICER_FORMAT,
+                         "%.300s: the setting %s is missing or unknown",
+                         study->path, key);
+    *place = found;
+    return PRICER_OK;
+}
+
+enum pricer_status pricer_study_settings(struct pricer_study *study,
+                                         struct pricer_settings *settings,
+                                         int64_t *seed,
+                                         struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    double rounds = 0, lambda = 0, start = 0;
+    int bias = 0, calibration = 0;
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT value FROM setting WHERE key = ?", &query, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "rounds", &rounds, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "lambda", &lambda, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "seed", &start, fault);
+    if (status == PRICER_OK)
+        status = read_word(study, query, "bias", pri_study_bias, &bias, fault);
+    if (status == PRICER_OK)
+        status = read_word(study, query, "calibration", pri_study_calibration,
+                           &calibration, fault);
+    sqlite3_finalize(query);
+    if (status != PRICER_OK)
+        return status;
+    if (!(rounds >= 1 && rounds <= 1e9 && lambda >= 0 && isfinite(lambda) &&
+          start >= 0 && start <= 9e15))
+        return pri_fault(fault, PRICER_VALUE,
+                         "%.300s: a setting is outside its range", study->path);
+    *settings = (struct pricer_settings){
+        .bias = (enum pricer_bias)bias,
+        .lambda = lambda,
+        .calibration = (enum pricer_calibration)calibration,
+        .rounds = (int64_t)rounds,
+    };
+    if (seed != NULL)
+        *seed = (int64_t)start;
+    return PRICER_OK;
+}
+
+static enum pricer_status damaged(const struct pricer_study *study,
+                                  const char *table, int64_t row,
+                                  struct pricer_fault *fault)
+{
+    return pri_fault(fault, PRICER_FORMAT,
+                     "%.300s: row %lld of the table %s is not in order",
+                     study->path, (long long)row, table);
+}
+
+/* The nodes must be 0, 1, 2, ... in order of their key. */
+static enum pricer_status load_nodes(const struct pricer_study *study,
+                                     struct pricer_network *net,
+                                     struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT node, p, eps, delta, x, y FROM node ORDER BY node",
+        &query, fault);
+    int32_t i = 0;
+    while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
+        struct pricer_node node = {
+            pri_study_column(query, 1), pri_study_column(query, 2),
+            pri_study_column(query, 3), pri_study_column(query, 4),
+            pri_study_column(query, 5)};
+        if (i >= net->nodes || sqlite3_column_int64(query, 0) != i)
+            status = damaged(study, "node", i, fault);
+        else if ((status = pri_node_check(&node, fault)) != PRICER_OK)
+            pri_fault_locate(fault, study->path, 0);
+        else
+            pri_network_set_node(net, i++, &node);
+    }
+    sqlite3_finalize(query);
+    if (status == PRICER_OK && i != net->nodes)
+        status = damaged(study, "node", i, fault);
+    return status;
+}
+
+/* The links must be 0, 1, 2, ... and ordered by their ends. */
+static enum pricer_status load_link(const struct pricer_study *study,
+                                    sqlite3_stmt *query, int32_t l,
+                                    struct pricer_network *net,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_link link = {.from = sqlite3_column_int(query, 1),
+                               .to = sqlite3_column_int(query, 2),
+                               .p = pri_study_column(query, 3),
+                               .joint = pri_study_column(query, 4),
+                               .eps = pri_study_column(query, 5),
+                               .delta = pri_study_column(query, 6)};
+    if (l >= net->links || sqlite3_column_int64(query, 0) != l)
+        return damaged(study, "link", l, fault);
+    enum pricer_status status = pri_link_check(&link, net->nodes, fault);
+    if (status != PRICER_OK) {
+        pri_fault_locate(fault, study->path, 0);
+        return status;
+    }
+    bool ordered = l == 0 || net->from[l - 1] < link.from ||
+                   (net->from[l - 1] == link.from && net->to[l - 1] < link.to);
+    if (!ordered || !(link.p > 0))
+        return damaged(study, "link", l, fault);
+    net->from[l] = link.from;
+    net->to[l] = link.to;
+    net->p[l] = link.p;
+    net->joint[l] = link.joint;
+    net->eps[l] = link.eps;
+    net->delta[l] = link.delta;
+    net->out_start[link.from + 1]++;
+    return PRICER_OK;
+}
+
+static enum pricer_status load_links(const struct pricer_study *study,
+                                     struct pricer_network *net,
+                                     struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    struct pricer_place place = {-1, -1};
+    enum pricer_status status = pri_study_prepare(
+        study,
+        "SELECT link, from_node, to_node, p, joint, eps, delta FROM link "
+        "ORDER BY link",
+        &query, fault);
+    int32_t l = 0;
+    while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
+        status = load_link(study, query, l, net, fault);
+        l++;
+    }
+    sqlite3_finalize(query);
+    if (status == PRICER_OK && l != net->links)
+        status = damaged(study, "link", l, fault);
+    if (status != PRICER_OK)
+        return status;
+    for (int32_t i = 0; i < net->nodes; i++)
+        net->out_start[i + 1] += net->out_start[i];
+    pri_network_finish(net, 0);
+    status = pri_network_check_joints(net, NULL, NULL, &place, fault);
+    if (status != PRICER_OK)
+        pri_fault_locate(fault, study->path, 0);
+    return status;
+}
+
+enum pricer_status pricer_study_network(struct pricer_study *study,
+                                        struct pricer_network **network,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_network *net = NULL;
+    sqlite3_stmt *query = NULL;
+    int64_t nodes = 0, links = 0, placed = 0;
+    double dimension = 0, radius = 0;
+    enum pricer_status status =
+        pri_study_count(study, "SELECT count(*) FROM node", &nodes, fault);
+    if (status == PRICER_OK)
+        status =
+            pri_study_count(study, "SELECT count(*) FROM link", &links, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(
+            study, "SELECT count(*) FROM node WHERE x IS NOT NULL", &placed,
+            fault);
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study, "SELECT value FROM setting WHERE key = ?", &query, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "dimension", &dimension, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "radius", &radius, fault);
+    sqlite3_finalize(query);
+    if (status == PRICER_OK &&
+        !(nodes >= 1 && nodes < INT32_MAX && links < INT32_MAX &&
+          dimension >= 1 && dimension <= 1e12 && radius > 0 &&
+          isfinite(radius)))
+        status = pri_fault(fault, PRICER_VALUE,
+                           "%.300s: the size of the network is out of range",
+                           study->path);
+    if (status == PRICER_OK)
+        status = pri_network_new((int32_t)nodes, placed == nodes, &net);
+    if (status == PRICER_OK)
+        status = pri_network_room(net, (int32_t)links);
+    if (status == PRICER_OK)
+        status = load_nodes(study, net, fault);
+    if (status == PRICER_OK)
+        status = load_links(study, net, fault);
+    if (status != PRICER_OK) {
+        pricer_network_free(net);
+        return status;
+    }
+    net->dimension = (int64_t)dimension;
+    net->radius = radius;
+    *network = net;
+    return PRICER_OK;
+}

@@ -1,0 +1,81 @@
+/*
+ * What the files of the study share: the open database and how it fails.
+ */
+#ifndef PRICER_STUDY_H
+#define PRICER_STUDY_H
+
+#include "base/base.h"
+
+#include <sqlite3.h>
+
+struct pricer_study {
+    sqlite3 *database;
+    char *path;
+};
+
+/* The statements that make an empty study, in order; NULL ends them. */
+extern const char *const pri_study_schema[];
+
+/* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 1 };
+
+/* Turn the database's last error into a status and a fault with the path. */
+enum pricer_status pri_study_fault(const struct pricer_study *study,
+                                   struct pricer_fault *fault);
+
+/* Run statements without results. */
+enum pricer_status pri_study_run(const struct pricer_study *study,
+                                 const char *sql, struct pricer_fault *fault);
+
+/* One transaction per verb. End it with what the work returned: committed if
+ * that is PRICER_OK, undone otherwise; answers the status of the whole. */
+enum pricer_status pri_study_begin(const struct pricer_study *study,
+                                   struct pricer_fault *fault);
+enum pricer_status pri_study_end(const struct pricer_study *study,
+                                 enum pricer_status status,
+                                 struct pricer_fault *fault);
+
+enum pricer_status pri_study_prepare(const struct pricer_study *study,
+                                     const char *sql, sqlite3_stmt **statement,
+                                     struct pricer_fault *fault);
+
+/* Step a statement that returns no row, and make it ready for the next. */
+enum pricer_status pri_study_step(const struct pricer_study *study,
+                                  sqlite3_stmt *statement,
+                                  struct pricer_fault *fault);
+
+/* One number from a query of one cell; -1 where the query gives no row. */
+enum pricer_status pri_study_count(const struct pricer_study *study,
+                                   const char *sql, int64_t *count,
+                                   struct pricer_fault *fault);
+
+/* What a new study starts with. */
+enum pricer_status pri_study_store_settings(
+    const struct pricer_study *study, const struct pricer_scenario *scenario,
+    const struct pricer_network *network, struct pricer_fault *fault);
+enum pricer_status pri_study_store_network(const struct pricer_study *study,
+                                           const struct pricer_network *network,
+                                           const struct pricer_watch *watch,
+                                           struct pricer_fault *fault);
+
+/* Store the links; links.c has SQLite read them from the network. */
+struct pri_link_source {
+    const struct pricer_network *network;
+    const struct pricer_watch *watch;
+};
+enum pricer_status pri_study_store_links(const struct pricer_study *study,
+                                         const struct pricer_network *network,
+                                         const struct pricer_watch *watch,
+                                         struct pricer_fault *fault);
+
+/* The bias or calibration of a word; -1 if it is none. */
+int pri_study_bias(const char *word);
+int pri_study_calibration(const char *word);
+
+/* Bind a number; NAN becomes NULL. */
+void pri_study_bind(sqlite3_stmt *statement, int column, double value);
+
+/* Read a number; NULL becomes NAN. */
+double pri_study_column(sqlite3_stmt *statement, int column);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * One run of `pricer plan`: what was asked, what it works with, and its steps.
+ */
+#ifndef PROGRAM_PLAN_JOB_H
+#define PROGRAM_PLAN_JOB_H
+
+#include "common/options.h"
+#include "print_plan.h"
+
+/* What the command line asks; negative or NAN where it says nothing. */
+struct plan_request {
+    int bias, calibration, method;
+    double lambda, tolerance, weight_step, noise_step;
+    int64_t iterations, starts, seed, trace_every, threads;
+    const char *weights, *trace;
+    struct option_list what_if;
+    bool from_deliveries, warm, as_json;
+};
+
+/* The work: the study and what is made of it. */
+struct plan_job {
+    struct plan_request request;
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    double *price, *self_price;
+    struct progress progress;
+    FILE *trace;
+    struct plan_view view;
+    struct pricer_fault fault;
+};
+
+/*
+ * The steps, in this order. Each may need what the ones before it left in the
+ * job; a failure leaves its words in job->fault.
+ */
+
+/* Plan, or read the given weights, with multipliers that bound them. */
+enum pricer_status plan_job_make(struct plan_job *job);
+
+/* The error, and what other code finds in the finished plan. */
+enum pricer_status plan_job_judge(struct plan_job *job);
+
+/* The price of trust on every link. */
+enum pricer_status plan_job_price(struct plan_job *job);
+
+/* Replan with the changed trust, then put the network back as it was. */
+enum pricer_status plan_job_replan(struct plan_job *job);
+
+/* Add the plan to the study. */
+enum pricer_status plan_job_store(struct plan_job *job);
+
+/* Plan the baselines; one that cannot be had says why. */
+void plan_job_compare(struct plan_job *job);
+
+#endif

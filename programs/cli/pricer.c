@@ -1,0 +1,67 @@
+/*
+ * pricer: one table of verbs dispatches and prints the usage.
+ */
+#include "common/program.h"
+#include "verbs.h"
+
+#include <string.h>
+
+static const struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} verbs[] = {
+    {"new", verb_new, "make a study from a scenario"},
+    {"plan", verb_plan, "choose weights and noise for every link"},
+    {"privacy", verb_privacy, "what each observer can learn"},
+    {"show", verb_show, "what a study holds"},
+    {"simulate", verb_simulate, "play a plan and compare with its prediction"},
+    {"audit", verb_audit, "attack the code and compare with what is claimed"},
+    {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
+    {"export", verb_export, "write a study's tables as CSV and .npy"},
+    {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"report", verb_report, "one page about a study, with drawings"},
+    {"reproduce", verb_reproduce, "the tables and figures of the paper"},
+    {"keygen", verb_keygen, "make a key pair for a node or the server"},
+    {"enrol", verb_enrol, "who takes part, under which key and where"},
+    {"demo", verb_demo,
+     "run a fleet on loopback: predicted, simulated, measured"},
+
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("usage: pricer VERB [OPTION]... STUDY\n\n"
+          "Private mean estimation over networks whose links come and go.\n\n"
+          "verbs:\n",
+          out);
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
+        fprintf(out, "  %-11s %s\n", verbs[k].name, verbs[k].summary);
+    fputs("\n'pricer VERB --help' explains a verb, 'man pricer' all of it.\n\n"
+          "example:\n"
+          "  pricer new ten.pricer examples/paper.yaml\n"
+          "  pricer show ten.pricer\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("pricer %s\n", pricer_version());
+        return 0;
+    }
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
+        if (strcmp(argv[1], verbs[k].name) == 0)
+            return program_close(verbs[k].run(argc - 1, argv + 1));
+    fprintf(stderr, "pricer: there is no verb '%s'; --help lists them\n",
+            argv[1]);
+    return 2;
+}

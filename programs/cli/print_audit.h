@@ -1,0 +1,40 @@
+/*
+ * How the results of pricer audit are printed.
+ */
+#ifndef PROGRAM_AUDIT_REPORT_H
+#define PROGRAM_AUDIT_REPORT_H
+
+#include "common/program.h"
+
+/* What an attack is held against. */
+struct audit_claim {
+    const char *name;
+    double eps; /* INFINITY: nothing is claimed */
+};
+
+enum { AUDIT_CLAIMS = 2 };
+
+/* One attack. */
+struct audit_row {
+    struct pricer_audit audit;
+    int claims;
+    struct audit_claim claim[AUDIT_CLAIMS];
+};
+
+/* What all attacks had in common. */
+struct audit_terms {
+    enum pricer_eavesdropper eavesdropper;
+    int64_t rounds, seed;
+    double confidence;
+    double alarm; /* that any verdict of the table is wrong, at most */
+};
+
+/* Whether any claim of any row is contradicted. */
+bool audit_contradicted(const struct audit_row *rows, int64_t count);
+
+void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
+                 int64_t count);
+void audit_print_json(const struct audit_terms *terms,
+                      const struct audit_row *rows, int64_t count);
+
+#endif

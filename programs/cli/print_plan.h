@@ -1,0 +1,51 @@
+/*
+ * Everything that `pricer plan` tells about a plan, and how it is told.
+ */
+#ifndef PROGRAM_PLAN_VIEW_H
+#define PROGRAM_PLAN_VIEW_H
+
+#include "common/program.h"
+
+/* A baseline next to the plan, or why there is none. */
+struct plan_rival {
+    bool known;
+    struct pricer_error error;
+    struct pricer_fault why;
+};
+
+/* A link whose trust is asked about, from == to for an uplink. */
+struct plan_change {
+    int32_t from, to;
+    double eps, before;
+};
+
+/* What would be if some links had another eps. */
+struct plan_what_if {
+    int count; /* 0: nothing was asked */
+    struct plan_change change[32];
+    struct pricer_error error;
+    struct pricer_solve_info info;
+    double predicted; /* change of the objective by the prices alone */
+};
+
+struct plan_view {
+    const struct pricer_network *network;
+    struct pricer_settings settings;
+    const char *method; /* exact, gradient or given */
+    const struct pricer_plan *plan;
+    struct pricer_error error;
+    struct pricer_certificate certificate;
+    enum pricer_solve_outcome outcome;
+    double bound, gap; /* NAN where none is known */
+    int64_t iterations;
+    double seconds;
+    struct plan_rival rival[PRICER_BASELINES];
+    const double *price, *self_price; /* d objective / d ln eps, or NULL */
+    struct plan_what_if what_if;
+    int64_t id; /* of the plan in its study */
+};
+
+void plan_view_json(const struct plan_view *view);
+void plan_view_tables(const struct plan_view *view);
+
+#endif

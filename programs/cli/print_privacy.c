@@ -1,0 +1,169 @@
+/*
+ * From privacy statements to a table, worst nodes first, or to JSON.
+ */
+#include "print_privacy.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Whether the ends of a bracket are so far apart that it must be said: more
+ * than 1 % of an eps that is not next to nothing. */
+static bool is_wide(const struct pricer_statement *s)
+{
+    if (s->eps == s->eps_lower || s->eps < 1e-3)
+        return false;
+    return isinf(s->eps) || s->eps - s->eps_lower > 0.01 * s->eps;
+}
+
+static void json_statement(struct json *json,
+                           const struct privacy_answers *answers, int64_t k)
+{
+    const struct pricer_statement *s = &answers->statements[k];
+    const struct pricer_paper_bound *bound =
+        answers->bounds == NULL ? NULL : &answers->bounds[k];
+    json_open(json, NULL, '{');
+    json_text(json, "observer", pricer_observer_text(s->observer));
+    json_count(json, "node", s->node);
+    if (s->at >= 0)
+        json_count(json, "at", s->at);
+    else
+        json_number(json, "at", NAN);
+    json_text(json, "protect", pricer_protect_text(s->protect));
+    json_number(json, "delta", s->delta);
+    json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
+    json_number(json, "epsilon_lower", s->eps_lower);
+    json_number(json, "floor", s->floor);
+    json_text(json, "eavesdropper",
+              pricer_eavesdropper_text(answers->question.eavesdropper));
+    json_count(json, "rounds",
+               answers->question.rounds > 0 ? answers->question.rounds : 1);
+    json_text(json, "kind", s->exact ? "exact" : "bound");
+    json_flag(json, "wide", is_wide(s));
+    json_flag(json, "guarantee", bound == NULL);
+    if (bound != NULL) {
+        json_number(json, "corrected", bound->corrected);
+        json_number(json, "account", s->eps);
+        json_text(json, "note", "as printed, not a guarantee");
+        json_text(json, "reason", bound->reason);
+    }
+    json_close(json, '}');
+}
+
+void privacy_print_json(const struct privacy_answers *answers, int kinds)
+{
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_open(&json, "statements", '[');
+    for (int kind = 0; kind < kinds; kind++)
+        for (int64_t k = 0; k < answers[kind].count; k++)
+            json_statement(&json, &answers[kind], k);
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+/* Larger eps first, then larger floor, then the order of the network. */
+static int worst_first(const void *one, const void *two, void *context)
+{
+    const struct pricer_statement *all = context;
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
+    if (all[a].eps != all[b].eps)
+        return all[a].eps > all[b].eps ? -1 : 1;
+    if (all[a].floor != all[b].floor)
+        return all[a].floor > all[b].floor ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/* "what node 3 sends to relay 5", in the words of the observer. */
+static void print_heading(const struct privacy_answers *answers)
+{
+    static const char *const seen[] = {
+        "Each link: its receiver sees every packet.",
+        "Each relay sees the sum of what reaches it, not the packets.",
+        "The server sees the sums that reach it.",
+        "The coalition pools what its members see and knows their noise."};
+    const struct pricer_question *question = &answers->question;
+    long long rounds = question->rounds > 0 ? question->rounds : 1;
+    printf("%s\n%s over %lld round%s; %s.\n", seen[question->observer],
+           question->protect == PRICER_PROTECT_IDENTITY
+               ? "Whether a node took part is (eps, delta)-private"
+               : "A node's data is (eps, delta)-private",
+           rounds, rounds == 1 ? "" : "s",
+           question->eavesdropper == PRICER_RADIO
+               ? "a packet lost on the way was still heard near its sender"
+               : "a packet lost on the way was heard by nobody");
+}
+
+static void add_row(struct table *table, const struct privacy_answers *answers,
+                    int64_t k)
+{
+    const struct pricer_statement *s = &answers->statements[k];
+    table_cell(table, "%d", (int)s->node);
+    if (s->at >= 0)
+        table_cell(table, "%d", (int)s->at);
+    else
+        table_cell(table, "%s",
+                   s->observer == PRICER_OBSERVER_SERVER ? "server" : "all");
+    table_cell(table, "%g", s->delta);
+    if (answers->bounds != NULL) {
+        table_cell(table, "%.4g", answers->bounds[k].printed);
+        table_cell(table, "%.4g", answers->bounds[k].corrected);
+    }
+    table_cell(table, "%.6g", s->eps);
+    table_cell(table, "%.6g", s->eps_lower);
+    table_cell(table, "%.3g", s->floor);
+    table_cell(table, "%s%s", s->exact ? "exact" : "bound",
+               is_wide(s) ? ", wide" : "");
+}
+
+/* What the numbers of the table mean and do not mean. */
+static void print_footing(const struct privacy_answers *answers, int64_t shown)
+{
+    int64_t none = 0, wide = 0;
+    for (int64_t k = 0; k < answers->count; k++) {
+        none += answers->statements[k].floor > answers->statements[k].delta;
+        wide += is_wide(&answers->statements[k]);
+    }
+    if (shown < answers->count)
+        printf("The %lld worst of %lld; --all shows the rest.\n",
+               (long long)shown, (long long)answers->count);
+    if (none > 0)
+        printf("For %lld of them no eps holds: the data arrives bare with "
+               "probability `floor`.\n",
+               (long long)none);
+    if (wide > 0)
+        printf("For %lld of them, marked wide, eps is more than 1 %% above its "
+               "lower end: it holds,\nbut a smaller one may hold too, or "
+               "would for a delta next to this one.\n",
+               (long long)wide);
+    if (answers->bounds != NULL && answers->count > 0)
+        printf("As printed, not a guarantee: %s.\n", answers->bounds[0].reason);
+    putchar('\n');
+}
+
+void privacy_print(const struct privacy_answers *answers, int64_t rows)
+{
+    static const char *const plain[] = {"node",      "at",    "delta",  "eps",
+                                        "eps lower", "floor", "account"};
+    static const char *const paper[] = {"node",        "at",        "delta",
+                                        "paper's eps", "corrected", "eps",
+                                        "eps lower",   "floor",     "account"};
+    bool with_paper = answers->bounds != NULL;
+    int64_t *order = calloc((size_t)answers->count + 1, sizeof *order);
+    if (order == NULL) {
+        program_warn("out of memory");
+        return;
+    }
+    for (int64_t k = 0; k < answers->count; k++)
+        order[k] = k;
+    qsort_r(order, (size_t)answers->count, sizeof *order, worst_first,
+            answers->statements);
+    print_heading(answers);
+    struct table *table =
+        with_paper ? table_new(9, paper) : table_new(7, plain);
+    int64_t shown = answers->count < rows ? answers->count : rows;
+    for (int64_t k = 0; k < shown; k++)
+        add_row(table, answers, order[k]);
+    table_print(table, stdout);
+    print_footing(answers, shown);
+    free(order);
+}

@@ -1,0 +1,23 @@
+/*
+ * How the answers of pricer privacy are printed.
+ */
+#ifndef PROGRAM_PRIVACY_REPORT_H
+#define PROGRAM_PRIVACY_REPORT_H
+
+#include "common/program.h"
+
+/* One question and its answers. */
+struct privacy_answers {
+    struct pricer_question question;
+    struct pricer_statement *statements;
+    struct pricer_paper_bound *bounds; /* NULL: not asked for */
+    int64_t count;
+};
+
+/* {"statements": [...]}, all of them, in order. */
+void privacy_print_json(const struct privacy_answers *answers, int kinds);
+
+/* A table of one question, the worst first; at most `rows` of them. */
+void privacy_print(const struct privacy_answers *answers, int64_t rows);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * How a simulation is printed.
+ */
+#ifndef PROGRAM_SIMULATION_REPORT_H
+#define PROGRAM_SIMULATION_REPORT_H
+
+#include "common/program.h"
+
+/* What is known about a simulation besides its result. */
+struct simulation_report {
+    const struct pricer_network *network;
+    const struct pricer_simulation *simulation;
+    const char *const *names; /* [plans] of the strategies */
+    int64_t plan;
+    double seconds;
+};
+
+/* One JSON object on stdout. */
+void simulation_print_json(const struct simulation_report *report);
+
+/* Tables on stdout. */
+void simulation_print(const struct simulation_report *report);
+
+/* Warnings where trials contradict what they should be, on stderr. */
+void simulation_warn(const struct simulation_report *report);
+
+#endif

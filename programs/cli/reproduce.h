@@ -1,0 +1,65 @@
+/*
+ * What the parts of `pricer reproduce` share: the folder they write to, their
+ * networks, and the summary that puts paper and pricer side by side.
+ */
+#ifndef PROGRAM_REPRODUCE_H
+#define PROGRAM_REPRODUCE_H
+
+#include "common/program.h"
+
+struct reproduction {
+    const char *folder;
+    const char *cifar, *fmnist, *sample; /* files; NULL: not given */
+    int64_t seeds;
+    bool plots, plotted; /* wanted; gnuplot is there */
+    FILE *summary;
+    struct table *table;
+    struct progress progress;
+    double done, share;        /* of the whole work, for the progress bar */
+    struct pricer_watch watch; /* ticks within the share of a part */
+    struct pricer_fault fault;
+};
+
+/* One part: fills its CSV files, plots and rows of the summary. */
+enum pricer_status reproduce_table1(struct reproduction *work);
+enum pricer_status reproduce_convergence(struct reproduction *work);
+enum pricer_status reproduce_trust(struct reproduction *work);
+enum pricer_status reproduce_erdos_renyi(struct reproduction *work);
+enum pricer_status reproduce_table2(struct reproduction *work);
+
+/* Say how far the part is; PRICER_STOPPED if Ctrl-C was pressed. */
+enum pricer_status reproduce_tick(struct reproduction *work, double done);
+
+/* Open a file of the folder to write, and close it; a full disk is noticed. */
+enum pricer_status reproduce_open(struct reproduction *work, const char *name,
+                                  FILE **file);
+enum pricer_status reproduce_close(struct reproduction *work, const char *name,
+                                   FILE *file);
+
+/* Write a file of the folder as a whole. */
+enum pricer_status reproduce_write(struct reproduction *work, const char *name,
+                                   const char *text);
+
+/* The network of a scenario of the folder; overrides end with NULL. */
+enum pricer_status reproduce_network(struct reproduction *work,
+                                     const char *scenario,
+                                     const char *const *overrides,
+                                     struct pricer_network **network);
+
+/*
+ * Draw name.svg and name.png with gnuplot from a script that is kept as name.gp
+ * and reads the CSV files beside it. Nothing where there is no gnuplot.
+ */
+enum pricer_status reproduce_plot(struct reproduction *work, const char *name,
+                                  const char *script);
+
+/* One row of the summary; texts, since some cells are not numbers. */
+struct reproduce_row {
+    const char *part;
+    char what[80];
+    char paper[40], settings[40], best[40];
+    const char *note;
+};
+void reproduce_row(struct reproduction *work, const struct reproduce_row *row);
+
+#endif

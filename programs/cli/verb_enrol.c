@@ -1,0 +1,127 @@
+/*
+ * pricer enrol: who takes part, under which key and where.
+ */
+#include "fleet/keys.h"
+#include "common/options.h"
+#include "common/program.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct usage usage = {
+    "enrol", "STUDY [NODE] [KEY] [ADDRESS]",
+    "Enrol a node, or the server, in a study: its public key (Z85, or a file\n"
+    "that pricer keygen wrote) and the address others reach it at. NODE is a\n"
+    "number or the word server. Without NODE: list who is enrolled.",
+    "pricer enrol ten.pricer 3 node3.key.pub tcp://10.0.0.13:7100"};
+
+static void list_json(const struct pricer_member *members, int32_t count)
+{
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_open(&json, "members", '[');
+    for (int32_t k = 0; k < count; k++) {
+        json_open(&json, NULL, '{');
+        if (members[k].node == PRICER_SERVER)
+            json_text(&json, "node", "server");
+        else
+            json_count(&json, "node", members[k].node);
+        json_text(&json, "key", members[k].key);
+        json_text(&json, "address", members[k].address);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+static void list_table(const struct pricer_member *members, int32_t count)
+{
+    struct table *table =
+        table_new(3, (const char *const[]){"node", "key", "address"});
+    for (int32_t k = 0; k < count; k++) {
+        if (members[k].node == PRICER_SERVER)
+            table_cell(table, "server");
+        else
+            table_cell(table, "%d", (int)members[k].node);
+        table_cell(table, "%s", members[k].key);
+        table_cell(table, "%s", members[k].address);
+    }
+    table_print(table, stdout);
+}
+
+static int list(struct pricer_study *study, bool as_json)
+{
+    struct pricer_fault fault = {""};
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_members(study, &members, &count, &fault);
+    if (status != PRICER_OK)
+        return program_fault(status, &fault);
+    if (as_json)
+        list_json(members, count);
+    else
+        list_table(members, count);
+    free(members);
+    return 0;
+}
+
+static enum pricer_status enrol(struct pricer_study *study,
+                                const char *const *operands,
+                                struct pricer_fault *fault)
+{
+    struct pricer_member member = {.node = PRICER_SERVER};
+    char *end = NULL;
+    if (strcmp(operands[1], "server") != 0) {
+        errno = 0;
+        long node = strtol(operands[1], &end, 10);
+        bool whole = end != operands[1] && *end == '\0' && errno == 0;
+        if (!whole || node < 0 || node > INT32_MAX) {
+            snprintf(fault->text, sizeof fault->text,
+                     "'%.60s' is neither a node's number nor 'server'",
+                     operands[1]);
+            return PRICER_VALUE;
+        }
+        member.node = (int32_t)node;
+    }
+    if (strlen(operands[3]) >= sizeof member.address) {
+        snprintf(fault->text, sizeof fault->text, "the address is too long");
+        return PRICER_VALUE;
+    }
+    strcpy(member.address, operands[3]);
+    enum pricer_status status = keys_public(operands[2], member.key, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_enrol(study, &member, fault);
+    return status;
+}
+
+int verb_enrol(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct option options[] = {{"json", OPTION_FLAG, &as_json, NULL,
+                                      "print the members as one JSON object"},
+                                     {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[4];
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+    bool adding = operands[1] != NULL;
+    if (adding && operands[3] == NULL) {
+        fputs("pricer enrol: KEY and ADDRESS belong to NODE; --help explains\n",
+              stderr);
+        return 2;
+    }
+    struct pricer_fault fault = {""};
+    struct pricer_study *study = NULL;
+    enum pricer_status status =
+        pricer_study_open(operands[0], adding, &study, &fault);
+    if (status == PRICER_OK && adding)
+        status = enrol(study, operands, &fault);
+    int result = status != PRICER_OK  ? program_fault(status, &fault)
+                 : !adding || as_json ? list(study, as_json)
+                                      : 0;
+    pricer_study_close(study);
+    return result;
+}

@@ -1,0 +1,356 @@
+/*
+ * pricer kmeans: from a study and a file of points to common centres, how good
+ * they are, and what every link has spent for them.
+ */
+#include "cluster.h"
+#include "common/options.h"
+#include "common/program.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct usage usage = {
+    "kmeans", "STUDY",
+    "Spread the points of a file over the nodes of the study's network and\n"
+    "cluster them together, round by round over links that come and go. Says\n"
+    "how the inertia compares with K-means in one place, over several seeds,\n"
+    "and which (eps, delta) every kind of link has spent in all.",
+    "pricer kmeans scattered.pricer --data cifar-10/data_batch_1.bin "
+    "--unit-norm"};
+
+/* What the command line asks; negative or NAN where it says nothing. */
+struct request {
+    const char *data, *centres;
+    int procedure, strategy, budget, bias, calibration;
+    double lambda, reach;
+    int64_t clusters, rounds, steps, seeds, seed, threads;
+    bool unit_norm, in_order, as_json;
+};
+
+/* The work: what was read, and what came of it. */
+struct job {
+    struct request ask;
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_matrix *points;
+    struct cluster cluster;
+    double reference;
+    double *inertia; /* [seeds * rounds] */
+    float *centres;
+    struct progress progress;
+    double done, share; /* of the work, for the progress bar */
+    struct pricer_fault fault;
+};
+
+static int parse(int argc, char **argv, struct request *ask,
+                 const char **operands)
+{
+    const struct option options[] = {
+        {"data", OPTION_TEXT, &ask->data, "FILE",
+         "points: .npy, IDX or CIFAR-10 binary, also gzipped"},
+        {"unit-norm", OPTION_FLAG, &ask->unit_norm, NULL,
+         "divide every point by its length"},
+        {"procedure", OPTION_CHOICE, &ask->procedure, "pricer|paper",
+         "what nodes send: moves and shares (default), or centres"},
+        {"strategy", OPTION_CHOICE, &ask->strategy, CLUSTER_STRATEGIES,
+         "how it is sent: relayed (default), not relayed, or surely"},
+        {"budget", OPTION_CHOICE, &ask->budget, "run|release",
+         "what (eps, delta) is for; default run, with paper release"},
+        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
+         "how bias is held down; default: the scenario's"},
+        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
+         "weight of the l1 or l2 bias term; default: the scenario's"},
+        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
+         "how much noise a budget asks for; default: the scenario's"},
+        {"clusters", OPTION_COUNT, &ask->clusters, "N", "default 10"},
+        {"rounds", OPTION_COUNT, &ask->rounds, "N", "default 10"},
+        {"steps", OPTION_COUNT, &ask->steps, "N",
+         "Lloyd's steps of a node in each round; default 5"},
+        {"reach", OPTION_NUMBER, &ask->reach, "X",
+         "move, in radii, that fills a message; default 0.05"},
+        {"in-order", OPTION_FLAG, &ask->in_order, NULL,
+         "deal the points to the nodes as they come, not shuffled"},
+        {"seeds", OPTION_COUNT, &ask->seeds, "N", "runs; default 5"},
+        {"seed", OPTION_COUNT, &ask->seed, "N",
+         "of the first run; default: the scenario's"},
+        {"centres", OPTION_TEXT, &ask->centres, "FILE.npy",
+         "write the centres of the first run"},
+        {"threads", OPTION_COUNT, &ask->threads, "N", "default: one per core"},
+        {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    *ask = (struct request){.budget = -1,
+                            .bias = -1,
+                            .calibration = -1,
+                            .lambda = NAN,
+                            .clusters = 10,
+                            .rounds = 10,
+                            .steps = 5,
+                            .seeds = 5,
+                            .seed = -1};
+    return options_parse(&usage, options, argc, argv, operands);
+}
+
+static int misuse(const char *words)
+{
+    fprintf(stderr, "pricer kmeans: %s; --help explains\n", words);
+    return 2;
+}
+
+static int check_request(const struct request *ask)
+{
+    const int64_t most = 1000000;
+    if (ask->data == NULL)
+        return misuse("--data FILE is missing");
+    if (ask->clusters < 1 || ask->rounds < 1 || ask->steps < 1 ||
+        ask->seeds < 1)
+        return misuse("--clusters, --rounds, --steps and --seeds are at "
+                      "least 1");
+    if (ask->clusters > most || ask->rounds > most || ask->steps > most ||
+        ask->seeds > most || ask->threads > 4096)
+        return misuse("so many clusters, rounds, steps, seeds or threads are "
+                      "too many");
+    if (!(ask->reach >= 0 && ask->reach < 1e6))
+        return misuse("--reach is a number of at least 0");
+    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+        return misuse("--lambda belongs to --bias l1 and l2");
+    if (!isnan(ask->lambda) && !(ask->lambda >= 0 && isfinite(ask->lambda)))
+        return misuse("--lambda is a finite number of at least 0");
+    return OPTIONS_GO;
+}
+
+/* ----------------------------------------------------------------- work -- */
+
+/* One bar for all runs: each has its share of it. */
+static bool tick(void *context, double done)
+{
+    struct job *job = context;
+    const struct pricer_watch *bar = &job->progress.watch;
+    return bar->tick(bar->context, job->done + job->share * done);
+}
+
+/* The study's network and settings, with what the command line puts above. */
+static enum pricer_status load(struct job *job, const char *path)
+{
+    struct request *ask = &job->ask;
+    struct cluster *cluster = &job->cluster;
+    int64_t seed = 0;
+    enum pricer_status status =
+        pricer_study_open(path, false, &job->study, &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_study_settings(job->study, &cluster->plan_settings,
+                                       &seed, &job->fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(job->study, &job->network, &job->fault);
+    if (status == PRICER_OK)
+        status =
+            cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
+    if (status != PRICER_OK)
+        return status;
+    if (ask->bias >= 0)
+        cluster->plan_settings.bias = (enum pricer_bias)ask->bias;
+    if (ask->calibration >= 0)
+        cluster->plan_settings.calibration =
+            (enum pricer_calibration)ask->calibration;
+    if (!isnan(ask->lambda))
+        cluster->plan_settings.lambda = ask->lambda;
+    if (ask->seed < 0)
+        ask->seed = seed;
+    if (ask->budget < 0)
+        ask->budget = ask->procedure == PRICER_KMEANS_PAPER ? CLUSTER_RELEASE
+                                                            : CLUSTER_RUN;
+    cluster->network = job->network;
+    cluster->points = job->points;
+    cluster->strategy = (enum cluster_strategy)ask->strategy;
+    cluster->budget = (enum cluster_budget)ask->budget;
+    cluster->kmeans = (struct pricer_kmeans_settings){
+        .procedure = (enum pricer_kmeans_procedure)ask->procedure,
+        .clusters = (int32_t)ask->clusters,
+        .rounds = (int32_t)ask->rounds,
+        .steps = (int32_t)ask->steps,
+        .in_order = ask->in_order,
+        .reach = ask->reach,
+        .threads = (int32_t)ask->threads};
+    return cluster_open(cluster, &job->fault);
+}
+
+static enum pricer_status write_centres(struct job *job)
+{
+    struct pricer_matrix centres = {job->ask.clusters, job->points->columns,
+                                    PRICER_FLOAT32, job->centres};
+    if (job->ask.centres == NULL)
+        return PRICER_OK;
+    return pricer_matrix_write_npy(&centres, job->ask.centres, &job->fault);
+}
+
+static enum pricer_status work(struct job *job)
+{
+    const struct request *ask = &job->ask;
+    struct pricer_watch watch = {tick, job};
+    int64_t cells = ask->clusters * job->points->columns;
+    job->inertia = calloc((size_t)(ask->seeds * ask->rounds), sizeof(double));
+    job->centres = calloc((size_t)cells, sizeof *job->centres);
+    if (job->inertia == NULL || job->centres == NULL)
+        return PRICER_MEMORY;
+    job->share = 1. / (double)(ask->seeds + 1);
+    enum pricer_status status =
+        cluster_reference(job->points, (int32_t)ask->clusters,
+                          (int32_t)(ask->rounds * ask->steps), 3, &watch,
+                          &job->reference, &job->fault);
+    for (int64_t s = 0; s < ask->seeds && status == PRICER_OK; s++) {
+        struct pricer_kmeans_settings settings = job->cluster.kmeans;
+        settings.seed = (uint64_t)(ask->seed + s);
+        settings.watch = &watch;
+        job->done = (double)(s + 1) * job->share;
+        status = pricer_kmeans_run(job->points, &job->cluster.task,
+                                   job->cluster.plan, &settings, job->centres,
+                                   job->inertia + s * ask->rounds, &job->fault);
+        if (status == PRICER_OK && s == 0)
+            status = write_centres(job);
+    }
+    return status;
+}
+
+/* --------------------------------------------------------------- output -- */
+
+/* Relative inertia after the last round: mean and deviation over the seeds. */
+static void summarise(const struct job *job, double *mean, double *deviation)
+{
+    const struct request *ask = &job->ask;
+    double total = 0, squares = 0, count = (double)ask->seeds;
+    for (int64_t s = 0; s < ask->seeds; s++)
+        total += job->inertia[(s + 1) * ask->rounds - 1] / job->reference;
+    *mean = total / count;
+    for (int64_t s = 0; s < ask->seeds; s++)
+        squares += pow(
+            job->inertia[(s + 1) * ask->rounds - 1] / job->reference - *mean,
+            2);
+    *deviation = count > 1 ? sqrt(squares / (count - 1)) : 0;
+}
+
+static void print_trust_json(struct json *json, const struct cluster *cluster)
+{
+    json_open(json, "budget", '[');
+    for (int k = 0; k < cluster->trusts; k++) {
+        const struct cluster_trust *trust = &cluster->trust[k];
+        json_open(json, NULL, '{');
+        json_number(json, "eps", trust->eps);
+        json_number(json, "delta", trust->delta);
+        json_count(json, "links", trust->links);
+        json_number(json, "spent", trust->spent);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void print_json(const struct job *job)
+{
+    const struct request *ask = &job->ask;
+    const struct cluster *cluster = &job->cluster;
+    struct json json = {.out = stdout};
+    double mean, deviation;
+    summarise(job, &mean, &deviation);
+    json_open(&json, NULL, '{');
+    json_text(&json, "data", ask->data);
+    json_count(&json, "rows", job->points->rows);
+    json_count(&json, "columns", job->points->columns);
+    json_count(&json, "nodes", job->network->nodes);
+    json_text(&json, "procedure",
+              cluster_procedure_text(cluster->kmeans.procedure));
+    json_text(&json, "strategy", cluster_strategy_text(cluster->strategy));
+    json_count(&json, "clusters", ask->clusters);
+    json_count(&json, "rounds", ask->rounds);
+    json_count(&json, "steps", ask->steps);
+    json_count(&json, "seeds", ask->seeds);
+    json_number(&json, "reference", job->reference);
+    json_number(&json, "relative_inertia", mean);
+    json_number(&json, "deviation", deviation);
+    json_text(&json, "budget_for",
+              cluster->budget == CLUSTER_RUN ? "run" : "release");
+    print_trust_json(&json, cluster);
+    json_open(&json, "runs", '[');
+    for (int64_t s = 0; s < ask->seeds; s++) {
+        json_open(&json, NULL, '{');
+        json_count(&json, "seed", ask->seed + s);
+        json_open(&json, "relative_inertia", '[');
+        for (int64_t r = 0; r < ask->rounds; r++)
+            json_number(&json, NULL,
+                        job->inertia[s * ask->rounds + r] / job->reference);
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+static void print_budget(const struct job *job)
+{
+    const struct cluster *cluster = &job->cluster;
+    struct table *table =
+        table_new(4, (const char *const[]){"links", "trusted with eps", "delta",
+                                           "eps spent in all rounds"});
+    putchar('\n');
+    for (int k = 0; k < cluster->trusts; k++) {
+        const struct cluster_trust *trust = &cluster->trust[k];
+        table_cell(table, "%lld", (long long)trust->links);
+        table_cell(table, "%g", trust->eps);
+        table_cell(table, "%g", trust->delta);
+        table_cell(table, "%.4g", trust->spent);
+    }
+    table_print(table, stdout);
+    for (int k = 0; k < cluster->trusts; k++)
+        if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
+            program_warn("a budget for each release is exceeded by the run as "
+                         "a whole; --budget run plans for the whole");
+            break;
+        }
+}
+
+static void print_table(const struct job *job)
+{
+    const struct request *ask = &job->ask;
+    double mean, deviation;
+    summarise(job, &mean, &deviation);
+    struct table *table = table_new(
+        6, (const char *const[]){"procedure", "strategy", "relative inertia",
+                                 "deviation", "runs", "inertia in one place"});
+    table_cell(table, "%s",
+               cluster_procedure_text(job->cluster.kmeans.procedure));
+    table_cell(table, "%s", cluster_strategy_text(job->cluster.strategy));
+    table_cell(table, "%.4f", mean);
+    table_cell(table, "%.4f", deviation);
+    table_cell(table, "%lld", (long long)ask->seeds);
+    table_cell(table, "%.6g", job->reference);
+    table_print(table, stdout);
+    if (job->cluster.trusts > 0)
+        print_budget(job);
+}
+
+int verb_kmeans(int argc, char **argv)
+{
+    struct job job = {0};
+    const char *operands[1];
+    int go = parse(argc, argv, &job.ask, operands);
+    if (go == OPTIONS_GO)
+        go = check_request(&job.ask);
+    if (go != OPTIONS_GO)
+        return go;
+    cluster_prepare();
+    progress_start(&job.progress, "kmeans");
+    enum pricer_status status = load(&job, operands[0]);
+    if (status == PRICER_OK)
+        status = work(&job);
+    progress_end(&job.progress);
+    if (status == PRICER_OK && job.ask.as_json)
+        print_json(&job);
+    else if (status == PRICER_OK)
+        print_table(&job);
+    cluster_close(&job.cluster);
+    free(job.inertia);
+    free(job.centres);
+    pricer_matrix_free(job.points);
+    pricer_network_free(job.network);
+    pricer_study_close(job.study);
+    return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
+}

@@ -1,0 +1,67 @@
+/*
+ * pricer new: from a scenario to a study.
+ */
+#include "common/options.h"
+#include "common/program.h"
+#include "verbs.h"
+
+static const struct usage usage = {
+    "new", "STUDY SCENARIO.yaml",
+    "Make a study: read the scenario, make or read its network, store both in\n"
+    "one SQLite file. Nothing is created if anything is wrong.",
+    "pricer new ten.pricer examples/paper.yaml"};
+
+static void report(const char *path, const struct pricer_network *network,
+                   bool as_json)
+{
+    struct json json = {.out = stdout};
+    if (!as_json) {
+        printf("%s: %d nodes, %d links, dimension %lld, radius %g\n", path,
+               (int)network->nodes, (int)network->links,
+               (long long)network->dimension, network->radius);
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_text(&json, "study", path);
+    json_count(&json, "nodes", network->nodes);
+    json_count(&json, "links", network->links);
+    json_count(&json, "dimension", network->dimension);
+    json_number(&json, "radius", network->radius);
+    json_close(&json, '}');
+}
+
+int verb_new(int argc, char **argv)
+{
+    bool as_json = false, force = false;
+    struct option_list sets = {0};
+    const struct option options[] = {
+        {"set", OPTION_LIST, &sets, "KEY=VALUE",
+         "override a key of the scenario; may be given again"},
+        {"force", OPTION_FLAG, &force, NULL, "replace the study if it exists"},
+        {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[2];
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+
+    struct pricer_fault fault = {""};
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    struct progress progress;
+    progress_start(&progress, "new");
+    enum pricer_status status = pricer_scenario_read(
+        operands[1], sets.items, sets.count, &scenario, &fault);
+    if (status == PRICER_OK)
+        status = pricer_scenario_network(scenario, &progress.watch, &network,
+                                         &fault);
+    if (status == PRICER_OK)
+        status = pricer_study_create(operands[0], force, scenario, network,
+                                     &progress.watch, &fault);
+    progress_end(&progress);
+    if (status == PRICER_OK)
+        report(operands[0], network, as_json);
+    pricer_network_free(network);
+    pricer_scenario_free(scenario);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+}

@@ -1,0 +1,209 @@
+/*
+ * pricer report: from a study to one page that tells and draws what is in it.
+ */
+#include "common/options.h"
+#include "page/report.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct usage usage = {
+    "report", "STUDY",
+    "Write one HTML page about the study: the network drawn, the error and "
+    "what\n"
+    "it is made of next to the baselines, whether prediction, simulation and\n"
+    "measurement agree, privacy, the price of trust, the certificate, and how\n"
+    "to get it again. It needs no network and no scripts.",
+    "pricer report ten.pricer -o report.html"};
+
+/* What every link and node contributes by expectation. O(links). */
+static enum pricer_status weigh(struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    const struct pricer_plan *plan = report->plan;
+    report->share = calloc((size_t)net->links + 1, sizeof(double));
+    report->self_share = calloc((size_t)net->nodes, sizeof(double));
+    report->load = calloc((size_t)net->nodes, sizeof(double));
+    report->reach = calloc((size_t)net->nodes, sizeof(double));
+    if (report->share == NULL || report->self_share == NULL ||
+        report->load == NULL || report->reach == NULL)
+        return PRICER_MEMORY;
+    for (int32_t i = 0; i < net->nodes; i++) {
+        report->self_share[i] = net->uplink[i] * plan->self_weight[i];
+        report->load[i] += report->self_share[i];
+        report->reach[i] += report->self_share[i];
+    }
+    for (int32_t l = 0; l < net->links; l++) {
+        report->share[l] =
+            net->uplink[net->to[l]] * net->p[l] * plan->weight[l];
+        report->load[net->to[l]] += report->share[l];
+        report->reach[net->from[l]] += report->share[l];
+    }
+    return PRICER_OK;
+}
+
+/*
+ * The baselines: one that cannot be had says why, and is no failure. A picture
+ * needs three digits of them, and threads pay only where there is much to do.
+ */
+static void compare(struct report *report)
+{
+    struct pricer_settings settings = report->settings;
+    settings.tolerance = 1e-4;
+    settings.iterations = 300;
+    settings.threads = report->network->links < 1000000 ? 1 : 0;
+    for (int k = 0; k < PRICER_BASELINES; k++) {
+        struct report_rival *rival = &report->rival[k];
+        struct pricer_plan *plan = NULL;
+        enum pricer_status status =
+            pricer_plan_baseline(report->network, &settings,
+                                 (enum pricer_baseline)k, &plan, &rival->why);
+        if (status == PRICER_OK)
+            status = pricer_plan_evaluate(report->network, &report->settings,
+                                          plan, &rival->error);
+        rival->known = status == PRICER_OK;
+        pricer_plan_free(plan);
+    }
+}
+
+/* Prices are for exact plans; without them the section is left out. */
+static enum pricer_status price(struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    if (report->record.given || !(report->certificate.gap < 1e-3))
+        return PRICER_OK;
+    report->price = calloc((size_t)net->links + 1, sizeof(double));
+    report->self_price = calloc((size_t)net->nodes, sizeof(double));
+    if (report->price == NULL || report->self_price == NULL)
+        return PRICER_MEMORY;
+    return pricer_trust_price(net, &report->settings, report->plan,
+                              report->price, report->self_price, NULL);
+}
+
+static enum pricer_status load(struct report *report,
+                               struct pricer_study *study, int64_t plan,
+                               struct pricer_fault *fault)
+{
+    int64_t plans = 0;
+    sqlite3_stmt *count = NULL;
+    report->database = pricer_study_handle(study);
+    enum pricer_status status =
+        pricer_study_settings(study, &report->settings, &report->seed, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(study, &report->network, fault);
+    if (status == PRICER_OK &&
+        sqlite3_prepare_v2(report->database, "SELECT count(*) FROM plan", -1,
+                           &count, NULL) == SQLITE_OK &&
+        sqlite3_step(count) == SQLITE_ROW)
+        plans = sqlite3_column_int64(count, 0);
+    sqlite3_finalize(count);
+    if (status != PRICER_OK || (plans == 0 && plan == 0))
+        return status;
+    status = pricer_study_plan(study, report->network, plan, &report->plan,
+                               &report->record, fault);
+    if (status != PRICER_OK)
+        return status;
+    report->settings = report->record.settings;
+    status = pricer_plan_evaluate(report->network, &report->settings,
+                                  report->plan, &report->error);
+    if (status == PRICER_OK)
+        status = pricer_plan_verify(report->network, &report->settings,
+                                    report->plan, &report->certificate, fault);
+    if (status == PRICER_OK)
+        status = weigh(report);
+    if (status == PRICER_OK)
+        status = price(report);
+    if (status == PRICER_OK)
+        compare(report);
+    return status;
+}
+
+static void write_page(const struct report *report)
+{
+    page_open(report);
+    report_summary(report);
+    report_network(report);
+    report_error(report);
+    report_agreement(report);
+    report_privacy(report);
+    report_price(report);
+    report_certificate(report);
+    report_recipe(report);
+    page_close(report);
+}
+
+/* The page appears complete or not at all. */
+static int store_page(struct report *report, const char *output)
+{
+    char *draft = NULL;
+    if (strcmp(output, "-") == 0) {
+        report->out = stdout;
+        write_page(report);
+        return 0;
+    }
+    if (asprintf(&draft, "%s.%ld", output, (long)getpid()) < 0)
+        return program_fail("out of memory");
+    report->out = fopen(draft, "w");
+    bool good = report->out != NULL;
+    if (good) {
+        write_page(report);
+        good = ferror(report->out) == 0;
+        good = fclose(report->out) == 0 && good;
+        good = good && rename(draft, output) == 0;
+    }
+    int status = good ? 0 : program_fail("%s: %s", output, strerror(errno));
+    if (!good)
+        unlink(draft);
+    free(draft);
+    return status;
+}
+
+static void close_report(struct report *report)
+{
+    pricer_plan_free(report->plan);
+    pricer_network_free(report->network);
+    free(report->share);
+    free(report->self_share);
+    free(report->load);
+    free(report->reach);
+    free(report->price);
+    free(report->self_price);
+}
+
+int verb_report(int argc, char **argv)
+{
+    const char *output = "report.html";
+    int64_t plan = 0;
+    const struct option options[] = {
+        {"output", OPTION_TEXT, &output, "FILE",
+         "the page, also -o; - is standard output; default report.html"},
+        {"plan", OPTION_COUNT, &plan, "N",
+         "the plan to report on; default: the latest"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[1];
+    static char long_output[] = "--output";
+    for (int k = 1; k < argc; k++)
+        if (strcmp(argv[k], "-o") == 0)
+            argv[k] = long_output;
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+    struct report report = {.path = operands[0]};
+    struct pricer_study *study = NULL;
+    struct pricer_fault fault = {""};
+    enum pricer_status status =
+        pricer_study_open(operands[0], false, &study, &fault);
+    if (status == PRICER_OK)
+        status = load(&report, study, plan, &fault);
+    int exit_status = status == PRICER_OK ? store_page(&report, output)
+                                          : program_fault(status, &fault);
+    if (exit_status == 0 && strcmp(output, "-") != 0)
+        printf("%s\n", output);
+    close_report(&report);
+    pricer_study_close(study);
+    return exit_status;
+}

@@ -1,0 +1,235 @@
+/*
+ * pricer simulate: play a plan, and others on the same trials, and put what
+ * came of it next to what was predicted.
+ */
+#include "common/options.h"
+#include "common/program.h"
+#include "print_simulation.h"
+#include "verbs.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct usage usage = {
+    "simulate", "STUDY",
+    "Draw links and noise again and again, let every node, relay and the "
+    "server\n"
+    "do their part, and compare the error of the estimate with the plan's\n"
+    "prediction. Ctrl-C ends it with the trials played so far.",
+    "pricer simulate ten.pricer --trials 1000000 --data random"};
+
+/* What --strategy may name: the baselines in their order, then the paper's
+ * planner. */
+static const char *const strategies[] = {"naive", "unbiased", "best", "colrel",
+                                         "gradient"};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
+struct request {
+    struct pricer_simulation_settings settings;
+    const char *data; /* worst-case, random or a file */
+    int64_t plan;
+    bool seeded;
+    bool wanted[STRATEGIES];
+};
+
+/* What is read before, and freed after. */
+struct material {
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_matrix *matrix;
+    struct pricer_plan_record record;
+    int32_t count;
+    struct pricer_plan *plans[STRATEGIES + 1];
+    const char *names[STRATEGIES + 1];
+};
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static enum pricer_status read_data(struct request *request,
+                                    struct material *material,
+                                    struct pricer_fault *fault)
+{
+    request->settings.data = PRICER_DATA_GIVEN;
+    if (strcmp(request->data, "worst-case") == 0)
+        request->settings.data = PRICER_DATA_WORST_CASE;
+    else if (strcmp(request->data, "random") == 0)
+        request->settings.data = PRICER_DATA_RANDOM;
+    else
+        return pricer_matrix_read(request->data, &material->matrix, fault);
+    return PRICER_OK;
+}
+
+/* Make the plan of a strategy, with what the study's plan was asked for. */
+static enum pricer_status make_strategy(int strategy, struct material *material,
+                                        struct pricer_fault *fault)
+{
+    const struct pricer_settings *settings = &material->record.settings;
+    struct pricer_plan **plan = &material->plans[material->count];
+    const struct pricer_gradient gradient = {.trace_every = INT64_MAX};
+    enum pricer_status status =
+        strategy < PRICER_BASELINES
+            ? pricer_plan_baseline(material->network, settings,
+                                   (enum pricer_baseline)strategy, plan, fault)
+            : pricer_plan_descend(material->network, settings, &gradient, plan,
+                                  fault);
+    if (status == PRICER_OK)
+        material->names[material->count++] = strategies[strategy];
+    else if (fault->text[0] != '\0')
+        program_warn("strategy %s cannot be had", strategies[strategy]);
+    return status;
+}
+
+static enum pricer_status make_strategies(const struct request *request,
+                                          struct material *material,
+                                          struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; k < STRATEGIES && status == PRICER_OK; k++)
+        if (request->wanted[k])
+            status = make_strategy(k, material, fault);
+    return status;
+}
+
+static enum pricer_status read_material(const char *path,
+                                        struct request *request,
+                                        struct material *material,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_settings settings;
+    int64_t seed = 0;
+    enum pricer_status status =
+        pricer_study_open(path, true, &material->study, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_settings(material->study, &settings, &seed, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_network(material->study, &material->network, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_plan(material->study, material->network, request->plan,
+                              &material->plans[0], &material->record, fault);
+    if (status != PRICER_OK)
+        return status;
+    material->names[0] = "plan";
+    material->count = 1;
+    if (!request->seeded)
+        request->settings.seed = (uint64_t)seed;
+    status = read_data(request, material, fault);
+    request->settings.given = material->matrix;
+    if (status == PRICER_OK)
+        status = make_strategies(request, material, fault);
+    return status;
+}
+
+static void free_material(struct material *material)
+{
+    for (int32_t k = 0; k < material->count; k++)
+        pricer_plan_free(material->plans[k]);
+    pricer_matrix_free(material->matrix);
+    pricer_network_free(material->network);
+    pricer_study_close(material->study);
+}
+
+static int simulate(const char *path, struct request *request, bool as_json)
+{
+    struct material material = {0};
+    struct pricer_fault fault = {""};
+    struct pricer_simulation *simulation = NULL;
+    struct progress progress;
+    double seconds = 0;
+    enum pricer_status status = read_material(path, request, &material, &fault);
+    if (status == PRICER_OK) {
+        const struct pricer_plan *plans[STRATEGIES + 1];
+        memcpy(plans, material.plans, sizeof plans);
+        double start = now();
+        progress_start(&progress, "simulate");
+        request->settings.watch = &progress.watch;
+        status = pricer_simulation_run(material.network, plans, material.count,
+                                       &request->settings, &simulation, &fault);
+        if (progress_end(&progress) && simulation != NULL)
+            program_warn("stopped after %lld trials",
+                         (long long)simulation->trials);
+        seconds = now() - start;
+    }
+    if (status == PRICER_OK)
+        status = pricer_study_add_simulation(material.study, material.record.id,
+                                             material.names, simulation, NULL,
+                                             &fault);
+    if (status == PRICER_OK) {
+        struct simulation_report report = {material.network, simulation,
+                                           material.names, material.record.id,
+                                           seconds};
+        if (as_json)
+            simulation_print_json(&report);
+        else
+            simulation_print(&report);
+        simulation_warn(&report);
+    }
+    pricer_simulation_free(simulation);
+    free_material(&material);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+}
+
+/* Which strategies are wanted; false if one does not exist. */
+static bool choose_strategies(const struct option_list *list, bool *wanted)
+{
+    for (int k = 0; k < list->count; k++) {
+        int found = 0;
+        while (found < STRATEGIES &&
+               strcmp(list->items[k], strategies[found]) != 0)
+            found++;
+        if (found == STRATEGIES) {
+            fprintf(stderr,
+                    "pricer simulate: there is no strategy '%s'; "
+                    "--help lists them\n",
+                    list->items[k]);
+            return false;
+        }
+        wanted[found] = true;
+    }
+    return true;
+}
+
+int verb_simulate(int argc, char **argv)
+{
+    bool as_json = false;
+    int engine = 0;
+    int64_t seed = -1, threads = 0;
+    struct request request = {.data = "worst-case"};
+    struct option_list list = {0};
+    const struct option options[] = {
+        {"trials", OPTION_COUNT, &request.settings.trials, "N",
+         "how many; 100000, with the faithful engine 1000"},
+        {"seed", OPTION_COUNT, &seed, "S",
+         "what links and noise are drawn from; the scenario's"},
+        {"data", OPTION_TEXT, &request.data, "worst-case|random|FILE",
+         "all nodes equal, at random on the sphere, or a row a node; "
+         "worst-case"},
+        {"engine", OPTION_CHOICE, &engine, "fast|faithful",
+         "integrate the noise out, or send every message; fast"},
+        {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
+         "play this on the same trials; may be given again"},
+        {"plan", OPTION_COUNT, &request.plan, "N",
+         "which plan of the study; the latest"},
+        {"threads", OPTION_COUNT, &threads, "N",
+         "how many; one per core. The result is the same"},
+        {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[1];
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+    if (!choose_strategies(&list, request.wanted))
+        return 2;
+    request.seeded = seed >= 0;
+    request.settings.seed = (uint64_t)seed;
+    request.settings.engine = (enum pricer_engine)engine;
+    request.settings.threads = threads > 1024 ? 1024 : (int32_t)threads;
+    return simulate(operands[0], &request, as_json);
+}

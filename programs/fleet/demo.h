@@ -1,0 +1,39 @@
+/*
+ * What the files of pricer demo share: a fleet of processes on loopback.
+ */
+#ifndef PROGRAM_DEMO_H
+#define PROGRAM_DEMO_H
+
+#include "common/program.h"
+
+#include <sys/types.h>
+
+struct demo {
+    /* asked for */
+    const char *study_path; /* NULL: a study of its own */
+    int64_t rounds, seed, port;
+    const char *keep; /* a folder to keep everything in, or NULL */
+
+    /* made */
+    char folder[4096];
+    char path[4096]; /* of the study */
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_matrix *data; /* a row for every node */
+    pid_t *children;            /* [nodes + 1], the server last; 0: none */
+    int32_t running;
+};
+
+/* Folder, study, plan, data, keys, enrolment and trust. */
+enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault);
+
+/* Start everything and wait for the rounds; all processes have ended when it
+ * returns. */
+enum pricer_status demo_run(struct demo *demo, const struct pricer_watch *watch,
+                            struct pricer_fault *fault);
+
+/* End what runs, and remove the folder unless it is kept. */
+void demo_close(struct demo *demo);
+
+#endif

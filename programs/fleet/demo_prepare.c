@@ -1,0 +1,320 @@
+/*
+ * From nothing, or from a study with a plan, to all that a fleet on loopback
+ * needs: data, keys, enrolment and trust files in one folder.
+ */
+#include "demo.h"
+#include "keys.h"
+#include "daemon.h"
+#include "trust_file.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The ten-node network of the paper's tables, as examples/paper.yaml has it. */
+static const char scenario_text[] =
+    "dimension: 128\nradius: 1\n"
+    "network:\n  generator: erdos-renyi\n  nodes: 10\n"
+    "  uplink: [0.1, 0.1, 0.8, 0.1, 0.1, 0.9, 0.1, 0.1, 0.9, 0.1]\n"
+    "  p: 0.5\n  reciprocity: 1\n"
+    "trust:\n  eps: 1\n  delta: 1e-3\n  self: {eps: 1000}\n"
+    "  ring: {hops: 1, eps: 1000}\n";
+
+static void name(const struct demo *demo, const char *ending, char *path,
+                 size_t size)
+{
+    snprintf(path, size, "%.3900s/%s", demo->folder, ending);
+}
+
+static enum pricer_status make_folder(struct demo *demo,
+                                      struct pricer_fault *fault)
+{
+    const char *base = getenv("TMPDIR");
+    if (demo->keep != NULL) {
+        snprintf(demo->folder, sizeof demo->folder, "%s", demo->keep);
+        if (mkdir(demo->folder, 0700) == 0)
+            return PRICER_OK;
+    } else {
+        snprintf(demo->folder, sizeof demo->folder,
+                 "%.3900s/pricer-demo-XXXXXX",
+                 base != NULL && *base != '\0' ? base : "/tmp");
+        if (mkdtemp(demo->folder) != NULL)
+            return PRICER_OK;
+    }
+    daemon_fault(fault, PRICER_FILE, "%.300s: %s", demo->folder,
+                 strerror(errno));
+    demo->folder[0] = '\0';
+    return PRICER_FILE;
+}
+
+/* --------------------------------------------------------- study and plan --
+ */
+
+static enum pricer_status make_study(struct demo *demo,
+                                     struct pricer_fault *fault)
+{
+    char path[4096];
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    name(demo, "scenario.yaml", path, sizeof path);
+    FILE *file = fopen(path, "we");
+    if (file == NULL || fputs(scenario_text, file) < 0 || fclose(file) != 0)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                            strerror(errno));
+    name(demo, "demo.pricer", demo->path, sizeof demo->path);
+    enum pricer_status status =
+        pricer_scenario_read(path, NULL, 0, &scenario, fault);
+    if (status == PRICER_OK)
+        status = pricer_scenario_network(scenario, NULL, &network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_create(demo->path, false, scenario, network, NULL,
+                                     fault);
+    pricer_network_free(network);
+    pricer_scenario_free(scenario);
+    return status;
+}
+
+static enum pricer_status make_plan(struct demo *demo,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_solve_info info;
+    struct pricer_plan_record record = {.objective = NAN,
+                                        .variance = NAN,
+                                        .piv = NAN,
+                                        .tiv = NAN,
+                                        .mse_paper = NAN,
+                                        .mse_worst_case = NAN,
+                                        .bias_l1 = NAN};
+    enum pricer_status status =
+        pricer_study_settings(demo->study, &record.settings, NULL, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_optimise(demo->network, &record.settings, NULL,
+                                      &demo->plan, &info, fault);
+    if (status != PRICER_OK)
+        return status;
+    record.objective = info.objective;
+    record.bound = info.bound;
+    record.gap = info.gap;
+    record.iterations = info.iterations;
+    record.tolerance = NAN;
+    return pricer_study_add_plan(demo->study, demo->plan, &record, NULL, fault);
+}
+
+static enum pricer_status load_study(struct demo *demo,
+                                     struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_open(demo->path, true, &demo->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(demo->study, &demo->network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_members(demo->study, &members, &count, fault);
+    free(members);
+    if (status == PRICER_OK && count > 0)
+        status =
+            daemon_fault(fault, PRICER_VALUE,
+                         "%.300s: nodes are enrolled already; a demo would "
+                         "replace their keys",
+                         demo->path);
+    if (status != PRICER_OK)
+        return status;
+    return demo->study_path == NULL
+               ? make_plan(demo, fault)
+               : pricer_study_plan(demo->study, demo->network, 0, &demo->plan,
+                                   NULL, fault);
+}
+
+/* ------------------------------------------------------------------ data -- */
+
+/* A vector of random directions, a hair shorter than the radius, so that
+ * clipping leaves it alone. */
+static void fill_row(const struct demo *demo, int32_t node, double *row)
+{
+    struct pricer_random random;
+    int64_t dimension = demo->network->dimension;
+    double sum = 0;
+    pricer_random_replay(&random, (uint64_t)demo->seed, PRICER_PURPOSE_OTHER, 0,
+                         node, 0);
+    for (int64_t k = 0; k < dimension; k++) {
+        row[k] = ldexp((double)(int64_t)pricer_random_word(&random), -63);
+        sum += row[k] * row[k];
+    }
+    double factor = demo->network->radius * (1 - 0x1p-30) / sqrt(sum);
+    for (int64_t k = 0; k < dimension; k++)
+        row[k] *= factor;
+}
+
+static enum pricer_status make_data(struct demo *demo,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_matrix *mean = NULL;
+    char path[4096];
+    int32_t nodes = demo->network->nodes;
+    int64_t dimension = demo->network->dimension;
+    enum pricer_status status =
+        pricer_matrix_new(nodes, dimension, PRICER_FLOAT64, &demo->data);
+    if (status == PRICER_OK)
+        status = pricer_matrix_new(1, dimension, PRICER_FLOAT64, &mean);
+    if (status != PRICER_OK)
+        return status;
+    double *rows = demo->data->values, *middle = mean->values;
+    for (int32_t i = 0; i < nodes; i++) {
+        fill_row(demo, i, rows + i * dimension);
+        for (int64_t k = 0; k < dimension; k++)
+            middle[k] += rows[i * dimension + k] / nodes;
+    }
+    name(demo, "data.npy", path, sizeof path);
+    status = pricer_matrix_write_npy(demo->data, path, fault);
+    name(demo, "mean.npy", path, sizeof path);
+    if (status == PRICER_OK)
+        status = pricer_matrix_write_npy(mean, path, fault);
+    pricer_matrix_free(mean);
+    return status;
+}
+
+/* --------------------------------------------------------- keys and trust --
+ */
+
+/* A port of loopback that nobody listens at; held until all are chosen. */
+static int reserve_port(int *port)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET,
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof where;
+    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (made < 0 || bind(made, (struct sockaddr *)&where, size) != 0 ||
+        getsockname(made, (struct sockaddr *)&where, &size) != 0) {
+        if (made >= 0)
+            close(made);
+        return -1;
+    }
+    *port = ntohs(where.sin_port);
+    return made;
+}
+
+static enum pricer_status enrol(struct demo *demo, int32_t node, int port,
+                                struct pricer_fault *fault)
+{
+    struct pricer_member member = {.node = node};
+    struct key_pair pair;
+    char path[4096], ending[32];
+    snprintf(ending, sizeof ending, "%d.key", (int)node);
+    name(demo, ending, path, sizeof path);
+    enum pricer_status status = keys_make(path, &pair, fault);
+    if (status != PRICER_OK)
+        return status;
+    strcpy(member.key, pair.public_key);
+    keys_wipe(&pair);
+    snprintf(member.address, sizeof member.address, "tcp://127.0.0.1:%d", port);
+    return pricer_study_enrol(demo->study, &member, fault);
+}
+
+static enum pricer_status enrol_all(struct demo *demo,
+                                    struct pricer_fault *fault)
+{
+    int32_t nodes = demo->network->nodes, held = 0;
+    int *sockets = calloc((size_t)nodes + 1, sizeof *sockets);
+    enum pricer_status status = sockets != NULL ? PRICER_OK : PRICER_MEMORY;
+    for (int32_t i = PRICER_SERVER; i < nodes && status == PRICER_OK; i++) {
+        int port = 0;
+        sockets[held] = reserve_port(&port);
+        if (sockets[held] < 0)
+            status = daemon_fault(fault, PRICER_FILE, "no port: %s",
+                                  strerror(errno));
+        else
+            held++;
+        if (status == PRICER_OK)
+            status = enrol(demo, i, port, fault);
+    }
+    for (int32_t k = 0; k < held; k++)
+        close(sockets[k]);
+    free(sockets);
+    return status;
+}
+
+/* The least eps, rounded up, that `rounds` releases of ratio mu keep. */
+static double total_eps(double delta, double mu, double rounds)
+{
+    double ratio = mu * sqrt(rounds) * (1 + 1e-9), low = 0, high = 1;
+    if (isinf(ratio))
+        return INFINITY;
+    while (pricer_gaussian_delta(high, ratio) > delta && high < 1e300)
+        high *= 2;
+    for (int k = 0; k < 100; k++) {
+        double middle = (low + high) / 2;
+        if (pricer_gaussian_delta(middle, ratio) > delta)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high * (1 + 1e-9);
+}
+
+static void write_row(const struct demo *demo, FILE *file, int32_t to,
+                      double eps, double delta, double weight, double noise)
+{
+    double mu = trust_ratio(demo->network->radius, weight, noise);
+    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g\n", (int)to, eps, delta,
+            total_eps(delta, mu, (double)demo->rounds), delta);
+}
+
+/*
+ * Each node trusts as the study says in every single round, and in all rounds
+ * together as far as so many rounds need: a demo that would run one more would
+ * be refused.
+ */
+static enum pricer_status write_trust(const struct demo *demo, int32_t node,
+                                      struct pricer_fault *fault)
+{
+    const struct pricer_network *network = demo->network;
+    char path[4096], ending[32];
+    snprintf(ending, sizeof ending, "%d.trust", (int)node);
+    name(demo, ending, path, sizeof path);
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                            strerror(errno));
+    fputs("to,eps,delta,total_eps,total_delta\n", file);
+    write_row(demo, file, node, network->self_eps[node],
+              network->self_delta[node], demo->plan->self_weight[node],
+              demo->plan->self_noise[node]);
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++)
+        write_row(demo, file, network->to[l], network->eps[l],
+                  network->delta[l], demo->plan->weight[l],
+                  demo->plan->noise[l]);
+    if (fclose(file) != 0)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                            strerror(errno));
+    return PRICER_OK;
+}
+
+enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
+{
+    enum pricer_status status = make_folder(demo, fault);
+    if (status == PRICER_OK && demo->study_path != NULL)
+        snprintf(demo->path, sizeof demo->path, "%s", demo->study_path);
+    else if (status == PRICER_OK)
+        status = make_study(demo, fault);
+    if (status == PRICER_OK)
+        status = load_study(demo, fault);
+    if (status == PRICER_OK && demo->network->nodes > 200)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "%d processes are too many for a demo; 200 nodes "
+                              "are the most",
+                              (int)demo->network->nodes);
+    if (status == PRICER_OK)
+        status = make_data(demo, fault);
+    if (status == PRICER_OK)
+        status = enrol_all(demo, fault);
+    for (int32_t i = 0; status == PRICER_OK && i < demo->network->nodes; i++)
+        status = write_trust(demo, i, fault);
+    return status;
+}

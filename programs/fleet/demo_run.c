@@ -1,0 +1,249 @@
+/*
+ * Server and nodes as processes on loopback, from start to end. Every process
+ * is ended by its own id, and ends by itself if this one dies.
+ */
+#include "demo.h"
+#include "daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORDS = 40, WORD = 4200 };
+
+/* A command line that grows. */
+struct words {
+    char text[WORDS][WORD];
+    char *list[WORDS + 1];
+    int count;
+};
+
+static void add(struct words *words, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(struct words *words, const char *format, ...)
+{
+    va_list arguments;
+    if (words->count == WORDS)
+        return;
+    va_start(arguments, format);
+    vsnprintf(words->text[words->count], WORD, format, arguments);
+    va_end(arguments);
+    words->list[words->count] = words->text[words->count];
+    words->list[++words->count] = NULL;
+}
+
+/* The daemons stand beside this program. */
+static enum pricer_status find_program(const char *program, char *path,
+                                       size_t size, struct pricer_fault *fault)
+{
+    char self[4096] = "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = length > 0 ? strrchr(self, '/') : NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    snprintf(path, size, "%.3900s/%s", self, program);
+    if (access(path, X_OK) != 0)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                            strerror(errno));
+    return PRICER_OK;
+}
+
+/* Start one; what it says goes to a file in the folder. */
+static enum pricer_status start(struct demo *demo, struct words *words,
+                                int32_t place, struct pricer_fault *fault)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%d.log", demo->folder,
+             place == demo->network->nodes ? -1 : (int)place);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(1);
+        int empty = open("/dev/null", O_RDONLY);
+        dup2(empty, STDIN_FILENO);
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
+        setpgid(0, 0); /* Ctrl-C is for the parent */
+        execv(words->list[0], words->list);
+        _exit(127);
+    }
+    if (log >= 0)
+        close(log);
+    if (child < 0)
+        return daemon_fault(fault, PRICER_FILE, "cannot start %s: %s",
+                            words->list[0], strerror(errno));
+    demo->children[place] = child;
+    return PRICER_OK;
+}
+
+static enum pricer_status start_server(struct demo *demo, struct words *words,
+                                       struct pricer_fault *fault)
+{
+    char program[4096];
+    enum pricer_status status =
+        find_program("pricer-server", program, sizeof program, fault);
+    if (status != PRICER_OK)
+        return status;
+    words->count = 0;
+    add(words, "%s", program);
+    add(words, "%s", demo->path);
+    add(words, "--key=%s/%d.key", demo->folder, PRICER_SERVER);
+    add(words, "--truth=%s/mean.npy", demo->folder);
+    add(words, "--rounds=%lld", (long long)demo->rounds);
+    add(words, "--quorum=%d", (int)demo->network->nodes);
+    add(words, "--emulate");
+    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--port=%lld", (long long)demo->port);
+    add(words, "--early");
+    add(words, "--probe");
+    add(words, "--period=0");
+    add(words, "--share=20000");
+    add(words, "--uplink=30000");
+    return start(demo, words, demo->network->nodes, fault);
+}
+
+static enum pricer_status start_node(struct demo *demo, struct words *words,
+                                     const struct pricer_member *server,
+                                     const struct pricer_member *member,
+                                     struct pricer_fault *fault)
+{
+    char program[4096];
+    int node = (int)member->node;
+    enum pricer_status status =
+        find_program("pricer-node", program, sizeof program, fault);
+    if (status != PRICER_OK)
+        return status;
+    words->count = 0;
+    add(words, "%s", program);
+    add(words, "--node=%d", node);
+    add(words, "--key=%s/%d.key", demo->folder, node);
+    add(words, "--server=%s", server->address);
+    add(words, "--server-key=%s", server->key);
+    add(words, "--listen=%s", member->address);
+    add(words, "--trust=%s/%d.trust", demo->folder, node);
+    add(words, "--ledger=%s/%d.ledger", demo->folder, node);
+    add(words, "--data=%s/data.npy", demo->folder);
+    add(words, "--emulate=%s", demo->path);
+    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--replay-noise");
+    return start(demo, words, node, fault);
+}
+
+static enum pricer_status start_all(struct demo *demo,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0, nodes = demo->network->nodes;
+    struct words *words = calloc(1, sizeof *words);
+    demo->children = calloc((size_t)nodes + 1, sizeof *demo->children);
+    if (words == NULL || demo->children == NULL) {
+        free(words);
+        return PRICER_MEMORY;
+    }
+    demo->running = nodes + 1;
+    enum pricer_status status =
+        pricer_study_members(demo->study, &members, &count, fault);
+    if (status == PRICER_OK)
+        status = start_server(demo, words, fault);
+    for (int32_t k = 1; k < count && status == PRICER_OK; k++)
+        status = start_node(demo, words, &members[0], &members[k], fault);
+    free(words);
+    free(members);
+    return status;
+}
+
+static int64_t count_rounds(struct demo *demo)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t count = 0;
+    if (sqlite3_prepare_v2(pricer_study_handle(demo->study),
+                           "SELECT count(*) FROM round", -1, &query,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(query) == SQLITE_ROW)
+        count = sqlite3_column_int64(query, 0);
+    sqlite3_finalize(query);
+    return count;
+}
+
+/* End the children that still run, and wait for them. */
+static void end_children(struct demo *demo)
+{
+    for (int32_t k = 0; k < demo->running; k++)
+        if (demo->children[k] > 0)
+            kill(demo->children[k], SIGTERM);
+    for (int32_t k = 0; k < demo->running; k++) {
+        int waited = 0;
+        while (demo->children[k] > 0 &&
+               waitpid(demo->children[k], NULL, WNOHANG) == 0) {
+            if (waited++ == 500)
+                kill(demo->children[k], SIGKILL);
+            nanosleep(&(struct timespec){0, 10000000}, NULL);
+        }
+        demo->children[k] = 0;
+    }
+    demo->running = 0;
+}
+
+enum pricer_status demo_run(struct demo *demo, const struct pricer_watch *watch,
+                            struct pricer_fault *fault)
+{
+    int how = 0;
+    int64_t before = count_rounds(demo);
+    pid_t *server = NULL;
+    enum pricer_status status = start_all(demo, fault);
+    if (status == PRICER_OK)
+        server = &demo->children[demo->network->nodes];
+    while (status == PRICER_OK && waitpid(*server, &how, WNOHANG) == 0) {
+        double done = (double)(count_rounds(demo) - before);
+        if (!watch->tick(watch->context, done / (double)demo->rounds))
+            status = PRICER_STOPPED;
+        nanosleep(&(struct timespec){0, 50000000}, NULL);
+    }
+    if (status == PRICER_OK) {
+        *server = 0;
+        if (!WIFEXITED(how) || WEXITSTATUS(how) != 0)
+            status = daemon_fault(fault, PRICER_FILE,
+                                  "the server failed; %.300s/-1.log says why "
+                                  "(--keep FOLDER keeps it)",
+                                  demo->folder);
+    }
+    end_children(demo);
+    return status;
+}
+
+/* Only what the demo made: a folder of plain files. */
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
+void demo_close(struct demo *demo)
+{
+    if (demo->children != NULL)
+        end_children(demo);
+    free(demo->children);
+    pricer_matrix_free(demo->data);
+    pricer_plan_free(demo->plan);
+    pricer_network_free(demo->network);
+    pricer_study_close(demo->study);
+    if (demo->keep == NULL && demo->folder[0] != '\0')
+        remove_folder(demo->folder);
+}

@@ -1,0 +1,432 @@
+/*
+ * From releases to a database that is never behind what was sent: SQLite in
+ * WAL mode with full synchronisation, one transaction a round.
+ */
+#include "ledger.h"
+#include "daemon.h"
+#include "common/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 1 }; /* "PrLg" */
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS server ("
+    " key TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS neighbour ("
+    " server TEXT NOT NULL, node INTEGER NOT NULL, key TEXT NOT NULL,"
+    " PRIMARY KEY (server, node)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS account ("
+    " key TEXT PRIMARY KEY, releases INTEGER NOT NULL, square REAL NOT NULL"
+    ") WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS release ("
+    " server TEXT NOT NULL, round INTEGER NOT NULL, key TEXT NOT NULL,"
+    " mu REAL NOT NULL, PRIMARY KEY (server, round, key)) WITHOUT ROWID;";
+
+struct ledger {
+    sqlite3 *database;
+    int lock; /* holds flock() on the file; closed last, as closing any
+                 descriptor of a database drops SQLite's own locks */
+    char server[PRICER_KEY_TEXT];
+    char path[4096];
+    int64_t last;
+    sqlite3_stmt *find, *store, *note, *mark;
+};
+
+static enum pricer_status fail(const struct ledger *ledger,
+                               struct pricer_fault *fault)
+{
+    return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
+                        ledger->database != NULL
+                            ? sqlite3_errmsg(ledger->database)
+                            : "out of memory");
+}
+
+static bool run(struct ledger *ledger, const char *sql)
+{
+    return sqlite3_exec(ledger->database, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static bool prepare(struct ledger *ledger, const char *sql,
+                    sqlite3_stmt **statement)
+{
+    return sqlite3_prepare_v2(ledger->database, sql, -1, statement, NULL) ==
+           SQLITE_OK;
+}
+
+/* One number from a query of one cell, `otherwise` without a row. */
+static bool ask(struct ledger *ledger, const char *sql, const char *text,
+                int64_t otherwise, int64_t *value)
+{
+    sqlite3_stmt *query = NULL;
+    bool good = prepare(ledger, sql, &query);
+    if (good && text != NULL)
+        sqlite3_bind_text(query, 1, text, -1, SQLITE_STATIC);
+    int step = good ? sqlite3_step(query) : SQLITE_ERROR;
+    if (step == SQLITE_ROW)
+        *value = sqlite3_column_int64(query, 0);
+    else if (step == SQLITE_DONE)
+        *value = otherwise;
+    else
+        good = false;
+    sqlite3_finalize(query);
+    return good;
+}
+
+/* A name in a folder lasts only when the folder is on the disk too. */
+static void flush_folder(const char *path)
+{
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s", path);
+    int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        fsync(folder);
+        close(folder);
+    }
+}
+
+/* Lock the file, make it if it is not there. */
+static enum pricer_status take_lock(struct ledger *ledger,
+                                    struct pricer_fault *fault)
+{
+    bool fresh = access(ledger->path, F_OK) != 0;
+    ledger->lock = open(ledger->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (ledger->lock < 0)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
+                            strerror(errno));
+    if (flock(ledger->lock, LOCK_EX | LOCK_NB) != 0)
+        return daemon_fault(fault, PRICER_BUSY,
+                            "%.300s: another node uses this ledger",
+                            ledger->path);
+    if (fresh)
+        flush_folder(ledger->path);
+    return PRICER_OK;
+}
+
+static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", LEDGER_ID);
+    if (sqlite3_open_v2(ledger->path, &ledger->database, SQLITE_OPEN_READWRITE,
+                        NULL) != SQLITE_OK)
+        return false;
+    sqlite3_busy_timeout(ledger->database, 2000);
+    sqlite3_db_config(ledger->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    int64_t tables = 0;
+    if (!ask(ledger, "PRAGMA application_id", NULL, 0, id) ||
+        !ask(ledger, "PRAGMA user_version", NULL, 0, version) ||
+        !ask(ledger, "SELECT count(*) FROM sqlite_schema", NULL, 0, &tables))
+        return false;
+    if (*id == 0 && tables == 0) {
+        *id = LEDGER_ID;
+        *version = LEDGER_VERSION;
+        if (!run(ledger, sql) || !run(ledger, "PRAGMA user_version = 1"))
+            return false;
+    }
+    if (*id != LEDGER_ID || *version != LEDGER_VERSION)
+        return true;
+    return run(ledger, "PRAGMA journal_mode = WAL") &&
+           run(ledger, "PRAGMA synchronous = FULL") && run(ledger, schema);
+}
+
+static bool prepare_all(struct ledger *ledger)
+{
+    return prepare(ledger, "SELECT square FROM account WHERE key = ?",
+                   &ledger->find) &&
+           prepare(ledger,
+                   "INSERT INTO account VALUES (?, 1, ?) ON CONFLICT (key) DO"
+                   " UPDATE SET releases = releases + 1,"
+                   " square = excluded.square",
+                   &ledger->store) &&
+           prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?)",
+                   &ledger->note) &&
+           prepare(ledger,
+                   "INSERT INTO server VALUES (?, ?) ON CONFLICT (key) DO"
+                   " UPDATE SET last = excluded.last",
+                   &ledger->mark);
+}
+
+enum pricer_status ledger_open(const char *path, const char *server,
+                               struct ledger **ledger,
+                               struct pricer_fault *fault)
+{
+    int64_t id = 0, version = 0;
+    struct ledger *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->lock = -1;
+    snprintf(made->path, sizeof made->path, "%s", path);
+    snprintf(made->server, sizeof made->server, "%s", server);
+    enum pricer_status status = take_lock(made, fault);
+    if (status == PRICER_OK && !set_up(made, &id, &version))
+        status = fail(made, fault);
+    if (status == PRICER_OK && id != LEDGER_ID)
+        status =
+            daemon_fault(fault, PRICER_FORMAT, "%.300s: not a ledger", path);
+    if (status == PRICER_OK && version != LEDGER_VERSION)
+        status =
+            daemon_fault(fault, PRICER_FORMAT,
+                         "%.300s: made by another version of pricer", path);
+    if (status == PRICER_OK &&
+        (!prepare_all(made) ||
+         !ask(made, "SELECT last FROM server WHERE key = ?", server, 0,
+              &made->last)))
+        status = fail(made, fault);
+    if (status != PRICER_OK) {
+        ledger_close(made);
+        return status;
+    }
+    *ledger = made;
+    return PRICER_OK;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+    if (ledger == NULL)
+        return;
+    sqlite3_finalize(ledger->find);
+    sqlite3_finalize(ledger->store);
+    sqlite3_finalize(ledger->note);
+    sqlite3_finalize(ledger->mark);
+    sqlite3_close_v2(ledger->database);
+    if (ledger->lock >= 0)
+        close(ledger->lock);
+    free(ledger);
+}
+
+int64_t ledger_last(const struct ledger *ledger)
+{
+    return ledger->last;
+}
+
+enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
+                              const char *key, struct pricer_fault *fault)
+{
+    sqlite3_stmt *insert = NULL, *query = NULL;
+    enum pricer_status status = PRICER_OK;
+    if (!prepare(ledger, "INSERT OR IGNORE INTO neighbour VALUES (?, ?, ?)",
+                 &insert) ||
+        !prepare(ledger,
+                 "SELECT key = ? FROM neighbour WHERE server = ? AND node = ?",
+                 &query)) {
+        status = fail(ledger, fault);
+        goto done;
+    }
+    sqlite3_bind_text(insert, 1, ledger->server, -1, SQLITE_STATIC);
+    sqlite3_bind_int(insert, 2, node);
+    sqlite3_bind_text(insert, 3, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(query, 2, ledger->server, -1, SQLITE_STATIC);
+    sqlite3_bind_int(query, 3, node);
+    /* Looking first spares a write for all who are known. */
+    int step = sqlite3_step(query);
+    if (step == SQLITE_DONE && sqlite3_step(insert) != SQLITE_DONE)
+        status = fail(ledger, fault);
+    else if (step == SQLITE_ROW && sqlite3_column_int(query, 0) != 1)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "the key of node %d is not the one it had before",
+                              (int)node);
+    else if (step != SQLITE_ROW && step != SQLITE_DONE)
+        status = fail(ledger, fault);
+done:
+    sqlite3_finalize(insert);
+    sqlite3_finalize(query);
+    return status;
+}
+
+/* What stands in an account: the square of all ratios; -1: cannot read. */
+static double find_square(struct ledger *ledger, const char *key)
+{
+    sqlite3_bind_text(ledger->find, 1, key, -1, SQLITE_STATIC);
+    int step = sqlite3_step(ledger->find);
+    double square = step == SQLITE_ROW ? sqlite3_column_double(ledger->find, 0)
+                    : step == SQLITE_DONE ? 0
+                                          : -1;
+    sqlite3_reset(ledger->find);
+    return square >= 0 ? square : -1;
+}
+
+/* Both rounded up. */
+static double add_square(double square, double mu)
+{
+    return nextafter(square + nextafter(mu * mu, INFINITY), INFINITY);
+}
+
+static double root(double square)
+{
+    return square == 0 ? 0 : nextafter(sqrt(square), INFINITY);
+}
+
+double ledger_spent(struct ledger *ledger, const char *key)
+{
+    double square = find_square(ledger, key);
+    return square < 0 ? INFINITY : root(square);
+}
+
+/*
+ * What is left of a budget: 1 - mu^2 / most^2, where `most` is the ratio that
+ * uses it up. For display only.
+ */
+static double find_left(const struct ledger_charge *charge, double square)
+{
+    double low = 0, high = 1e9;
+    if (isinf(charge->total_eps) || charge->total_delta >= 1 || square == 0)
+        return 1;
+    for (int k = 0; k < 60; k++) {
+        double middle = (low + high) / 2;
+        if (pricer_gaussian_delta(charge->total_eps, middle) <=
+            charge->total_delta)
+            low = middle;
+        else
+            high = middle;
+    }
+    return fmin(1, fmax(0, 1 - square / (high * high)));
+}
+
+/* The account allows the sum, by the same test as trust_allows(). */
+static bool fits(const struct ledger_charge *charge, double square)
+{
+    if (isinf(charge->total_eps) || charge->total_delta >= 1)
+        return true;
+    return !isinf(square) &&
+           pricer_gaussian_delta(charge->total_eps, root(square)) <=
+               charge->total_delta;
+}
+
+static bool charge_one(struct ledger *ledger, int64_t round,
+                       struct ledger_charge *charge)
+{
+    double square = find_square(ledger, charge->key);
+    if (square < 0)
+        return false;
+    if (charge->mu > 0)
+        square = add_square(square, charge->mu);
+    charge->allowed = charge->mu == 0 || fits(charge, square);
+    charge->left = charge->allowed ? find_left(charge, square) : 0;
+    if (!charge->allowed)
+        return true;
+    sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(ledger->store, 2, square);
+    sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(ledger->note, 2, round);
+    sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(ledger->note, 4, charge->mu);
+    bool stored = sqlite3_step(ledger->store) == SQLITE_DONE;
+    bool noted = sqlite3_step(ledger->note) == SQLITE_DONE;
+    sqlite3_reset(ledger->store);
+    sqlite3_reset(ledger->note);
+    return stored && noted;
+}
+
+static bool mark_round(struct ledger *ledger, int64_t round)
+{
+    sqlite3_bind_text(ledger->mark, 1, ledger->server, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(ledger->mark, 2, round);
+    bool marked = sqlite3_step(ledger->mark) == SQLITE_DONE;
+    sqlite3_reset(ledger->mark);
+    return marked;
+}
+
+enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
+                                 struct ledger_charge *charges, int32_t count,
+                                 struct pricer_fault *fault)
+{
+    for (int32_t k = 0; k < count; k++)
+        charges[k].allowed = false;
+    if (round <= ledger->last)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "round %lld is spent: the ledger is at round %lld",
+                            (long long)round, (long long)ledger->last);
+    bool good = run(ledger, "BEGIN IMMEDIATE");
+    for (int32_t k = 0; k < count && good; k++)
+        good = charge_one(ledger, round, &charges[k]);
+    good = good && mark_round(ledger, round) && run(ledger, "COMMIT");
+    if (good) {
+        ledger->last = round;
+        return PRICER_OK;
+    }
+    enum pricer_status status = fail(ledger, fault);
+    run(ledger, "ROLLBACK");
+    for (int32_t k = 0; k < count; k++)
+        charges[k].allowed = false;
+    return status;
+}
+
+/* ------------------------------------------------------------------ show -- */
+
+static const char show_sql[] =
+    "SELECT account.key, neighbour.node, account.releases,"
+    " account.square, (SELECT max(round) FROM release"
+    " WHERE release.key = account.key)"
+    " FROM account LEFT JOIN neighbour ON neighbour.key = account.key"
+    " GROUP BY account.key ORDER BY neighbour.node, account.key";
+
+static void show_json(sqlite3_stmt *query)
+{
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_open(&json, "accounts", '[');
+    while (sqlite3_step(query) == SQLITE_ROW) {
+        json_open(&json, NULL, '{');
+        json_text(&json, "key", (const char *)sqlite3_column_text(query, 0));
+        if (sqlite3_column_type(query, 1) == SQLITE_NULL)
+            json_text(&json, "node", "server");
+        else
+            json_count(&json, "node", sqlite3_column_int64(query, 1));
+        json_count(&json, "releases", sqlite3_column_int64(query, 2));
+        json_number(&json, "mu", root(sqlite3_column_double(query, 3)));
+        json_count(&json, "last_round", sqlite3_column_int64(query, 4));
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+static void show_table(sqlite3_stmt *query)
+{
+    struct table *table = table_new(
+        5, (const char *const[]){"to", "releases", "mu", "last round", "key"});
+    while (sqlite3_step(query) == SQLITE_ROW) {
+        if (sqlite3_column_type(query, 1) == SQLITE_NULL)
+            table_cell(table, "server");
+        else
+            table_cell(table, "%s", sqlite3_column_text(query, 1));
+        table_cell(table, "%s", sqlite3_column_text(query, 2));
+        table_cell(table, "%.6g", root(sqlite3_column_double(query, 3)));
+        table_cell(table, "%s", sqlite3_column_text(query, 4));
+        table_cell(table, "%s", sqlite3_column_text(query, 0));
+    }
+    table_print(table, stdout);
+}
+
+int ledger_show(const char *path, bool as_json)
+{
+    sqlite3 *database = NULL;
+    sqlite3_stmt *query = NULL;
+    int result = 1;
+    if (access(path, R_OK) != 0)
+        daemon_say("%s: %s", path, strerror(errno));
+    else if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) !=
+                 SQLITE_OK ||
+             sqlite3_busy_timeout(database, 2000) != SQLITE_OK ||
+             sqlite3_prepare_v2(database, show_sql, -1, &query, NULL) !=
+                 SQLITE_OK)
+        daemon_say("%s: %s", path, sqlite3_errmsg(database));
+    else
+        result = 0;
+    if (result == 0 && as_json)
+        show_json(query);
+    else if (result == 0)
+        show_table(query);
+    sqlite3_finalize(query);
+    sqlite3_close_v2(database);
+    return result;
+}

@@ -1,0 +1,114 @@
+/*
+ * What the files of pricer-node share: one node's connections, its slice of
+ * the plan and the round it is in.
+ */
+#ifndef PROGRAM_NODE_H
+#define PROGRAM_NODE_H
+
+#include "emulate.h"
+#include "ledger.h"
+#include "net.h"
+#include "trust_file.h"
+#include "vector.h"
+#include "wire.h"
+
+/* A neighbour that this node sends to. */
+struct node_peer {
+    void *socket;              /* NULL: nothing goes there */
+    struct wire_bytes message; /* the share of this round */
+    char key[PRICER_KEY_TEXT];
+    double mu;
+    bool ready; /* the share may go */
+};
+
+/* A neighbour that this node listens to. */
+struct node_source {
+    bool heard;          /* in this round */
+    int64_t later_round; /* a share for a round to come, 0: none */
+    int64_t *later;      /* its values */
+};
+
+enum node_state {
+    NODE_IDLE,    /* between rounds */
+    NODE_VECTOR,  /* the command runs */
+    NODE_HOLD,    /* charged, waiting for the time to send */
+    NODE_SHARING, /* sent, taking in shares */
+};
+
+struct node {
+    /* what the operator says */
+    int32_t number;
+    struct key_pair pair;
+    char server_key[PRICER_KEY_TEXT];
+    const char *server_address, *listen;
+    const char *estimate; /* where to put estimates, or NULL */
+    struct trust trust;
+    struct vector vector;
+    struct emulate emulate;
+    bool replay; /* noise from emulate.seed: for demonstrations */
+    struct ledger *ledger;
+    struct pricer_random random;
+
+    /* connections */
+    void *context;
+    struct gate gate;
+    void *server, *inbox;
+    int64_t inbox_dimension, inbox_largest;
+    struct net_guard guard;
+    int64_t next_hello;
+    bool greeted;
+    struct wire_bytes bytes;
+
+    /* the slice */
+    bool sliced;
+    bool announced; /* the server knows that we have the slice */
+    int64_t sliced_at;
+    uint8_t digest[WIRE_DIGEST];
+    struct wire_slice slice;
+    struct pricer_slice part;      /* the same for pricer_round_share() */
+    struct node_peer *peers;       /* [slice.out_count] */
+    struct node_source *sources;   /* [slice.in_count] */
+    struct ledger_charge *charges; /* [slice.out_count + 1] */
+    double own_mu;
+    double left; /* of the tightest budget, after the last charge */
+    bool own_open;
+    double *data; /* [dimension], as all of these */
+    int64_t *own; /* its own part */
+    int64_t *sum;
+    int64_t *scratch;
+    uint8_t *arrived;
+    uint64_t told; /* codes that were said about this slice, a bit each */
+
+    /* the round */
+    enum node_state state;
+    struct wire_open open;
+    int64_t start, taken; /* when it began; the last one taken part in */
+    int32_t heard;
+    bool own_ready;
+    int64_t base_round, base_time; /* the last OPEN heard */
+    int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
+};
+
+/* Tell the server (and, once a slice, the operator) what is not done. */
+void node_refuse(struct node *node, int64_t round, enum wire_code code,
+                 int32_t to, const char *text);
+
+/* Take a SLICE message: check it whole, decide on every link, connect. */
+void node_take_slice(struct node *node, const void *data, size_t size);
+void node_free_slice(struct node *node);
+
+/* Say HELLO. It names the slice only when every link of it is connected, or has
+ * had time to be: what is sent to a link that is not is lost. */
+void node_greet(struct node *node);
+
+/* The round: OPEN, a share, the command's end, the clock. */
+void node_take_open(struct node *node, const struct wire_open *open);
+void node_take_share(struct node *node, int32_t sender, const void *data,
+                     size_t size);
+void node_take_vector(struct node *node);
+void node_tick(struct node *node, int64_t now);
+
+/* When node_tick() has something to do next; INT64_MAX: nothing. */
+int64_t node_next(const struct node *node);
+
+#endif

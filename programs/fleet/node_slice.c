@@ -1,0 +1,253 @@
+/*
+ * From a SLICE message to what this node will do: every link is judged by the
+ * node's own trust file and ledger, and connected only if something may go
+ * over it.
+ */
+#include "node.h"
+
+/* How long the first connections of a slice may take. */
+enum { PATIENCE = 3000 };
+
+static bool all_connected(const struct node *node)
+{
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        int events = 0;
+        size_t size = sizeof events;
+        if (node->peers[k].socket != NULL &&
+            (zmq_getsockopt(node->peers[k].socket, ZMQ_EVENTS, &events,
+                            &size) != 0 ||
+             !(events & ZMQ_POLLOUT)))
+            return false;
+    }
+    return true;
+}
+
+void node_greet(struct node *node)
+{
+    if (node->sliced && !node->announced)
+        node->announced =
+            all_connected(node) || daemon_clock() - node->sliced_at > PATIENCE;
+    struct wire_hello hello = {
+        .digest = node->announced ? node->digest : NULL,
+        .last = ledger_last(node->ledger),
+        .results = node->estimate != NULL,
+        .left = node->sliced ? node->left : 1,
+    };
+    bool sent = wire_write_hello(&node->bytes, &hello) &&
+                net_send(node->server, node->bytes.data, node->bytes.size);
+    bool waiting = !sent || (node->sliced && !node->announced);
+    node->next_hello = daemon_clock() + (waiting ? 50 : 1000);
+}
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+void node_refuse(struct node *node, int64_t round, enum wire_code code,
+                 int32_t to, const char *text)
+{
+    struct wire_refusal refusal = {round, code, to, ""};
+    snprintf(refusal.text, sizeof refusal.text, "%.250s", text);
+    if (wire_write_refusal(&node->bytes, &refusal))
+        net_send(node->server, node->bytes.data, node->bytes.size);
+    if (!(node->told >> code & 1) || round == 0)
+        daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
+                   text);
+    node->told |= UINT64_C(1) << code;
+}
+
+void node_free_slice(struct node *node)
+{
+    for (int32_t k = 0; k < node->slice.out_count && node->peers != NULL; k++) {
+        net_close(&node->peers[k].socket);
+        wire_free(&node->peers[k].message);
+    }
+    for (int32_t k = 0; k < node->slice.in_count && node->sources != NULL; k++)
+        free(node->sources[k].later);
+    if (node->data != NULL)
+        sodium_memzero(node->data, (size_t)node->slice.dimension * 8);
+    free(node->peers);
+    free(node->sources);
+    free(node->charges);
+    free(node->data);
+    free(node->own);
+    free(node->sum);
+    free(node->scratch);
+    free(node->arrived);
+    node->peers = NULL;
+    node->sources = NULL;
+    node->charges = NULL;
+    node->data = NULL;
+    node->own = node->sum = node->scratch = NULL;
+    node->arrived = NULL;
+    wire_slice_free(&node->slice);
+    node->sliced = false;
+    node->state = NODE_IDLE;
+    vector_stop(&node->vector);
+}
+
+static bool make_room(struct node *node)
+{
+    size_t dimension = (size_t)node->slice.dimension;
+    size_t out = (size_t)node->slice.out_count;
+    size_t in = (size_t)node->slice.in_count;
+    node->peers = calloc(out + 1, sizeof *node->peers);
+    node->sources = calloc(in + 1, sizeof *node->sources);
+    node->charges = calloc(out + 1, sizeof *node->charges);
+    node->data = calloc(dimension, sizeof *node->data);
+    node->own = calloc(dimension, sizeof *node->own);
+    node->sum = calloc(dimension, sizeof *node->sum);
+    node->scratch = calloc(dimension, sizeof *node->scratch);
+    node->arrived = calloc(wire_arrived_size((int32_t)in), 1);
+    return node->peers != NULL && node->sources != NULL &&
+           node->charges != NULL && node->data != NULL && node->own != NULL &&
+           node->sum != NULL && node->scratch != NULL && node->arrived != NULL;
+}
+
+/* Why nothing may go to a receiver, or 0. */
+static int judge(struct node *node, int32_t to, const char *key, double mu,
+                 struct pricer_fault *fault)
+{
+    const struct trust_row *row = trust_find(&node->trust, to);
+    if (row == NULL) {
+        daemon_fault(fault, PRICER_VALUE, "node %d is not in the trust file",
+                     (int)to);
+        return WIRE_CODE_TRUST;
+    }
+    if (row->key[0] != '\0' && strcmp(row->key, key) != 0) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the key of node %d is not the one in the trust file",
+                     (int)to);
+        return WIRE_CODE_KEY;
+    }
+    if (to != node->number &&
+        ledger_pin(node->ledger, to, key, fault) != PRICER_OK)
+        return WIRE_CODE_KEY;
+    if (!trust_allows(row->eps, row->delta, mu)) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the noise to node %d is too small for eps %g, delta %g",
+                     (int)to, row->eps, row->delta);
+        return WIRE_CODE_NOISE;
+    }
+    return 0;
+}
+
+/* The own part; the receiver is the server. */
+static void judge_own(struct node *node)
+{
+    const struct wire_own *own = &node->slice.own;
+    struct pricer_fault fault = {""};
+    node->own_mu = trust_ratio(node->slice.radius, own->weight, own->noise);
+    node->own_open = own->weight != 0 || own->noise != 0;
+    if (!node->own_open)
+        return;
+    int code =
+        judge(node, node->number, node->server_key, node->own_mu, &fault);
+    if (code != 0) {
+        node->own_open = false;
+        node_refuse(node, 0, (enum wire_code)code, node->number, fault.text);
+    }
+}
+
+static void open_peer(struct node *node, int32_t k)
+{
+    const struct wire_out *out = &node->slice.out[k];
+    struct node_peer *peer = &node->peers[k];
+    struct pricer_fault fault = {""};
+    peer->mu = trust_ratio(node->slice.radius, out->weight, out->noise);
+    keys_text(out->key, peer->key);
+    int code = judge(node, out->to, peer->key, peer->mu, &fault);
+    if (code == 0 &&
+        net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
+                    peer->key, WIRE_SLACK, &peer->socket, &fault) != PRICER_OK)
+        code = WIRE_CODE_SLICE;
+    if (code != 0)
+        node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
+}
+
+/* Admit the in-neighbours, and listen with room for vectors of this size. */
+static bool open_inbox(struct node *node)
+{
+    struct wire_slice *slice = &node->slice;
+    struct pricer_fault fault = {""};
+    struct gate_entry *entries =
+        calloc((size_t)slice->in_count + 1, sizeof *entries);
+    if (entries == NULL)
+        return false;
+    for (int32_t k = 0; k < slice->in_count; k++) {
+        memcpy(entries[k].key, slice->in[k].key, WIRE_KEY);
+        entries[k].node = k;
+    }
+    gate_admit(&node->gate, entries, slice->in_count);
+    if (node->inbox != NULL && node->inbox_dimension == slice->dimension)
+        return true;
+    if (node->inbox != NULL)
+        zmq_unbind(node->inbox, node->listen);
+    net_close(&node->inbox);
+    int64_t largest = 2 * (8 * slice->dimension + WIRE_SLACK);
+    node->inbox_largest = largest;
+    if (net_bind(node->context, ZMQ_PULL, node->listen, &node->pair, largest,
+                 &node->inbox, &fault) != PRICER_OK) {
+        daemon_say("%s", fault.text);
+        return false;
+    }
+    node->inbox_dimension = slice->dimension;
+    return true;
+}
+
+static void fill_part(struct node *node)
+{
+    const struct wire_slice *slice = &node->slice;
+    node->part = (struct pricer_slice){
+        .node = slice->node,
+        .nodes = slice->nodes,
+        .dimension = slice->dimension,
+        .radius = slice->radius,
+        .grid = {slice->exponent, slice->grid},
+        .parts = slice->in_count + 1,
+    };
+}
+
+void node_take_slice(struct node *node, const void *data, size_t size)
+{
+    uint8_t digest[WIRE_DIGEST];
+    struct wire_slice slice;
+    crypto_generichash(digest, sizeof digest, data, size, NULL, 0);
+    if (node->sliced && memcmp(digest, node->digest, sizeof digest) == 0) {
+        node_greet(node);
+        return;
+    }
+    node->told = 0;
+    node->left = 1;
+    if (!wire_read_slice(data, size, &slice)) {
+        node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
+                    "the slice is not as the protocol says");
+        return;
+    }
+    if (slice.node != node->number) {
+        wire_slice_free(&slice);
+        node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
+                    "the slice is for another node");
+        return;
+    }
+    node_free_slice(node);
+    node->slice = slice;
+    if (!make_room(node) || !open_inbox(node)) {
+        node_free_slice(node);
+        node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
+                    "cannot take the slice: no memory or no address");
+        return;
+    }
+    fill_part(node);
+    judge_own(node);
+    for (int32_t k = 0; k < slice.out_count; k++)
+        open_peer(node, k);
+    memcpy(node->digest, digest, sizeof digest);
+    node->sliced = true;
+    node->announced = false;
+    node->sliced_at = daemon_clock();
+    daemon_say("plan %lld: %d links out, %d in, dimension %lld",
+               (long long)slice.plan, (int)slice.out_count, (int)slice.in_count,
+               (long long)slice.dimension);
+    node_greet(node);
+}

@@ -1,0 +1,348 @@
+/*
+ * pricer-node: one node of a fleet. Holds private data, sends noisy shares of
+ * it to those its operator trusts, and relays for others.
+ */
+#include "common/config.h"
+#include "node.h"
+#include "common/options.h"
+#include "common/program.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+static const struct usage usage = {
+    NULL, "",
+    "Take part in the rounds of a pricer-server: send noisy shares of a "
+    "private\n"
+    "vector to the neighbours of the plan, as far as the trust file and the\n"
+    "budget ledger allow, and relay for others.",
+    "pricer-node --config /etc/pricer/node3.conf"};
+
+/* What the command line says and struct node does not hold. */
+struct arguments {
+    int64_t number, seed;
+    const char *config, *key, *server_key, *trust, *ledger, *emulate;
+    bool show, json, replay;
+};
+
+/* The estimate of a round, into a file that is replaced whole. */
+static void take_result(struct node *node, const void *data, size_t size)
+{
+    struct wire_result result;
+    struct pricer_matrix *matrix = NULL;
+    struct pricer_fault fault = {""};
+    if (node->estimate == NULL || !node->sliced)
+        return;
+    if (!wire_read_result(data, size, &result) ||
+        result.size != 8 * (size_t)node->slice.dimension) {
+        node->dropped[PRICER_DROP_MALFORMED]++;
+        return;
+    }
+    if (pricer_matrix_new(1, node->slice.dimension, PRICER_FLOAT64, &matrix) !=
+        PRICER_OK)
+        return;
+    for (int64_t k = 0; k < node->slice.dimension; k++)
+        ((double *)matrix->values)[k] = wire_number(result.estimate, k);
+    if (pricer_matrix_write_npy(matrix, node->estimate, &fault) != PRICER_OK)
+        daemon_say("%s", fault.text);
+    pricer_matrix_free(matrix);
+}
+
+static void take_server_message(struct node *node, const void *data,
+                                size_t size)
+{
+    struct wire_open open;
+    switch (wire_type(data, size)) {
+    case WIRE_SLICE:
+        node_take_slice(node, data, size);
+        break;
+    case WIRE_OPEN:
+        if (wire_read_open(data, size, &open))
+            node_take_open(node, &open);
+        else
+            node->dropped[PRICER_DROP_MALFORMED]++;
+        break;
+    case WIRE_RESULT:
+        take_result(node, data, size);
+        break;
+    default:
+        node->dropped[PRICER_DROP_MALFORMED]++;
+    }
+}
+
+/* At most so many messages before the clock is looked at again. */
+enum { BATCH = 64 };
+
+static void read_server(struct node *node)
+{
+    zmq_msg_t frame;
+    int32_t sender;
+    for (int k = 0; k < BATCH; k++) {
+        enum net_got got =
+            net_receive(node->server, &node->gate, NULL, &frame, &sender);
+        if (got == NET_NOTHING)
+            return;
+        if (got == NET_MALFORMED) {
+            node->dropped[PRICER_DROP_MALFORMED]++;
+            continue;
+        }
+        take_server_message(node, zmq_msg_data(&frame), zmq_msg_size(&frame));
+        zmq_msg_close(&frame);
+    }
+}
+
+static void read_inbox(struct node *node)
+{
+    zmq_msg_t frame;
+    int32_t sender;
+    for (int k = 0; k < BATCH && node->inbox != NULL; k++) {
+        enum net_got got =
+            net_receive(node->inbox, &node->gate, NULL, &frame, &sender);
+        if (got == NET_NOTHING)
+            return;
+        if (got == NET_MALFORMED) {
+            node->dropped[PRICER_DROP_MALFORMED]++;
+            continue;
+        }
+        node_take_share(node, sender, zmq_msg_data(&frame),
+                        zmq_msg_size(&frame));
+        zmq_msg_close(&frame);
+        node_tick(node, daemon_clock());
+    }
+}
+
+/* What neighbours may queue, and what a node needs for itself. */
+static void watch_memory(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int64_t links = (int64_t)node->slice.in_count + node->slice.out_count;
+    int64_t room =
+        (INT64_C(256) << 20) + 4 * links * net_queue_bytes(node->inbox_largest);
+    if (net_watch_memory(&node->guard, room, node->context, ZMQ_PULL,
+                         node->listen, &node->pair, node->inbox_largest,
+                         &node->inbox, &fault) != PRICER_OK)
+        daemon_say("%s", fault.text);
+}
+
+static void loop(struct node *node)
+{
+    while (!daemon_stopping() ||
+           (node->state != NODE_IDLE && daemon_stopping() < 2)) {
+        int64_t now = daemon_clock();
+        if (now >= node->next_hello)
+            node_greet(node);
+        node_tick(node, now);
+        if (daemon_stopping() && node->state == NODE_IDLE)
+            return;
+        int64_t next = node_next(node);
+        next = next < node->next_hello ? next : node->next_hello;
+        zmq_pollitem_t items[4] = {
+            {node->gate.socket, 0, ZMQ_POLLIN, 0},
+            {node->server, 0, ZMQ_POLLIN, 0},
+            {NULL, node->vector.child_file, ZMQ_POLLIN, 0},
+            {node->inbox, 0, ZMQ_POLLIN, 0}};
+        /* The last two may not be there; an inbox takes the command's place. */
+        int count = 2;
+        if (node->vector.child_file >= 0)
+            count = 3;
+        if (node->inbox != NULL) {
+            items[count] = (zmq_pollitem_t){node->inbox, 0, ZMQ_POLLIN, 0};
+            count++;
+        }
+        now = daemon_clock();
+        zmq_poll(items, count, next > now ? (long)(next - now) : 0);
+        if (items[0].revents)
+            gate_serve(&node->gate);
+        if (items[1].revents)
+            read_server(node);
+        if (node->state == NODE_VECTOR && count > 2 && items[2].fd >= 0 &&
+            items[2].socket == NULL && items[2].revents)
+            node_take_vector(node);
+        read_inbox(node);
+        watch_memory(node);
+    }
+}
+
+static bool parse(int argc, char **argv, struct node *node,
+                  struct arguments *arguments, int *result)
+{
+    const struct option options[] = {
+        {"config", OPTION_TEXT, &arguments->config, "FILE",
+         "read options from FILE, a line 'name value' each"},
+        {"node", OPTION_COUNT, &arguments->number, "N",
+         "this node's number in the study"},
+        {"key", OPTION_TEXT, &arguments->key, "FILE",
+         "its secret key, from pricer keygen"},
+        {"server", OPTION_TEXT, &node->server_address, "ADDRESS",
+         "where the server is, such as tcp://10.0.0.1:7100"},
+        {"server-key", OPTION_TEXT, &arguments->server_key, "KEY",
+         "the server's public key, or a file with it"},
+        {"listen", OPTION_TEXT, &node->listen, "ADDRESS",
+         "where neighbours reach this node, such as tcp://*:7103"},
+        {"trust", OPTION_TEXT, &arguments->trust, "FILE",
+         "what may go to whom: CSV to,eps,delta[,total_eps,total_delta][,key]"},
+        {"ledger", OPTION_TEXT, &arguments->ledger, "FILE",
+         "what has gone to whom; made if it is not there"},
+        {"data", OPTION_TEXT, &node->vector.file, "FILE",
+         "the vector, a row of this .npy file"},
+        {"row", OPTION_COUNT, &node->vector.row, "K",
+         "which row of it; by default this node's number"},
+        {"command", OPTION_TEXT, &node->vector.command, "COMMAND",
+         "run this in each round; it writes the vector as .npy"},
+        {"estimate", OPTION_TEXT, &node->estimate, "FILE",
+         "write each round's estimate to this .npy file"},
+        {"emulate", OPTION_TEXT, &arguments->emulate, "STUDY",
+         "for demonstrations: drop what the study's links would lose"},
+        {"seed", OPTION_COUNT, &arguments->seed, "S",
+         "of --emulate and --replay-noise"},
+        {"replay-noise", OPTION_FLAG, &arguments->replay, NULL,
+         "for demonstrations: noise from the seed, which protects nothing"},
+        {"ledger-show", OPTION_FLAG, &arguments->show, NULL,
+         "print the ledger and stop"},
+        {"json", OPTION_FLAG, &arguments->json, NULL,
+         "print the ledger as one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[1];
+    *result =
+        config_parse(&usage, options, &arguments->config, argc, argv, operands);
+    return *result == OPTIONS_GO;
+}
+
+/* What is missing on the command line, or NULL. */
+static const char *missing(const struct node *node,
+                           const struct arguments *arguments)
+{
+    if (arguments->number < 0)
+        return "--node";
+    if (arguments->key == NULL)
+        return "--key";
+    if (node->server_address == NULL)
+        return "--server";
+    if (arguments->server_key == NULL)
+        return "--server-key";
+    if (node->listen == NULL)
+        return "--listen";
+    if (arguments->trust == NULL)
+        return "--trust";
+    if ((node->vector.file == NULL) == (node->vector.command == NULL))
+        return "--data or --command (one of them)";
+    return NULL;
+}
+
+static enum pricer_status load_emulation(const char *path,
+                                         struct pricer_network **network,
+                                         struct pricer_fault *fault)
+{
+    struct pricer_study *study = NULL;
+    if (path == NULL)
+        return PRICER_OK;
+    enum pricer_status status = pricer_study_open(path, false, &study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(study, network, fault);
+    pricer_study_close(study);
+    return status;
+}
+
+static enum pricer_status connect_all(struct node *node,
+                                      struct pricer_fault *fault)
+{
+    node->context = zmq_ctx_new();
+    if (node->context == NULL)
+        return PRICER_MEMORY;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    zmq_ctx_set(node->context, ZMQ_MAX_SOCKETS, 66000);
+    enum pricer_status status = gate_open(node->context, &node->gate, fault);
+    if (status == PRICER_OK)
+        status = net_connect(node->context, ZMQ_DEALER, node->server_address,
+                             &node->pair, node->server_key, WIRE_SLICE_SIZE,
+                             &node->server, fault);
+    return status;
+}
+
+static enum pricer_status set_up(struct node *node,
+                                 const struct arguments *arguments,
+                                 struct pricer_network **network,
+                                 struct pricer_fault *fault)
+{
+    node->number = (int32_t)arguments->number;
+    node->emulate.seed = (uint64_t)arguments->seed;
+    node->replay = arguments->replay;
+    node->vector.estimate = node->estimate;
+    if (node->vector.row < 0)
+        node->vector.row = node->number;
+    enum pricer_status status = keys_read(arguments->key, &node->pair, fault);
+    if (status == PRICER_OK)
+        status = keys_public(arguments->server_key, node->server_key, fault);
+    if (status == PRICER_OK)
+        status = trust_read(arguments->trust, &node->trust, fault);
+    if (status == PRICER_OK)
+        status = pricer_random_secret(&node->random, fault);
+    if (status == PRICER_OK)
+        status = load_emulation(arguments->emulate, network, fault);
+    node->emulate.network = *network;
+    if (status == PRICER_OK)
+        status = ledger_open(arguments->ledger, node->server_key, &node->ledger,
+                             fault);
+    if (status == PRICER_OK)
+        status = connect_all(node, fault);
+    if (status == PRICER_OK && node->replay)
+        daemon_say("warning: noise from a seed protects nothing");
+    return status;
+}
+
+static void tear_down(struct node *node)
+{
+    node_free_slice(node);
+    vector_free(&node->vector);
+    net_close(&node->inbox);
+    net_close_slowly(&node->server);
+    gate_close(&node->gate);
+    if (node->context != NULL)
+        zmq_ctx_term(node->context);
+    ledger_close(node->ledger);
+    trust_free(&node->trust);
+    wire_free(&node->bytes);
+    keys_wipe(&node->pair);
+    pricer_random_wipe(&node->random);
+}
+
+int main(int argc, char **argv)
+{
+    struct node node = {0};
+    struct arguments arguments = {.number = -1};
+    struct pricer_network *network = NULL;
+    struct pricer_fault fault = {""};
+    int result;
+    vector_init(&node.vector);
+    node.vector.row = -1;
+    if (!parse(argc, argv, &node, &arguments, &result))
+        return result;
+    if (arguments.ledger == NULL ||
+        (!arguments.show && missing(&node, &arguments) != NULL)) {
+        fprintf(stderr, "pricer-node: %s is missing; --help explains\n",
+                arguments.ledger == NULL ? "--ledger"
+                                         : missing(&node, &arguments));
+        return 2;
+    }
+    if (arguments.show)
+        return program_close(ledger_show(arguments.ledger, arguments.json));
+    /* A core file of a node would hold its data and its key. */
+    prctl(PR_SET_DUMPABLE, 0);
+    daemon_catch_signals();
+    enum pricer_status status = set_up(&node, &arguments, &network, &fault);
+    if (status == PRICER_OK)
+        loop(&node);
+    else
+        daemon_say("%s",
+                   fault.text[0] ? fault.text : pricer_status_text(status));
+    tear_down(&node);
+    pricer_network_free(network);
+    return status == PRICER_OK ? 0 : 1;
+}

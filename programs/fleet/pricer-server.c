@@ -1,0 +1,274 @@
+/*
+ * pricer-server: the parameter server of a fleet. Opens rounds, hands each node
+ * its slice of the study's plan, adds up what arrives in time and stores every
+ * round in the study.
+ */
+#include "common/config.h"
+#include "common/options.h"
+#include "common/program.h"
+#include "server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const struct usage usage = {
+    NULL, "[STUDY]",
+    "Run rounds with the nodes enrolled in a study: hand out its latest plan,\n"
+    "collect sums until the deadline, store the round and publish the "
+    "estimate.",
+    "pricer-server ten.pricer --key server.key"};
+
+/* What the command line says and struct server does not hold. */
+struct arguments {
+    const char *config, *study, *key, *listen, *truth, *status_address;
+    int64_t port, seed;
+    bool emulate;
+};
+
+/* What a fleet may queue, and as much again as a server needs anyway. */
+static enum pricer_status watch_memory(struct server *server,
+                                       struct pricer_fault *fault)
+{
+    int64_t room = (INT64_C(256) << 20) +
+                   2 * server->members * net_queue_bytes(server->largest);
+    return net_watch_memory(&server->guard, room, server->context, ZMQ_ROUTER,
+                            server->address, &server->pair, server->largest,
+                            &server->router, fault);
+}
+
+static void loop(struct server *server, struct status_page *page,
+                 enum pricer_status *status, struct pricer_fault *fault)
+{
+    while (*status == PRICER_OK) {
+        bool over = server->rounds > 0 && server->done >= server->rounds;
+        if (!server->open && (over || daemon_stopping()))
+            return;
+        if (daemon_stopping() > 1)
+            return;
+        int64_t now = daemon_clock(), next = server_next(server);
+        zmq_pollitem_t items[3] = {{server->gate.socket, 0, ZMQ_POLLIN, 0},
+                                   {server->router, 0, ZMQ_POLLIN, 0},
+                                   {NULL, 0, ZMQ_POLLIN, 0}};
+        if (page != NULL)
+            items[2].fd = status_page_file(page);
+        zmq_poll(items, page != NULL ? 3 : 2,
+                 next > now ? (long)(next - now) : 0);
+        int64_t refused = server->gate.refused;
+        if (items[0].revents)
+            gate_serve(&server->gate);
+        for (; refused < server->gate.refused; refused++)
+            server_drop(server, PRICER_DROP_REFUSED);
+        if (items[1].revents)
+            server_read(server);
+        if (page != NULL)
+            status_page_serve(page);
+        *status = server_tick(server, daemon_clock(), fault);
+        if (*status == PRICER_OK)
+            *status = watch_memory(server, fault);
+        if (*status == PRICER_BUSY) {
+            daemon_say("%s; trying again", fault->text);
+            *status = PRICER_OK;
+        }
+    }
+}
+
+static bool parse(int argc, char **argv, struct server *server,
+                  struct arguments *arguments, const char **operands,
+                  int *result)
+{
+    struct server_times *times = &server->times;
+    const struct option options[] = {
+        {"config", OPTION_TEXT, &arguments->config, "FILE",
+         "read options from FILE, a line 'name value' each"},
+        {"study", OPTION_TEXT, &arguments->study, "STUDY",
+         "the study, if it is not the operand"},
+        {"key", OPTION_TEXT, &arguments->key, "FILE",
+         "the server's secret key, from pricer keygen"},
+        {"listen", OPTION_TEXT, &arguments->listen, "ADDRESS",
+         "where to listen; by default the enrolled address"},
+        {"period", OPTION_COUNT, &times->period, "MS",
+         "from one round to the next; 1000"},
+        {"send", OPTION_COUNT, &times->send, "MS",
+         "when in a round nodes send their shares; 100"},
+        {"share", OPTION_COUNT, &times->share, "MS",
+         "when the sharing ends; 500"},
+        {"uplink", OPTION_COUNT, &times->uplink, "MS",
+         "when the round ends; 900"},
+        {"ahead", OPTION_COUNT, &times->ahead, "N",
+         "rounds a node that hears nothing opens by itself; 10"},
+        {"early", OPTION_FLAG, &times->early, NULL,
+         "end each stage when all is there; for demonstrations"},
+        {"rounds", OPTION_COUNT, &server->rounds, "N",
+         "stop after so many rounds; 0: never"},
+        {"quorum", OPTION_COUNT, &server->quorum, "N",
+         "nodes to wait for before the first round; 1"},
+        {"first-round", OPTION_COUNT, &server->first, "N",
+         "the least number of the first round; 1"},
+        {"probe", OPTION_FLAG, &server->probe, NULL,
+         "measure links without weight too"},
+        {"truth", OPTION_TEXT, &arguments->truth, "FILE",
+         "the true mean (.npy), where it is known, to tell the error"},
+        {"port", OPTION_COUNT, &arguments->port, "PORT",
+         "of the status page; 0: none"},
+        {"status-address", OPTION_TEXT, &arguments->status_address, "IP",
+         "of the status page; 127.0.0.1"},
+        {"emulate", OPTION_FLAG, &arguments->emulate, NULL,
+         "for demonstrations: drop what the study's uplinks would lose"},
+        {"seed", OPTION_COUNT, &arguments->seed, "S", "of --emulate"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    *result =
+        config_parse(&usage, options, &arguments->config, argc, argv, operands);
+    return *result == OPTIONS_GO;
+}
+
+static enum pricer_status load_truth(struct server *server, const char *path,
+                                     struct pricer_fault *fault)
+{
+    struct pricer_matrix *matrix = NULL;
+    if (path == NULL)
+        return PRICER_OK;
+    enum pricer_status status = pricer_matrix_read(path, &matrix, fault);
+    if (status == PRICER_OK && matrix->columns != server->network->dimension)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "%.300s: not of the study's dimension", path);
+    if (status == PRICER_OK) {
+        server->truth = calloc((size_t)matrix->columns, sizeof *server->truth);
+        if (server->truth == NULL)
+            status = PRICER_MEMORY;
+        else
+            pricer_matrix_row(matrix, 0, server->truth);
+    }
+    pricer_matrix_free(matrix);
+    return status;
+}
+
+/* The address enrolled for the server. */
+static enum pricer_status find_listen(struct server *server, const char *asked,
+                                      char *address, struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_members(server->study, &members, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool enrolled = count > 0 && members[0].node == PRICER_SERVER;
+    if (!enrolled || strcmp(members[0].key, server->pair.public_key) != 0)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "this key is not enrolled as the server's in the "
+                              "study");
+    else
+        snprintf(address, PRICER_ADDRESS_TEXT, "%s",
+                 asked != NULL ? asked : members[0].address);
+    free(members);
+    return status;
+}
+
+static enum pricer_status connect_all(struct server *server,
+                                      struct pricer_fault *fault)
+{
+    struct rlimit files;
+    server->largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
+                      (int64_t)wire_arrived_size(server->network->nodes);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return net_bind(server->context, ZMQ_ROUTER, server->address, &server->pair,
+                    server->largest, &server->router, fault);
+}
+
+static enum pricer_status set_up(struct server *server,
+                                 const struct arguments *arguments,
+                                 struct status_page **page,
+                                 struct pricer_fault *fault)
+{
+    enum pricer_status status = keys_read(arguments->key, &server->pair, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_open(server->path, true, &server->study, fault);
+    if (status == PRICER_OK)
+        status = find_listen(server, arguments->listen, server->address, fault);
+    if (status == PRICER_OK && (server->context = zmq_ctx_new()) == NULL)
+        status = PRICER_MEMORY;
+    if (status == PRICER_OK)
+        status = gate_open(server->context, &server->gate, fault);
+    if (status == PRICER_OK)
+        status = server_load(server, fault);
+    if (status == PRICER_OK)
+        status = load_truth(server, arguments->truth, fault);
+    if (status == PRICER_OK)
+        status = connect_all(server, fault);
+    if (status == PRICER_OK && arguments->emulate)
+        server->emulate =
+            (struct emulate){server->network, (uint64_t)arguments->seed};
+    if (status == PRICER_OK && arguments->port > 0)
+        status = status_page_open(server, arguments->status_address,
+                                  arguments->port, page, fault);
+    if (status == PRICER_OK)
+        daemon_say("listening at %s: %d of %d nodes enrolled, plan %lld",
+                   server->address, (int)server->members,
+                   (int)server->network->nodes, (long long)server->plan_id);
+    return status;
+}
+
+static void tear_down(struct server *server, struct status_page *page)
+{
+    status_page_close(page);
+    net_close_slowly(&server->router);
+    gate_close(&server->gate);
+    if (server->context != NULL)
+        zmq_ctx_term(server->context);
+    server_unload(server);
+    pricer_study_close(server->study);
+    keys_wipe(&server->pair);
+}
+
+/* What cannot be, in words, or NULL. */
+static const char *find_mistake(const struct server *server,
+                                const struct arguments *arguments)
+{
+    const struct server_times *times = &server->times;
+    if (server->path == NULL)
+        return "STUDY is missing";
+    if (arguments->key == NULL)
+        return "--key is missing";
+    if (times->send > times->share || times->share > times->uplink ||
+        times->uplink > 24 * 3600 * 1000 || times->period > 24 * 3600 * 1000)
+        return "--send, --share and --uplink must ascend, up to a day";
+    if (!times->early && times->period < times->uplink)
+        return "--period must not be shorter than --uplink";
+    if (arguments->port > 65535)
+        return "--port is at most 65535";
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct server server = {
+        .times = {1000, 100, 500, 900, 10, false}, .quorum = 1, .first = 1};
+    struct arguments arguments = {.status_address = "127.0.0.1"};
+    struct pricer_fault fault = {""};
+    struct status_page *page = NULL;
+    const char *operands[1];
+    int result;
+    if (!parse(argc, argv, &server, &arguments, operands, &result))
+        return result;
+    server.path = operands[0] != NULL ? operands[0] : arguments.study;
+    if (find_mistake(&server, &arguments) != NULL) {
+        fprintf(stderr, "pricer-server: %s; --help explains\n",
+                find_mistake(&server, &arguments));
+        return 2;
+    }
+    daemon_catch_signals();
+    enum pricer_status status = set_up(&server, &arguments, &page, &fault);
+    if (status == PRICER_OK)
+        loop(&server, page, &status, &fault);
+    if (status != PRICER_OK)
+        daemon_say("%s",
+                   fault.text[0] ? fault.text : pricer_status_text(status));
+    else
+        daemon_say("%lld rounds done", (long long)server.done);
+    tear_down(&server, page);
+    return status == PRICER_OK ? 0 : 1;
+}

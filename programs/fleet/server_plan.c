@@ -1,0 +1,255 @@
+/*
+ * From the study to what the server hands out: the latest plan, the grid, the
+ * limits of every message, and each node's slice.
+ */
+#include "server.h"
+
+#include <math.h>
+#include <sodium.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The largest value of an honest part; docs/protocol.md, section 4. 64
+ * deviations are passed with a probability below 10^-800.
+ */
+static int64_t find_limit(const struct server *server, double weight,
+                          double noise)
+{
+    if (weight == 0 && noise == 0)
+        return 0;
+    double radius = server->network->radius, deviation = 0;
+    if (noise > 0) {
+        double least = fmax(noise, 2 * weight * radius / 1984);
+        double steps = ldexp(least, -server->grid.exponent);
+        deviation = sqrt(steps * steps + 64);
+    }
+    double most = ldexp(weight * radius, -server->grid.exponent) +
+                  64 * deviation * (1 + 0x1p-40) + 2;
+    return most < (double)server->grid.limit ? (int64_t)ceil(most)
+                                             : server->grid.limit;
+}
+
+static enum pricer_status find_limits(struct server *server,
+                                      struct pricer_fault *fault)
+{
+    const struct pricer_plan *plan = server->plan;
+    enum pricer_status status =
+        pricer_grid_choose(server->network, plan, &server->grid, fault);
+    if (status != PRICER_OK)
+        return status;
+    for (int32_t l = 0; l < plan->links; l++)
+        server->limits[l] = find_limit(server, plan->weight[l], plan->noise[l]);
+    for (int32_t i = 0; i < plan->nodes; i++)
+        server->own_limits[i] =
+            find_limit(server, plan->self_weight[i], plan->self_noise[i]);
+    return PRICER_OK;
+}
+
+/* Whether a link is in the slices: it carries something or is probed, and both
+ * ends are enrolled. */
+static bool is_used(const struct server *server, int32_t l)
+{
+    return (server->limits[l] > 0 || server->probe) &&
+           server->seats[server->network->from[l]].enrolled &&
+           server->seats[server->network->to[l]].enrolled;
+}
+
+static void fill_links(const struct server *server, struct wire_slice *slice)
+{
+    const struct pricer_network *network = server->network;
+    int32_t i = slice->node;
+    for (int32_t l = network->out_start[i]; l < network->out_start[i + 1];
+         l++) {
+        if (!is_used(server, l))
+            continue;
+        const struct seat *seat = &server->seats[network->to[l]];
+        struct wire_out *out = &slice->out[slice->out_count++];
+        out->to = network->to[l];
+        keys_bytes(seat->key, out->key);
+        strcpy(out->address, seat->address);
+        out->weight = server->plan->weight[l];
+        out->noise = server->plan->noise[l];
+    }
+    for (int32_t k = network->in_start[i]; k < network->in_start[i + 1]; k++) {
+        int32_t l = network->in_link[k];
+        if (!is_used(server, l))
+            continue;
+        struct wire_in *in = &slice->in[slice->in_count++];
+        in->from = network->from[l];
+        keys_bytes(server->seats[in->from].key, in->key);
+        in->limit = server->limits[l];
+    }
+}
+
+bool server_write_slice(struct server *server, int32_t node)
+{
+    const struct pricer_network *network = server->network;
+    size_t out =
+        (size_t)(network->out_start[node + 1] - network->out_start[node]);
+    size_t in = (size_t)(network->in_start[node + 1] - network->in_start[node]);
+    struct wire_slice slice = {
+        .plan = server->plan_id,
+        .node = node,
+        .nodes = network->nodes,
+        .dimension = network->dimension,
+        .radius = network->radius,
+        .exponent = server->grid.exponent,
+        .grid = server->grid.limit,
+        .own = {server->plan->self_weight[node], server->plan->self_noise[node],
+                server->own_limits[node]},
+        .out = calloc(out + 1, sizeof *slice.out),
+        .in = calloc(in + 1, sizeof *slice.in),
+    };
+    bool written = slice.out != NULL && slice.in != NULL;
+    if (written) {
+        fill_links(server, &slice);
+        written = wire_write_slice(&server->bytes, &slice);
+    }
+    wire_slice_free(&slice);
+    return written;
+}
+
+/* The digest by which a node's HELLO shows that it has this slice. */
+static enum pricer_status digest_slices(struct server *server)
+{
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        struct seat *seat = &server->seats[i];
+        seat->ready = false;
+        seat->sliced = 0;
+        if (!seat->enrolled)
+            continue;
+        if (!server_write_slice(server, i))
+            return PRICER_MEMORY;
+        crypto_generichash(seat->digest, sizeof seat->digest,
+                           (const unsigned char *)server->bytes.data,
+                           server->bytes.size, NULL, 0);
+    }
+    return PRICER_OK;
+}
+
+/* Enrolled keys into seats, and into the gate. */
+static enum pricer_status seat_members(struct server *server,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0, seated = 0;
+    enum pricer_status status =
+        pricer_study_members(server->study, &members, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    struct gate_entry *entries = calloc((size_t)count + 1, sizeof *entries);
+    for (int32_t k = 0; k < count && entries != NULL; k++) {
+        if (members[k].node == PRICER_SERVER)
+            continue;
+        struct seat *seat = &server->seats[members[k].node];
+        seat->enrolled = true;
+        strcpy(seat->key, members[k].key);
+        strcpy(seat->address, members[k].address);
+        keys_bytes(seat->key, entries[seated].key);
+        entries[seated++].node = members[k].node;
+    }
+    free(members);
+    if (entries == NULL)
+        return PRICER_MEMORY;
+    gate_admit(&server->gate, entries, seated);
+    server->members = seated;
+    if (seated == 0)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "no node is enrolled: 'pricer enrol' does it");
+    return PRICER_OK;
+}
+
+static enum pricer_status load_plan(struct server *server,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_plan_record record;
+    struct pricer_plan *plan = NULL;
+    enum pricer_status status = pricer_study_plan(
+        server->study, server->network, 0, &plan, &record, fault);
+    if (status != PRICER_OK)
+        return status;
+    pricer_plan_free(server->plan);
+    server->plan = plan;
+    server->plan_id = record.id;
+    status = find_limits(server, fault);
+    if (status == PRICER_OK)
+        status = seat_members(server, fault);
+    if (status == PRICER_OK)
+        status = digest_slices(server);
+    return status;
+}
+
+static bool make_room(struct server *server)
+{
+    size_t nodes = (size_t)server->network->nodes;
+    size_t links = (size_t)server->network->links;
+    size_t dimension = (size_t)server->network->dimension;
+    server->seats = calloc(nodes, sizeof *server->seats);
+    server->limits = calloc(links + 1, sizeof *server->limits);
+    server->own_limits = calloc(nodes, sizeof *server->own_limits);
+    server->sum = calloc(dimension, sizeof *server->sum);
+    server->scratch = calloc(dimension, sizeof *server->scratch);
+    server->estimate = calloc(dimension, sizeof *server->estimate);
+    server->uplink = calloc(nodes, sizeof *server->uplink);
+    server->link = calloc(links + 1, sizeof *server->link);
+    return server->seats != NULL && server->limits != NULL &&
+           server->own_limits != NULL && server->sum != NULL &&
+           server->scratch != NULL && server->estimate != NULL &&
+           server->uplink != NULL && server->link != NULL;
+}
+
+enum pricer_status server_load(struct server *server,
+                               struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_study_network(server->study, &server->network, fault);
+    if (status != PRICER_OK)
+        return status;
+    if (server->network->dimension > WIRE_DIMENSION ||
+        server->network->nodes > WIRE_NODES)
+        return daemon_fault(
+            fault, PRICER_VALUE,
+            "the protocol knows up to %d nodes and a dimension of "
+            "%d",
+            WIRE_NODES, WIRE_DIMENSION);
+    if (!make_room(server))
+        return PRICER_MEMORY;
+    return load_plan(server, fault);
+}
+
+enum pricer_status server_reload(struct server *server,
+                                 struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t latest = server->plan_id;
+    if (sqlite3_prepare_v2(pricer_study_handle(server->study),
+                           "SELECT max(plan) FROM plan", -1, &query,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(query) == SQLITE_ROW)
+        latest = sqlite3_column_int64(query, 0);
+    sqlite3_finalize(query);
+    if (latest == server->plan_id)
+        return PRICER_OK;
+    daemon_say("plan %lld takes the place of plan %lld", (long long)latest,
+               (long long)server->plan_id);
+    return load_plan(server, fault);
+}
+
+void server_unload(struct server *server)
+{
+    pricer_network_free(server->network);
+    pricer_plan_free(server->plan);
+    pricer_deliveries_free(server->deliveries);
+    free(server->seats);
+    free(server->limits);
+    free(server->own_limits);
+    free(server->sum);
+    free(server->scratch);
+    free(server->estimate);
+    free(server->uplink);
+    free(server->link);
+    free(server->truth);
+    wire_free(&server->bytes);
+}

@@ -1,0 +1,283 @@
+/*
+ * The server's state as a page for people, as metrics for Prometheus and as a
+ * word for watchdogs. libmicrohttpd runs inside the server's own loop: no
+ * thread, a bounded number of connections, GET only.
+ */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <math.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONNECTIONS = 32, TIMEOUT = 5, DRIFTS = 50, PRESENT = 5000 };
+
+struct status_page {
+    struct MHD_Daemon *daemon;
+    struct server *server;
+    int file;
+};
+
+/* --------------------------------------------------------------- content -- */
+
+static bool is_present(const struct seat *seat)
+{
+    return seat->seen > 0 && daemon_clock() - seat->seen < PRESENT;
+}
+
+static void print_escaped(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '"')
+            fputs("&quot;", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void print_summary(FILE *out, const struct server *server)
+{
+    fprintf(out,
+            "<p><b>%lld</b> rounds since the start, the last one number "
+            "<b>%lld</b>; <b>%d</b> of %d sums arrived in it. Plan %lld, "
+            "%d nodes ready.</p>\n",
+            (long long)server->done, (long long)server->round,
+            (int)server->arrived, (int)server->members,
+            (long long)server->plan_id, (int)server_ready(server));
+    if (server->truth != NULL && server->done > 0)
+        fprintf(out,
+                "<p>Squared error of the estimate: last %.6g, mean %.6g.</p>\n",
+                server->error, server->error_sum / (double)server->done);
+}
+
+static void print_nodes(FILE *out, const struct server *server)
+{
+    fputs("<table><tr><th>node<th>state<th>last round<th>budget left"
+          "<th>refusals<th>latest refusal</tr>\n",
+          out);
+    for (int32_t i = 0; i < server->network->nodes && i < 2000; i++) {
+        const struct seat *seat = &server->seats[i];
+        if (!seat->enrolled)
+            continue;
+        fprintf(out, "<tr><td>%d<td>%s<td>%s<td>%.0f %%<td>%lld<td>", (int)i,
+                !is_present(seat) ? "<em>absent</em>"
+                : seat->ready     ? "ready"
+                                  : "no slice",
+                server->uplink[i] == 1 ? "arrived" : "&ndash;",
+                100 * seat->left, (long long)seat->refusals);
+        print_escaped(out, seat->refusal);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+}
+
+static void print_drifts(FILE *out, struct server *server)
+{
+    struct drift drifts[DRIFTS];
+    int32_t count = server_drifts(server, drifts, DRIFTS);
+    if (count == 0) {
+        fputs("<p>No link drifts away from the plan.</p>\n", out);
+        return;
+    }
+    fprintf(out,
+            "<p><em>Warning:</em> %d links are not what the plan takes them "
+            "for; 'pricer plan --from-deliveries' plans anew.</p>\n"
+            "<table><tr><th>link<th>planned<th>measured</tr>\n",
+            (int)count);
+    for (int32_t k = 0; k < count; k++) {
+        char to[16] = "server";
+        if (drifts[k].to != PRICER_SERVER)
+            snprintf(to, sizeof to, "%d", (int)drifts[k].to);
+        fprintf(out, "<tr><td>%d &rarr; %s<td>%.3f<td>%.3f to %.3f</tr>\n",
+                (int)drifts[k].from, to, drifts[k].planned, drifts[k].low,
+                drifts[k].high);
+    }
+    fputs("</table>\n", out);
+}
+
+static void print_page(FILE *out, struct server *server)
+{
+    fputs("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta http-equiv=\"refresh\" content=\"2\">"
+          "<meta name=\"viewport\" content=\"width=device-width\">"
+          "<title>pricer-server</title><style>"
+          ":root{color-scheme:light dark}"
+          "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;"
+          "padding:0 1em}table{border-collapse:collapse;margin:1em 0}"
+          "td,th{padding:.2em .8em;text-align:left;"
+          "border-bottom:1px solid #8888}em{color:#c40;font-style:normal}"
+          "</style></head><body><h1>pricer-server</h1>\n",
+          out);
+    print_summary(out, server);
+    print_nodes(out, server);
+    print_drifts(out, server);
+    fputs("<table><tr><th>dropped messages<th>count</tr>\n", out);
+    for (int k = 0; k < PRICER_DROP_KINDS; k++)
+        fprintf(out, "<tr><td>%s<td>%lld</tr>\n",
+                pricer_drop_text((enum pricer_drop)k),
+                (long long)server->total[k]);
+    fputs("</table></body></html>\n", out);
+}
+
+static void metric(FILE *out, const char *name, const char *kind,
+                   const char *help, double value)
+{
+    fprintf(out, "# HELP pricer_%s %s\n# TYPE pricer_%s %s\npricer_%s %.17g\n",
+            name, help, name, kind, name, value);
+}
+
+static void print_metrics(FILE *out, struct server *server)
+{
+    struct drift drifts[DRIFTS];
+    metric(out, "rounds_total", "counter", "Rounds stored since the start.",
+           (double)server->done);
+    metric(out, "round", "gauge", "Number of the latest round.",
+           (double)server->round);
+    metric(out, "sums_arrived", "gauge", "Sums that arrived in it.",
+           (double)server->arrived);
+    metric(out, "nodes_ready", "gauge", "Nodes that have their slice.",
+           (double)server_ready(server));
+    metric(out, "messages_total", "counter", "Messages received.",
+           (double)server->messages);
+    metric(out, "received_bytes_total", "counter", "Bytes received.",
+           (double)server->bytes_received);
+    metric(out, "links_drifting", "gauge",
+           "Links outside their planned probability.",
+           (double)server_drifts(server, drifts, DRIFTS));
+    if (server->truth != NULL && server->done > 0)
+        metric(out, "squared_error", "gauge",
+               "Squared error of the latest estimate.", server->error);
+    fputs("# HELP pricer_dropped_total Messages dropped, by reason.\n"
+          "# TYPE pricer_dropped_total counter\n",
+          out);
+    for (int k = 0; k < PRICER_DROP_KINDS; k++)
+        fprintf(out, "pricer_dropped_total{reason=\"%s\"} %lld\n",
+                pricer_drop_text((enum pricer_drop)k),
+                (long long)server->total[k]);
+    fputs("# HELP pricer_budget_left Part of a node's tightest budget.\n"
+          "# TYPE pricer_budget_left gauge\n",
+          out);
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (is_present(&server->seats[i]))
+            fprintf(out, "pricer_budget_left{node=\"%d\"} %.17g\n", (int)i,
+                    server->seats[i].left);
+}
+
+/* ------------------------------------------------------------------ HTTP -- */
+
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned code,
+                             const char *type, char *body, size_t size)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, body, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(body);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Content-Security-Policy",
+                            "default-src 'none'; style-src 'unsafe-inline'");
+    enum MHD_Result result = MHD_queue_response(connection, code, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
+                              const char *url, const char *method,
+                              const char *version, const char *data,
+                              size_t *data_size, void **state)
+{
+    struct server *server = context;
+    const char *type = "text/plain; charset=utf-8";
+    unsigned code = MHD_HTTP_OK;
+    char *body = NULL;
+    size_t size = 0;
+    (void)version, (void)data, (void)state;
+    if (*data_size > 0)
+        return MHD_NO;
+    FILE *out = open_memstream(&body, &size);
+    if (out == NULL)
+        return MHD_NO;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        code = MHD_HTTP_METHOD_NOT_ALLOWED;
+        fputs("only GET\n", out);
+    } else if (strcmp(url, "/") == 0) {
+        type = "text/html; charset=utf-8";
+        print_page(out, server);
+    } else if (strcmp(url, "/metrics") == 0) {
+        type = "text/plain; version=0.0.4";
+        print_metrics(out, server);
+    } else if (strcmp(url, "/health") == 0) {
+        fputs("ok\n", out);
+    } else {
+        code = MHD_HTTP_NOT_FOUND;
+        fputs("there is /, /metrics and /health\n", out);
+    }
+    if (fclose(out) != 0) {
+        free(body);
+        return MHD_NO;
+    }
+    return reply(connection, code, type, body, size);
+}
+
+enum pricer_status status_page_open(struct server *server, const char *address,
+                                    int64_t port, struct status_page **page,
+                                    struct pricer_fault *fault)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, address, &where.sin_addr) != 1)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "'%.60s' is not an address such as 127.0.0.1",
+                            address);
+    struct status_page *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->server = server;
+    made->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL, (uint16_t)port, NULL, NULL, answer, server,
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    const union MHD_DaemonInfo *info =
+        made->daemon != NULL
+            ? MHD_get_daemon_info(made->daemon, MHD_DAEMON_INFO_EPOLL_FD)
+            : NULL;
+    if (info == NULL) {
+        status_page_close(made);
+        return daemon_fault(fault, PRICER_FILE,
+                            "cannot serve the status page at %s:%d", address,
+                            (int)port);
+    }
+    made->file = info->epoll_fd;
+    *page = made;
+    return PRICER_OK;
+}
+
+int status_page_file(const struct status_page *page)
+{
+    return page->file;
+}
+
+void status_page_serve(struct status_page *page)
+{
+    MHD_run(page->daemon);
+}
+
+void status_page_close(struct status_page *page)
+{
+    if (page == NULL)
+        return;
+    if (page->daemon != NULL)
+        MHD_stop_daemon(page->daemon);
+    free(page);
+}

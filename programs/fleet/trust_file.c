@@ -1,0 +1,233 @@
+/*
+ * From a trust file to what may be sent to whom.
+ */
+#include "trust_file.h"
+#include "keys.h"
+#include "daemon.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum column {
+    TO,
+    EPS,
+    DELTA,
+    TOTAL_EPS,
+    TOTAL_DELTA,
+    KEY,
+    COLUMNS,
+};
+
+static const char *const names[COLUMNS] = {"to",        "eps",         "delta",
+                                           "total_eps", "total_delta", "key"};
+
+/* Where each column stands, -1 for none. */
+struct layout {
+    int place[COLUMNS];
+    int count;
+};
+
+static char *trim(char *cell)
+{
+    cell += strspn(cell, " \t");
+    cell[strcspn(cell, "\r\n")] = '\0';
+    size_t length = strlen(cell);
+    while (length > 0 && strchr(" \t", cell[length - 1]) != NULL)
+        cell[--length] = '\0';
+    return cell;
+}
+
+static enum pricer_status read_header(char *line, struct layout *layout,
+                                      struct pricer_fault *fault)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        layout->place[c] = -1;
+    layout->count = 0;
+    for (char *cell; (cell = strsep(&line, ",")) != NULL; layout->count++) {
+        int c = 0;
+        cell = trim(cell);
+        while (c < COLUMNS && strcmp(cell, names[c]) != 0)
+            c++;
+        if (c == COLUMNS || layout->place[c] >= 0)
+            return daemon_fault(fault, PRICER_FORMAT,
+                                "'%.60s' is no column, or there twice", cell);
+        layout->place[c] = layout->count;
+    }
+    for (int c = TO; c <= DELTA; c++)
+        if (layout->place[c] < 0)
+            return daemon_fault(fault, PRICER_FORMAT,
+                                "the column %s is missing", names[c]);
+    if ((layout->place[TOTAL_EPS] < 0) != (layout->place[TOTAL_DELTA] < 0))
+        return daemon_fault(fault, PRICER_FORMAT,
+                            "total_eps and total_delta belong together");
+    return PRICER_OK;
+}
+
+static bool parse(const char *cell, double *value)
+{
+    char *end;
+    *value = strtod(cell, &end);
+    return end != cell && *end == '\0' && !isnan(*value);
+}
+
+static enum pricer_status check_row(const struct trust_row *row, double to,
+                                    struct pricer_fault *fault)
+{
+    uint8_t bytes[32];
+    if (!(to >= 0 && to < INT32_MAX && to == floor(to)))
+        return daemon_fault(fault, PRICER_VALUE, "to = %g is no node", to);
+    if (!(row->eps > 0 && row->total_eps > 0))
+        return daemon_fault(fault, PRICER_VALUE, "eps must be positive");
+    if (!(row->delta > 0 && row->delta <= 1 && row->total_delta > 0 &&
+          row->total_delta <= 1))
+        return daemon_fault(fault, PRICER_VALUE, "delta must be in (0, 1]");
+    if (row->key[0] != '\0' && !keys_bytes(row->key, bytes))
+        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a public key",
+                            row->key);
+    return PRICER_OK;
+}
+
+static enum pricer_status read_row(char *line, const struct layout *layout,
+                                   struct trust_row *row,
+                                   struct pricer_fault *fault)
+{
+    double numbers[KEY] = {0};
+    int place = 0;
+    *row = (struct trust_row){0};
+    for (char *cell; (cell = strsep(&line, ",")) != NULL; place++) {
+        cell = trim(cell);
+        for (int c = TO; c < KEY; c++)
+            if (layout->place[c] == place && !parse(cell, &numbers[c]))
+                return daemon_fault(fault, PRICER_VALUE,
+                                    "'%.60s' is not a number for %s", cell,
+                                    names[c]);
+        if (layout->place[KEY] == place) {
+            if (strlen(cell) >= sizeof row->key)
+                return daemon_fault(fault, PRICER_VALUE,
+                                    "'%.60s' is not a public key", cell);
+            strcpy(row->key, cell);
+        }
+    }
+    if (place != layout->count)
+        return daemon_fault(fault, PRICER_FORMAT, "%d cells instead of %d",
+                            place, layout->count);
+    bool totals = layout->place[TOTAL_EPS] >= 0;
+    row->eps = numbers[EPS];
+    row->delta = numbers[DELTA];
+    row->total_eps = totals ? numbers[TOTAL_EPS] : numbers[EPS];
+    row->total_delta = totals ? numbers[TOTAL_DELTA] : numbers[DELTA];
+    enum pricer_status status = check_row(row, numbers[TO], fault);
+    if (status == PRICER_OK)
+        row->to = (int32_t)numbers[TO];
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int32_t x = ((const struct trust_row *)a)->to;
+    int32_t y = ((const struct trust_row *)b)->to;
+    return (x > y) - (x < y);
+}
+
+static enum pricer_status append(struct trust *trust,
+                                 const struct trust_row *row)
+{
+    size_t size = (size_t)trust->count + 1;
+    struct trust_row *rows =
+        reallocarray(trust->rows, size, sizeof *trust->rows);
+    if (rows == NULL)
+        return PRICER_MEMORY;
+    trust->rows = rows;
+    rows[trust->count++] = *row;
+    return PRICER_OK;
+}
+
+static enum pricer_status read_lines(FILE *file, struct trust *trust,
+                                     int64_t *number,
+                                     struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    struct layout layout = {.count = 0};
+    struct trust_row row;
+    char *line = NULL;
+    size_t room = 0;
+    while (status == PRICER_OK && getline(&line, &room, file) >= 0) {
+        ++*number;
+        if (*trim(line) == '\0' || *trim(line) == '#')
+            continue;
+        if (layout.count == 0) {
+            status = read_header(line, &layout, fault);
+            continue;
+        }
+        status = read_row(line, &layout, &row, fault);
+        if (status == PRICER_OK)
+            status = append(trust, &row);
+    }
+    free(line);
+    if (status == PRICER_OK && layout.count == 0)
+        status = daemon_fault(fault, PRICER_FORMAT, "there is no header");
+    return status;
+}
+
+enum pricer_status trust_read(const char *path, struct trust *trust,
+                              struct pricer_fault *fault)
+{
+    struct trust made = {0};
+    struct pricer_fault inner = {""};
+    int64_t line = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                            strerror(errno));
+    enum pricer_status status = read_lines(file, &made, &line, &inner);
+    fclose(file);
+    if (made.count > 0)
+        qsort(made.rows, (size_t)made.count, sizeof *made.rows, compare);
+    for (int32_t k = 1; k < made.count && status == PRICER_OK; k++)
+        if (made.rows[k].to == made.rows[k - 1].to)
+            status =
+                daemon_fault(&inner, PRICER_VALUE, "node %d is there twice",
+                             (int)made.rows[k].to);
+    if (status != PRICER_OK) {
+        trust_free(&made);
+        return daemon_fault(fault, status, "%.200s:%lld: %.200s", path,
+                            (long long)line, inner.text);
+    }
+    *trust = made;
+    return PRICER_OK;
+}
+
+void trust_free(struct trust *trust)
+{
+    free(trust->rows);
+    *trust = (struct trust){0};
+}
+
+const struct trust_row *trust_find(const struct trust *trust, int32_t to)
+{
+    struct trust_row wanted = {.to = to};
+    return trust->count == 0
+               ? NULL
+               : bsearch(&wanted, trust->rows, (size_t)trust->count,
+                         sizeof wanted, compare);
+}
+
+bool trust_allows(double eps, double delta, double mu)
+{
+    if (isinf(eps) || delta >= 1 || mu == 0)
+        return true;
+    return mu >= 0 && !isinf(mu) && pricer_gaussian_delta(eps, mu) <= delta;
+}
+
+double trust_ratio(double radius, double weight, double noise)
+{
+    if (weight == 0)
+        return 0;
+    if (noise == 0)
+        return INFINITY;
+    double ratio = 2 * radius * weight / noise;
+    return ratio * (1 + 0x1p-50);
+}

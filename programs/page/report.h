@@ -1,0 +1,67 @@
+/*
+ * What the sections of a report share: everything read from the study, and how
+ * text gets onto the page.
+ */
+#ifndef PROGRAM_REPORT_H
+#define PROGRAM_REPORT_H
+
+#include "common/program.h"
+
+#include <sqlite3.h>
+
+/* A plan to compare with; why it cannot be had, if so. */
+struct report_rival {
+    bool known;
+    struct pricer_error error;
+    struct pricer_fault why;
+};
+
+struct report {
+    FILE *out;
+    const char *path; /* of the study */
+    sqlite3 *database;
+    struct pricer_network *network;
+    struct pricer_settings settings; /* of the plan, or the scenario's */
+    int64_t seed;
+
+    /* From here on only with a plan. */
+    struct pricer_plan *plan;
+    struct pricer_plan_record record;
+    struct pricer_error error;
+    struct pricer_certificate certificate;
+    struct report_rival rival[PRICER_BASELINES];
+    double *share;      /* [links] expected weight that a link carries */
+    double *self_share; /* [nodes] the same of a node's own part */
+    double *load;       /* [nodes] all that a node brings to the server */
+    double *reach;      /* [nodes] a node's expected weight in the estimate */
+    double *price, *self_price; /* d error / d ln eps, or NULL */
+};
+
+/* Text with what HTML would misread replaced. */
+void page_text(FILE *out, const char *text);
+
+/* A heading with a name to link to, and a sentence below it. */
+void page_section(const struct report *report, const char *name,
+                  const char *heading, const char *sentence);
+
+/* A section for which the study has nothing: which verb adds it. */
+void page_missing(const struct report *report, const char *what,
+                  const char *command);
+
+/* A number as people read it: 4 digits, "0" and "unlimited" in words. */
+void page_number(FILE *out, double value);
+
+void page_open(const struct report *report);
+void page_close(const struct report *report);
+
+/* The sections, in order. */
+void report_summary(const struct report *report);
+void report_network(const struct report *report);
+void report_error(const struct report *report);
+void report_agreement(const struct report *report);
+void report_privacy(const struct report *report);
+void report_price(const struct report *report);
+void report_certificate(const struct report *report);
+void report_recipe(const struct report *report);
+
+#endif

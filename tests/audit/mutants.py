@@ -1,0 +1,180 @@
+"""Mutants of the library that the audit must catch.
+
+Each mutant is one line of one source file, replaced in a copy, compiled with
+the build's own flags and linked into a `pricer` of its own ahead of the static
+library. `pricer audit` of the mutant must contradict a claim (exit status 3);
+`pricer audit` of the true program must not, with the same seed and with others.
+Argument: the build folder.
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+build = os.path.realpath(sys.argv[1])
+bad = []
+
+# The words of compile commands are the compiler and what follows; of the link
+# command, ninja knows them.
+commands = {
+    os.path.basename(entry["output"]): shlex.split(entry["command"])
+    for entry in json.load(open(os.path.join(build, "compile_commands.json")))
+    if "libpricer_core.a.p" in entry["output"]
+}
+linking = subprocess.run(
+    ["ninja", "-C", build, "-t", "commands", "-s", "pricer"],
+    capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+
+
+def replace_after(words, flag, value):
+    words[words.index(flag) + 1] = value
+
+
+def make_mutant(folder, source, line, instead):
+    """Build pricer with a line of lib/SOURCE exchanged; returns its path."""
+    command = list(commands["lib_" + source.replace("/", "_") + ".o"])
+    original = os.path.join(build, command[-1])
+    text = open(original).read()
+    if text.count(line) != 1:
+        sys.exit(f"lib/{source} holds '{line}' {text.count(line)} times, not "
+                 "once: tell this script where it went")
+    mutant = os.path.join(folder, os.path.basename(source))
+    open(mutant, "w").write(text.replace(line, instead))
+    object_file = os.path.join(folder, "mutant.o")
+    command[-1] = mutant
+    replace_after(command, "-o", object_file)
+    for flag in ("-MQ", "-MF"):
+        replace_after(command, flag, os.path.join(folder, "mutant.d"))
+    at = command.index("-o")
+    command[at:at] = ["-iquote", os.path.dirname(original)]
+    subprocess.run(command, cwd=build, check=True)
+    words = shlex.split(linking)
+    program = os.path.join(folder, "pricer")
+    replace_after(words, "-o", program)
+    words.insert(words.index("libpricer_core.a"), object_file)
+    subprocess.run(words, cwd=build, check=True)
+    return program
+
+
+def run(program, *arguments, status=0):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode != status:
+        bad.append(f"{' '.join([program, *arguments])}: exit status "
+                   f"{done.returncode}, expected {status}\n"
+                   f"{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def audit(program, study, *arguments, caught):
+    """One audit; the verdict of the table and the exit status must agree."""
+    out = run(program, "audit", study, *arguments, status=3 if caught else 0)
+    if ("CONTRADICTED" in out) != caught:
+        bad.append(f"the verdict of {program} {arguments} is wrong:\n{out}")
+
+
+def new_study(program, folder, name, scenario, *planning):
+    path = os.path.join(folder, name + ".pricer")
+    file = os.path.join(folder, name + ".yaml")
+    open(file, "w").write(scenario)
+    run(program, "new", "--force", path, file)
+    run(program, "plan", path, *planning)
+    return path
+
+
+def clique(eps):
+    return ("dimension: 4\n"
+            "network: {generator: erdos-renyi, nodes: 4, p: 0.8, uplink: 0.7, "
+            "reciprocity: 1}\n"
+            f"trust: {{eps: {eps}, delta: 1e-3, self: {{eps: {eps}}}}}\n")
+
+
+def nine(folder):
+    """Nine nodes of noise 1 and weight 0.1 send to one relay, d = 128."""
+    def csv(name, head, rows):
+        path = os.path.join(folder, name)
+        open(path, "w").write("\n".join([head, *rows]) + "\n")
+        return path
+    csv("nodes.csv", "node,p", [f"{i},1" for i in range(10)])
+    csv("links.csv", "from,to,p", [f"{i},0,1" for i in range(1, 10)])
+    weights = csv("weights.csv", "from,to,alpha,sigma",
+                  [f"{i},0,0.1,1" for i in range(1, 10)])
+    return ("dimension: 128\n"
+            "network: {files: {nodes: nodes.csv, links: links.csv}}\n"
+            "trust: {eps: 1, delta: 1e-3}\n"), weights
+
+
+# What is mutated, on which network it shows, and the audit that shows it.
+MUTANTS = [
+    ("the factor 2 dropped from the calibration",
+     "calibrate/slopes.c", "pri_round_up(2 * (long double)radius / mu)",
+     "pri_round_up((long double)radius / mu)",
+     1, ["--observer", "link"]),
+    ("the factor 2 dropped from the account of links",
+     "privacy/account.c", "double move = 2 * job->network->radius",
+     "double move = job->network->radius",
+     1, ["--observer", "link", "--claim", "account"]),
+    ("the factor 2 dropped from the accounts of relays and the server",
+     "privacy/view.c", "double move = 2 * weight;", "double move = weight;",
+     1, ["--observer", "server"]),
+    ("the same, for a relay",
+     "privacy/view.c", "double move = 2 * weight;", "double move = weight;",
+     1, ["--observer", "relay"]),
+    ("no noise on the link from 1 to 2",
+     "round/round.c", "pricer_noise_add(&noise, random, slice->dimension, message);",
+     "if (slice->node != 1 || share->to != 2) "
+     "pricer_noise_add(&noise, random, slice->dimension, message);",
+     1, ["--observer", "link", "--all", "--trials", "10000"]),
+    ("no noise on the last coordinate",
+     "round/round.c", "pricer_noise_add(&noise, random, slice->dimension, message);",
+     "pricer_noise_add(&noise, random, slice->dimension - 1, message);",
+     1, ["--observer", "relay", "--trials", "10000"]),
+    ("the classic formula where the analytic one belongs",
+     "calibrate/calibrate.c", "if (calibration == PRICER_CALIBRATION_CLASSIC) {",
+     "if (calibration != PRICER_CALIBRATION_CLASSIC) {",
+     50, ["--observer", "link"]),
+]
+
+true = os.path.join(build, "pricer")
+with tempfile.TemporaryDirectory() as folder:
+    studies = {eps: new_study(true, folder, f"true{eps}", clique(eps))
+               for eps in (1, 50)}
+    programs = {}
+    for name, source, line, instead, eps, arguments in MUTANTS:
+        key = (source, instead)
+        if key not in programs:
+            home = os.path.join(folder, f"mutant{len(programs)}")
+            os.mkdir(home)
+            programs[key] = make_mutant(home, source, line, instead)
+        home = os.path.dirname(programs[key])
+        study = new_study(programs[key], home, f"study{eps}", clique(eps))
+        before = len(bad)
+        audit(programs[key], study, *arguments, "--seed", "1", caught=True)
+        for seed in ("1", "2"):
+            audit(true, studies[eps], *arguments, "--seed", seed, caught=False)
+        print("caught" if len(bad) == before else "FAILED", ":", name)
+
+    # The true program, other observers; then what the paper claims.
+    for seed in ("3", "4"):
+        audit(true, studies[1], "--seed", seed, caught=False)
+        audit(true, studies[50], "--seed", seed, "--eavesdropper", "radio",
+              "--rounds", "2", "--trials", "5000", caught=False)
+        audit(true, studies[1], "--seed", seed, "--coalition", "0,server",
+              caught=False)
+        audit(true, studies[1], "--seed", seed, "--protect", "identity",
+              "--eavesdropper", "radio", caught=False)
+    scenario, weights = nine(folder)
+    study = new_study(true, folder, "nine", scenario, "--weights", weights)
+    theorem = ["--protect", "identity", "--delta", "1e-3", "--trials", "4000"]
+    audit(true, study, *theorem, "--claim", "paper", caught=True)
+    audit(true, study, *theorem, "--eps", "0.126", caught=True)
+    audit(true, study, *theorem, caught=False)
+    classic = new_study(true, folder, "classic", clique(50),
+                        "--calibration", "classic")
+    audit(true, classic, "--claim", "budget", caught=True)
+    audit(true, classic, "--claim", "account", caught=False)
+
+for line in bad:
+    print("FAILED:", line)
+sys.exit(1 if bad else 0)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Completion in bash: what pressing Tab offers. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+PATH=$(realpath "$1"):$PATH
+# shellcheck source=/dev/null
+. "$here"/programs/cli/completion.bash
+bad=0
+
+# offer EXPECTED WORDS...: completing the last word offers what is expected.
+offer() {
+    local expected=$1
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _pricer
+    case " ${COMPREPLY[*]} " in
+    *" $expected "*) ;;
+    *) echo "FAILED: '$*' offers '${COMPREPLY[*]}', expected '$expected'"
+        bad=1 ;;
+    esac
+}
+offer new pricer ne
+offer export pricer ""
+offer --force pricer new --f
+offer --json pricer show --
+offer audit pricer a
+offer --confidence pricer audit --c
+offer paper pricer audit --claim p
+cd "$here" || exit 1
+offer README.md pricer new READ
+exit $bad

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# pricer simulate as a user runs it: what it prints and stores, that threads do
+# not matter, Ctrl-C, and what it refuses. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+pricer=$(realpath "$1")/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+bad=0
+fail() {
+    echo "FAILED: $*"
+    bad=1
+}
+
+# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
+expect() {
+    local status=$1 words=$2 output got
+    shift 2
+    output=$("$@" 2>&1)
+    got=$?
+    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
+    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
+}
+
+# holds EXPRESSION: a Python expression about the JSON object in out.json.
+holds() {
+    python3 - "$1" <<'PYTHON' || fail "not so: $1"
+import json, math, sys
+o = json.load(open("out.json"))
+s = {row["strategy"]: row for row in o["strategies"]}
+agrees = lambda r: abs(r["mse"] - r["predicted"]) < 4.9 * r["mse_stderr"]
+sys.exit(0 if eval(sys.argv[1]) else 1)
+PYTHON
+}
+
+# simulate ARGUMENT...: into out.json, and nothing on stderr.
+simulate() {
+    "$pricer" simulate "$@" --json >out.json 2>err.txt ||
+        fail "simulate $* exited $?: $(cat err.txt)"
+    [ ! -s err.txt ] || fail "simulate $* said: $(cat err.txt)"
+}
+
+# write_npy FILE ROWS COLUMNS SCALE: float64, each row SCALE times a unit vector.
+write_npy() {
+    python3 - "$@" <<'PYTHON'
+import struct, sys
+path, rows, columns, scale = sys.argv[1], *map(int, sys.argv[2:4]), float(sys.argv[4])
+text = "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }" % (rows, columns)
+text += " " * (63 - (10 + len(text)) % 64) + "\n"
+values = [scale * (c == r) for r in range(rows) for c in range(columns)]
+open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+                       + struct.pack("<%dd" % len(values), *values))
+PYTHON
+}
+
+"$pricer" new ten.pricer "$here"/examples/paper.yaml >/dev/null
+expect 1 "no plan yet" "$pricer" simulate ten.pricer
+"$pricer" plan ten.pricer >/dev/null || fail "no plan"
+
+# The contract, and the prediction for each kind of data.
+simulate ten.pricer
+holds "list(o)[:6] == ['trials', 'mse', 'mse_stderr', 'predicted', 'worst_case', 'seconds']"
+holds "o['trials'] == 100000 and agrees(o) and abs(o['predicted'] - o['worst_case']) < 1e-9"
+holds "o['seed'] == 1 and o['engine'] == 'fast' and o['data'] == 'worst-case' and o['clipped'] == 0"
+holds "sum(b['trials'] for b in s['plan']['histogram']) == 100000"
+holds "all(o['deliveries'][k]['deviations'] < 6 for k in ('uplinks', 'links', 'pairs'))"
+holds "abs(s['plan']['bias'] - s['plan']['bias_predicted']) < 0.01"
+simulate ten.pricer --data random --trials 200000
+holds "o['trials'] == 200000 and agrees(o) and o['predicted'] < o['worst_case']"
+write_npy data.npy 10 128 0.5
+simulate ten.pricer --data data.npy
+holds "agrees(o) and o['clipped'] == 0 and o['data'] == 'given'"
+write_npy long.npy 10 128 3
+simulate ten.pricer --data long.npy
+holds "agrees(o) and o['clipped'] == 10"
+simulate ten.pricer --engine faithful --trials 4000 --data random
+holds "agrees(o) and o['engine'] == 'faithful'"
+
+# Threads change nothing; the seed does; and so it is for both engines.
+for engine in fast faithful; do
+    trials=5000
+    "$pricer" new same.pricer --force "$here"/examples/paper.yaml >/dev/null
+    "$pricer" plan same.pricer >/dev/null
+    for threads in 1 2 3; do
+        simulate same.pricer --engine $engine --trials $trials --threads $threads \
+            --seed 7 --data random --strategy naive
+        sed 's/"seconds": *[^,]*,//' out.json >$threads.json
+    done
+    cmp -s 1.json 2.json && cmp -s 1.json 3.json || fail "threads matter ($engine)"
+    simulate same.pricer --engine $engine --trials $trials --seed 8 --data random --strategy naive
+    sed 's/"seconds": *[^,]*,//' out.json | cmp -s - 1.json && fail "the seed does not matter"
+    [ "$(sqlite3 same.pricer 'SELECT count(DISTINCT mse) FROM simulation_strategy')" = 4 ] ||
+        fail "stored results differ"
+done
+
+# Strategies on the same trials.
+simulate ten.pricer --trials 50000 --strategy naive --strategy unbiased --strategy best \
+    --strategy colrel
+holds "list(s) == ['plan', 'naive', 'unbiased', 'best', 'colrel'] and all(map(agrees, s.values()))"
+holds "abs(s['best']['difference'] - (s['best']['mse'] - o['mse'])) < 1e-9"
+holds "s['best']['difference_stderr'] < math.hypot(s['best']['mse_stderr'], o['mse_stderr'])"
+holds "s['colrel']['mse'] < o['mse'] < s['best']['mse'] < s['naive']['mse'] < s['unbiased']['mse']"
+expect 0 "against plan" "$pricer" simulate ten.pricer --trials 2000 --strategy gradient
+expect 2 "there is no strategy 'nive'" "$pricer" simulate ten.pricer --strategy nive
+
+# What the study holds of it.
+"$pricer" new kept.pricer "$here"/examples/paper.yaml >/dev/null
+"$pricer" plan kept.pricer >/dev/null
+simulate kept.pricer --trials 1000 --strategy best
+q() { sqlite3 kept.pricer "$1"; }
+[ "$(q 'SELECT plan, engine, data, seed, trials, clipped FROM simulation')" = '1|fast|worst-case|1|1000|0' ] ||
+    fail "simulation: $(q 'SELECT * FROM simulation')"
+[ "$(q 'SELECT count(*) FROM simulation_strategy')" = 2 ] || fail "simulation_strategy"
+[ "$(q "SELECT sum(trials) FROM simulation_bin WHERE strategy = 'best'")" = 1000 ] || fail "simulation_bin"
+[ "$(q 'SELECT count(*) FROM simulation_node')" = 10 ] || fail "simulation_node"
+[ "$(q 'SELECT count(*), min(up > 0), sum(both = up) FROM simulation_link')" = '90|1|90' ] || fail "simulation_link"
+[ -z "$(q 'PRAGMA foreign_key_check')" ] || fail "dangling references"
+
+# What is refused leaves the study as it was.
+before=$(sqlite3 kept.pricer .dump | cksum)
+write_npy wrong.npy 9 128 1
+expect 1 "the data is 9 x 128" "$pricer" simulate kept.pricer --data wrong.npy
+expect 1 "nothing.npy" "$pricer" simulate kept.pricer --data nothing.npy
+expect 1 "there is no such plan" "$pricer" simulate kept.pricer --plan 7
+expect 2 "--engine" "$pricer" simulate kept.pricer --engine slow
+expect 2 "--trials" "$pricer" simulate kept.pricer --trials -1
+expect 2 "--trials" "$pricer" simulate kept.pricer --trials many
+expect 1 "none.pricer" "$pricer" simulate none.pricer
+[ "$before" = "$(sqlite3 kept.pricer .dump | cksum)" ] || fail "a refusal changed the study"
+
+# Ctrl-C: what was played so far is the result, and is stored. (A shell starts
+# background jobs deaf to SIGINT; python3 makes them hear again.)
+python3 - "$pricer" <<'PYTHON' >interrupted.txt || fail "Ctrl-C: $(cat interrupted.txt)"
+import json, signal, subprocess, sys, time
+for engine in ("fast", "faithful"):
+    run = subprocess.Popen([sys.argv[1], "simulate", "kept.pricer", "--trials", "1000000000000",
+                            "--engine", engine, "--json"], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    time.sleep(2)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=120)
+    if run.returncode != 0 or "stopped after" not in err:
+        sys.exit(f"exit {run.returncode}: {err}")
+    if not 0 < json.loads(out)["trials"] < 10**12:
+        sys.exit(out)
+PYTHON
+[ "$(q 'SELECT count(*) FROM simulation')" = 3 ] || fail "an interrupted simulation is not stored"
+exit $bad

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# pricer sweep as a user runs it: its table and plot, that it goes on after a
+# stop or a kill with the same result, and what it refuses. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+pricer=$(realpath "$1")/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+bad=0
+fail() {
+    echo "FAILED: $*"
+    bad=1
+}
+
+# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
+expect() {
+    local status=$1 words=$2 output got
+    shift 2
+    output=$("$@" 2>&1)
+    got=$?
+    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
+    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
+}
+
+paper=$here/examples/paper.yaml
+grid=(--vary network.p=0.1,0.5 --vary trust.eps=1,10,inf --vary objective.bias=worst-case,unbiased
+    --trials 20000)
+
+# The whole grid, in order, agreeing with the prediction.
+expect 0 "12 cells in all/sweep.csv" "$pricer" sweep "$paper" "${grid[@]}" --to all
+python3 - <<'PYTHON' || fail "the table is wrong"
+import csv
+rows = list(csv.DictReader(open("all/sweep.csv")))
+assert len(rows) == 12
+keys = [(r["network.p"], r["trust.eps"], r["objective.bias"]) for r in rows]
+assert keys == [(p, e, b) for p in ("0.1", "0.5") for e in ("1", "10", "inf")
+                for b in ("worst-case", "unbiased")]
+for r in rows:
+    assert r["status"] == "ok" and r["nodes"] == "10" and r["trials"] == "20000", r
+    assert abs(float(r["mse"]) - float(r["predicted"])) < 4.9 * float(r["mse_stderr"]), r
+    assert float(r["gap"]) <= 1e-8 and float(r["mse"]) > 0
+best = {k: float(r["objective"]) for k, r in zip(keys, rows)}
+assert all(best[p, "inf", b] <= best[p, "1", b] for p, e, b in best)
+PYTHON
+grep -q '</svg>' all/sweep.svg || fail "no plot"
+
+# A cell is what plan and simulate say of its study.
+"$pricer" new one.pricer "$paper" --set network.p=0.1 --set trust.eps=10 >/dev/null
+"$pricer" plan one.pricer >/dev/null
+"$pricer" simulate one.pricer --trials 20000 --json >one.json
+python3 - <<'PYTHON' || fail "a cell differs from plan and simulate"
+import csv, json
+row = list(csv.DictReader(open("all/sweep.csv")))[2]
+assert float(row["mse"]) == json.load(open("one.json"))["mse"], row
+PYTHON
+
+# Started again there is nothing to do; a table cut anywhere is completed.
+cp all/sweep.csv whole.csv
+expect 0 "12 cells" "$pricer" sweep "$paper" "${grid[@]}" --to all
+cmp -s whole.csv all/sweep.csv || fail "a second run changed the table"
+size=$(stat -c %s whole.csv)
+for part in 10 200 777 $((size - 1)) $((size - 300)); do
+    head -c "$part" whole.csv >all/sweep.csv
+    expect 0 "12 cells" "$pricer" sweep "$paper" "${grid[@]}" --to all
+    cmp -s whole.csv all/sweep.csv || fail "cut at $part the table is another"
+done
+
+# Ctrl-C and kill -9, then on with the same command.
+long=("${grid[@]}" --engine faithful --trials 3000)
+expect 0 "12 cells" "$pricer" sweep "$paper" "${long[@]}" --to whole
+python3 - "$pricer" "$paper" "${long[@]}" --to cut <<'PYTHON' || fail "Ctrl-C"
+import signal, subprocess, sys, time
+command = [sys.argv[1], "sweep", *sys.argv[2:]]
+hear = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+for number, words in ((signal.SIGINT, "stopped after"), (signal.SIGKILL, "")):
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
+    time.sleep(0.4)
+    run.send_signal(number)
+    _, err = run.communicate(timeout=120)
+    if run.returncode == 0 and number == signal.SIGINT:
+        print("it was done before Ctrl-C")
+    elif run.returncode == 0 or words not in err:
+        sys.exit(f"{number}: exit {run.returncode}, {err}")
+PYTHON
+expect 0 "12 cells" "$pricer" sweep "$paper" "${long[@]}" --to cut
+cmp -s whole/sweep.csv cut/sweep.csv || fail "after a stop the table is another"
+
+# Another sweep does not mix with it; --force begins anew.
+expect 1 "holds another sweep" "$pricer" sweep "$paper" --vary network.p=0.1 --to all
+cmp -s whole.csv all/sweep.csv || fail "a refusal changed the table"
+expect 0 "1 cells" "$pricer" sweep "$paper" --vary network.p=0.1 --trials 1000 --to all --force
+
+# Cells without a plan say why and the rest goes on.
+expect 0 "1 of them not ok" "$pricer" sweep "$paper" --set objective.bias=unbiased \
+    --vary network.uplink=0,0.5 --trials 1000 --to none
+grep -q 'reach the server' none/sweep.csv || fail "the table does not say why: $(cat none/sweep.csv)"
+
+# What is refused makes nothing.
+expect 2 "--vary KEY=A,B,... is needed" "$pricer" sweep "$paper" --to x
+expect 2 "is not KEY=A,B" "$pricer" sweep "$paper" --vary network.p --to x
+expect 2 "is not KEY=A,B" "$pricer" sweep "$paper" --vary network.p=1,,2 --to x
+expect 2 "is not KEY=A,B" "$pricer" sweep "$paper" --vary network.p=.1 --vary network.p=.2 --to x
+expect 1 "network.q" "$pricer" sweep "$paper" --vary network.q=1,2 --to x
+expect 1 "1.3" "$pricer" sweep "$paper" --vary network.p=0.1,1.3 --to x
+expect 1 "nothing.yaml" "$pricer" sweep nothing.yaml --vary network.p=0.1 --to x
+[ ! -e x ] || fail "a refusal left a folder"
+exit $bad

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# pricer keygen, enrol and demo, and the two daemons, as a user runs them: what
+# they print and what they refuse. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "$1")
+pricer=$build/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+bad=0
+fail() {
+    echo "FAILED: $*"
+    bad=1
+}
+
+# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
+expect() {
+    local status=$1 words=$2 output got
+    shift 2
+    output=$("$@" 2>&1)
+    got=$?
+    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
+    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
+}
+
+# Keys: the secret is its owner's, and nothing is overwritten.
+key=$("$pricer" keygen a.key) || fail keygen
+[ ${#key} -eq 40 ] || fail "a key of ${#key} characters"
+[ "$(stat -c %a a.key)" = 600 ] || fail "a secret with mode $(stat -c %a a.key)"
+[ "$(cat a.key.pub)" = "public $key" ] || fail "a.key.pub"
+expect 1 "exists already" "$pricer" keygen a.key
+expect 1 "No such file" "$pricer" keygen nowhere/a.key
+expect 0 '"public": "' "$pricer" keygen b.key --json
+expect 2 "an operand is missing" "$pricer" keygen
+
+# Enrolment.
+"$pricer" new s.pricer "$here/examples/paper.yaml" >/dev/null || fail new
+expect 0 "" "$pricer" enrol s.pricer 3 a.key.pub tcp://10.0.0.3:7100
+expect 0 "" "$pricer" enrol s.pricer server b.key tcp://10.0.0.1:7100
+expect 0 "$key" "$pricer" enrol s.pricer
+expect 0 '"node": "server"' "$pricer" enrol s.pricer --json
+expect 1 "belongs to another member" "$pricer" enrol s.pricer 4 "$key" tcp://h:1
+expect 1 "there is no node 10" "$pricer" enrol s.pricer 10 "$key" tcp://h:1
+expect 1 "is not an address" "$pricer" enrol s.pricer 3 "$key" 10.0.0.3
+expect 1 "holds no public key" "$pricer" enrol s.pricer 3 s.pricer tcp://h:1
+expect 1 "neither a node's number" "$pricer" enrol s.pricer x "$key" tcp://h:1
+expect 2 "belong to NODE" "$pricer" enrol s.pricer 3
+
+# The daemons say what is missing or wrong.
+expect 2 "STUDY is missing" "$build/pricer-server"
+expect 2 "--key is missing" "$build/pricer-server" s.pricer
+expect 2 "must ascend" "$build/pricer-server" s.pricer --key b.key --send 9999
+expect 1 "not enrolled as the server" "$build/pricer-server" s.pricer --key a.key
+expect 1 "no plan yet" "$build/pricer-server" s.pricer --key b.key
+expect 2 "--ledger is missing" "$build/pricer-node"
+expect 2 "--node is missing" "$build/pricer-node" --ledger x
+expect 1 "No such file" "$build/pricer-node" --ledger x --ledger-show
+expect 2 "there is no option --nonsense" "$build/pricer-node" --nonsense
+chmod 644 a.key
+node=("$build/pricer-node" --node 3 --key a.key --server tcp://127.0.0.1:1
+    --server-key "$key" --listen 'tcp://127.0.0.1:*' --data x.npy --ledger l)
+echo "to,eps,delta" >t.csv
+expect 1 "others may read this secret" "${node[@]}" --trust t.csv
+chmod 600 a.key
+echo "3,-1,2" >>t.csv
+expect 1 "t.csv:2: eps must be positive" "${node[@]}" --trust t.csv
+printf 'node 3\n# a comment\nkey = a.key\nledger l\n' >node.conf
+expect 2 "--server is missing" "$build/pricer-node" --config node.conf
+expect 1 "none.conf: No such file" "$build/pricer-node" --config none.conf
+
+# The demo: three ways to the same error.
+expect 0 '"same_rounds_agree": true' "$pricer" demo --rounds 20 --json --keep kept
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*) FROM round')" = 20 ] ||
+    fail "20 rounds are not in the study"
+expect 1 "enrolled already" "$pricer" demo kept/demo.pricer
+expect 0 '"releases": 20' "$build/pricer-node" --ledger kept/0.ledger \
+    --ledger-show --json
+
+# Planning anew with what the rounds measured.
+expect 1 "nothing to measure" "$pricer" plan s.pricer --from-deliveries
+expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
+    FROM plan')" = "2|2" ] || fail "the measured plan is not another"
+exit $bad

@@ -1,0 +1,148 @@
+/*
+ * Compare the rounds that a fleet stored in a study with the faithful
+ * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS. Round r is
+ * trial r - 1; the study must hold exactly ROUNDS of them.
+ */
+#include "simulate/simulate.h"
+#include "study/study.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct replay {
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_matrix *given;
+    struct pricer_grid grid;
+    struct pri_data data;
+    struct pri_job job;
+    struct pri_faithful *faithful;
+    struct pri_tally tally;
+    int64_t *sum;
+    double *mean, *estimate;
+};
+
+static enum pricer_status load(struct replay *replay, const char *study,
+                               const char *data, uint64_t seed,
+                               struct pricer_fault *fault)
+{
+    struct pricer_simulation_settings settings = {.data = PRICER_DATA_GIVEN};
+    enum pricer_status status =
+        pricer_study_open(study, false, &replay->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(replay->study, &replay->network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_plan(replay->study, replay->network, 0,
+                                   &replay->plan, NULL, fault);
+    if (status == PRICER_OK)
+        status = pricer_matrix_read(data, &replay->given, fault);
+    settings.given = replay->given;
+    if (status == PRICER_OK)
+        status =
+            pri_data_make(replay->network, &settings, &replay->data, fault);
+    if (status == PRICER_OK)
+        status = pricer_grid_choose(replay->network, replay->plan,
+                                    &replay->grid, fault);
+    replay->job = (struct pri_job){
+        .network = replay->network,
+        .plans = (const struct pricer_plan *const *)&replay->plan,
+        .count = 1,
+        .seed = seed,
+        .data = &replay->data,
+        .grids = &replay->grid,
+    };
+    return status;
+}
+
+static enum pricer_status make_room(struct replay *replay)
+{
+    int64_t d = replay->network->dimension;
+    replay->tally = (struct pri_tally){
+        .uplink = pri_alloc(replay->network->nodes, sizeof(uint32_t)),
+        .link = pri_alloc(replay->network->links, sizeof(uint32_t)),
+        .both = pri_alloc(replay->network->links, sizeof(uint32_t)),
+        .used = pri_alloc(replay->network->links, sizeof(uint32_t)),
+        .total = pri_alloc(d, sizeof(pri_total))};
+    replay->sum = pri_alloc(d, sizeof *replay->sum);
+    replay->mean = pri_alloc(d, sizeof *replay->mean);
+    replay->estimate = pri_alloc(d, sizeof *replay->estimate);
+    replay->job.mean = replay->mean;
+    return pri_faithful_new(&replay->job, &replay->faithful);
+}
+
+/* What the simulator estimates in one trial, from its sums. */
+static enum pricer_status play(struct replay *replay, int64_t trial,
+                               struct pricer_fault *fault)
+{
+    int64_t d = replay->network->dimension;
+    double errors[PRI_ROUNDS];
+    memset(replay->tally.total, 0, (size_t)d * sizeof *replay->tally.total);
+    enum pricer_status status = pri_faithful_play(
+        replay->faithful, trial, 1, &replay->tally, errors, fault);
+    for (int64_t k = 0; k < d; k++)
+        replay->sum[k] = (int64_t)replay->tally.total[k];
+    pricer_round_estimate(&replay->grid, replay->network->nodes, replay->sum, d,
+                          replay->estimate);
+    return status;
+}
+
+static int compare(struct replay *replay, int64_t rounds,
+                   struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    size_t size = 8 * (size_t)replay->network->dimension;
+    int64_t round = 0;
+    sqlite3_prepare_v2(replay->study->database,
+                       "SELECT round, estimate FROM round ORDER BY round", -1,
+                       &query, NULL);
+    while (sqlite3_step(query) == SQLITE_ROW) {
+        round++;
+        if (sqlite3_column_int64(query, 0) != round ||
+            play(replay, round - 1, fault) != PRICER_OK ||
+            (size_t)sqlite3_column_bytes(query, 1) != size ||
+            memcmp(sqlite3_column_blob(query, 1), replay->estimate, size)) {
+            printf("round %" PRId64 " differs from the simulator %s\n", round,
+                   fault->text);
+            sqlite3_finalize(query);
+            return 1;
+        }
+    }
+    sqlite3_finalize(query);
+    printf("%" PRId64 " rounds equal the simulator bit for bit\n", round);
+    return round == rounds ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct replay replay = {0};
+    struct pricer_fault fault = {""};
+    if (argc != 5)
+        return 2;
+    enum pricer_status status =
+        load(&replay, argv[1], argv[2], strtoull(argv[3], NULL, 10), &fault);
+    if (status == PRICER_OK)
+        status = make_room(&replay);
+    int result = 1;
+    if (status == PRICER_OK)
+        result = compare(&replay, strtoll(argv[4], NULL, 10), &fault);
+    else
+        printf("%s\n", fault.text);
+    pri_faithful_free(replay.faithful);
+    pri_data_free(&replay.data);
+    free(replay.tally.uplink);
+    free(replay.tally.link);
+    free(replay.tally.both);
+    free(replay.tally.used);
+    free(replay.tally.total);
+    free(replay.sum);
+    free(replay.mean);
+    free(replay.estimate);
+    pricer_matrix_free(replay.given);
+    pricer_plan_free(replay.plan);
+    pricer_network_free(replay.network);
+    pricer_study_close(replay.study);
+    return result;
+}

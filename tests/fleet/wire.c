@@ -1,0 +1,234 @@
+/*
+ * Messages: what is written reads back, every cut and every change of a byte is
+ * either refused or still a whole message, and claims cost nothing.
+ */
+#include "tests/test.h"
+#include "fleet/wire.h"
+
+#include <math.h>
+
+static struct wire_out outs[] = {
+    {1, {1}, "tcp://10.0.0.1:7100", .25, .5},
+    {3, {3}, "tcp://host:1", 0, 0},
+};
+static struct wire_in ins[] = {{0, {9}, 1000}, {1, {1}, 0}, {3, {3}, 77}};
+static const struct wire_slice example = {
+    .plan = 5,
+    .node = 2,
+    .nodes = 4,
+    .dimension = 3,
+    .radius = 1.5,
+    .exponent = -41,
+    .grid = INT64_C(1) << 40,
+    .own = {.5, .1, 99},
+    .out_count = 2,
+    .in_count = 3,
+    .out = outs,
+    .in = ins,
+};
+
+static void test_slice(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    struct wire_slice back = {0};
+    assert_true(wire_write_slice(&bytes, &example));
+    assert_int_equal(wire_type(bytes.data, bytes.size), WIRE_SLICE);
+    assert_true(wire_read_slice(bytes.data, bytes.size, &back));
+    assert_int_equal(back.plan, 5);
+    assert_int_equal(back.exponent, -41);
+    assert_int_equal(back.grid, INT64_C(1) << 40);
+    assert_true(back.radius == 1.5 && back.own.noise == .1);
+    assert_int_equal(back.out_count, 2);
+    assert_memory_equal(back.out, outs, sizeof outs);
+    assert_int_equal(back.in_count, 3);
+    assert_int_equal(back.in[2].limit, 77);
+    wire_slice_free(&back);
+    wire_free(&bytes);
+}
+
+/* Each change breaks one rule of the page. */
+static void test_refuses_slices(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    for (int rule = 0; rule < 14; rule++) {
+        struct wire_out out[2] = {outs[0], outs[1]};
+        struct wire_in in[3] = {ins[0], ins[1], ins[2]};
+        struct wire_slice bad = example, back;
+        bad.out = out;
+        bad.in = in;
+        switch (rule) {
+        case 0:
+            bad.node = 4;
+            break;
+        case 1:
+            bad.dimension = 0;
+            break;
+        case 2:
+            bad.radius = 0;
+            break;
+        case 3:
+            bad.radius = NAN;
+            break;
+        case 4:
+            bad.own.weight = -1;
+            break;
+        case 5:
+            bad.own.noise = INFINITY;
+            break;
+        case 6:
+            out[0].to = 2;
+            break;
+        case 7:
+            out[0].to = 3;
+            break;
+        case 8:
+            out[1].to = 4;
+            break;
+        case 9:
+            memcpy(out[1].key, out[0].key, WIRE_KEY);
+            break;
+        case 10:
+            in[2].limit = INT64_C(1) << 61;
+            break;
+        case 11:
+            bad.exponent = 901;
+            break;
+        case 12:
+            out[0].weight = -0.5;
+            break;
+        case 13:
+            bad.dimension = WIRE_DIMENSION + 1;
+            break;
+        }
+        assert_true(wire_write_slice(&bytes, &bad));
+        if (wire_read_slice(bytes.data, bytes.size, &back))
+            fail_msg("rule %d is not kept", rule);
+    }
+    wire_free(&bytes);
+}
+
+static void test_round_trips(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    uint8_t digest[WIRE_DIGEST] = {1, 2, 3};
+    struct wire_hello hello = {digest, 12, true, .25}, hello_back;
+    assert_true(wire_write_hello(&bytes, &hello));
+    assert_true(wire_read_hello(bytes.data, bytes.size, &hello_back));
+    assert_memory_equal(hello_back.digest, digest, sizeof digest);
+    assert_true(hello_back.last == 12 && hello_back.results);
+    struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, false}, open_back;
+    assert_true(wire_write_open(&bytes, &open));
+    assert_true(wire_read_open(bytes.data, bytes.size, &open_back));
+    assert_memory_equal(&open, &open_back, sizeof open);
+    int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
+    struct wire_share share;
+    assert_true(wire_write_share(&bytes, 7, values, 4));
+    assert_true(wire_read_share(bytes.data, bytes.size, &share));
+    assert_int_equal(share.size, 32);
+    for (int k = 0; k < 4; k++)
+        assert_true(wire_integer(share.values, k) == values[k]);
+    uint8_t arrived[] = {5};
+    struct wire_sum sum;
+    assert_true(wire_write_sum(&bytes, 7, arrived, 1, values, 4));
+    assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
+    assert_true(wire_arrived_bit(sum.arrived, 2) &&
+                !wire_arrived_bit(sum.arrived, 1));
+    double estimate[] = {-0.0, 1e-300, 3};
+    struct wire_result result;
+    assert_true(wire_write_result(&bytes, 7, 3, estimate, 3));
+    assert_true(wire_read_result(bytes.data, bytes.size, &result));
+    assert_true(wire_number(result.estimate, 1) == 1e-300);
+    struct wire_refusal refusal = {3, 4, 5, "spent"}, refusal_back;
+    assert_true(wire_write_refusal(&bytes, &refusal));
+    assert_true(wire_read_refusal(bytes.data, bytes.size, &refusal_back));
+    assert_string_equal(refusal_back.text, "spent");
+    wire_free(&bytes);
+}
+
+static bool read_any(const void *data, size_t size)
+{
+    struct wire_hello hello;
+    struct wire_open open;
+    struct wire_share share;
+    struct wire_sum sum;
+    struct wire_refusal refusal;
+    struct wire_slice slice;
+    if (wire_read_slice(data, size, &slice)) {
+        wire_slice_free(&slice);
+        return true;
+    }
+    return wire_read_hello(data, size, &hello) ||
+           wire_read_open(data, size, &open) ||
+           wire_read_share(data, size, &share) ||
+           wire_read_sum(data, size, &sum) ||
+           wire_read_refusal(data, size, &refusal);
+}
+
+/* No message is the beginning of another, nor one with something behind it. */
+static void test_cuts(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    assert_true(wire_write_slice(&bytes, &example));
+    for (size_t size = 0; size < bytes.size; size++)
+        assert_false(read_any(bytes.data, size));
+    assert_true(read_any(bytes.data, bytes.size));
+    char *longer = malloc(bytes.size + 1);
+    memcpy(longer, bytes.data, bytes.size);
+    longer[bytes.size] = '\0';
+    assert_false(read_any(longer, bytes.size + 1));
+    free(longer);
+    wire_free(&bytes);
+}
+
+/* Random changes: whatever happens, it ends without a crash. */
+static void test_changes(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    uint64_t seed = 3;
+    int taken = 0;
+    assert_true(wire_write_slice(&bytes, &example));
+    char *copy = malloc(bytes.size);
+    for (int trial = 0; trial < 200000; trial++) {
+        memcpy(copy, bytes.data, bytes.size);
+        int changes = 1 + (int)(test_random(&seed) % 4);
+        for (int k = 0; k < changes; k++)
+            copy[test_random(&seed) % bytes.size] = (char)test_random(&seed);
+        taken += read_any(copy, bytes.size);
+    }
+    assert_in_range(taken, 1, 199999);
+    free(copy);
+    wire_free(&bytes);
+}
+
+static void test_claims(void **state)
+{
+    (void)state;
+    const uint8_t claims[][12] = {
+        {0xdd, 0xff, 0xff, 0xff, 0xff, 1, 2},
+        {0x95, 1, 5, 1, 0xc4, 1, 1, 0xc6, 0x40, 0, 0, 0},
+        {0x94, 1, 4, 1, 0xc6, 0xff, 0xff, 0xff, 0xff},
+        {0x9c, 1, 2, 1, 0, 1, 1, 0xcb},
+    };
+    for (size_t k = 0; k < sizeof claims / sizeof *claims; k++)
+        assert_false(read_any(claims[k], sizeof claims[k]));
+    assert_false(read_any("", 0));
+    assert_int_equal(wire_type("", 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_refuses_slices),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_claims),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/*
+ * The network: every rule of the model refused with its own words, and the
+ * indices checked against brute force on random networks.
+ */
+#include "tests/test.h"
+#include "pricer.h"
+
+static const struct pricer_node node = {0.5, INFINITY, 1, NAN, NAN};
+
+static enum pricer_status build(struct pricer_node *nodes, int64_t n,
+                                struct pricer_link *links, int64_t m,
+                                struct pricer_network **network,
+                                struct pricer_place *place,
+                                struct pricer_fault *fault)
+{
+    return pricer_network_build(3, 1.0, 1.0, nodes, n, links, m, network, place,
+                                fault);
+}
+
+/* Expect that a three-node network with this one change is refused. */
+static void refuse_link(struct pricer_link bad, const char *words)
+{
+    struct pricer_node nodes[] = {node, node, node};
+    struct pricer_link links[] = {
+        {0, 1, .5, NAN, 1, .1}, {1, 0, .4, NAN, 1, .1}, bad};
+    struct pricer_network *network = NULL;
+    struct pricer_place place = {-1, -1};
+    struct pricer_fault fault = {""};
+    assert_int_equal(build(nodes, 3, links, 3, &network, &place, &fault),
+                     PRICER_VALUE);
+    assert_null(network);
+    assert_int_equal(place.link, 2);
+    assert_int_equal(place.node, -1);
+    if (strstr(fault.text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", fault.text, words);
+}
+
+static void test_refuses_links(void **state)
+{
+    (void)state;
+    refuse_link((struct pricer_link){1, 2, 1.3, NAN, 1, .1},
+                "p = 1.3 is not a probability");
+    refuse_link((struct pricer_link){1, 2, NAN, NAN, 1, .1},
+                "p = nan is not a probability");
+    refuse_link((struct pricer_link){1, 2, -.1, NAN, 1, .1},
+                "p = -0.1 is not a probability");
+    refuse_link((struct pricer_link){1, 3, .5, NAN, 1, .1},
+                "there is no node 3");
+    refuse_link((struct pricer_link){-1, 2, .5, NAN, 1, .1},
+                "there is no node -1");
+    refuse_link((struct pricer_link){2, 2, .5, NAN, 1, .1}, "to itself");
+    refuse_link((struct pricer_link){0, 1, .5, NAN, 1, .1}, "second time");
+    refuse_link((struct pricer_link){1, 2, .5, NAN, -1, .1}, "eps = -1");
+    refuse_link((struct pricer_link){1, 2, .5, NAN, 0, .1}, "eps = 0");
+    refuse_link((struct pricer_link){1, 2, .5, NAN, NAN, .1}, "eps = nan");
+    refuse_link((struct pricer_link){1, 2, .5, NAN, 1, 0}, "delta = 0");
+    refuse_link((struct pricer_link){1, 2, .5, NAN, 1, 1.5}, "delta = 1.5");
+    refuse_link((struct pricer_link){1, 2, .5, 2, 1, .1}, "joint = 2 is not");
+    refuse_link((struct pricer_link){1, 2, .5, .2, 1, .1},
+                "joint = 0.2 of the link 1,2 is outside");
+}
+
+static void test_refuses_nodes_and_joints(void **state)
+{
+    (void)state;
+    struct pricer_network *network = NULL;
+    struct pricer_place place = {-1, -1};
+    struct pricer_fault fault = {""};
+    struct pricer_node nodes[] = {node, node};
+    nodes[1].uplink = 1.3;
+    assert_int_equal(build(nodes, 2, NULL, 0, &network, &place, &fault),
+                     PRICER_VALUE);
+    assert_int_equal(place.node, 1);
+    assert_string_equal(fault.text, "p = 1.3 is not a probability");
+    nodes[1] = node;
+    struct pricer_link links[] = {{0, 1, .5, .3, 1, .1}, {1, 0, .5, .4, 1, .1}};
+    assert_int_equal(build(nodes, 2, links, 2, &network, &place, &fault),
+                     PRICER_VALUE);
+    assert_non_null(strstr(fault.text, "differs"));
+    links[0].joint = .1;
+    assert_int_equal(build(nodes, 2, links, 2, &network, &place, &fault),
+                     PRICER_VALUE);
+    assert_non_null(strstr(fault.text, "outside [0.25, 0.5]"));
+    assert_int_equal(build(nodes, 0, NULL, 0, &network, &place, &fault),
+                     PRICER_VALUE);
+    assert_null(network);
+}
+
+/* Every index against a search through all links. */
+static void check_indices(const struct pricer_network *net)
+{
+    for (int32_t l = 0; l < net->links; l++) {
+        assert_int_equal(pricer_network_find(net, net->from[l], net->to[l]), l);
+        assert_int_equal(net->partner[l],
+                         pricer_network_find(net, net->to[l], net->from[l]));
+        assert_in_range(l, net->out_start[net->from[l]],
+                        net->out_start[net->from[l] + 1] - 1);
+        if (l > 0)
+            assert_true(net->from[l - 1] < net->from[l] ||
+                        (net->from[l - 1] == net->from[l] &&
+                         net->to[l - 1] < net->to[l]));
+    }
+    for (int32_t j = 0; j < net->nodes; j++)
+        for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
+            assert_int_equal(net->to[net->in_link[k]], j);
+            if (k > net->in_start[j])
+                assert_true(net->from[net->in_link[k - 1]] <
+                            net->from[net->in_link[k]]);
+        }
+    assert_int_equal(net->in_start[net->nodes], net->links);
+    assert_int_equal(net->out_start[net->nodes], net->links);
+}
+
+static void test_indices(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int trial = 0; trial < 200; trial++) {
+        int32_t n = 1 + (int32_t)(test_random(&seed) % 9), m = 0;
+        struct pricer_node nodes[9];
+        struct pricer_link links[81];
+        for (int32_t i = 0; i < n; i++)
+            nodes[i] = node;
+        for (int32_t i = n - 1; i >= 0; i--)
+            for (int32_t j = 0; j < n; j++)
+                if (i != j && test_uniform(&seed) < .6)
+                    links[m++] = (struct pricer_link){
+                        i, j, test_uniform(&seed) < .2 ? 0 : .7, NAN, 1, .1};
+        struct pricer_network *net = NULL;
+        assert_int_equal(build(nodes, n, links, m, &net, NULL, NULL),
+                         PRICER_OK);
+        check_indices(net);
+        for (int32_t k = 0; k < m; k++)
+            assert_int_equal(
+                pricer_network_find(net, links[k].from, links[k].to) >= 0,
+                links[k].p > 0);
+        pricer_network_free(net);
+    }
+}
+
+static void test_joint_defaults(void **state)
+{
+    (void)state;
+    struct pricer_node nodes[] = {node, node, node};
+    struct pricer_link links[] = {
+        {0, 1, .5, NAN, 1, .1}, {1, 0, .4, NAN, 1, .1}, {1, 2, .5, NAN, 1, .1}};
+    double reciprocities[] = {0, .5, 1}, joints[] = {.2, .3, .4};
+    for (int k = 0; k < 3; k++) {
+        struct pricer_network *net = NULL;
+        assert_int_equal(pricer_network_build(3, 1, reciprocities[k], nodes, 3,
+                                              links, 3, &net, NULL, NULL),
+                         PRICER_OK);
+        assert_close(net->joint[0], joints[k], 1e-15);
+        assert_true(net->joint[1] == net->joint[0]);
+        assert_true(net->joint[2] == 0);
+        assert_true(pricer_network_bytes(net) < 2000);
+        pricer_network_free(net);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refuses_links),
+        cmocka_unit_test(test_refuses_nodes_and_joints),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_joint_defaults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/*
+ * Statements about a whole network: published values, what must grow with what,
+ * the paper's bounds, threads, and what is refused.
+ */
+#include "tests/test.h"
+#include "privacy/account.h"
+
+/* Everyone linked to everyone, all alike. */
+static struct pricer_network *clique(int32_t n, double p, double reciprocity)
+{
+    struct pricer_node *nodes = calloc((size_t)n, sizeof *nodes);
+    struct pricer_link *links = calloc((size_t)n * (size_t)n, sizeof *links);
+    struct pricer_network *network = NULL;
+    int64_t count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        nodes[i] = (struct pricer_node){.7, 1, 1e-3, NAN, NAN};
+        for (int32_t j = 0; j < n; j++)
+            if (i != j)
+                links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-3};
+    }
+    assert_int_equal(pricer_network_build(16, 1, reciprocity, nodes, n, links,
+                                          count, &network, NULL, NULL),
+                     PRICER_OK);
+    free(nodes);
+    free(links);
+    return network;
+}
+
+static struct pricer_plan *even_plan(const struct pricer_network *network,
+                                     double weight, double noise)
+{
+    struct pricer_plan *plan = NULL;
+    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    for (int32_t l = 0; l < network->links; l++) {
+        plan->weight[l] = weight;
+        plan->noise[l] = noise;
+    }
+    for (int32_t i = 0; i < network->nodes; i++) {
+        plan->self_weight[i] = weight;
+        plan->self_noise[i] = noise;
+    }
+    return plan;
+}
+
+/* The first statement of a question. */
+static struct pricer_statement ask(const struct pricer_network *network,
+                                   const struct pricer_plan *plan,
+                                   struct pricer_question question)
+{
+    struct pricer_statement *all = NULL, first;
+    int64_t count = 0;
+    assert_int_equal(
+        pricer_privacy_account(network, plan, &question, &all, &count, NULL),
+        PRICER_OK);
+    assert_true(count > 0);
+    for (int64_t k = 0; k < count; k++) {
+        assert_true(all[k].eps >= all[k].eps_lower && all[k].eps_lower >= 0);
+        assert_true(all[k].floor >= 0 && all[k].floor <= 1);
+    }
+    first = all[0];
+    pricer_statements_free(all);
+    return first;
+}
+
+static void close_to(struct pricer_statement statement, double eps,
+                     double relative)
+{
+    assert_true(statement.eps >= eps * (1 - relative));
+    assert_true(statement.eps_lower <= eps * (1 + relative));
+    assert_close(statement.eps, eps, relative);
+}
+
+/* A link of ratio mu (weight mu / 2, noise 1) over many rounds. */
+static void test_links(void **state)
+{
+    (void)state;
+    static const double cases[][5] = {{1, .5, 1, 1e-5, 4.21244363153},
+                                      {1, .5, 10, 1e-5, 14.0075741761},
+                                      {.3, .1, 100, 1e-6, 5.50969692428},
+                                      {2, .01, 1000, 1e-4, 60.3363757256},
+                                      {1, 1, 10, 1e-5, 17.85658683011}};
+    for (int k = 0; k < 5; k++) {
+        const double *c = cases[k];
+        struct pricer_network *network = clique(2, c[1], 0);
+        struct pricer_plan *plan = even_plan(network, c[0] / 2, 1);
+        struct pricer_statement s = ask(
+            network, plan,
+            (struct pricer_question){.delta = c[3], .rounds = (int64_t)c[2]});
+        assert_true(s.exact && s.node == 0 && s.at == 1 && s.floor == 0);
+        close_to(s, c[4], 1e-8);
+        /* A relay with one sender sees the same packets. */
+        s = ask(network, plan,
+                (struct pricer_question){.observer = PRICER_OBSERVER_RELAY,
+                                         .delta = c[3],
+                                         .rounds = (int64_t)c[2]});
+        assert_true(s.exact);
+        close_to(s, c[4], .01);
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+}
+
+static void test_relay(void **state)
+{
+    (void)state;
+    struct pricer_network *network = clique(10, .9, 1);
+    struct pricer_plan *plan = even_plan(network, 1, 7.55295906531809);
+    struct pricer_question question = {.observer = PRICER_OBSERVER_RELAY,
+                                       .delta = 1.8e-3};
+    close_to(ask(network, plan, question), .155471705, 1e-8);
+    question.delta = 1e-5;
+    close_to(ask(network, plan, question), .3195756778, 1e-8);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+/* Nine relays of ratio 0.3, all certain: one Gaussian, not nine budgets. */
+static void test_paper_server(void **state)
+{
+    (void)state;
+    struct pricer_network *network = clique(9, 1, 0);
+    struct pricer_plan *plan = even_plan(network, .15, 1. / 3);
+    for (int32_t i = 0; i < 9; i++)
+        network->uplink[i] = 1;
+    struct pricer_question question = {.observer = PRICER_OBSERVER_SERVER,
+                                       .delta = 9e-3};
+    struct pricer_statement s = ask(network, plan, question);
+    struct pricer_paper_bound bound;
+    assert_true(s.exact);
+    close_to(s, 2.05, .005);
+    assert_int_equal(pricer_privacy_paper(network, plan, &s, &bound, NULL),
+                     PRICER_OK);
+    assert_true(bound.printed > 10.2);
+    assert_true(bound.corrected >= s.eps_lower);
+    assert_non_null(bound.reason);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+/* More rounds, a smaller delta, a radio, a larger coalition: never a smaller
+ * eps; and the corrected bounds hold, so they are never below the truth. */
+static void test_monotone(void **state)
+{
+    (void)state;
+    static const int32_t members[] = {1, 2, 3};
+    struct pricer_network *network = clique(5, .6, .5);
+    struct pricer_plan *plan = even_plan(network, .5, 1.5);
+    for (int observer = 0; observer < 4; observer++) {
+        struct pricer_question question = {
+            .observer = observer, .delta = 1e-3, .members = members};
+        double before = 0;
+        for (int step = 0; step < 6; step++) {
+            question.rounds = step >= 1 ? 3 : 1;
+            question.delta = step >= 2 ? 1e-6 : 1e-3;
+            question.eavesdropper = step >= 3 ? PRICER_RADIO : PRICER_RECEIVER;
+            question.member_count = step >= 4 ? 3 : 1;
+            question.with_server = step >= 5;
+            double now = ask(network, plan, question).eps;
+            assert_true(now >= before * .99);
+            before = now;
+        }
+    }
+    struct pricer_question question = {.delta = 1e-3};
+    for (int observer = 0; observer < 3; observer++) {
+        question.observer = observer;
+        struct pricer_statement s = ask(network, plan, question);
+        struct pricer_paper_bound bound;
+        assert_int_equal(pricer_privacy_paper(network, plan, &s, &bound, NULL),
+                         PRICER_OK);
+        assert_true(bound.corrected >= s.eps_lower);
+    }
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+/* Bare data: no eps below the floor, and nothing special above it. */
+static void test_floor(void **state)
+{
+    (void)state;
+    struct pricer_network *network = clique(3, .5, 0);
+    struct pricer_plan *plan = even_plan(network, .5, 1);
+    for (int32_t i = 0; i < 3; i++)
+        plan->self_noise[i] = 0;
+    struct pricer_question question = {.observer = PRICER_OBSERVER_SERVER,
+                                       .delta = .1};
+    struct pricer_statement s = ask(network, plan, question);
+    assert_close(s.floor, .7 * .25, 1e-9);
+    assert_true(isinf(s.eps) && isinf(s.eps_lower));
+    question.delta = .2;
+    s = ask(network, plan, question);
+    assert_true(isfinite(s.eps) && s.eps > 0);
+    plan->noise[0] = 0;
+    question.observer = PRICER_OBSERVER_LINK;
+    s = ask(network, plan, question);
+    assert_true(isinf(s.eps) && s.floor == .5);
+    plan->weight[0] = 0;
+    assert_true(ask(network, plan, question).eps == 0);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    struct pricer_network *network = clique(5, .6, 1);
+    struct pricer_plan *plan = even_plan(network, .5, 1);
+    uint64_t seed = 2;
+    for (int32_t l = 0; l < network->links; l++)
+        plan->noise[l] = .1 + test_uniform(&seed);
+    for (int observer = 0; observer < 3; observer++) {
+        struct pricer_statement *one = NULL, *four = NULL;
+        int64_t ones, fours;
+        struct pricer_question question = {.observer = observer, .threads = 1};
+        assert_int_equal(
+            pricer_privacy_account(network, plan, &question, &one, &ones, NULL),
+            PRICER_OK);
+        question.threads = 4;
+        assert_int_equal(pricer_privacy_account(network, plan, &question, &four,
+                                                &fours, NULL),
+                         PRICER_OK);
+        assert_int_equal(ones, fours);
+        for (int64_t k = 0; k < ones; k++)
+            assert_true(one[k].eps == four[k].eps &&
+                        one[k].eps_lower == four[k].eps_lower);
+        pricer_statements_free(one);
+        pricer_statements_free(four);
+    }
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+static bool stop(void *context, double done)
+{
+    (void)done;
+    return --*(int *)context > 0;
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    static const int32_t far = 9;
+    struct pricer_network *network = clique(3, .5, 0);
+    struct pricer_plan *plan = even_plan(network, .5, 1);
+    const struct pricer_question bad[] = {
+        {.delta = 2},
+        {.delta = -1},
+        {.delta = NAN},
+        {.rounds = -1},
+        {.observer = PRICER_OBSERVER_SERVER,
+         .protect = PRICER_PROTECT_IDENTITY},
+        {.observer = PRICER_OBSERVER_COALITION},
+        {.observer = PRICER_OBSERVER_COALITION,
+         .members = &far,
+         .member_count = 1},
+    };
+    for (int k = 0; k < (int)(sizeof bad / sizeof *bad); k++) {
+        struct pricer_statement *all = NULL;
+        struct pricer_fault fault = {""};
+        int64_t count = 42;
+        assert_int_equal(pricer_privacy_account(network, plan, &bad[k], &all,
+                                                &count, &fault),
+                         PRICER_VALUE);
+        assert_true(all == NULL && count == 42 && fault.text[0] != '\0');
+    }
+    int left = 2;
+    struct pricer_watch watch = {stop, &left};
+    struct pricer_question question = {.watch = &watch, .threads = 1};
+    struct pricer_statement *all = NULL;
+    int64_t count;
+    assert_int_equal(
+        pricer_privacy_account(network, plan, &question, &all, &count, NULL),
+        PRICER_STOPPED);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_links),        cmocka_unit_test(test_relay),
+        cmocka_unit_test(test_paper_server), cmocka_unit_test(test_monotone),
+        cmocka_unit_test(test_floor),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

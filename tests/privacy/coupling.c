@@ -1,0 +1,383 @@
+/*
+ * Coupled links against brute force: on random views of 3 to 5 relays every
+ * state of every link is enumerated, and so is what it shows. Sums over
+ * couplings must be within the bounds that go with them, whatever the depth,
+ * and the brackets of the account on their side of the truth.
+ */
+#include "tests/test.h"
+#include "privacy/coupling.h"
+
+enum { RELAYS_MOST = 5, NOISES_MOST = 40, PAIRS_MOST = 20 };
+
+/* A view with room of its own. */
+struct scene {
+    struct pri_view view;
+    struct pri_source source[RELAYS_MOST + 1];
+    struct pri_packet noise[NOISES_MOST];
+    struct pri_coupled pair[PAIRS_MOST];
+};
+
+/* P(both up), between independent and as much as there can be. */
+static double random_joint(double p, double q, uint64_t *seed)
+{
+    double most = fmin(p, q), part = test_uniform(seed);
+    return part > .5 ? most : p * q + 2 * part * (most - p * q);
+}
+
+static int32_t add_noise(struct scene *scene, int32_t from, uint64_t *seed)
+{
+    struct pri_view *view = &scene->view;
+    assert_true(view->noises < NOISES_MOST);
+    view->noise[view->noises] = (struct pri_packet){
+        from, .2 + 2 * test_uniform(seed), .05 + .9 * test_uniform(seed)};
+    return view->noises++;
+}
+
+static void add_pair(struct scene *scene, struct pri_coupled pair,
+                     double chance, uint64_t *seed)
+{
+    struct pri_view *view = &scene->view;
+    pair.joint = random_joint(chance, view->noise[pair.second].chance, seed);
+    assert_true(view->pairs < PAIRS_MOST);
+    view->pair[view->pairs++] = pair;
+}
+
+/* Relays that hear each other, some pairs missing; an own sum if `own`. */
+static void make_scene(int32_t relays, bool own, uint64_t *seed,
+                       struct scene *scene)
+{
+    int32_t at[RELAYS_MOST][RELAYS_MOST];
+    double scale = pow(10, 2 * test_uniform(seed) - 1.5);
+    *scene = (struct scene){{0}, {{0}}, {{0}}, {{0}}};
+    scene->view = (struct pri_view){
+        .source = scene->source, .noise = scene->noise, .pair = scene->pair};
+    for (int32_t j = 0; j < relays + own; j++) {
+        struct pri_source *source = &scene->source[scene->view.sources++];
+        *source = (struct pri_source){
+            .node = j,
+            .signal = scale * (.3 + test_uniform(seed)),
+            .base = .3 + test_uniform(seed),
+            .uplink = .3 + .7 * test_uniform(seed),
+            .link = j == relays ? 1 : .2 + .8 * test_uniform(seed),
+            .begin = scene->view.noises};
+        if (test_uniform(seed) < .2)
+            source->uplink = 1;
+        for (int32_t k = 0; k < relays; k++)
+            if (k != j) {
+                int32_t noise = add_noise(scene, k, seed);
+                if (j < relays)
+                    at[k][j] = noise;
+                else if (k < 4 && test_uniform(seed) < .8)
+                    add_pair(scene,
+                             (struct pri_coupled){.gate = true,
+                                                  .source = k,
+                                                  .other = j,
+                                                  .first = -1,
+                                                  .second = noise},
+                             scene->source[k].link, seed);
+            }
+        if (j == 1)
+            add_noise(scene, 100, seed);
+        source->end = scene->view.noises;
+    }
+    for (int32_t j = 0; j < relays; j++)
+        for (int32_t k = 0; k < j; k++)
+            if (test_uniform(seed) < .85)
+                add_pair(scene,
+                         (struct pri_coupled){.source = j,
+                                              .other = k,
+                                              .first = at[k][j],
+                                              .second = at[j][k]},
+                         scene->noise[at[k][j]].chance, seed);
+}
+
+/* ----------------------------------------------------------- brute force -- */
+
+/* What is done with every state of the links: `noise` and `link` are how likely
+ * each is up, 0 or 1 once it is settled. */
+struct brute {
+    const struct pri_view *view;
+    double noise[NOISES_MOST], link[RELAYS_MOST + 1];
+    double complex s, sum; /* of e^(s mu^2) */
+    double eps, delta;     /* or of delta_G, if eps > 0 */
+};
+
+/* Sources one by one: seen or not. */
+static void each_seen(struct brute *brute, int32_t source, double mass,
+                      double mu2)
+{
+    const struct pri_view *view = brute->view;
+    if (mass == 0)
+        return;
+    if (source == view->sources) {
+        if (brute->eps > 0 && mu2 > 0)
+            brute->delta += mass * pricer_gaussian_delta(brute->eps, sqrt(mu2));
+        else if (!(brute->eps > 0))
+            brute->sum += mass * cexp(brute->s * mu2);
+        return;
+    }
+    const struct pri_source *one = &view->source[source];
+    double seen = one->uplink * brute->link[source], variance = one->base;
+    for (int32_t k = one->begin; k < one->end; k++)
+        variance += brute->noise[k] * view->noise[k].size;
+    each_seen(brute, source + 1, mass * (1 - seen), mu2);
+    each_seen(brute, source + 1, mass * seen, mu2 + one->signal / variance);
+}
+
+/* Noises without a pair. */
+static void each_noise(struct brute *brute, int32_t noise, double mass)
+{
+    for (; noise < brute->view->noises; noise++)
+        if (brute->noise[noise] != 0 && brute->noise[noise] != 1) {
+            double chance = brute->noise[noise];
+            for (int up = 0; up < 2; up++) {
+                brute->noise[noise] = up;
+                each_noise(brute, noise + 1, mass * (up ? chance : 1 - chance));
+            }
+            brute->noise[noise] = chance;
+            return;
+        }
+    each_seen(brute, 0, mass, 0);
+}
+
+static void each_pair(struct brute *brute, int32_t index, double mass)
+{
+    const struct pri_view *view = brute->view;
+    if (mass == 0)
+        return;
+    if (index == view->pairs) {
+        each_noise(brute, 0, mass);
+        return;
+    }
+    const struct pri_coupled *pair = &view->pair[index];
+    double *first =
+        pair->gate ? &brute->link[pair->source] : &brute->noise[pair->first];
+    double *second = &brute->noise[pair->second];
+    double p = *first, q = *second;
+    for (int state = 0; state < 4; state++) {
+        double chance = state == 3   ? pair->joint
+                        : state == 2 ? q - pair->joint
+                        : state == 1 ? p - pair->joint
+                                     : 1 - p - q + pair->joint;
+        *first = state & 1;
+        *second = state >> 1;
+        each_pair(brute, index + 1, mass * (chance < 1e-16 ? 0 : chance));
+    }
+    *first = p;
+    *second = q;
+}
+
+static void enumerate(const struct pri_view *view, struct brute *brute)
+{
+    brute->view = view;
+    brute->sum = 0;
+    brute->delta = 0;
+    for (int32_t k = 0; k < view->noises; k++)
+        brute->noise[k] = view->noise[k].chance;
+    for (int32_t k = 0; k < view->sources; k++)
+        brute->link[k] = view->source[k].link;
+    each_pair(brute, 0, 1);
+}
+
+/* ----------------------------------------------------------------- tests -- */
+
+/* Every depth within its bound, and the deepest next to exact. */
+static void check_sums(struct pri_coupling *coupling, double complex truth,
+                       double *worst)
+{
+    double rest[PRI_DEPTH_MOST + 1];
+    double complex sum;
+    double unit = exp(coupling->log_scale);
+    double bound = pri_coupling_parts(coupling);
+    pri_coupling_rest(coupling, rest);
+    double rounding = pri_coupling_rounding(coupling);
+    assert_true(cabs(truth) <= exp(bound) * (1 + 1e-12));
+    for (int32_t depth = 0; depth <= PRI_DEPTH_MOST; depth++) {
+        assert_int_equal(pri_coupling_sum(coupling, depth, &sum), PRICER_OK);
+        double off = cabs(truth / unit - sum);
+        /* Brute force has a rounding of its own. */
+        if (!(off <= rest[depth] + rounding + 1e-12))
+            fail_msg("depth %d is off by %g, bound %g and %g", depth, off,
+                     rest[depth], rounding);
+        if (rest[depth] > 1e-9)
+            *worst = fmax(*worst, off / rest[depth]);
+        if (depth == PRI_DEPTH_MOST)
+            assert_true(rest[depth] + rounding < 1e-6);
+    }
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    double worst = 0;
+    for (int trial = 0; trial < 40; trial++) {
+        struct scene scene;
+        struct pri_coupling coupling;
+        struct brute brute = {.eps = 0};
+        bool able;
+        int32_t relays = trial == 0 ? 5 : 3 + trial % 2;
+        make_scene(relays, relays == 3, &seed, &scene);
+        assert_int_equal(pri_coupling_build(&scene.view, 1e5, &coupling, &able),
+                         PRICER_OK);
+        assert_true(able);
+        double s = 3 * test_uniform(&seed) / coupling.highest;
+        pri_coupling_begin(&coupling, s);
+        pri_coupling_balance(&coupling);
+        pri_coupling_aim(&coupling, .7 * s);
+        for (int turn = 0; turn < 3; turn++) {
+            brute.s = s + turn * .7 * s * I;
+            enumerate(&scene.view, &brute);
+            check_sums(&coupling, brute.sum, &worst);
+            pri_coupling_advance(&coupling);
+        }
+        pri_coupling_free(&coupling);
+    }
+    /* The bound is not met by chance: it is within reach. */
+    print_message("at most %.2g of the bound\n", worst);
+    assert_true(worst > .1);
+}
+
+/* The mixture of all cases is the whole. */
+static void test_cases(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    struct pri_scratch scratch = {0};
+    for (int trial = 0; trial < 30; trial++) {
+        struct scene scene;
+        struct pri_told told;
+        struct brute brute = {.eps = 0}, part = {.eps = 0};
+        double complex sum = 0;
+        double all = 0;
+        bool able;
+        int32_t relays = 3 + trial % 2;
+        make_scene(relays, relays == 3 || trial % 4 == 1, &seed, &scene);
+        struct pri_attempt attempt = {.view = &scene.view, .rounds = 1};
+        brute.s = part.s = test_uniform(&seed) + 2 * test_uniform(&seed) * I;
+        enumerate(&scene.view, &brute);
+        assert_int_equal(pri_scratch_reserve(&scratch, &scene.view), PRICER_OK);
+        assert_int_equal(pri_told_build(&scene.view, &told, &able), PRICER_OK);
+        assert_true(able);
+        for (uint64_t k = 0; k < (uint64_t)1 << told.count; k++) {
+            double weight = pri_told_case(&attempt, k, &scratch, &told);
+            enumerate(&told.view, &part);
+            sum += weight * part.sum;
+            all += weight;
+        }
+        assert_close(all, 1, 1e-13);
+        assert_true(cabs(sum - brute.sum) < 1e-12 * cabs(brute.sum) + 1e-13);
+        pri_told_free(&told);
+    }
+    pri_scratch_free(&scratch);
+}
+
+static double delta_at(const struct pri_view *view, double eps)
+{
+    static struct brute brute;
+    brute.eps = eps;
+    enumerate(view, &brute);
+    return brute.delta;
+}
+
+/* A bracket around the truth, from ends that are far off, and narrow. */
+static void test_account(void **state)
+{
+    (void)state;
+    uint64_t seed = 9;
+    struct pri_scratch scratch = {0};
+    double widest = 0;
+    for (int trial = 0; trial < 30; trial++) {
+        struct scene scene;
+        int32_t relays = 3 + trial % 2;
+        make_scene(relays, relays == 3, &seed, &scene);
+        struct pri_view *view = &scene.view;
+        struct pri_attempt attempt = {.view = view, .rounds = 1};
+        double mean = 0;
+        for (int32_t k = 0; k < view->sources; k++)
+            mean += view->source[k].signal / view->source[k].base;
+        double eps = sqrt(mean) * (1 + 2 * test_uniform(&seed));
+        double delta = delta_at(view, eps);
+        struct pri_bracket found = {2 * eps, trial % 3 ? eps / 2 : 0, 0};
+        assert_int_equal(pri_scratch_reserve(&scratch, view), PRICER_OK);
+        assert_int_equal(
+            pri_exact_account(&attempt, delta, 3e9, &scratch, &found),
+            PRICER_OK);
+        assert_true(found.eps >= eps * (1 - 1e-12));
+        assert_true(found.eps_lower <= eps * (1 + 1e-12));
+        widest = fmax(widest, (found.eps - found.eps_lower) / eps);
+        /* What is left out of the view may be there from above. */
+        attempt.little = .01 * mean;
+        struct pri_bracket more = {3 * eps, eps / 2, 0};
+        assert_int_equal(
+            pri_exact_account(&attempt, delta, 3e9, &scratch, &more),
+            PRICER_OK);
+        assert_true(more.eps > found.eps_lower);
+        assert_true(more.eps_lower <= eps * (1 + 1e-12));
+        assert_true(more.eps > eps * (1 + 1e-4));
+    }
+    print_message("widest %.2g\n", widest);
+    assert_true(widest < 1e-3);
+    pri_scratch_free(&scratch);
+}
+
+/* Many rounds with a steep curve, from a guess that is far off: the bracket is
+ * narrow, and meets the one that the laws give. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    uint64_t seed = 12;
+    struct scene scene;
+    struct pri_scratch scratch = {0};
+    make_scene(4, false, &seed, &scene);
+    assert_int_equal(pri_scratch_reserve(&scratch, &scene.view), PRICER_OK);
+    for (int k = 0; k < 4; k++) {
+        int64_t rounds = (int64_t[]){2, 10, 100, 1000}[k];
+        double delta = k % 2 ? 1e-10 : 1e-3;
+        struct pri_bracket usual, found;
+        struct pri_view view = scene.view;
+        assert_int_equal(
+            pri_view_account(&view, delta, rounds, 3e8, &scratch, &usual),
+            PRICER_OK);
+        struct pri_attempt attempt = {.view = &scene.view, .rounds = rounds};
+        found = (struct pri_bracket){2 * usual.eps, .9 * usual.eps, 0};
+        assert_int_equal(
+            pri_exact_account(&attempt, delta, 3e9, &scratch, &found),
+            PRICER_OK);
+        assert_true(found.eps >= usual.eps_lower);
+        assert_true(found.eps_lower <= usual.eps);
+        assert_true(found.eps - found.eps_lower < 1e-3 * found.eps);
+    }
+    pri_scratch_free(&scratch);
+}
+
+/* What it is not made for is left alone. */
+static void test_refused(void **state)
+{
+    (void)state;
+    uint64_t seed = 10;
+    struct scene scene;
+    struct pri_scratch scratch = {0};
+    make_scene(4, false, &seed, &scene);
+    struct pri_attempt attempt = {.view = &scene.view, .rounds = 1};
+    struct pri_bracket found = {2, 1, 0};
+    assert_int_equal(pri_scratch_reserve(&scratch, &scene.view), PRICER_OK);
+    assert_int_equal(pri_exact_account(&attempt, 1e-5, 1, &scratch, &found),
+                     PRICER_OK);
+    assert_true(found.eps == 2 && found.eps_lower == 1);
+    scene.source[2].base = 0;
+    assert_int_equal(pri_exact_account(&attempt, 1e-5, 1e9, &scratch, &found),
+                     PRICER_OK);
+    assert_true(found.eps == 2 && found.eps_lower == 1);
+    pri_scratch_free(&scratch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_account), cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

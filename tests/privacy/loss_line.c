@@ -1,0 +1,219 @@
+/*
+ * From a generating function to delta: the law behind the privacy curve against
+ * its density, and the line against laws whose delta is known.
+ */
+#include "tests/test.h"
+#include "privacy/loss_line.h"
+
+/* d delta_G(eps; sqrt(x)) / dx as loss_line.h has it. */
+static double density(double eps, double x)
+{
+    return exp(eps / 2 - eps * eps / (2 * x) - x / 8) /
+           (2 * sqrt(2 * M_PI * x));
+}
+
+static double curve(double eps, double x)
+{
+    struct pri_gaussian g;
+    pri_gaussian_at(eps, sqrtl(x), &g);
+    return (double)expl(g.log_delta);
+}
+
+static void test_density(void **state)
+{
+    (void)state;
+    for (int e = 0; e < 4; e++)
+        for (double x = .01; x < 100; x *= 1.7) {
+            double eps = (double[]){.1, 1, 3, 20}[e], h = 1e-4 * x;
+            double slope = (curve(eps, x + h) - curve(eps, x - h)) / (2 * h);
+            if (slope > 1e-200)
+                assert_close(slope, density(eps, x),
+                             1e-6 * (1 + eps * eps / x * eps * eps / x));
+        }
+}
+
+/* E e^-sY by the trapezoid rule in ln y, which is next to exact here. */
+static void test_phi(void **state)
+{
+    (void)state;
+    for (int e = 0; e < 4; e++)
+        for (int k = 0; k < 5; k++) {
+            double eps = (double[]){.1, 1, 3, 20}[e];
+            double s = (double[]){0, .1, 3, 50, 1000}[k], sum = 0;
+            for (double t = -60; t < 12; t += 1. / 128)
+                sum += exp(t - s * exp(t)) * density(eps, exp(t)) / 128;
+            if (sum > 1e-280)
+                assert_close(exp(pri_contour_log_phi(eps, s)), sum, 1e-9);
+        }
+}
+
+/* --------------------------------------------------------------- contour -- */
+
+enum { ATOMS = 3, NODES = 4000 };
+
+struct small_law {
+    double value[ATOMS], mass[ATOMS];
+    int rounds;
+};
+
+static double brute(const struct small_law *law, int rounds, double x,
+                    double eps)
+{
+    double sum = 0;
+    if (rounds == 0)
+        return x > 0 ? curve(eps, x) : 0;
+    for (int k = 0; k < ATOMS; k++)
+        sum += law->mass[k] * brute(law, rounds - 1, x + law->value[k], eps);
+    return sum;
+}
+
+static double complex transform(const struct small_law *law, double complex s)
+{
+    double complex sum = 0;
+    for (int k = 0; k < ATOMS; k++)
+        sum += law->mass[k] * cexp(s * law->value[k]);
+    return sum;
+}
+
+static void make_line(const struct small_law *law, double sigma, double step,
+                      int32_t count, struct pri_contour *line)
+{
+    static double complex value[NODES];
+    static double error[NODES];
+    double most = creal(transform(law, sigma));
+    *line = (struct pri_contour){.sigma = sigma,
+                                 .step = step,
+                                 .count = count,
+                                 .value = value,
+                                 .error = error};
+    line->log_most = law->rounds * log(most);
+    for (int k = 0; k < ATOMS; k++)
+        line->most = fmax(line->most, law->rounds * law->value[k]);
+    for (int32_t n = 0; n < count; n++) {
+        double complex once = transform(law, sigma + step * n * I) / most;
+        value[n] = 1;
+        for (int k = 0; k < law->rounds; k++)
+            value[n] *= once;
+        error[n] = 1e-13;
+    }
+    for (int k = 0; k < PRI_FURTHER; k++) {
+        line->further[k] = (1.2 + .4 * k) * sigma;
+        line->log_further[k] =
+            law->rounds * log(creal(transform(law, line->further[k])));
+    }
+}
+
+static struct small_law random_law(int rounds, uint64_t *seed)
+{
+    struct small_law law = {.rounds = rounds};
+    double sum = 0, scale = pow(10, 2 * test_uniform(seed) - 1.5) / rounds;
+    for (int k = 0; k < ATOMS; k++) {
+        law.value[k] = k == 0 ? 0 : scale * (.2 + test_uniform(seed));
+        law.mass[k] = .05 + test_uniform(seed);
+        sum += law.mass[k];
+    }
+    for (int k = 0; k < ATOMS; k++)
+        law.mass[k] /= sum;
+    return law;
+}
+
+/* Both sides around the truth, for fine lines and for lines too coarse or too
+ * short; close to it for fine ones. */
+static void test_delta(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    double narrowest = 1;
+    for (int trial = 0; trial < 400; trial++) {
+        struct small_law law = random_law(trial % 2 ? 5 : 1, &seed);
+        struct pri_contour line;
+        double mean = 0;
+        for (int k = 0; k < ATOMS; k++)
+            mean += law.rounds * law.mass[k] * law.value[k];
+        double eps = sqrt(mean) * (1 + 3 * test_uniform(&seed));
+        double truth = brute(&law, law.rounds, 0, eps);
+        double sigma = fmax(2 * eps * eps / (4 * mean * mean), 1 / mean) / 4;
+        bool coarse = trial % 3 == 0;
+        double nats = coarse ? 3 : 40;
+        make_line(&law, sigma, 2 * M_PI * sigma / nats,
+                  trial % 3 == 1 ? 40 : NODES, &line);
+        double above = pri_contour_delta(&line, eps, PRI_ABOVE);
+        double below = pri_contour_delta(&line, eps, PRI_BELOW);
+        assert_true(above >= truth * (1 - 1e-12));
+        assert_true(below <= truth * (1 + 1e-12));
+        if (trial % 3 == 2)
+            assert_true(above - below < 1e-6 * truth);
+        if (coarse)
+            narrowest = fmin(narrowest, above / truth - 1);
+        /* Further away from above, by the shift. */
+        line.shift = .1 * mean;
+        double moved = 0;
+        for (int k = 0; k < ATOMS && law.rounds == 1; k++)
+            moved += law.mass[k] * curve(eps, law.value[k] + .1 * mean);
+        if (law.rounds == 1)
+            assert_true(pri_contour_delta(&line, eps, PRI_ABOVE) >=
+                        moved * (1 - 1e-12));
+    }
+    /* A coarse line is off by what wraps around; that must be seen. */
+    assert_true(narrowest > 1e-6);
+}
+
+/* A rare mu^2 beyond the first a_1 wraps around too: known from the largest
+ * mu^2, or bounded by what further lines say. */
+static void test_beyond(void **state)
+{
+    (void)state;
+    struct small_law law = {{0, .1, 40}, {.5, .499, .001}, 1};
+    struct pri_contour line;
+    double eps = 2, sigma = .5, truth = brute(&law, 1, 0, eps);
+    make_line(&law, sigma, 2 * M_PI / 20, NODES, &line);
+    assert_true(pri_contour_delta(&line, eps, PRI_BELOW) <= truth);
+    assert_true(pri_contour_delta(&line, eps, PRI_ABOVE) > 2 * truth);
+    make_line(&law, sigma, 2 * M_PI / 60, NODES, &line);
+    assert_true(pri_contour_beyond(&line, eps, line.step) == 0);
+    double below = pri_contour_delta(&line, eps, PRI_BELOW);
+    assert_true(below <= truth && below > .999 * truth);
+    /* What Chernoff says is enough, further out. */
+    line.most = 1e6;
+    line.step = 2 * M_PI / 100;
+    double beyond = pri_contour_beyond(&line, eps, line.step);
+    assert_true(beyond > 0 && beyond < .01);
+}
+
+static void test_eps(void **state)
+{
+    (void)state;
+    uint64_t seed = 8;
+    for (int trial = 0; trial < 40; trial++) {
+        struct small_law law = random_law(1 + trial % 3, &seed);
+        struct pri_contour line;
+        double mean = 0;
+        for (int k = 0; k < ATOMS; k++)
+            mean += law.rounds * law.mass[k] * law.value[k];
+        double eps = 2 * sqrt(mean), delta = brute(&law, law.rounds, 0, eps);
+        double sigma = eps * eps / (2 * mean * mean) / 4;
+        make_line(&law, sigma, 2 * M_PI * sigma / 40, NODES, &line);
+        double above =
+            pri_contour_eps(&line, delta, PRI_ABOVE, eps / 2, eps * 2);
+        double below =
+            pri_contour_eps(&line, delta, PRI_BELOW, eps / 2, eps * 2);
+        assert_true(below <= eps && eps <= above);
+        assert_true(above - below < 1e-6 * eps);
+        /* A line that says nothing leaves the ends as they are. */
+        line.error[0] = 1e6;
+        assert_true(pri_contour_eps(&line, delta, PRI_ABOVE, eps / 2,
+                                    eps * 2) == eps * 2);
+        assert_true(pri_contour_eps(&line, delta, PRI_BELOW, eps / 2,
+                                    eps * 2) == eps / 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
+        cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_eps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/*
+ * Scenarios: what is understood, and that every mistake is named with its file
+ * and line and leaves nothing behind.
+ */
+#include "tests/test.h"
+#include "tests/scratch.h"
+#include "read/keys.h"
+
+/* A scenario that is right; tests break one line of it. */
+static const char good[] = "dimension: 8\n"                 /* 1 */
+                           "network:\n"                     /* 2 */
+                           "  generator: ring\n"            /* 3 */
+                           "  nodes: 6\n"                   /* 4 */
+                           "  p: 0.5\n"                     /* 5 */
+                           "  uplink: 0.3\n"                /* 6 */
+                           "trust:\n"                       /* 7 */
+                           "  eps: 2\n"                     /* 8 */
+                           "  ring: {hops: 1, eps: inf}\n"; /* 9 */
+
+static void refuse_text(const char *text, const char *words)
+{
+    const char *path = scratch_text("s.yaml", text);
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    struct pricer_fault fault = {""};
+    enum pricer_status status =
+        pricer_scenario_read(path, NULL, 0, &scenario, &fault);
+    if (status == PRICER_OK)
+        status = pricer_scenario_network(scenario, NULL, &network, &fault);
+    assert_int_not_equal(status, PRICER_OK);
+    assert_null(network);
+    if (strstr(fault.text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", fault.text, words);
+    if (strstr(fault.text, "s.yaml") == NULL)
+        fail_msg("'%s' does not name the file", fault.text);
+    pricer_scenario_free(scenario);
+}
+
+/* Break the good scenario: replace one piece of it by another. */
+static void refuse(const char *piece, const char *by, const char *words)
+{
+    char text[1024];
+    const char *at = strstr(good, piece);
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, by,
+             at + strlen(piece));
+    refuse_text(text, words);
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    refuse("dimension: 8", "dimention: 8", "s.yaml:1: there is no key dime");
+    refuse("  p: 0.5", "  pp: 0.5", "s.yaml:5: there is no key network.pp");
+    refuse("p: 0.5", "p: 1.3", "s.yaml:5: network.p = 1.3 is not between");
+    refuse("p: 0.5", "p: 0.5x", "s.yaml:5: network.p is '0.5x'");
+    refuse("p: 0.5", "p: nan", "s.yaml:5: network.p is 'nan'");
+    refuse("p: 0.5", "p: [0.5]", "s.yaml:5: network.p: expected a single");
+    refuse("  p: 0.5\n", "", "the key network.p is missing");
+    refuse("eps: 2", "eps: -1", "s.yaml:8: trust.eps = -1 is outside (0");
+    refuse("eps: 2", "eps: 0", "s.yaml:8: trust.eps = 0 is outside (0");
+    refuse("eps: 2", "delta: 2", "s.yaml:8: trust.delta = 2 is outside (0");
+    refuse("nodes: 6", "nodes: 6.5", "s.yaml:4: network.nodes = 6.5");
+    refuse("nodes: 6", "nodes: 0", "s.yaml:4: network.nodes = 0");
+    refuse("uplink: 0.3", "uplink: [.1, .2]", "s.yaml:6: network.uplink has 2");
+    refuse("uplink: 0.3", "uplink: []", "s.yaml:6: network.uplink is empty");
+    refuse("uplink: 0.3", "density: 3",
+           "s.yaml:6: network.density has no meaning");
+    refuse("generator: ring", "generator: star", "s.yaml:3: network.generator");
+    refuse("p: 0.5", "p: 0.5\n  p: 0.6", "s.yaml:6: network.p stands here a");
+    refuse("trust:\n", "trust: 3\nfoo:\n", "s.yaml:7: trust holds keys");
+    refuse("nodes: 6", "nodes: [6", "s.yaml:");
+    refuse_text("", "the file is empty");
+    refuse_text("- 1\n", "s.yaml: expected keys");
+    refuse_text("dimension: 3\n", "network.generator");
+    refuse_text("a: &a {b: *a}\n", "there is no key a");
+}
+
+static void test_missing_files(void **state)
+{
+    (void)state;
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_fault fault = {""};
+    assert_int_equal(
+        pricer_scenario_read("/nowhere/s.yaml", NULL, 0, &scenario, &fault),
+        PRICER_FILE);
+    assert_string_equal(fault.text,
+                        "/nowhere/s.yaml: No such file or directory");
+    assert_int_equal(pricer_scenario_read("/", NULL, 0, &scenario, &fault),
+                     PRICER_FILE);
+    assert_string_equal(fault.text, "/: Is a directory");
+    assert_null(scenario);
+    refuse_text("dimension: 1\nnetwork: {files: {nodes: n.csv, links: l.csv}}\n"
+                "s.yaml: 1\n",
+                "there is no key s.yaml");
+}
+
+static void test_overrides(void **state)
+{
+    (void)state;
+    const char *path = scratch_text("s.yaml", good);
+    const char *sets[] = {"network.p=0.25", "trust.ring.hops=2",
+                          "objective.bias=l1", "objective.lambda=0.5"};
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_fault fault = {""};
+    assert_int_equal(pricer_scenario_read(path, sets, 4, &scenario, &fault),
+                     PRICER_OK);
+    assert_true(scenario->p == 0.25);
+    assert_int_equal(scenario->ring_hops, 2);
+    struct pricer_settings settings;
+    pricer_scenario_settings(scenario, &settings);
+    assert_int_equal(settings.bias, PRICER_BIAS_L1);
+    assert_true(settings.lambda == 0.5);
+    pricer_scenario_free(scenario);
+    const char *wrong[] = {"network.q=1", "network.p=2", "network.p"};
+    for (int k = 0; k < 3; k++) {
+        scenario = NULL;
+        assert_int_not_equal(
+            pricer_scenario_read(path, &wrong[k], 1, &scenario, &fault),
+            PRICER_OK);
+        assert_null(scenario);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_overrides),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}

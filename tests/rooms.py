@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Check the house on the symbols that the compiler saw, and draw it.
+
+    tests/rooms.py BUILD                complain about what breaks a rule
+    tests/rooms.py BUILD --draw FILE    write the drawing of docs/architecture.md
+
+The rules, for lib/ and programs/:
+  - a room uses only rooms before it, and nobody knows programs/ but programs/;
+  - a room is used through its door, lib/ROOM/ROOM.h, or the public headers:
+    whatever symbol another room uses is declared there, and no other header of
+    the room is included from outside;
+  - no two files need each other, directly or round a corner;
+  - sources stand in meson.build in an order in which a file uses only what is
+    before it;
+  - no tag and no macro is defined twice.
+Tests may look behind the doors.
+"""
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
+       'privacy', 'round', 'simulate', 'audit', 'kmeans', 'study']
+PROGRAMS = ['common', 'page', 'fleet', 'cli']
+ORDER = ['lib/' + room for room in LIB] + \
+        ['programs/' + room for room in PROGRAMS]
+DEFINED = set('TDRBVWi')
+
+complaints = []
+
+
+def complain(text):
+    complaints.append(text)
+    print('lint: ' + text)
+
+
+def room_of(path):
+    return os.path.dirname(path)
+
+
+def objects(build):
+    """Every object of the library and the programs, as (source, path)."""
+    for folder in ('libpricer_core.a.p', 'pricer.p', 'pricer-server.p',
+                   'pricer-node.p'):
+        for path in glob.glob(os.path.join(build, folder, '*.o')):
+            name = os.path.basename(path)[:-2]
+            yield re.sub(r'^(lib|programs)_([a-z]+)_', r'\1/\2/', name), path
+
+
+def symbols(path):
+    """What an object defines for others, and what it needs of them."""
+    defined, needed = set(), set()
+    out = subprocess.run(['nm', path], capture_output=True, text=True,
+                         check=True).stdout
+    for line in out.splitlines():
+        kind, name = line.split()[-2:]
+        if kind == 'U':
+            needed.add(name)
+        elif kind in DEFINED and name != 'main':
+            defined.add(name)
+    return defined, needed
+
+
+def read_graph(build):
+    """uses[a][b] = the symbols of file b that file a uses."""
+    home, needs = {}, {}
+    for source, path in objects(build):
+        defined, needed = symbols(path)
+        for name in defined:
+            home.setdefault(name, source)
+        needs[source] = needed
+    uses = collections.defaultdict(lambda: collections.defaultdict(set))
+    for source, needed in needs.items():
+        for name in needed:
+            if home.get(name, source) != source:
+                uses[source][home[name]].add(name)
+    return needs.keys(), uses
+
+
+def check_order(uses):
+    for a in sorted(uses):
+        for b in sorted(uses[a]):
+            if ORDER.index(room_of(a)) < ORDER.index(room_of(b)):
+                complain('%s uses %s of %s, a room after its own' %
+                         (a, ', '.join(sorted(uses[a][b])), b))
+
+
+def check_cycles(files, uses):
+    """Depth first; an edge back to a file on the way here closes a cycle."""
+    state = {}
+
+    def visit(file, way):
+        state[file] = 'open'
+        for other in sorted(uses[file]):
+            if room_of(other) != room_of(file):
+                continue
+            if state.get(other) == 'open':
+                complain('%s need each other' % ' and '.join(
+                    way[way.index(other):] if other in way else [file, other]))
+            elif other not in state:
+                visit(other, way + [other])
+        state[file] = 'done'
+
+    for file in sorted(files):
+        if file not in state:
+            visit(file, [file])
+
+
+def check_doors(uses):
+    public = ''.join(open(path).read() for path in glob.glob('include/*.h'))
+    doors = {}
+    for room in LIB:
+        path = 'lib/%s/%s.h' % (room, room)
+        if not os.path.exists(path):
+            complain('%s, the door of its room, is missing' % path)
+            continue
+        doors['lib/' + room] = open(path).read() + public
+    for a in sorted(uses):
+        for b in sorted(uses[a]):
+            if room_of(a) == room_of(b) or room_of(b) not in doors:
+                continue
+            for name in sorted(uses[a][b]):
+                if not re.search(r'\b%s\b' % name, doors[room_of(b)]):
+                    complain('%s uses %s, which is not in the door of %s' %
+                             (a, name, room_of(b)))
+
+
+def check_includes():
+    for path in glob.glob('lib/*/*.[ch]') + glob.glob('programs/*/*.[ch]'):
+        for name in re.findall(r'^#include "(.*)"', open(path).read(), re.M):
+            if '/' not in name:
+                continue
+            room, header = name.split('/')
+            if room in LIB and path.startswith('programs/'):
+                complain('%s includes %s: programs use the public headers' %
+                         (path, name))
+            elif room in LIB and header != room + '.h':
+                complain('%s includes %s past the door of lib/%s' %
+                         (path, name, room))
+
+
+def check_meson(files, uses):
+    """The lists of sources are an order of use."""
+    place, count = {}, 0
+    for folder in ('lib', 'programs'):
+        text = open(folder + '/meson.build').read()
+        for name in re.findall(r"'([a-z-]+/[a-z0-9_-]+\.c)'", text):
+            place.setdefault(folder + '/' + name, count)
+            count += 1
+    for file in sorted(files):
+        if file not in place:
+            complain('%s is compiled and not in meson.build' % file)
+    for a in sorted(uses):
+        for b in sorted(uses[a]):
+            if place.get(a, 0) < place.get(b, 0):
+                complain('meson.build has %s before %s, which it uses' % (a, b))
+
+
+def check_definitions():
+    """Tags by structs, unions and enums with a body; macros by #define."""
+    tags, macros = collections.defaultdict(set), collections.defaultdict(set)
+    for path in glob.glob('include/*.h') + glob.glob('lib/*/*.[ch]') + \
+            glob.glob('programs/*/*.[ch]'):
+        text = re.sub(r'/\*.*?\*/', '', open(path).read(), flags=re.S)
+        for tag in re.findall(r'\b(?:struct|union|enum) (\w+)\s*\{', text):
+            if path.endswith('.h'):
+                tags[tag].add(path)
+        for macro in re.findall(r'^#define (\w+)', text, re.M):
+            macros[macro].add(path)
+    for what, found in (('tag', tags), ('macro', macros)):
+        for name, paths in sorted(found.items()):
+            if len(paths) > 1:
+                complain('the %s %s is defined in %s' %
+                         (what, name, ' and '.join(sorted(paths))))
+
+
+def main():
+    build = sys.argv[1]
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+    files, uses = read_graph(build)
+    if len(sys.argv) > 3 and sys.argv[2] == '--draw':
+        sys.path.insert(0, 'docs')
+        import draw_rooms
+        draw_rooms.draw(files, uses, ORDER, sys.argv[3])
+        return 0
+    check_order(uses)
+    check_cycles(files, uses)
+    check_doors(uses)
+    check_includes()
+    check_meson(files, uses)
+    check_definitions()
+    return 1 if complaints else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

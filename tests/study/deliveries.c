@@ -1,0 +1,205 @@
+/*
+ * Members, rounds and deliveries in a study: what goes in is counted right,
+ * numbers are never used twice, and the measured network is a network.
+ */
+#include "tests/test.h"
+#include "tests/scratch.h"
+#include "pricer.h"
+
+#include <math.h>
+#include <sqlite3.h>
+
+static const char text[] =
+    "dimension: 2\nradius: 1\n"
+    "network: {generator: ring, nodes: 4, p: 0.5, uplink: 0.5}\n"
+    "trust: {eps: 1, delta: 1e-3}\n";
+static const char *const keys[] = {"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7",
+                                   "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"};
+
+static struct pricer_study *study;
+static struct pricer_network *network;
+
+static int set_up(void **state)
+{
+    struct pricer_fault fault = {""};
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_plan *plan = NULL;
+    struct pricer_plan_record record = {0};
+    if (scratch_open(state) ||
+        pricer_scenario_read(scratch_text("s.yaml", text), NULL, 0, &scenario,
+                             &fault) ||
+        pricer_scenario_network(scenario, NULL, &network, &fault) ||
+        pricer_study_create(scratch_path("s.pricer"), false, scenario, network,
+                            NULL, &fault) ||
+        pricer_study_open(scratch_path("s.pricer"), true, &study, &fault) ||
+        pricer_plan_new(network, &plan) ||
+        pricer_study_add_plan(study, plan, &record, NULL, &fault)) {
+        print_error("%s\n", fault.text);
+        return 1;
+    }
+    pricer_plan_free(plan);
+    pricer_scenario_free(scenario);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    pricer_study_close(study);
+    pricer_network_free(network);
+    return scratch_close(state);
+}
+
+static enum pricer_status enrol(int32_t node, const char *key,
+                                const char *address)
+{
+    struct pricer_member member = {.node = node};
+    snprintf(member.key, sizeof member.key, "%s", key);
+    snprintf(member.address, sizeof member.address, "%s", address);
+    return pricer_study_enrol(study, &member, NULL);
+}
+
+static void test_members(void **state)
+{
+    (void)state;
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    assert_int_equal(enrol(2, keys[0], "tcp://10.0.0.1:1"), PRICER_OK);
+    assert_int_equal(enrol(PRICER_SERVER, keys[1], "tcp://h:65535"), PRICER_OK);
+    assert_int_equal(enrol(1, keys[0], "tcp://h:2"), PRICER_VALUE);
+    assert_int_equal(enrol(4, keys[0], "tcp://h:2"), PRICER_VALUE);
+    assert_int_equal(enrol(2, "short", "tcp://h:2"), PRICER_VALUE);
+    assert_int_equal(enrol(2, keys[0], "udp://h:2"), PRICER_VALUE);
+    assert_int_equal(enrol(2, keys[0], "tcp://h"), PRICER_VALUE);
+    assert_int_equal(enrol(2, keys[0], "tcp://h:2"), PRICER_OK);
+    assert_int_equal(pricer_study_members(study, &members, &count, NULL),
+                     PRICER_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(members[0].node, PRICER_SERVER);
+    assert_string_equal(members[1].address, "tcp://h:2");
+    free(members);
+}
+
+/* Store a round in which these links were known and arrived. */
+static int64_t store(int64_t round, const int8_t *uplink, const int8_t *link)
+{
+    double estimate[2] = {1, 2};
+    int64_t next = 0;
+    struct pricer_round_record record = {.round = round,
+                                         .plan = 1,
+                                         .nodes = network->nodes,
+                                         .links = network->links,
+                                         .dimension = 2,
+                                         .uplink = uplink,
+                                         .link = link,
+                                         .estimate = estimate,
+                                         .error = NAN,
+                                         .dropped = {0, 3}};
+    struct pricer_fault fault = {""};
+    if (pricer_study_add_round(study, &record, 0, &next, &fault))
+        fail_msg("%s", fault.text);
+    /* The same round a second time is refused and changes nothing. */
+    assert_int_not_equal(pricer_study_add_round(study, &record, 0, NULL, NULL),
+                         PRICER_OK);
+    return next;
+}
+
+static void test_deliveries(void **state)
+{
+    (void)state;
+    struct pricer_deliveries *counted = NULL;
+    struct pricer_network *measured = NULL;
+    struct pricer_fault fault = {""};
+    uint64_t seed = 11;
+    int64_t round = 0, up[4] = {0}, known[8] = {0}, came[8] = {0};
+    int64_t both[8] = {0}, both_known[8] = {0};
+    assert_int_equal(network->links, 8);
+    assert_int_equal(pricer_study_open_round(study, 0, &round, NULL),
+                     PRICER_OK);
+    assert_int_equal(round, 1);
+    for (int r = 0; r < 200; r++) {
+        int8_t uplink[4], link[8];
+        for (int i = 0; i < 4; i++)
+            up[i] += uplink[i] = (int8_t)(test_random(&seed) % 2);
+        for (int l = 0; l < 8; l++) {
+            link[l] = (int8_t)(test_random(&seed) % 3) - 1;
+            known[l] += link[l] >= 0;
+            came[l] += link[l] == 1;
+        }
+        for (int l = 0; l < 8; l++) {
+            int8_t back = link[network->partner[l]];
+            both_known[l] += link[l] >= 0 && back >= 0;
+            both[l] += link[l] == 1 && back == 1;
+        }
+        round = store(round, uplink, link);
+        assert_int_equal(round, r + 2);
+    }
+    assert_int_equal(
+        pricer_study_deliveries(study, network, 0, &counted, &fault),
+        PRICER_OK);
+    assert_int_equal(counted->rounds, 200);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(counted->uplink[i].arrived, up[i]);
+    for (int l = 0; l < 8; l++) {
+        assert_int_equal(counted->link[l].tried, known[l]);
+        assert_int_equal(counted->link[l].arrived, came[l]);
+        assert_int_equal(counted->both[l].tried, both_known[l]);
+        assert_int_equal(counted->both[l].arrived, both[l]);
+    }
+    if (pricer_network_measured(network, counted, &measured, &fault))
+        fail_msg("%s", fault.text);
+    assert_int_equal(measured->links, 8);
+    for (int l = 0; l < 8; l++)
+        assert_close(measured->p[l],
+                     ((double)came[l] + 1) / ((double)known[l] + 2), 1e-12);
+    pricer_network_free(measured);
+    pricer_deliveries_free(counted);
+    assert_int_equal(
+        pricer_study_deliveries(study, network, 10, &counted, &fault),
+        PRICER_OK);
+    assert_int_equal(counted->rounds, 10);
+    assert_int_equal(counted->uplink[0].tried, 10);
+    pricer_deliveries_free(counted);
+}
+
+/* After a crash the number that was open is not used again. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    int64_t before = 0, after = 0;
+    assert_int_equal(pricer_study_open_round(study, 0, &before, NULL),
+                     PRICER_OK);
+    assert_int_equal(pricer_study_open_round(study, 0, &after, NULL),
+                     PRICER_OK);
+    assert_int_equal(after, before + 1);
+    assert_int_equal(pricer_study_open_round(study, 5000, &after, NULL),
+                     PRICER_OK);
+    assert_int_equal(after, 5000);
+}
+
+/* Published values of Wilson's interval: 10 of 20 at 95 %. */
+static void test_interval(void **state)
+{
+    (void)state;
+    double low, high;
+    pricer_delivery_interval(&(struct pricer_delivery){10, 20}, .95, &low,
+                             &high);
+    assert_close(low, 0.299298, 1e-6);
+    assert_close(high, 0.700702, 1e-6);
+    pricer_delivery_interval(&(struct pricer_delivery){0, 10}, .95, &low,
+                             &high);
+    assert_true(low == 0);
+    assert_close(high, 0.277533, 1e-6);
+    pricer_delivery_interval(&(struct pricer_delivery){0, 0}, .95, &low, &high);
+    assert_true(low == 0 && high == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members),
+        cmocka_unit_test(test_deliveries),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_interval),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
