@@ -5,6 +5,10 @@
  */
 #include "node.h"
 
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* How long the first connections of a slice may take. */
 enum { PATIENCE = 3000 };
 
@@ -38,10 +42,6 @@ void node_greet(struct node *node)
     bool waiting = !sent || (node->sliced && !node->announced);
     node->next_hello = daemon_clock() + (waiting ? 50 : 1000);
 }
-
-#include <sodium.h>
-#include <stdlib.h>
-#include <string.h>
 
 void node_refuse(struct node *node, int64_t round, enum wire_code code,
                  int32_t to, const char *text)
