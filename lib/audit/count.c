@@ -1,8 +1,8 @@
 /*
  * From trials of two hypotheses to an eps that they disprove, by counting.
  *
- * Claim. If what is seen is (eps, delta)-private then P(S) <= e^eps Q(S) +
- * delta for every set S, with P and Q the laws under the two hypotheses in
+ * Claim. If what is seen is (eps, delta)-private then P(S) <= e^eps Q(S)
+ * + delta for every set S, with P and Q the laws under the two hypotheses in
  * either order. S is a threshold on the likelihood ratio, which by Neyman and
  * Pearson is the best kind of set; which one is chosen on the first half of the
  * trials. On the other half, whose trials are independent of that choice, hits

@@ -6,19 +6,21 @@
  * that the code does wrong is one factor on signal or noise, the observer's
  * distance is scale * mu in place of the plan's mu, and the scale shows.
  *
- * Claim. Suppose that given the links the ratio of a trial is normal, with mean
- * +-slope mu^2 / 2 and variance (spread mu)^2. Then, but for a probability of
- * `error`, no eps below the result holds at delta. Proof. ratio / mu is normal
- * with mean slope x, x = +-mu / 2, and deviation spread: a regression through
- * the origin. Its slope is off by more than q spread / sqrt(sum x^2), q the
- * normal quantile, and spread exceeds what the chi-square quantile of the
- * residuals allows, with error / 4 each. Otherwise given the links the
- * observer faces a Gaussian of distance at least scale mu, scale = slope low /
- * spread high, and as it sees the links
+ * Claim. Suppose that, conditioned on the links, the log-likelihood ratio of a
+ * trial is normal with mean +-slope mu^2 / 2 and standard deviation s mu. Then,
+ * but for a probability of `error`, no eps below the result holds at delta.
  *
- *     delta(eps) = E delta_G(eps; slope mu / spread)
- *                >= sum over k of P(mu >= m_k) (delta_G(eps; scale m_k)
- *                                             - delta_G(eps; scale m_(k-1)))
+ * Proof. ratio / mu is normal with mean slope x, x = +-mu / 2, and standard
+ * deviation s: a regression through the origin. Each with probability error / 4,
+ * the fitted slope is off by more than q s / sqrt(sum x^2), q the normal
+ * quantile, and s exceeds what the chi-square quantile of the residuals allows.
+ * Otherwise, conditioned on the links, the observer faces a Gaussian of distance at least
+ * scale mu, where scale is the low end of the slope over the high end of s; and
+ * as it sees the links
+ *
+ *     delta(eps)  = E delta_G(eps; slope mu / s)
+ *                >= sum over k of P(mu >= m_k)
+ *                   (delta_G(eps; scale m_k) - delta_G(eps; scale m_(k-1)))
  *
  * for any m_0 = 0 < m_1 < m_2 ..., as delta_G grows with mu. The m_k are
  * quantiles of the first half of the trials, the P are bounded by Clopper and

@@ -47,9 +47,13 @@ static long double excess(const struct search *search, long double mu,
 }
 
 /*
- * Where to begin for one certain round. delta <= mu / sqrt(2 pi) and delta <=
- * exp(-a^2/2) / 2 with a = eps/mu - mu/2 >= 0, each solved for mu, are lower
- * bounds; the second, mirrored, is close where delta > 1/2.
+ * Where to begin for one certain round. Each of
+ *
+ *     delta <= mu / sqrt(2 pi),
+ *     delta <= exp(-a^2 / 2) / 2,   a = eps / mu - mu / 2 >= 0,
+ *
+ * solved for mu is a lower bound; the second, mirrored, is close where
+ * delta > 1/2.
  */
 static long double first_guess(const struct search *search)
 {
@@ -100,7 +104,8 @@ static bool holds(const struct search *search, long double mu)
     return curve.delta + curve.error_delta + tail <= search->target;
 }
 
-/* The largest mu for the law, to the safe side. `guess` is where to begin, or
+/*
+ * The largest mu for the law, to the safe side. `guess` is where to begin, or
  * 0. If delta covers every packet being read in the clear, no noise is needed.
  */
 static long double solve(const struct pri_rounds *law, long double eps,

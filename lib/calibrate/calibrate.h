@@ -16,10 +16,11 @@
 /*
  * The privacy curve of one Gaussian mechanism at one eps, in logarithms.
  *
- * delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). `error` bounds the
- * absolute error of log_delta and of log_rest. The other two are the pieces of
- * the derivatives: d delta / d mu = exp(log_density) and d delta / d eps =
- * -exp(log_density) * mills.
+ *     delta           = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
+ *     d delta / d mu  =  exp(log_density),
+ *     d delta / d eps = -exp(log_density) * mills.
+ *
+ * `error` bounds the absolute error of log_delta and of log_rest.
  */
 struct pri_gaussian {
     long double log_delta;

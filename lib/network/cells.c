@@ -83,8 +83,7 @@ enum pricer_status pri_cells_place(const struct pricer_scenario *scenario,
 {
     double side = 1000 * sqrt(network->nodes / scenario->density);
     cells->size = reach(scenario, side);
-    /* Never many more cells than nodes, or an empty desert would cost memory.
-     */
+    /* Never many more cells than nodes: empty cells would cost memory. */
     double most = 1 + sqrt(network->nodes);
     cells->across = (int32_t)fmin(most, floor(side / cells->size));
     if (cells->across < 1)

@@ -313,8 +313,7 @@ static enum pricer_status make_links(struct maker *maker,
     return status;
 }
 
-/* ------------------------------------------------------------- generators --
- */
+/* ------------------------------------------------------------ generators -- */
 
 static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
                                      struct pricer_network *net,

@@ -51,8 +51,7 @@ static double start_weight(uint64_t seed, uint64_t start, uint64_t place)
     return (double)(philox2x64(counter, key).v[0] >> 11) * 0x1p-53;
 }
 
-/* A random point on the slanted edges: uniform weights, the noise they need.
- */
+/* A random point on the slanted edges: uniform weights and their noise. */
 static void random_start(const struct pri_descent *descent, int32_t start,
                          struct pricer_plan *plan)
 {

@@ -6,12 +6,11 @@
  * of n times the estimate is sum_i (w_i - 1) x_i plus noise. Hence three
  * parts: the variance of the weights, the squared bias, and the noise.
  *
- *   variance  V = sum_ij p_j p_ij (1 - p_ij) a_ij^2     links come and go
- *               + sum_j p_j (1 - p_j) C_j^2             relays come and go
- *               + sum_{i != j} p_i p_j (E_ij - p_ij p_ji) a_ij a_ji
- *                                                       pairs go together
- *   with a the weights and C_j = sum_i p_ij a_ij what relay j carries,
- *   bias      b_i = S_i - 1, S_i = sum_j p_j p_ij a_ij.
+ *     V   = sum_ij p_j p_ij (1 - p_ij) a_ij^2              the links
+ *         + sum_j p_j (1 - p_j) C_j^2                      the uplinks
+ *         + sum_{i != j} p_i p_j (E_ij - p_ij p_ji) a_ij a_ji  the pairs
+ *     C_j = sum_i p_ij a_ij                                what relay j carries
+ *     b_i = S_i - 1,  S_i = sum_j p_j p_ij a_ij            the bias of node i
  *
  * V is the variance of sum_i w_i, so it is convex in the weights. Each sum is
  * one pass over the links: O(links), no memory. docs/mathematics.md has the

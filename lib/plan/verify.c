@@ -8,12 +8,13 @@
  *
  * The bound, times nodes^2: for any v (within the bias term's bounds), u and t,
  *
- *   - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j) - t^2 / (4 R^2) - nodes t
- *   + sum b(v_i),
+ *     sum b(v_i) - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j)
+ *                - t^2 / (4 R^2) - nodes t,
  *
- * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link, the same with
- * - c y y' for a pair of opposite links. The cap is a bound on the expected
- * weight that any optimal plan can put on a link: see share_cap().
+ * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link; a pair of opposite
+ * links is maximised together, with - c y y' between them. The cap is a
+ * bound on the expected weight that any optimal plan can put on a link: see
+ * share_cap().
  */
 #include "calibrate/calibrate.h"
 

@@ -222,8 +222,7 @@ void pri_scenario_clear(struct pricer_scenario *scenario)
     }
 }
 
-/* ------------------------------------------------------------- consistency --
- */
+/* ----------------------------------------------------------- consistency -- */
 
 /* Keys that the network does not use are mistakes: say so, do not ignore. */
 static enum pricer_status check_use(const struct pricer_scenario *scenario,

@@ -49,8 +49,7 @@ struct pri_csv {
 enum pricer_status pri_csv_read(const struct pri_csv *csv,
                                 struct pricer_fault *fault);
 
-/* --------------------------------------------------------------- scenario --
- */
+/* -------------------------------------------------------------- scenario -- */
 
 enum pri_generator {
     PRI_GENERATOR_ERDOS_RENYI,
@@ -105,8 +104,7 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A path of the scenario, relative to the scenario's folder; NULL: no memory.
- */
+/* A path relative to the scenario's folder; NULL: no memory. */
 char *pri_scenario_path(const struct pricer_scenario *scenario,
                         const char *file);
 

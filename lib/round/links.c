@@ -33,8 +33,7 @@ static pri_wide level_of(double p)
     return (pri_wide)high << 64 | low;
 }
 
-/* Which result a level leads to: one of those to be compared, or a fixed one.
- */
+/* The result of comparing u with a level: one of level[], or a fixed one. */
 static uint8_t add_level(struct pri_pair *pair, pri_wide level, bool certain)
 {
     if (certain)

@@ -28,8 +28,8 @@
  * G (on data scaled by 1 / g, with no more than its sensitivity) followed by
  * something that does not look at the data, hence as private as G. Its law is
  *
- *     integral of exp(-(c - v)^2 g^2 / (2 noise^2)) exp(-(y - c)^2 / 128) /
- * D(c)
+ *     integral over c of exp(-(c - v)^2 g^2 / (2 noise^2))
+ *                        exp(-(y - c)^2 / 128) / D(c)
  *
  * per coordinate, D(c) = sum over integers of exp(-(k - c)^2 / 128), which by
  * Poisson summation is 8 sqrt(2 pi) (1 + r), |r| < 3 exp(-128 pi^2) < 10^-548.

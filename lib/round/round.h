@@ -27,8 +27,9 @@ struct pri_pair pri_pair_make(double p, double p_back, double joint);
 struct pri_threefry_key pri_draw_key(uint64_t seed, int64_t group);
 
 /*
- * Rounds 512 g to 512 g + 511 of the pair (low, high), low < high or high =
- * PRICER_SERVER: one bit a round in eight words each. `backward` may be NULL.
+ * Rounds 512 g to 512 g + 511 of the pair (low, high), where low < high or
+ * high = PRICER_SERVER: one bit a round in eight words each. `backward` may be
+ * NULL.
  */
 void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,

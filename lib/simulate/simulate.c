@@ -312,8 +312,7 @@ static enum pricer_status play(struct run *run,
 
 /* ---------------------------------------------------------------- result -- */
 
-/* |mean of the estimates - mean of the data|, from the faithful engine's sums.
- */
+/* |mean of the estimates - mean of the data|, of the faithful engine. */
 static double faithful_bias(const struct run *run, int32_t k, double trials)
 {
     int64_t d = run->job.network->dimension;

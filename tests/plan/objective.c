@@ -184,8 +184,7 @@ static void test_gradient(void **state)
     }
 }
 
-/* ------------------------------------------------------------ enumeration --
- */
+/* ----------------------------------------------------------- enumeration -- */
 
 #define TRIO 3
 #define WIDTH 4 /* coordinates */
