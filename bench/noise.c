@@ -85,7 +85,7 @@ static double ours_rate(double sigma, bool secret)
         return 0;
     if (pricer_noise_prepare(sigma, &noise, NULL) != PRICER_OK)
         return 0;
-    for (int turn = 0; turn < 15; turn++) {
+    for (int repeat = 0; repeat < 15; repeat++) {
         double start = now();
         pricer_noise_add(&noise, &random, COUNT, values);
         double took = now() - start;
@@ -101,7 +101,7 @@ static double rival_rate(uint64_t sigma)
     double best = 1e9;
     volatile int64_t sink = 0;
     pricer_random_replay(&random, 1, PRICER_PURPOSE_NOISE, 0, 0, 0);
-    for (int turn = 0; turn < 10; turn++) {
+    for (int repeat = 0; repeat < 10; repeat++) {
         double start = now();
         for (int k = 0; k < COUNT; k++)
             sink += rival(&random, sigma);

@@ -1,6 +1,6 @@
 /*
- * From a budget (eps, delta) to the most that a packet may say: the largest
- * signal-to-noise ratio mu that keeps within it.
+ * From a budget (eps, delta) to the largest signal-to-noise ratio mu that keeps
+ * a packet within it.
  *
  * The privacy curve grows with mu, so the answer is the one root of
  *
@@ -25,23 +25,24 @@
 #define SAFETY 0x1p-49L
 #define ROOT_2PI 2.50662827463100050241576528481104525L
 
-/* What the search needs to know; `rest` says which equation is solved. */
+/* What the search needs to know. */
 struct search {
     const struct pri_rounds *law;
-    long double eps, target; /* delta, or 1 - delta */
-    bool rest;
+    long double eps;
+    long double target; /* delta, or 1 - delta if `rest` */
+    bool rest;          /* the equation for 1 - delta is solved */
 };
 
-/* How far ln delta(mu) (or -ln(1 - delta)) is above its target, and its slope
- * in ln mu. Far out, where nothing is left to take the logarithm of, only the
- * sign says something. */
+/* How far ln delta(mu) (or -ln(1 - delta)) is above its target, and its
+ * derivative by ln mu. Far out, where the logarithm is infinite, only the sign
+ * is of use. */
 static long double excess(const struct search *search, long double mu,
-                          long double *slope)
+                          long double *derivative)
 {
     struct pri_curve curve;
     pri_rounds_curve(search->law, search->eps, mu, &curve);
     long double value = search->rest ? curve.rest : curve.delta;
-    *slope = mu * curve.by_mu / value;
+    *derivative = mu * curve.by_mu / value;
     long double distance = logl(value) - logl(search->target);
     return search->rest ? -distance : distance;
 }
@@ -73,12 +74,12 @@ static long double find_root(const struct search *search, long double mu)
 {
     long double low = 0, high = INFINITY;
     for (int step = 0; step < 400; step++) {
-        long double slope, over = excess(search, mu, &slope);
+        long double derivative, over = excess(search, mu, &derivative);
         if (over > 0)
             high = mu;
         else
             low = mu;
-        long double move = -over / slope;
+        long double move = -over / derivative;
         if (fabsl(move) < 0x1p-58L)
             break;
         if (!(fabsl(move) < 2))

@@ -9,8 +9,8 @@
 
 enum {
     PRI_ROUNDS = 64 * PRI_LANES, /* rounds drawn together */
-    PRI_NEVER = 3,               /* in place of a level */
-    PRI_ALWAYS = 4,
+    PRI_NEVER = 3,               /* a fixed result in place of a level */
+    PRI_ALWAYS = 4,              /* the other fixed result */
 };
 
 /* The distribution of a pair of links, ready to be drawn. */
@@ -18,7 +18,7 @@ struct pri_pair {
     pri_wide level[3]; /* different from each other, none 0 */
     int levels;
     int digits;                    /* bits after which all levels end */
-    uint8_t forward, both, either; /* which level, or never or always */
+    uint8_t forward, both, either; /* index into level[], or a fixed result */
 };
 
 /* p is the link from the lower node to the higher, or an uplink. */

@@ -1,5 +1,5 @@
 /*
- * The error of a plan against three other ways to the same numbers: the triple
+ * The error of a plan against three independent computations: the triple
  * loops of the definition over full matrices, finite differences, and the
  * enumeration of every pattern of links of three nodes.
  */
