@@ -322,6 +322,8 @@ static void weigh_presence(const struct pri_attack *attack,
                          (double)attack->dimension / 2 * log1p(own / others);
 }
 
+/* One round under one of the hypotheses: every sum that is seen adds to the
+ * log-likelihood ratio, as sums are independent conditioned on the links. */
 static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
                                      bool other, struct pri_trial *result,
                                      struct pricer_fault *fault)

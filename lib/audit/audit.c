@@ -125,6 +125,8 @@ static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
     return PRICER_OK;
 }
 
+/* All pairs on all threads, each with an attack of its own; the first failure
+ * ends them. */
 static enum pricer_status play_all(struct run *run)
 {
     int threads = pri_threads(run->settings->question.threads, INT64_MAX);

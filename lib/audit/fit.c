@@ -105,6 +105,22 @@ struct ladder {
     double chance[THRESHOLDS + 1]; /* P(mu >= mu[k]); 0 after the last */
 };
 
+/* The m_k: quantiles of sorted values of mu, each once. */
+static void choose_thresholds(const double *sorted, int64_t count,
+                              struct ladder *ladder)
+{
+    *ladder = (struct ladder){0};
+    for (int k = 0; k < THRESHOLDS; k++) {
+        int64_t place = count - (int64_t)((double)count * survivals[k]);
+        double mu = place < count ? sorted[place] : 0;
+        bool new = mu > 0 &&
+                   (ladder->count == 0 || mu > ladder->mu[ladder->count - 1]);
+        if (new)
+            ladder->mu[ladder->count++] = mu;
+    }
+}
+
+/* Thresholds from the first half of the trials, bounds from the other. */
 static enum pricer_status build_ladder(const struct pri_trial *trials,
                                        int64_t count, double error,
                                        struct ladder *ladder)
@@ -116,15 +132,7 @@ static enum pricer_status build_ladder(const struct pri_trial *trials,
     for (int64_t k = 0; k < first; k++)
         sorted[k] = trials[k].mu;
     qsort(sorted, (size_t)first, sizeof *sorted, pri_by_value);
-    *ladder = (struct ladder){0};
-    for (int k = 0; k < THRESHOLDS; k++) {
-        int64_t place = first - (int64_t)((double)first * survivals[k]);
-        double mu = place < first ? sorted[place] : 0;
-        bool new = mu > 0 &&
-                   (ladder->count == 0 || mu > ladder->mu[ladder->count - 1]);
-        if (new)
-            ladder->mu[ladder->count++] = mu;
-    }
+    choose_thresholds(sorted, first, ladder);
     free(sorted);
     for (int k = 0; k < ladder->count; k++) {
         int64_t hits = 0;

@@ -134,6 +134,25 @@ static int32_t nearest(const float *product, const float *half,
     return best;
 }
 
+/* Move a point of a chunk to cluster `now`, if it is not there. */
+static void relabel(struct pri_lloyd *lloyd, int32_t chunk, int64_t row,
+                    int32_t now)
+{
+    const int64_t columns = lloyd->points.columns;
+    double *sum = lloyd->sum + (int64_t)chunk * lloyd->clusters * columns;
+    int64_t *size = lloyd->size + (int64_t)chunk * lloyd->clusters;
+    int32_t before = lloyd->label[row];
+    if (now == before)
+        return;
+    move_row(lloyd->points.values + row * columns, columns, sum + now * columns,
+             before >= 0 ? sum + before * columns : NULL);
+    size[now]++;
+    if (before >= 0)
+        size[before]--;
+    lloyd->label[row] = now;
+}
+
+/* Label the points of a chunk, block by block. */
 static void assign_chunk(struct pri_lloyd *lloyd, const float *centres,
                          int32_t chunk)
 {
@@ -141,8 +160,6 @@ static void assign_chunk(struct pri_lloyd *lloyd, const float *centres,
                   last = chunk_start(lloyd, chunk + 1);
     const int32_t clusters = lloyd->clusters;
     float *product = lloyd->product + chunk * lloyd->block * clusters;
-    double *sum = lloyd->sum + (int64_t)chunk * clusters * columns;
-    int64_t *size = lloyd->size + (int64_t)chunk * clusters;
     for (int64_t row = chunk_start(lloyd, chunk); row < last;
          row += lloyd->block) {
         int64_t rows = last - row < lloyd->block ? last - row : lloyd->block;
@@ -150,19 +167,9 @@ static void assign_chunk(struct pri_lloyd *lloyd, const float *centres,
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows,
                     clusters, (int)columns, 1, block, (int)columns, centres,
                     (int)columns, 0, product, clusters);
-        for (int64_t r = 0; r < rows; r++) {
-            int32_t now =
-                nearest(product + r * clusters, lloyd->half, clusters);
-            int32_t before = lloyd->label[row + r];
-            if (now == before)
-                continue;
-            move_row(block + r * columns, columns, sum + now * columns,
-                     before >= 0 ? sum + before * columns : NULL);
-            size[now]++;
-            if (before >= 0)
-                size[before]--;
-            lloyd->label[row + r] = now;
-        }
+        for (int64_t r = 0; r < rows; r++)
+            relabel(lloyd, chunk, row + r,
+                    nearest(product + r * clusters, lloyd->half, clusters));
     }
 }
 

@@ -109,6 +109,7 @@ static void move_centre(struct pri_kmeans *run, int32_t k, double share)
     }
 }
 
+/* Add what arrived to what is kept, then move every centre that has a share. */
 static void hear_moves(struct pri_kmeans *run, int64_t round)
 {
     const int64_t columns = run->points.columns, entries = run->longest;

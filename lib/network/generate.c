@@ -321,6 +321,7 @@ static enum pricer_status make_links(struct maker *maker,
 
 /* ------------------------------------------------------------ generators -- */
 
+/* The nodes' uplinks and positions, and the rule that lists their links. */
 static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
                                      struct pricer_network *net,
                                      struct maker *maker,
@@ -352,6 +353,7 @@ static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
     }
 }
 
+/* Nodes first: their positions decide which links there are. */
 static enum pricer_status generate(const struct pricer_scenario *scenario,
                                    const struct pricer_watch *watch,
                                    struct pricer_network **network,

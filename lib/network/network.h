@@ -50,8 +50,8 @@ enum pricer_status pri_check_trust(double eps, double delta,
 
 /* The trust where a links file gives none. */
 struct pri_trust_default {
-    double eps, delta;           /* in links; NAN: each row must give it */
-    double self_eps, self_delta; /* in uplinks */
+    double eps, delta;           /* trust in links; NAN: every row gives it */
+    double self_eps, self_delta; /* trust in uplinks */
 };
 
 /*

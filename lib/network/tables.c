@@ -71,6 +71,7 @@ static const struct pri_column node_columns[] = {
     {"y", false, PRI_COLUMN_NUMBER},
 };
 
+/* A row of the nodes file, kept until all numbers are known. */
 static enum pricer_status take_node(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -219,6 +220,7 @@ static enum pricer_status append_link(struct intake *intake, int64_t line,
     return PRICER_OK;
 }
 
+/* A row of the links file: a link between two nodes, or the trust of one. */
 static enum pricer_status take_link(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)

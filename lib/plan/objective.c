@@ -103,6 +103,8 @@ static struct sums add_up(const struct pricer_network *net,
     return sums;
 }
 
+/* TIV and PIV are the paper's words: the parts of its error without and with
+ * the privacy noise. */
 static struct pricer_error error_of(const struct pricer_network *net,
                                     const struct pricer_settings *settings,
                                     const struct sums *sums)

@@ -73,8 +73,8 @@ enum { PRI_SCENARIO_KEYS = 32 };
 struct pricer_scenario {
     char *path; /* as given to pricer_scenario_read() */
     char *text; /* the file as it was read */
-    int64_t
-        line[PRI_SCENARIO_KEYS]; /* of each key; 0: absent, -1: overridden */
+    /* The line of each key; 0: absent, -1: overridden. */
+    int64_t line[PRI_SCENARIO_KEYS];
 
     int64_t dimension, rounds, seed;
     double radius;

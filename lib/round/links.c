@@ -123,6 +123,8 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
     }
 }
 
+/* The number of levels is a constant of each call of draw_levels(), so that the
+ * compiler unrolls it. */
 PRI_CLONES
 static void draw_pair(const struct pri_pair *pair,
                       const struct pri_threefry_key *key, int32_t low,

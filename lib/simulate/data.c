@@ -63,6 +63,7 @@ static enum pricer_status fill_random(const struct pricer_network *network,
     return status;
 }
 
+/* Rows as long as the radius but for rounding do not count as clipped. */
 static enum pricer_status fill_given(const struct pricer_network *network,
                                      const struct pricer_matrix *given,
                                      struct pri_data *data,
@@ -266,6 +267,7 @@ static int32_t cholesky(double *matrix, int64_t n, int32_t threads,
     return (int32_t)n;
 }
 
+/* The pivoted Cholesky factor, packed in the order of its pivots. */
 static enum pricer_status factor_of_gram(const struct pri_data *data,
                                          int32_t threads,
                                          struct pri_factor *factor)

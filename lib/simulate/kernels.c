@@ -138,6 +138,8 @@ PRI_INLINE void carry_on(bool carried, const pri_two *tables,
         carry[t] = look_up(BATCH, carried, tables, bytes, carry, t);
 }
 
+/* The number of groups and whether something is carried are constants of each
+ * call, so that the compiler unrolls look_up(). */
 PRI_CLONES
 static void sum_node(const struct pri_group *group, int count, pri_two *carry,
                      int stride, double *excess, double *variance)
@@ -236,6 +238,8 @@ PRI_INLINE void project_tile(const double *factor, const double *excess,
     }
 }
 
+/* All blocks of columns that the chunk's rows reach: the rows of a triangular
+ * factor end at the diagonal. */
 PRI_INLINE void project(const struct pri_factor *factor,
                         const struct pri_chunk *chunk, bool first, bool last,
                         int stride, const double *excess, double *projection,

@@ -69,6 +69,7 @@ static int64_t wave_units(const struct run *run)
     return each * run->threads;
 }
 
+/* The mean of the data and a grid for each plan. */
 static enum pricer_status prepare_faithful(struct run *run,
                                            struct pricer_fault *fault)
 {
@@ -115,6 +116,7 @@ static enum pricer_status prepare_thread(struct run *run, int32_t t)
                 : pri_faithful_new(&run->job, &run->faithful[t]);
 }
 
+/* All that waves need; clean() frees what there is if some of it fails. */
 static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
 {
     struct pri_job *job = &run->job;
@@ -143,6 +145,15 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
     return status;
 }
 
+static void free_tally(struct pri_tally *tally)
+{
+    free(tally->uplink);
+    free(tally->link);
+    free(tally->both);
+    free(tally->used);
+    free(tally->total);
+}
+
 static void clean(struct run *run)
 {
     for (int32_t t = 0; t < run->threads; t++) {
@@ -150,13 +161,8 @@ static void clean(struct run *run)
             pri_fast_free(run->fast[t]);
         if (run->faithful != NULL)
             pri_faithful_free(run->faithful[t]);
-        if (run->tallies == NULL)
-            continue;
-        free(run->tallies[t].uplink);
-        free(run->tallies[t].link);
-        free(run->tallies[t].both);
-        free(run->tallies[t].used);
-        free(run->tallies[t].total);
+        if (run->tallies != NULL)
+            free_tally(&run->tallies[t]);
     }
     free(run->fast);
     free(run->faithful);
@@ -326,6 +332,8 @@ static double faithful_bias(const struct run *run, int32_t k, double trials)
     return sqrt(square);
 }
 
+/* From merged means and tallies to outcomes: the mean squared error, its
+ * difference from the first plan's, and the bias, expected and measured. */
 static enum pricer_status summarise(const struct run *run,
                                     struct pricer_simulation *simulation)
 {
