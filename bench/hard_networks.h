@@ -47,13 +47,13 @@ static inline double hard_probability(uint64_t *state, double extreme)
 
 static inline double hard_eps(uint64_t *state, double extreme)
 {
-    static const double usual[] = {0.1, 1, 10, 1000};
+    static const double common[] = {0.1, 1, 10, 1000};
     double u = hard_uniform(state);
     if (u < 0.4 * extreme)
         return INFINITY;
     if (u < extreme)
         return hard_logarithmic(state, 1e-3, 1e6);
-    return usual[(int)(4 * hard_uniform(state))];
+    return common[(int)(4 * hard_uniform(state))];
 }
 
 static inline double hard_delta(uint64_t *state, double extreme)
@@ -64,7 +64,7 @@ static inline double hard_delta(uint64_t *state, double extreme)
     return u < extreme ? hard_logarithmic(state, 1e-12, 1) : 1e-3;
 }
 
-/* Which nodes have a way to the server, from the definition. */
+/* How many nodes reach the server by no path, from the definition. */
 static inline int32_t hard_unreached(const struct pricer_network *net)
 {
     int32_t lost = 0;
@@ -118,7 +118,7 @@ static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
         nodes[i] = (struct pricer_node){hard_probability(&state, extreme),
                                         hard_eps(&state, extreme),
                                         hard_delta(&state, extreme), NAN, NAN};
-    if (hard_uniform(&state) < 0.3) /* the usual: full trust in the uplink */
+    if (hard_uniform(&state) < 0.3) /* often: full trust in the uplink */
         for (int32_t i = 0; i < n; i++)
             nodes[i].eps = INFINITY;
     int64_t count = hard_links(&state, n, extreme, links);

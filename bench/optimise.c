@@ -167,7 +167,7 @@ static double exponent(const double *links, const double *seconds, int count)
 }
 
 /* Two rows of the table, one thread's and two threads', and their seconds.
-   Their runs take turns, so that a slow minute of the machine hits both. */
+   Their runs alternate, so that a slow minute of the machine hits both. */
 static void geometric_rows(const struct pricer_network *network,
                            double seconds[2][QUESTIONS])
 {

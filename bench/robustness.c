@@ -1,14 +1,13 @@
 /*
  * The robustness battery: random networks of 1 to 12 and of 25 to 55 nodes,
- with
- * every parameter pushed to its extremes now and then, each planned with all
- * four bias terms and checked by pricer_plan_verify().
+ * with every parameter pushed to its extremes now and then, each planned with
+ * all four bias terms and checked by pricer_plan_verify().
  *
  *     robustness [NETWORKS [SEED]]
  *
  * NETWORKS small ones, 10,000 if not given, and a twentieth of that larger
- ones.
-
+ * ones.
+ *
  * Every plan must be certified to 1e-6, or refused for the right reason: an
  * unbiased plan where a node reaches the server by no path. Prints the counts,
  * the worst gap and the first failures; exits 1 if there is any.
@@ -78,8 +77,7 @@ static void try_one(const struct hard_network *hard, uint64_t seed,
     count->slowest = fmax(count->slowest, info.seconds);
 }
 
-/* Plan `networks` networks; returns how many plans are not as they should be.
- */
+/* Plan `networks` networks; returns how many plans are wrong. */
 static long battery(long networks, uint64_t first, int32_t least, int32_t most)
 {
     struct count count[4] = {{0}};

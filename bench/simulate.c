@@ -53,10 +53,10 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
         nodes[i] = (struct pricer_node){.1 + .8 * (i * 37 % 101) / 101,
                                         INFINITY, 1, NAN, NAN};
         for (int32_t j = 0; j < n; j++) {
-            double turn = (double)(((int64_t)i * j + i + j) % 997) / 997;
+            double part = (double)(((int64_t)i * j + i + j) % 997) / 997;
             if (i != j)
                 links[m++] =
-                    (struct pricer_link){i, j, .05 + .9 * turn, NAN, 1, .001};
+                    (struct pricer_link){i, j, .05 + .9 * part, NAN, 1, .001};
         }
     }
     die(pricer_network_build(dimension, 1, 1, nodes, n, links, m, &network,
@@ -96,16 +96,16 @@ static struct pricer_simulation *run(const struct pricer_network *network,
 
 /* Microseconds a trial of the paper's network, the best of many runs. */
 static double small_time(const struct pricer_network *network, clockid_t clock,
-                         int32_t threads, int64_t trials, int turns)
+                         int32_t threads, int64_t trials, int repeats)
 {
     struct pricer_plan *plan = full_plan(network);
     double best = INFINITY;
-    for (int turn = 0; turn < turns; turn++) {
+    for (int repeat = 0; repeat < repeats; repeat++) {
         double start = clock_now(clock);
         pricer_simulation_free(
             run(network, plan,
                 (struct pricer_simulation_settings){.trials = trials,
-                                                    .seed = (uint64_t)turn,
+                                                    .seed = (uint64_t)repeat,
                                                     .data = PRICER_DATA_RANDOM,
                                                     .threads = threads}));
         best = fmin(best, clock_now(clock) - start);
@@ -183,10 +183,10 @@ static void against_bits(void)
     if (pri_fast_new(&job, true, &fast) != PRICER_OK)
         exit(1);
     double bits = INFINITY, all = INFINITY;
-    for (int turn = 0; turn < 12; turn++) {
-        bits = fmin(bits, draw_time(network, turn));
+    for (int repeat = 0; repeat < 12; repeat++) {
+        bits = fmin(bits, draw_time(network, repeat));
         double start = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-        pri_fast_play(fast, (int64_t)turn * PRI_ROUNDS, PRI_ROUNDS, &tally,
+        pri_fast_play(fast, (int64_t)repeat * PRI_ROUNDS, PRI_ROUNDS, &tally,
                       errors);
         all = fmin(all, clock_now(CLOCK_PROCESS_CPUTIME_ID) - start);
     }
@@ -200,7 +200,7 @@ static void two_threads(const char *path)
     struct pricer_network *network = paper(path, "network.p=0.1");
     double one = INFINITY, two = INFINITY;
     /* Many short runs: on a busy machine some find both cores free. */
-    for (int turn = 0; turn < 600; turn++) {
+    for (int repeat = 0; repeat < 600; repeat++) {
         one = fmin(one, small_time(network, CLOCK_MONOTONIC, 1, 1 << 16, 1));
         two = fmin(two, small_time(network, CLOCK_MONOTONIC, 2, 1 << 16, 1));
     }

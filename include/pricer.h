@@ -14,7 +14,8 @@
  *     one line that says what is wrong and where; it is untouched on success.
  *   - The library never prints, exits, reads the environment or keeps a global.
  *   - Inputs are borrowed. What a function hands out in a ** is the caller's,
- * to be freed with the _free function of its type; _free(NULL) does nothing.
+ *     to be freed with the _free function of its type; _free(NULL) does
+ *     nothing.
  *   - In settings, zero means the default.
  *   - Results never depend on the number of threads unless said so.
  */
@@ -195,7 +196,8 @@ PRICER_API enum pricer_status pricer_matrix_read(const char *path,
                                                  struct pricer_matrix **matrix,
                                                  struct pricer_fault *fault);
 
-/* The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
+/*
+ * The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
  */
 PRICER_API enum pricer_status pricer_matrix_read_labels(
     const char *path, struct pricer_matrix **matrix,
@@ -801,8 +803,8 @@ PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
 /*
  * Whether the link from -> to is up in a simulated round. The pair of links
  * between two nodes is drawn jointly: p, p_back and joint are as in the
- * network, p_back and joint 0 where there is no partner. An uplink has to =
- * PRICER_SERVER. The probability is p to within 2^-128.
+ * network, p_back and joint 0 where there is no partner. An uplink has
+ * to = PRICER_SERVER. The probability is p to within 2^-128.
  */
 PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
                                 int32_t to, double p, double p_back,

@@ -10,8 +10,8 @@
  * fit.c, half the alarm each.
  *
  * Trials are addressed by number, each with links and noise of its own, so the
- * threads change nothing. 48 bytes a pair of trials: 32 for what they were
- * worth, and 16 to sort them.
+ * threads change nothing. 48 bytes a pair of trials: 32 for what they showed,
+ * and 16 to sort them.
  */
 #include "audit.h"
 
@@ -105,7 +105,7 @@ static void note(struct run *run, enum pricer_status status,
     }
 }
 
-/* Both trials of a pair. The first thread tells the watch. */
+/* Both trials of a pair. Only the first thread asks the watch. */
 static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
                                     int64_t pair, struct pricer_fault *fault)
 {
@@ -118,13 +118,15 @@ static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
     }
 #pragma omp atomic capture
     done = ++run->done;
-    bool told = omp_get_thread_num() == 0;
-    if (told && !pri_tick(run->settings->question.watch,
-                          (double)done / (double)run->count))
+    if (omp_get_thread_num() == 0 &&
+        !pri_tick(run->settings->question.watch,
+                  (double)done / (double)run->count))
         return PRICER_STOPPED;
     return PRICER_OK;
 }
 
+/* All pairs on all threads, each with an attack of its own; the first failure
+ * ends them. */
 static enum pricer_status play_all(struct run *run)
 {
     int threads = pri_threads(run->settings->question.threads, INT64_MAX);

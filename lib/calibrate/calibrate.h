@@ -1,10 +1,10 @@
 /*
- * What the files of the privacy part share: one Gaussian mechanism, many
- * rounds of it, and the noise that a budget asks for.
+ * One Gaussian mechanism, many rounds of it, and the noise that a budget asks
+ * for.
  *
  * Throughout, `mu` is the signal-to-noise ratio of a Gaussian mechanism: the
- * distance between the two means that the observer has to tell apart, over the
- * standard deviation of the noise.
+ * distance between the means of the two hypotheses over the standard deviation
+ * of the noise.
  */
 #ifndef PRICER_CALIBRATE_H
 #define PRICER_CALIBRATE_H
@@ -14,12 +14,14 @@
 /* -------------------------------------------------------------- gaussian -- */
 
 /*
- * The privacy curve of one Gaussian mechanism at one eps, in logarithms.
+ * The privacy curve of one Gaussian mechanism at one eps, in logarithms: delta
+ * is the hockey-stick divergence of order e^eps of its two output laws.
  *
- * delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). `error` bounds the
- * absolute error of log_delta and of log_rest. The other two are the pieces of
- * the derivatives: d delta / d mu = exp(log_density) and d delta / d eps =
- * -exp(log_density) * mills.
+ *     delta           = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
+ *     d delta / d mu  =  exp(log_density),
+ *     d delta / d eps = -exp(log_density) * mills.
+ *
+ * `error` bounds the absolute error of log_delta and of log_rest.
  */
 struct pri_gaussian {
     long double log_delta;
@@ -54,8 +56,9 @@ double pri_round_down(long double x);
 struct pri_rounds {
     int64_t first, last;
     long double *weight; /* [last - first + 1] */
-    long double tail, error;
-    int64_t room; /* how many weights there is room for */
+    long double tail;    /* mass left out, at most */
+    long double error;   /* relative, of a weight */
+    int64_t room;        /* how many weights there is room for */
 };
 
 /* The most rounds that an intermittent link is accounted for. */
@@ -75,11 +78,12 @@ void pri_rounds_free(struct pri_rounds *law);
  * are not logarithms.
  */
 struct pri_curve {
-    long double delta;                   /* E delta */
-    long double rest;                    /* E (1 - delta) */
-    long double by_mu;                   /* d delta / d mu */
-    long double by_eps;                  /* d delta / d eps, negative */
-    long double error_delta, error_rest; /* bounds on their errors */
+    long double delta;       /* E delta */
+    long double rest;        /* E (1 - delta) */
+    long double by_mu;       /* d delta / d mu */
+    long double by_eps;      /* d delta / d eps, negative */
+    long double error_delta; /* bound on the error of delta */
+    long double error_rest;  /* bound on the error of rest */
 };
 void pri_rounds_curve(const struct pri_rounds *law, long double eps,
                       long double mu, struct pri_curve *curve);
@@ -96,7 +100,7 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
                                  double p, struct pri_rounds *law,
                                  long double *mu);
 
-/* ---------------------------------------------------------------- slopes -- */
+/* ---------------------------------------------------------- noise slopes -- */
 
 /*
  * The noise that each link [links] and each node's own part [nodes] must add
@@ -110,10 +114,10 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
  * arrays hold nothing of use. O(nodes + links) beside one solution for each
  * different budget (and p, if rounds > 1).
  */
-enum pricer_status pri_slopes(const struct pricer_network *network,
-                              const struct pricer_settings *settings,
-                              double *slope, double *self_slope,
-                              struct pricer_fault *fault);
+enum pricer_status pri_noise_slopes(const struct pricer_network *network,
+                                    const struct pricer_settings *settings,
+                                    double *slope, double *self_slope,
+                                    struct pricer_fault *fault);
 
 /*
  * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the

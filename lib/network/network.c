@@ -110,8 +110,7 @@ int32_t pricer_network_find(const struct pricer_network *network, int32_t from,
     return found ? low : -1;
 }
 
-/* List the links by (to, from): a stable counting pass over (from, to) order.
- */
+/* List the links by (to, from): one stable counting pass over (from, to). */
 static void index_arrivals(struct pricer_network *net)
 {
     memset(net->in_start, 0, ((size_t)net->nodes + 1) * sizeof(int32_t));

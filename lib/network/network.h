@@ -48,10 +48,10 @@ enum pricer_status pri_check_trust(double eps, double delta,
 
 /* ---------------------------------------------------------------- tables -- */
 
-/* The trust where a links file says nothing; an eps of NAN: it must say. */
+/* The trust where a links file gives none. */
 struct pri_trust_default {
-    double eps, delta;           /* of links; NAN: each row must say */
-    double self_eps, self_delta; /* of uplinks */
+    double eps, delta;           /* trust in links; NAN: every row gives it */
+    double self_eps, self_delta; /* trust in uplinks */
 };
 
 /*

@@ -29,17 +29,18 @@ struct run {
     int64_t first, line;
 };
 
+/* What has been read so far. */
 struct intake {
     const char *nodes_path, *links_path;
     const struct pri_trust_default *trust;
-    struct node_row *rows;
+    struct node_row *rows; /* [row_room] in the order of the file */
     int64_t row_count, row_room;
     struct pricer_node *nodes; /* [row_count], by number */
     int64_t *node_line;        /* [row_count] in the nodes file */
-    int64_t *self_line;        /* [row_count] in the links file, or 0 */
-    struct pricer_link *links;
+    int64_t *self_line;        /* [row_count] of i,i in the links file, or 0 */
+    struct pricer_link *links; /* [link_room] in the order of the file */
     int64_t link_count, link_room;
-    struct run *runs;
+    struct run *runs; /* [run_room] */
     int64_t run_count, run_room;
 };
 
@@ -70,6 +71,7 @@ static const struct pri_column node_columns[] = {
     {"y", false, PRI_COLUMN_NUMBER},
 };
 
+/* A row of the nodes file, kept until all numbers are known. */
 static enum pricer_status take_node(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -194,6 +196,31 @@ static int64_t line_of(const struct intake *intake, int64_t link)
     return line_within(&intake->runs[low], link);
 }
 
+/* Put a link and its line at the end of the lists. */
+static enum pricer_status append_link(struct intake *intake, int64_t line,
+                                      const struct pricer_link *link,
+                                      struct pricer_fault *fault)
+{
+    struct pricer_link *links = grow(intake->links, intake->link_count,
+                                     &intake->link_room, sizeof *links);
+    if (links == NULL)
+        return no_memory(fault);
+    intake->links = links;
+    int64_t at = intake->link_count;
+    if (at == 0 ||
+        line_within(&intake->runs[intake->run_count - 1], at) != line) {
+        struct run *runs = grow(intake->runs, intake->run_count,
+                                &intake->run_room, sizeof *runs);
+        if (runs == NULL)
+            return no_memory(fault);
+        intake->runs = runs;
+        runs[intake->run_count++] = (struct run){at, line};
+    }
+    links[intake->link_count++] = *link;
+    return PRICER_OK;
+}
+
+/* A row of the links file: a link between two nodes, or the trust of one. */
 static enum pricer_status take_link(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -218,35 +245,19 @@ static enum pricer_status take_link(void *context, int64_t line,
         return pri_fault(fault, PRICER_VALUE,
                          "%s is missing, here and in the scenario",
                          isnan(eps) ? "eps" : "delta");
-    struct pricer_link *links = grow(intake->links, intake->link_count,
-                                     &intake->link_room, sizeof *links);
-    if (links == NULL)
-        return no_memory(fault);
-    intake->links = links;
-    int64_t at = intake->link_count;
-    if (at == 0 ||
-        line_within(&intake->runs[intake->run_count - 1], at) != line) {
-        struct run *runs = grow(intake->runs, intake->run_count,
-                                &intake->run_room, sizeof *runs);
-        if (runs == NULL)
-            return no_memory(fault);
-        intake->runs = runs;
-        runs[intake->run_count++] = (struct run){at, line};
-    }
-    links[intake->link_count++] =
-        (struct pricer_link){(int32_t)value[LINK_FROM],
-                             (int32_t)value[LINK_TO],
-                             value[LINK_P],
-                             value[LINK_JOINT],
-                             eps,
-                             delta};
-    return PRICER_OK;
+    struct pricer_link link = {(int32_t)value[LINK_FROM],
+                               (int32_t)value[LINK_TO],
+                               value[LINK_P],
+                               value[LINK_JOINT],
+                               eps,
+                               delta};
+    return append_link(intake, line, &link, fault);
 }
 
 /* ----------------------------------------------------------------- whole -- */
 
-/* Turn the entry that the network was refused for into file and line; for a
- * link that was given before, say where. */
+/* Add file and line of the entry that the network was refused for; for a link
+ * that was given before, that line too. */
 static void locate(const struct intake *intake,
                    const struct pricer_place *place, struct pricer_fault *fault)
 {

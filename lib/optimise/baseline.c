@@ -47,7 +47,7 @@ static enum pricer_status fixed_weights(const struct pricer_network *bare,
 {
     double none;
     enum pricer_status status =
-        pri_slopes(bare, settings, &none, plan->self_noise, fault);
+        pri_noise_slopes(bare, settings, &none, plan->self_noise, fault);
     for (int32_t i = 0; i < bare->nodes && status == PRICER_OK; i++) {
         double weight = unbiased ? 1 / bare->uplink[i] : 1;
         if (!isfinite(weight))

@@ -67,8 +67,7 @@ void pri_newton_hold(struct pri_newton *state);
 /* One step from `here`, which has been held; false if it gets nowhere. */
 bool pri_newton_step(struct pri_newton *state);
 
-/* ------------------------------------------------------------------ start --
- */
+/* ----------------------------------------------------------------- start -- */
 
 /*
  * A cold start: worths and prices for which, by turns, rows and loads are what

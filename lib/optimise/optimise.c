@@ -210,8 +210,8 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
     double began = seconds_now();
     enum pricer_status status = pricer_plan_new(network, &made);
     if (status == PRICER_OK)
-        status =
-            pri_slopes(network, settings, made->noise, made->self_noise, fault);
+        status = pri_noise_slopes(network, settings, made->noise,
+                                  made->self_noise, fault);
     if (status == PRICER_OK)
         status = optimise(network, settings, made->noise, made->self_noise,
                           warm, made, &found, fault);

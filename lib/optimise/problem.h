@@ -185,8 +185,7 @@ static inline double pri_unreached_worth(const struct pri_problem *problem)
     return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
 }
 
-/* ------------------------------------------------------------ certificate --
- */
+/* ----------------------------------------------------------- certificate -- */
 
 /* A feasible plan's value and how far below it the optimum may lie. */
 struct pri_proof {

@@ -36,8 +36,7 @@ bool pri_run_interrupted(struct pri_run *run, double gap);
  * say whether the run is over. */
 bool pri_run_certify(struct pri_run *run);
 
-/* ---------------------------------------------------------------- methods --
- */
+/* --------------------------------------------------------------- methods -- */
 
 /* Interior point from its own start, until the gap is small enough, the run is
  * over or the digits are used up. Leaves shares and slacks. */

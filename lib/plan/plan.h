@@ -1,12 +1,12 @@
 /*
- * The slopes of the error, for the files that descend along them.
+ * The gradient of the error, and the descent along it.
  */
-#ifndef PRICER_OBJECTIVE_H
-#define PRICER_OBJECTIVE_H
+#ifndef PRICER_PLAN_H
+#define PRICER_PLAN_H
 
 #include "base/base.h"
 
-/* One number for every weight and every noise of a plan. */
+/* The derivative of the objective by every weight and every noise of a plan. */
 struct pri_gradient {
     double *weight, *noise;           /* [links] */
     double *self_weight, *self_noise; /* [nodes] */

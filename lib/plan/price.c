@@ -71,7 +71,7 @@ static enum pricer_status slopes_at(const struct pricer_network *network,
         difference->self_eps[i] = network->self_eps[i] * factor;
     moved.eps = difference->eps;
     moved.self_eps = difference->self_eps;
-    return pri_slopes(&moved, settings, slope, self_slope, fault);
+    return pri_noise_slopes(&moved, settings, slope, self_slope, fault);
 }
 
 /* d ln slope / d ln eps from the slopes on both sides; 0 for full trust. */

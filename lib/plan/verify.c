@@ -8,12 +8,13 @@
  *
  * The bound, times nodes^2: for any v (within the bias term's bounds), u and t,
  *
- *   - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j) - t^2 / (4 R^2) - nodes t
- *   + sum b(v_i),
+ *     sum b(v_i) - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j)
+ *                - t^2 / (4 R^2) - nodes t,
  *
- * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link, the same with
- * - c y y' for a pair of opposite links. The cap is a bound on the expected
- * weight that any optimal plan can put on a link: see share_cap().
+ * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link; a pair of opposite
+ * links is maximised together, with - c y y' between them. The cap is a
+ * bound on the expected weight that any optimal plan can put on a link: see
+ * share_cap().
  */
 #include "calibrate/calibrate.h"
 
@@ -47,23 +48,18 @@ static void complain(struct audit *audit, const char *what, int32_t from,
 
 /* -------------------------------------------------------------- feasible -- */
 
-static bool good_number(double value)
-{
-    return value >= 0 && isfinite(value);
-}
-
 static void check_numbers(struct audit *audit)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     for (int32_t i = 0; i < net->nodes; i++)
-        if (!good_number(plan->self_weight[i]) ||
-            !good_number(plan->self_noise[i])) {
+        if (!pri_is_amount(plan->self_weight[i]) ||
+            !pri_is_amount(plan->self_noise[i])) {
             audit->certificate->feasible = false;
             complain(audit, "the weight or noise", i, i, plan->self_weight[i]);
         }
     for (int32_t l = 0; l < net->links; l++)
-        if (!good_number(plan->weight[l]) || !good_number(plan->noise[l])) {
+        if (!pri_is_amount(plan->weight[l]) || !pri_is_amount(plan->noise[l])) {
             audit->certificate->feasible = false;
             complain(audit, "the weight or noise", net->from[l], net->to[l],
                      plan->weight[l]);
@@ -91,9 +87,10 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
 
 /*
  * Claim: true only if the receiver of the link learns no more than (eps, delta)
- * allows. Given how often the link was up, the packets are one Gaussian
- * mechanism with ratio sqrt(count) 2 R weight / noise; lib/calibrate/binomial.c
- * has the proof, and bounds on the errors, which are charged here.
+ * allows. Conditioned on how often the link was up, the packets are one
+ * Gaussian mechanism with ratio sqrt(count) 2 R weight / noise;
+ * lib/calibrate/binomial.c has the proof, and bounds on the errors, which are
+ * charged here.
  */
 static bool within_budget(const struct audit *audit, double weight,
                           double noise, double eps, double delta, double p,
@@ -119,8 +116,8 @@ static bool within_budget(const struct audit *audit, double weight,
     return curve.delta + curve.error_delta + law->tail <= delta;
 }
 
-/* Count the links that say too much, and name the first. A node's own part
- * counts in every round, heard by the server or not. */
+/* Count the links whose noise is below their budget's, and name the first. A
+ * node's own part counts in every round, heard by the server or not. */
 static void check_noise(struct audit *audit)
 {
     const struct pricer_network *net = audit->network;
@@ -442,8 +439,8 @@ enum pricer_status pricer_plan_verify(const struct pricer_network *network,
     audit.self_slope = pri_alloc(network->nodes, sizeof(double));
     enum pricer_status status = PRICER_MEMORY;
     if (audit.slope != NULL && audit.self_slope != NULL)
-        status =
-            pri_slopes(network, settings, audit.slope, audit.self_slope, fault);
+        status = pri_noise_slopes(network, settings, audit.slope,
+                                  audit.self_slope, fault);
     if (status == PRICER_OK) {
         check_numbers(&audit);
         for (int32_t j = 0; j < network->nodes; j++)

@@ -43,6 +43,7 @@ static enum pricer_status read_magic(struct pri_stream *stream, int *dimensions,
     return PRICER_OK;
 }
 
+/* The sizes behind the magic: rows, and the product of the rest. */
 static enum pricer_status read_shape(struct pri_stream *stream, int dimensions,
                                      int64_t *rows, int64_t *columns,
                                      struct pricer_fault *fault)

@@ -107,14 +107,12 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       struct pricer_fault *fault,
                                       const char *format, ...)
 {
-    if (fault != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(fault->text, sizeof fault->text, format, arguments);
-        va_end(arguments);
-        int k = pri_key_find(key);
-        pri_fault_locate(fault, scenario->path, k < 0 ? 0 : scenario->line[k]);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    pri_fault_list(fault, PRICER_VALUE, format, arguments);
+    va_end(arguments);
+    int k = pri_key_find(key);
+    pri_fault_locate(fault, scenario->path, k < 0 ? 0 : scenario->line[k]);
     return PRICER_VALUE;
 }
 
@@ -222,8 +220,7 @@ void pri_scenario_clear(struct pricer_scenario *scenario)
     }
 }
 
-/* ------------------------------------------------------------- consistency --
- */
+/* ----------------------------------------------------------- consistency -- */
 
 /* Keys that the network does not use are mistakes: say so, do not ignore. */
 static enum pricer_status check_use(const struct pricer_scenario *scenario,

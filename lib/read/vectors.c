@@ -37,9 +37,9 @@ static bool ends_in(const char *text, const char *ending)
 }
 
 /*
- * The first byte tells the kinds apart: .npy begins with 0x93, IDX with 0, and
- * CIFAR-10, which has no mark, with a label up to 9, so that only the name can
- * tell it from IDX.
+ * The first byte decides the kind: .npy begins with 0x93, IDX with 0, and
+ * CIFAR-10, which has no mark, with a label up to 9, so that only its name
+ * distinguishes it from IDX.
  */
 static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
                                     struct pricer_matrix **matrix,

@@ -33,8 +33,7 @@ static pri_wide level_of(double p)
     return (pri_wide)high << 64 | low;
 }
 
-/* Which result a level leads to: one of those to be compared, or a fixed one.
- */
+/* The result of comparing u with a level: one of level[], or a fixed one. */
 static uint8_t add_level(struct pri_pair *pair, pri_wide level, bool certain)
 {
     if (certain)
@@ -124,6 +123,8 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
     }
 }
 
+/* The number of levels is a constant of each call of draw_levels(), so that the
+ * compiler unrolls it. */
 PRI_CLONES
 static void draw_pair(const struct pri_pair *pair,
                       const struct pri_threefry_key *key, int32_t low,

@@ -12,9 +12,9 @@
  *
  * Proof. Cut the half line into strips of width sigma / 16; strip k holds the
  * integers y with k sigma / 16 <= y < (k + 1) sigma / 16.
- *   1. Draw strip k with probability W_k / 2^64, where the integers W_k >=
- *      C exp(-k^2 / 512) are in noise_table.h (1 in the tail). What is left of
- *      the 2^64 values starts again.
+ *   1. Draw strip k with probability W_k / 2^64, where the integers
+ *      W_k >= C exp(-k^2 / 512) are in noise_table.h (1 in the tail). What is
+ *      left of the 2^64 values starts again.
  *   2. Draw one of `width` >= sigma / 16 places counted from the strip's first
  *      integer, each with the same probability; past the strip's end, start
  *      again. So every y in reach is the candidate with probability
@@ -117,10 +117,13 @@ static uint64_t one_minus_exponential(uint64_t a)
 }
 
 /*
- * With r = inside / sigma, the place in the strip, T is rho exp(-a),
- * a = r (2 strip + r) / 512, rho = C exp(-strip^2 / 512) / W, 1 - 2^-41 <= rho
- * <= 1. In units of 2^-64: `ratio` is at most r and less than 5 below; a is at
- * least `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
+ * With r = inside / sigma, the place in the strip, T = rho exp(-a) with
+ *
+ *     a   = r (2 strip + r) / 512,
+ *     rho = C exp(-strip^2 / 512) / W,   1 - 2^-41 <= rho <= 1.
+ *
+ * In units of 2^-64: `ratio` is at most r and less than 5 below; a is at least
+ * `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
  * cut-offs); 2^24 units cover rho and all the rest on one side, 2^10 on the
  * other. The coin's last bit is not used (it is the sign): 2 units.
  */

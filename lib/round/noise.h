@@ -1,5 +1,5 @@
 /*
- * The sampler's two ways to decide about a candidate: at a glance, and exactly.
+ * The sampler's two decisions about a candidate: at a glance, and exactly.
  */
 #ifndef PRICER_ROUND_NOISE_H
 #define PRICER_ROUND_NOISE_H
@@ -7,8 +7,8 @@
 #include "random/random.h"
 
 enum {
-    PRI_NOISE_REACH = 2048, /* no sample lies further out, in deviations */
-    PRI_NOISE_SPLIT = 16,   /* strips a deviation */
+    PRI_NOISE_REACH = 2048, /* standard deviations, no sample lies beyond */
+    PRI_NOISE_SPLIT = 16,   /* strips a standard deviation */
     PRI_NOISE_STRIPS = PRI_NOISE_REACH * PRI_NOISE_SPLIT,
 };
 
@@ -16,7 +16,7 @@ enum {
 struct pri_candidate {
     uint32_t strip;
     uint64_t inside; /* (size - strip sigma / 16) 2^(fraction + 4), < sigma */
-    uint64_t size;
+    uint64_t size;   /* its absolute value */
 };
 
 enum pri_verdict { PRI_REJECT, PRI_ACCEPT, PRI_UNSURE };

@@ -1,6 +1,6 @@
 /*
- * SQLite's ways turned into ours: statements, transactions and faults that name
- * the study.
+ * From SQLite's results to ours: queries, transactions and faults that name the
+ * study.
  */
 #include "study.h"
 

@@ -1,5 +1,7 @@
 /*
- * From the rounds of a study to how often each of its links delivered.
+ * From the rounds of a study to how often each of its links delivered. Rows
+ * that name no link of the network are passed over: anyone may have edited the
+ * tables.
  */
 #include "study.h"
 
@@ -42,7 +44,19 @@ static enum pricer_status find_first(const struct pricer_study *study,
     return pri_study_count(study, sql, count, fault);
 }
 
-/* A row of arrival or delivery that makes sense; false ends the reading. */
+/* The rows of arrival or delivery from a round on. */
+static enum pricer_status open_rows(const struct pricer_study *study,
+                                    const char *sql, int64_t first,
+                                    sqlite3_stmt **query,
+                                    struct pricer_fault *fault)
+{
+    enum pricer_status status = pri_study_prepare(study, sql, query, fault);
+    if (status == PRICER_OK)
+        sqlite3_bind_int64(*query, 1, first);
+    return status;
+}
+
+/* One such row; false: it names no node or link of the network. */
 static bool read_row(sqlite3_stmt *query, int32_t count, int64_t *round,
                      int32_t *place, bool *arrived)
 {
@@ -69,12 +83,11 @@ static enum pricer_status count_uplinks(const struct pricer_study *study,
     int32_t node;
     bool arrived;
     int step = SQLITE_DONE;
-    enum pricer_status status = pri_study_prepare(
+    enum pricer_status status = open_rows(
         study, "SELECT round, node, arrived FROM arrival WHERE round >= ?",
-        &query, fault);
+        first, &query, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_int64(query, 1, first);
     while ((step = sqlite3_step(query)) == SQLITE_ROW)
         if (read_row(query, deliveries->nodes, &round, &node, &arrived))
             add(&deliveries->uplink[node], arrived);
@@ -99,14 +112,13 @@ static enum pricer_status count_links(const struct pricer_study *study,
     int32_t l;
     bool arrived;
     int step = SQLITE_DONE;
-    enum pricer_status status = pri_study_prepare(
-        study,
-        "SELECT round, link, arrived FROM delivery WHERE round >= ?"
-        " ORDER BY round",
-        &query, fault);
+    enum pricer_status status =
+        open_rows(study,
+                  "SELECT round, link, arrived FROM delivery WHERE round >= ?"
+                  " ORDER BY round",
+                  first, &query, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_int64(query, 1, first);
     while ((step = sqlite3_step(query)) == SQLITE_ROW) {
         if (!read_row(query, deliveries->links, &round, &l, &arrived))
             continue;

@@ -44,7 +44,7 @@ static int links_disconnect(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-/* There is one way to read it: from the first to the last. */
+/* It is read from the first link to the last, whatever the query. */
 static int links_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     struct links_table *links = (struct links_table *)table;

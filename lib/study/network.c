@@ -297,42 +297,59 @@ static enum pricer_status load_links(const struct pricer_study *study,
     return status;
 }
 
+/* What there is to load. */
+struct size {
+    int64_t nodes, links;
+    int64_t placed; /* nodes with a position */
+    double dimension, radius;
+};
+
+static enum pricer_status load_size(const struct pricer_study *study,
+                                    struct size *size,
+                                    struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_count(
+        study, "SELECT count(*) FROM node", &size->nodes, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(study, "SELECT count(*) FROM link",
+                                 &size->links, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(
+            study, "SELECT count(*) FROM node WHERE x IS NOT NULL",
+            &size->placed, fault);
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study, "SELECT value FROM setting WHERE key = ?", &query, fault);
+    if (status == PRICER_OK)
+        status =
+            read_number(study, query, "dimension", &size->dimension, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "radius", &size->radius, fault);
+    sqlite3_finalize(query);
+    if (status == PRICER_OK &&
+        !(size->nodes >= 1 && size->nodes < INT32_MAX &&
+          size->links < INT32_MAX && size->dimension >= 1 &&
+          size->dimension <= 1e12 && size->radius > 0 &&
+          isfinite(size->radius)))
+        status = pri_fault(fault, PRICER_VALUE,
+                           "%.300s: the size of the network is out of range",
+                           study->path);
+    return status;
+}
+
 enum pricer_status pricer_study_network(struct pricer_study *study,
                                         struct pricer_network **network,
                                         struct pricer_fault *fault)
 {
     struct pricer_network *net = NULL;
-    sqlite3_stmt *query = NULL;
-    int64_t nodes = 0, links = 0, placed = 0;
-    double dimension = 0, radius = 0;
-    enum pricer_status status =
-        pri_study_count(study, "SELECT count(*) FROM node", &nodes, fault);
+    struct size size = {0};
+    enum pricer_status status = load_size(study, &size, fault);
     if (status == PRICER_OK)
-        status =
-            pri_study_count(study, "SELECT count(*) FROM link", &links, fault);
+        status = pri_network_new((int32_t)size.nodes, size.placed == size.nodes,
+                                 &net);
     if (status == PRICER_OK)
-        status = pri_study_count(
-            study, "SELECT count(*) FROM node WHERE x IS NOT NULL", &placed,
-            fault);
-    if (status == PRICER_OK)
-        status = pri_study_prepare(
-            study, "SELECT value FROM setting WHERE key = ?", &query, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "dimension", &dimension, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "radius", &radius, fault);
-    sqlite3_finalize(query);
-    if (status == PRICER_OK &&
-        !(nodes >= 1 && nodes < INT32_MAX && links < INT32_MAX &&
-          dimension >= 1 && dimension <= 1e12 && radius > 0 &&
-          isfinite(radius)))
-        status = pri_fault(fault, PRICER_VALUE,
-                           "%.300s: the size of the network is out of range",
-                           study->path);
-    if (status == PRICER_OK)
-        status = pri_network_new((int32_t)nodes, placed == nodes, &net);
-    if (status == PRICER_OK)
-        status = pri_network_room(net, (int32_t)links);
+        status = pri_network_room(net, (int32_t)size.links);
     if (status == PRICER_OK)
         status = load_nodes(study, net, fault);
     if (status == PRICER_OK)
@@ -341,8 +358,8 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
         pricer_network_free(net);
         return status;
     }
-    net->dimension = (int64_t)dimension;
-    net->radius = radius;
+    net->dimension = (int64_t)size.dimension;
+    net->radius = size.radius;
     *network = net;
     return PRICER_OK;
 }

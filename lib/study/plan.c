@@ -186,12 +186,6 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     return status;
 }
 
-/* A weight or a deviation: never negative, infinite or missing. */
-static bool is_amount(double value)
-{
-    return value >= 0 && isfinite(value);
-}
-
 static enum pricer_status load_nodes(const struct pricer_study *study,
                                      int64_t id, struct pricer_plan *plan,
                                      struct pricer_fault *fault)
@@ -210,8 +204,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
         int64_t i = sqlite3_column_int64(query, 0);
         double weight = pri_study_column(query, 1);
         double noise = pri_study_column(query, 2);
-        if (i < 0 || i >= plan->nodes || !is_amount(weight) ||
-            !is_amount(noise)) {
+        if (i < 0 || i >= plan->nodes || !pri_is_amount(weight) ||
+            !pri_is_amount(noise)) {
             status = damaged(study, id, fault);
             break;
         }
@@ -243,8 +237,8 @@ static enum pricer_status load_links(const struct pricer_study *study,
         int64_t l = sqlite3_column_int64(query, 0);
         double weight = pri_study_column(query, 1);
         double noise = pri_study_column(query, 2);
-        if (l < 0 || l >= plan->links || !is_amount(weight) ||
-            !is_amount(noise)) {
+        if (l < 0 || l >= plan->links || !pri_is_amount(weight) ||
+            !pri_is_amount(noise)) {
             status = damaged(study, id, fault);
             break;
         }

@@ -108,7 +108,7 @@ def nine(folder):
 # What is mutated, on which network it shows, and the audit that shows it.
 MUTANTS = [
     ("the factor 2 dropped from the calibration",
-     "calibrate/slopes.c", "pri_round_up(2 * (long double)radius / mu)",
+     "calibrate/noise_slopes.c", "pri_round_up(2 * (long double)radius / mu)",
      "pri_round_up((long double)radius / mu)",
      1, ["--observer", "link"]),
     ("the factor 2 dropped from the account of links",

@@ -40,7 +40,7 @@ static void labels_and_sums_follow_the_definition(void **state)
     float centres[K * COLUMNS], used[K * COLUMNS];
     static double sum[K * COLUMNS], expected[K * COLUMNS];
     int64_t size[K];
-    assert_int_equal(pri_kmeans_start(&view, K, 5, 0, 1, centres), PRICER_OK);
+    assert_int_equal(pri_plus_plus(&view, K, 5, 0, 1, centres), PRICER_OK);
     assert_int_equal(pri_lloyd_new(&view, K, &lloyd), PRICER_OK);
     for (int step = 0; step < 12; step++) {
         memcpy(used, centres, sizeof used);
@@ -141,7 +141,7 @@ static void starts_follow_the_law_of_kmeans_plus_plus(void **state)
     struct pri_points view = {values, 3, 1};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         float centres[2];
-        assert_int_equal(pri_kmeans_start(&view, 2, seed, 0, 1, centres),
+        assert_int_equal(pri_plus_plus(&view, 2, seed, 0, 1, centres),
                          PRICER_OK);
         count[(int)centres[0]][(int)centres[1]]++;
     }

@@ -157,14 +157,14 @@ static void no_message_is_longer_than_the_radius(void **state)
                 .centres = centres};
             pri_kmeans_defaults(&run.settings);
             for (int round = 0; round < 2; round++) {
-                run.started = round > 0;
+                run.initialised = round > 0;
                 run.procedure = pri_kmeans_procedure(run.settings.procedure);
-                int64_t cells = run.procedure->cells(&run);
+                int64_t length = run.procedure->length(&run);
                 assert_int_equal(run.procedure->speak(&run, round, 1, message),
                                  PRICER_OK);
                 int64_t piece =
-                    procedure == PRICER_KMEANS_PAPER ? COLUMNS : cells;
-                for (int64_t first = 0; first < cells; first += piece) {
+                    procedure == PRICER_KMEANS_PAPER ? COLUMNS : length;
+                for (int64_t first = 0; first < length; first += piece) {
                     double square = 0;
                     for (int64_t c = first; c < first + piece; c++)
                         square += message[c] * message[c];

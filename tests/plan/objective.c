@@ -1,5 +1,5 @@
 /*
- * The error of a plan against three other ways to the same numbers: the triple
+ * The error of a plan against three independent computations: the triple
  * loops of the definition over full matrices, finite differences, and the
  * enumeration of every pattern of links of three nodes.
  */
@@ -184,8 +184,7 @@ static void test_gradient(void **state)
     }
 }
 
-/* ------------------------------------------------------------ enumeration --
- */
+/* ----------------------------------------------------------- enumeration -- */
 
 #define TRIO 3
 #define WIDTH 4 /* coordinates */

@@ -1,5 +1,5 @@
 /*
- * The noise: its table in exact arithmetic, its two ways to decide against each
+ * The noise: its table in exact arithmetic, its two decisions against each
  * other, and its law by chi-square, moments and tails, each with a false-alarm
  * rate of about 1e-6 (and a fixed seed, so an alarm is an error).
  */

@@ -1,6 +1,6 @@
 /*
  * Studies: what goes in comes out to the bit, two of a kind are equal table by
- * table, and a file that is no study is told apart with its own words.
+ * table, and a file that is no study is refused in words of its own.
  */
 #include "tests/test.h"
 #include "tests/scratch.h"

@@ -1,14 +1,14 @@
 /*
- * From a network's trust to its slopes: how much noise each link adds for one
- * unit of weight.
+ * From a network's trust to its noise slopes: the standard deviation of the
+ * noise that each link adds for one unit of weight.
  *
  * The data that a link carries lies in a ball of radius R, so weight * x moves
- * by at most 2 R weight: a link that may show the ratio mu adds the noise
- * slope * weight with slope = 2 R / mu.
+ * by at most 2 R weight: a link of signal-to-noise ratio mu adds noise of
+ * standard deviation slope * weight with slope = 2 R / mu.
  *
  * Networks have millions of links and, as a rule, few different budgets. Equal
  * ones are found with a hash table and solved once; a network in which almost
- * every link is different is solved link by link, on all threads. Either way
+ * every link is different is solved link by link, on all threads. In both cases
  * each slope depends on its own link only, so the number of threads changes
  * nothing.
  */
@@ -210,10 +210,10 @@ static enum pricer_status check_slopes(const struct pricer_network *network,
     return PRICER_OK;
 }
 
-enum pricer_status pri_slopes(const struct pricer_network *network,
-                              const struct pricer_settings *settings,
-                              double *slope, double *self_slope,
-                              struct pricer_fault *fault)
+enum pricer_status pri_noise_slopes(const struct pricer_network *network,
+                                    const struct pricer_settings *settings,
+                                    double *slope, double *self_slope,
+                                    struct pricer_fault *fault)
 {
     struct budget_table table = {0};
     if (settings->rounds < 0 || settings->rounds > PRI_ROUNDS_MOST)

@@ -1,21 +1,21 @@
 /*
- * How our procedure of distributed K-means begins: centres that all nodes
- * share.
+ * The initial rounds of our procedure of distributed K-means: from the points
+ * of the nodes to centres that all nodes share.
  *
  * Where one node is likely to be heard and the noise leaves its centres
- * recognisable, it shares a start: k-means++ and a few of Lloyd's steps on its
- * own points, as shares and share-weighted centres seen from the origin, while
- * the others send only noise. Everywhere else all nodes send the mean of their
- * points, and the server spreads the centres around it in directions drawn from
- * the public seed. Which of the two is decided by the plan alone, hence tells
- * nothing about data. A round in which nothing is heard is repeated.
+ * recognisable, these are the first: k-means++ and a few of Lloyd's steps on
+ * its own points, sent as shares and share-weighted centres, while the others
+ * send only noise. Everywhere else all nodes send the mean of their points, and
+ * the server puts the centres around it in directions drawn from the public
+ * seed. The choice depends on the plan alone, so it shows nothing about data. A
+ * round in which nothing is heard is repeated.
  */
 #include "run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double likely = 0.5;     /* to be heard, for a node to start */
+static const double likely = 0.5;     /* least probability to be heard */
 static const double tolerable = 0.25; /* squared noise per squared radius */
 
 /* ---------------------------------------------------------------- choice -- */
@@ -53,9 +53,9 @@ static double expected_variance(const struct pri_kmeans *run)
     return total;
 }
 
-void pri_opening_choose(struct pri_kmeans *run)
+void pri_initial_choose(struct pri_kmeans *run)
 {
-    run->starter = 0;
+    run->initial_node = 0;
     if (run->plan == NULL)
         return;
     double most = 0, weight = 0;
@@ -64,19 +64,19 @@ void pri_opening_choose(struct pri_kmeans *run)
         if (p > most) {
             most = p;
             weight = own;
-            run->starter = i;
+            run->initial_node = i;
         }
     }
     /* A centre is received with share 1 / clusters of the weight. */
     double unit = weight * run->radius / run->clusters;
     double noise = (double)run->points.columns * expected_variance(run);
     if (most < likely || noise > tolerable * unit * unit)
-        run->starter = -1;
+        run->initial_node = -1;
 }
 
-int64_t pri_opening_cells(const struct pri_kmeans *run)
+int64_t pri_initial_length(const struct pri_kmeans *run)
 {
-    return run->starter >= 0 ? run->cells : run->points.columns + 1;
+    return run->initial_node >= 0 ? run->longest : run->points.columns + 1;
 }
 
 /* -------------------------------------------------------------- messages -- */
@@ -93,20 +93,20 @@ static void speak_mean(const struct pri_kmeans *run, int32_t node,
     message[part.columns] = 1;
 }
 
-/* The starter's centres, each times its share; the others have nothing. */
-static enum pricer_status speak_start(const struct pri_kmeans *run,
-                                      int32_t node, double *message)
+/* The initial node's centres, each times its share; the others send 0. */
+static enum pricer_status speak_centres(const struct pri_kmeans *run,
+                                        int32_t node, double *message)
 {
     struct pri_points part = pri_kmeans_part(run, node);
-    memset(message, 0, (size_t)run->cells * sizeof *message);
-    if (node != run->starter)
+    memset(message, 0, (size_t)run->longest * sizeof *message);
+    if (node != run->initial_node)
         return PRICER_OK;
     float *centres = pri_alloc(run->clusters * part.columns, sizeof *centres);
     int64_t *size = pri_alloc(run->clusters, sizeof *size);
     enum pricer_status status = PRICER_MEMORY;
     if (centres != NULL && size != NULL)
-        status = pri_kmeans_start(&part, run->clusters, run->settings.seed,
-                                  node, 1, centres);
+        status = pri_plus_plus(&part, run->clusters, run->settings.seed, node,
+                               1, centres);
     if (status == PRICER_OK)
         status = pri_kmeans_local(run, node, centres, centres, size);
     for (int32_t k = 0; k < run->clusters && status == PRICER_OK; k++) {
@@ -120,11 +120,11 @@ static enum pricer_status speak_start(const struct pri_kmeans *run,
     return status;
 }
 
-enum pricer_status pri_opening_speak(const struct pri_kmeans *run, int32_t node,
+enum pricer_status pri_initial_speak(const struct pri_kmeans *run, int32_t node,
                                      double *message)
 {
-    if (run->starter >= 0)
-        return speak_start(run, node, message);
+    if (run->initial_node >= 0)
+        return speak_centres(run, node, message);
     speak_mean(run, node, message);
     return PRICER_OK;
 }
@@ -162,12 +162,12 @@ static void hear_mean(struct pri_kmeans *run, int64_t round)
         centre[d] = (float)(keep * run->sum[d] / heard);
     for (int32_t k = run->clusters - 1; k >= 0; k--)
         pri_spread_centre(run, round, k, run->centres);
-    run->started = true;
+    run->initialised = true;
 }
 
-/* The starter's centres, those whose share rises above the noise; the others
- * are put next to the largest. */
-static void hear_start(struct pri_kmeans *run, int64_t round)
+/* The initial node's centres, those whose share rises above the noise; the
+ * others are put next to the largest. */
+static void hear_centres(struct pri_kmeans *run, int64_t round)
 {
     const int64_t columns = run->points.columns;
     const double *share = run->sum + run->clusters * columns;
@@ -184,13 +184,13 @@ static void hear_start(struct pri_kmeans *run, int64_t round)
     for (int32_t k = 0; k < run->clusters; k++)
         if (share[k] <= least)
             pri_spread_centre(run, round, k, run->centres + largest * columns);
-    run->started = true;
+    run->initialised = true;
 }
 
-void pri_opening_hear(struct pri_kmeans *run, int64_t round)
+void pri_initial_hear(struct pri_kmeans *run, int64_t round)
 {
-    if (run->starter >= 0)
-        hear_start(run, round);
+    if (run->initial_node >= 0)
+        hear_centres(run, round);
     else
         hear_mean(run, round);
 }

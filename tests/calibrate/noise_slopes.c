@@ -39,9 +39,11 @@ static void check(const struct pricer_network *net,
     double *self = calloc((size_t)net->nodes, sizeof *self);
     double *slope2 = calloc((size_t)net->links, sizeof *slope);
     settings.threads = 1;
-    assert_int_equal(pri_slopes(net, &settings, slope, self, NULL), PRICER_OK);
+    assert_int_equal(pri_noise_slopes(net, &settings, slope, self, NULL),
+                     PRICER_OK);
     settings.threads = 4;
-    assert_int_equal(pri_slopes(net, &settings, slope2, self, NULL), PRICER_OK);
+    assert_int_equal(pri_noise_slopes(net, &settings, slope2, self, NULL),
+                     PRICER_OK);
     assert_memory_equal(slope, slope2, (size_t)net->links * sizeof *slope);
     for (int32_t l = 0; l < net->links; l += 7) {
         double mu;
@@ -89,12 +91,12 @@ static void test_refuses(void **state)
     double slope[40], self[10];
     struct pricer_fault fault = {""};
     struct pricer_settings settings = {.rounds = -1};
-    assert_int_equal(pri_slopes(net, &settings, slope, self, &fault),
+    assert_int_equal(pri_noise_slopes(net, &settings, slope, self, &fault),
                      PRICER_VALUE);
     settings.rounds = 1;
     net->eps[3] = 1e-320;
     net->delta[3] = 1e-320;
-    assert_int_equal(pri_slopes(net, &settings, slope, self, &fault),
+    assert_int_equal(pri_noise_slopes(net, &settings, slope, self, &fault),
                      PRICER_VALUE);
     assert_non_null(strstr(fault.text, "no finite noise"));
     pricer_network_free(net);

@@ -1,9 +1,9 @@
 /*
- * Sums over links and nodes for 512 trials: from bits to weights, and from
- * weights to the square of a vector.
+ * The arithmetic kernels of the fast engine, on 512 trials: from bits to
+ * weights, and from weights to the square of a vector.
  *
  * The weight of a node is the sum of the weights of those of its links that
- * carry. The bits of up to eight links are turned into a byte per trial, and
+ * carry. The bits of up to eight links are transposed to a byte per trial, and
  * the byte looks the sum up in a table of (weight, variance) pairs of all
  * subsets: one load and one addition per eight links and trial.
  *
@@ -14,14 +14,14 @@
  * Every sum is taken in a fixed order and without fused operations, so that the
  * result depends neither on threads nor on the machine.
  */
-#include "sums.h"
+#include "kernels.h"
 #include "random/random.h"
 
 #include <string.h>
 
 enum {
     BATCH = 4, /* groups that are looked up together */
-    SPAN = 16, /* blocks of columns that stay near while tiles pass */
+    SPAN = 16, /* blocks of columns that stay in the cache while tiles pass */
 };
 
 typedef double four __attribute__((vector_size(32)));
@@ -55,7 +55,7 @@ PRI_INLINE void fill_table(const struct pri_group *group, pri_two *table)
     } while (0)
 
 /* Transpose the 8 x 8 bits of each word. */
-PRI_INLINE pri_half turn_bits(pri_half x)
+PRI_INLINE pri_half transpose_bits(pri_half x)
 {
     const uint64_t near = UINT64_C(0x00aa00aa00aa00aa);
     const uint64_t wide = UINT64_C(0x0000cccc0000cccc);
@@ -72,8 +72,8 @@ PRI_INLINE pri_half turn_bits(pri_half x)
  * Eight rows of 64 trials become 64 bytes of eight bits: exchange bytes between
  * the words, then bits within each. Four words of trials go side by side.
  */
-PRI_INLINE void turn_words(const struct pri_group *group, int half,
-                           uint8_t *bytes)
+PRI_INLINE void transpose_words(const struct pri_group *group, int half,
+                                uint8_t *bytes)
 {
     pri_half x[PRI_GROUP];
     for (int m = 0; m < PRI_GROUP; m++) {
@@ -89,9 +89,9 @@ PRI_INLINE void turn_words(const struct pri_group *group, int half,
     for (int m = 0; m < 8; m += 2)
         EXCHANGE(x[m], x[m + 1], 8, UINT64_C(0x00ff00ff00ff00ff));
     for (int m = 0; m < PRI_GROUP; m++) {
-        pri_half turned = turn_bits(x[m]);
+        pri_half transposed = transpose_bits(x[m]);
         for (int w = 0; w < 4; w++) {
-            uint64_t word = turned[w];
+            uint64_t word = transposed[w];
             memcpy(bytes + 64 * (4 * half + w) + 8 * m, &word, sizeof word);
         }
     }
@@ -107,8 +107,8 @@ PRI_INLINE pri_two look_up(int groups, bool carried, const pri_two *tables,
     return carried ? carry[t] + sum : sum;
 }
 
-/* The last batch of a node: two trials a turn, because their weights and their
- * variances part here. */
+/* The last batch of a node: two trials at a time, because their weights and
+ * their variances part here. */
 PRI_INLINE void finish_node(int groups, bool carried, const pri_two *tables,
                             const uint8_t *bytes, const pri_two *carry,
                             int stride, double *excess, double *variance)
@@ -138,6 +138,8 @@ PRI_INLINE void carry_on(bool carried, const pri_two *tables,
         carry[t] = look_up(BATCH, carried, tables, bytes, carry, t);
 }
 
+/* The number of groups and whether something is carried are constants of each
+ * call, so that the compiler unrolls look_up(). */
 PRI_CLONES
 static void sum_node(const struct pri_group *group, int count, pri_two *carry,
                      int stride, double *excess, double *variance)
@@ -148,8 +150,8 @@ static void sum_node(const struct pri_group *group, int count, pri_two *carry,
         int groups = count - first < BATCH ? count - first : BATCH;
         for (int g = 0; g < groups; g++) {
             fill_table(&group[first + g], tables + 256 * g);
-            turn_words(&group[first + g], 0, bytes + PRI_ROUNDS * g);
-            turn_words(&group[first + g], 1, bytes + PRI_ROUNDS * g);
+            transpose_words(&group[first + g], 0, bytes + PRI_ROUNDS * g);
+            transpose_words(&group[first + g], 1, bytes + PRI_ROUNDS * g);
         }
         if (first + groups < count) {
             if (first == 0)
@@ -180,8 +182,8 @@ static void sum_node(const struct pri_group *group, int count, pri_two *carry,
 }
 
 /* The clones stay inside this file: the compiler would export them. */
-void pri_sums_node(const struct pri_group *groups, int count, pri_two *carry,
-                   int stride, double *excess, double *variance)
+void pri_kernel_node(const struct pri_group *groups, int count, pri_two *carry,
+                     int stride, double *excess, double *variance)
 {
     sum_node(groups, count, carry, stride, excess, variance);
 }
@@ -236,6 +238,8 @@ PRI_INLINE void project_tile(const double *factor, const double *excess,
     }
 }
 
+/* All blocks of columns that the chunk's rows reach: the rows of a triangular
+ * factor end at the diagonal. */
 PRI_INLINE void project(const struct pri_factor *factor,
                         const struct pri_chunk *chunk, bool first, bool last,
                         int stride, const double *excess, double *projection,
@@ -278,9 +282,10 @@ static void project_chunk(const struct pri_factor *factor,
                 square);
 }
 
-void pri_sums_project(const struct pri_factor *factor,
-                      const struct pri_chunk *chunk, int stride,
-                      const double *excess, double *projection, double *square)
+void pri_kernel_project(const struct pri_factor *factor,
+                        const struct pri_chunk *chunk, int stride,
+                        const double *excess, double *projection,
+                        double *square)
 {
     project_chunk(factor, chunk, stride, excess, projection, square);
 }
