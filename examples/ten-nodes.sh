@@ -11,8 +11,10 @@ rm -rf "$folder"
 mkdir "$folder"
 study=$folder/ten.pricer
 
+step=0
 say() {
-    printf '\n== %s\n\n' "$*"
+    step=$((step + 1))
+    printf '\n== %d of 6: %s\n\n' "$step" "$*"
 }
 say "the network: ten nodes, three with a good uplink (examples/paper.yaml)"
 "$pricer" new "$study" "$here/paper.yaml"
@@ -22,7 +24,9 @@ say "privacy: what each observer can learn"
 "$pricer" privacy "$study"
 say "simulation: a million rounds"
 "$pricer" simulate "$study" --trials 1000000 --strategy unbiased --strategy best
-say "the real thing: a server and ten nodes as processes on loopback"
+say "the real thing: a server and ten nodes as processes on loopback, 300 rounds"
 "$pricer" demo "$study" --rounds 300
+say "the report: everything on one page"
 "$pricer" report "$study" -o "$folder/report.html"
-say "done: the study is $study, the report $folder/report.html"
+printf '\ndone in %d s: the study is %s, the report %s\n' \
+    "$SECONDS" "$study" "$folder/report.html"

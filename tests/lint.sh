@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the project promises about its own text: format, the length of functions
-# and files, the names of exported symbols, and that every option is in the
-# manual. $1: the build folder.
+# and files, rooms and doors, the names of exported symbols, that pages name what
+# exists, and that every option is in the manual. $1: the build folder.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -38,8 +38,11 @@ awk 'FNR == 1 { open = 0 }
     echo "lint: $line"
 done | grep . && bad=1
 
-# The rooms: what the objects use of each other.
+# The rooms: what the objects use of each other, and the drawing of it.
 /usr/bin/python3 tests/rooms.py "$build" || bad=1
+
+# The pages: the length of lines, and that what they name exists.
+/usr/bin/python3 tests/docs.py || bad=1
 
 # Exported symbols: all pricer_, all declared in the public header.
 symbols=$(nm -D --defined-only "$build"/libpricer.so | awk '{print $3}')
