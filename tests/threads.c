@@ -6,6 +6,7 @@
 #include "tests/test.h"
 #include "tests/scratch.h"
 #include "base/base.h"
+#include "pricer_audit.h"
 
 static struct pricer_network *network;
 

@@ -209,11 +209,11 @@ enum pricer_status pri_descend(struct pri_descent *descent,
     enum pricer_status status =
         check(descent->settings, &descent->options, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &best);
+        status = pricer_plan_new(descent->network, &best, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &work);
+        status = pricer_plan_new(descent->network, &work, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &slopes);
+        status = pricer_plan_new(descent->network, &slopes, fault);
     if (status != PRICER_OK)
         goto done;
     struct pri_gradient gradient = {slopes->weight, slopes->noise,
