@@ -670,6 +670,8 @@ enum pricer_purpose {
     PRICER_PURPOSE_NOISE,     /* the noise of one message */
     PRICER_PURPOSE_DATA,      /* data made up for a simulation */
     PRICER_PURPOSE_OTHER,     /* anything else; the library never uses it */
+    PRICER_PURPOSE_PLACES,    /* where the nodes of a geometric network are */
+    PRICER_PURPOSE_STARTS,    /* where a gradient descent begins */
 };
 
 /* In place of a node's number: the server. */
