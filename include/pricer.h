@@ -399,14 +399,6 @@ PRICER_API enum pricer_status pricer_plan_evaluate(
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     struct pricer_error *error, struct pricer_fault *fault);
 
-/*
- * The exact expected squared error for given data: node i's vector stands at
- * data[i * dimension]. Nothing is clipped. O(links * dimension).
- */
-PRICER_API enum pricer_status pricer_plan_mse(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const double *data, double *mse, struct pricer_fault *fault);
-
 /* What an answer of the planner is worth. */
 enum pricer_solve_outcome {
     PRICER_OUTCOME_OPTIMAL = 0, /* certified to the tolerance */

@@ -269,10 +269,10 @@ static double row_square(const struct pricer_network *net,
     return single * inner(dimension, own, own) + pairs;
 }
 
-enum pricer_status pricer_plan_mse(const struct pricer_network *network,
-                                   const struct pricer_plan *plan,
-                                   const double *data, double *mse,
-                                   struct pricer_fault *fault)
+enum pricer_status pri_plan_mse(const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const double *data, double *mse,
+                                struct pricer_fault *fault)
 {
     if (!fits(network, plan))
         return misfit(fault);

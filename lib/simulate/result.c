@@ -2,6 +2,7 @@
  * The result of a simulation: made, filled with what to expect, and read.
  */
 #include "simulate.h"
+#include "plan/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,8 +60,8 @@ enum pricer_status pri_simulation_predict(const struct pri_job *job,
         if (status == PRICER_OK && job->data->shared)
             outcome->predicted = error.mse_paper;
         else if (status == PRICER_OK)
-            status = pricer_plan_mse(job->network, plan, job->data->values,
-                                     &outcome->predicted, NULL);
+            status = pri_plan_mse(job->network, plan, job->data->values,
+                                  &outcome->predicted, NULL);
         if (status != PRICER_OK)
             return status;
         outcome->worst_case = error.mse_worst_case;

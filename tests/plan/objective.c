@@ -272,7 +272,7 @@ static void check_mse(const struct pricer_network *net,
     struct dense m;
     fill_dense(net, plan, &m);
     double mse = 0, expected = enumerate(&m, data);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_close(mse, expected, 1e-12);
     assert_true(mse <= error->mse_worst_case * (1 + 1e-12));
 }
@@ -323,7 +323,7 @@ static void test_worst_case_attained(void **state)
     struct pricer_error error;
     assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_close(mse, error.mse_worst_case, 1e-12);
     assert_close(mse, error.mse_paper, 1e-12);
     pricer_plan_free(plan);
@@ -349,13 +349,12 @@ static void test_paper_is_no_bound(void **state)
     struct pricer_settings settings = {0};
     assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_true(error.mse_paper == 0 && mse == 1 && error.mse_worst_case == 1);
     uint64_t seed = 5;
     struct pricer_network *bigger = sample_network(&seed, 3, 1, 1, 1);
     assert_int_equal(pricer_plan_new(bigger, &other, NULL), PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, other, data, &mse, NULL),
-                     PRICER_VALUE);
+    assert_int_equal(pri_plan_mse(net, other, data, &mse, NULL), PRICER_VALUE);
     assert_int_equal(pricer_plan_evaluate(net, &settings, other, &error, NULL),
                      PRICER_VALUE);
     pricer_plan_free(other);
