@@ -139,9 +139,10 @@ static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
                                     ? PRICER_CALIBRATION_ANALYTIC
                                     : PRICER_CALIBRATION_CLASSIC;
     hard.settings.threads = 1;
-    if (pricer_network_build((int64_t)dimension, radius, reciprocity, nodes, n,
-                             links, count, &hard.network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(
+            &(struct pricer_network_parts){(int64_t)dimension, radius,
+                                           reciprocity, nodes, n, links, count},
+            &hard.network, NULL, NULL) != PRICER_OK)
         abort();
     free(nodes);
     free(links);

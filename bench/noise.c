@@ -78,16 +78,16 @@ static double ours_rate(double sigma, bool secret)
     enum { COUNT = 1 << 20 };
     static int64_t values[COUNT];
     struct pricer_random random;
-    struct pricer_noise noise;
+    struct pri_noise noise;
     double best = 1e9;
     pricer_random_replay(&random, 1, PRICER_PURPOSE_NOISE, 0, 0, 0);
     if (secret && pricer_random_secret(&random, NULL) != PRICER_OK)
         return 0;
-    if (pricer_noise_prepare(sigma, &noise, NULL) != PRICER_OK)
+    if (pri_noise_prepare(sigma, &noise, NULL) != PRICER_OK)
         return 0;
     for (int repeat = 0; repeat < 15; repeat++) {
         double start = now();
-        pricer_noise_add(&noise, &random, COUNT, values);
+        pri_noise_add(&noise, &random, COUNT, values);
         double took = now() - start;
         best = took < best ? took : best;
     }

@@ -59,8 +59,9 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
                     (struct pricer_link){i, j, .05 + .9 * part, NAN, 1, .001};
         }
     }
-    die(pricer_network_build(dimension, 1, 1, nodes, n, links, m, &network,
-                             NULL, &fault),
+    die(pricer_network_build(
+            &(struct pricer_network_parts){dimension, 1, 1, nodes, n, links, m},
+            &network, NULL, &fault),
         &fault);
     free(nodes);
     free(links);
@@ -71,7 +72,7 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
 static struct pricer_plan *full_plan(const struct pricer_network *network)
 {
     struct pricer_plan *plan;
-    if (pricer_plan_new(network, &plan) != PRICER_OK)
+    if (pricer_plan_new(network, &plan, NULL) != PRICER_OK)
         exit(1);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = (.2 + .01 * (l % 7)) * 10 / network->nodes;
@@ -222,7 +223,7 @@ static void agreement(const char *path)
     die(pricer_plan_optimise(network, &settings, NULL, &plan, &info, &fault),
         &fault);
     die(pricer_matrix_new(network->nodes, network->dimension, PRICER_FLOAT64,
-                          &given),
+                          &given, NULL),
         &fault);
     for (int64_t k = 0; k < given->rows * given->columns; k++)
         ((double *)given->values)[k] = sin((double)(k * k % 1009)) / 8;
@@ -237,7 +238,7 @@ static void agreement(const char *path)
                                                 .given = given});
         const struct pricer_outcome *outcome = simulation->outcomes;
         printf("%-24s %12.8g %12.2g %12.8g %10.2f\n",
-               pricer_data_text((enum pricer_data)data), outcome->mse,
+               pricer_word(PRICER_WORDS_DATA, data), outcome->mse,
                outcome->mse_stderr, outcome->predicted,
                (outcome->mse - outcome->predicted) / outcome->mse_stderr);
         pricer_simulation_free(simulation);

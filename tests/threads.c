@@ -6,6 +6,7 @@
 #include "tests/test.h"
 #include "tests/scratch.h"
 #include "base/base.h"
+#include "pricer_audit.h"
 
 /* The optimiser divides its sweeps from some 65,000 links on, into a number of
  * blocks that does not depend on the threads: here two. */

@@ -17,6 +17,7 @@
  * too small or too large for a double because the data is.
  */
 #include "audit.h"
+#include "round/round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -197,12 +198,14 @@ static bool is_up(const struct pri_attack *attack, int64_t round, int32_t link,
 {
     const struct pricer_network *net = attack->network;
     if (link < 0)
-        return pricer_round_up(attack->seed, round, from, PRICER_SERVER,
-                               net->uplink[from], 0, 0);
+        return pricer_round_up(attack->seed, round,
+                               &(struct pricer_pair){from, PRICER_SERVER,
+                                                     net->uplink[from], 0, 0});
     int32_t back = net->partner[link];
-    return pricer_round_up(attack->seed, round, from, net->to[link],
-                           net->p[link], back < 0 ? 0 : net->p[back],
-                           net->joint[link]);
+    return pricer_round_up(
+        attack->seed, round,
+        &(struct pricer_pair){from, net->to[link], net->p[link],
+                              back < 0 ? 0 : net->p[back], net->joint[link]});
 }
 
 /* Node `from` writes its message to `to` (itself: its own part), which is added
@@ -216,12 +219,12 @@ static enum pricer_status send(struct pri_attack *attack, int64_t round,
     enum pricer_status status = PRICER_OK;
     if (*slice == NULL) {
         status = pricer_slice_build(attack->network, attack->plan,
-                                    &attack->grid, from, slice);
+                                    &attack->grid, from, slice, fault);
         if (status != PRICER_OK)
             return status;
         (*slice)->dimension = attack->dimension;
     }
-    const struct pricer_share *share = pricer_slice_find(*slice, to);
+    const struct pricer_share *share = pri_slice_find(*slice, to);
     if (share == NULL)
         return PRICER_OK;
     pricer_random_replay(&random, attack->seed, PRICER_PURPOSE_NOISE, round,

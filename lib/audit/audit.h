@@ -5,6 +5,7 @@
 #ifndef PRICER_AUDIT_H
 #define PRICER_AUDIT_H
 
+#include "pricer_audit.h"
 #include "privacy/privacy.h"
 
 /* The code under attack: how a node writes a message. */

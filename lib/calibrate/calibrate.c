@@ -178,24 +178,26 @@ static enum pricer_status check_budget(double eps, double delta, int64_t rounds,
     return PRICER_OK;
 }
 
-enum pricer_status pricer_calibrate(enum pricer_calibration calibration,
-                                    double eps, double delta, int64_t rounds,
-                                    double p, double *mu, bool *guaranteed,
+enum pricer_status pricer_calibrate(const struct pricer_budget *budget,
+                                    double *mu, bool *guaranteed,
                                     struct pricer_fault *fault)
 {
+    double eps = budget->eps, delta = budget->delta, p = budget->p;
+    int64_t rounds = budget->rounds;
     struct pri_rounds law = {0};
     long double ratio;
     enum pricer_status status = check_budget(eps, delta, rounds, p, fault);
     if (status != PRICER_OK)
         return status;
     rounds = rounds == 0 ? 1 : rounds;
-    status = pri_calibrate(calibration, eps, delta, rounds, p, &law, &ratio);
+    status =
+        pri_calibrate(budget->calibration, eps, delta, rounds, p, &law, &ratio);
     pri_rounds_free(&law);
     if (status != PRICER_OK)
         return pri_fault(fault, status, "%s", pricer_status_text(status));
     long double total = ratio * sqrtl((long double)rounds);
     if (guaranteed != NULL)
-        *guaranteed = calibration == PRICER_CALIBRATION_ANALYTIC ||
+        *guaranteed = budget->calibration == PRICER_CALIBRATION_ANALYTIC ||
                       pri_gaussian_above(eps, total) <= delta;
     *mu = pri_round_down(ratio);
     return PRICER_OK;

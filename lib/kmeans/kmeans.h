@@ -6,6 +6,7 @@
 #define PRICER_KMEANS_H
 
 #include "base/base.h"
+#include "pricer_kmeans.h"
 
 /* What the streams of made-up data are for, in place of a receiver. */
 enum {

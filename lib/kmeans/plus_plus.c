@@ -70,14 +70,15 @@ enum pricer_status pri_plus_plus(const struct pri_points *points,
 
 enum pricer_status pricer_kmeans_points(const struct pricer_matrix *data,
                                         bool unit_norm,
-                                        struct pricer_matrix **points)
+                                        struct pricer_matrix **points,
+                                        struct pricer_fault *fault)
 {
     struct pricer_matrix *made = NULL;
     double *row = pri_alloc(data->columns, sizeof *row);
     if (row == NULL)
-        return PRICER_MEMORY;
-    enum pricer_status status =
-        pricer_matrix_new(data->rows, data->columns, PRICER_FLOAT32, &made);
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
+    enum pricer_status status = pricer_matrix_new(data->rows, data->columns,
+                                                  PRICER_FLOAT32, &made, fault);
     for (int64_t r = 0; r < data->rows && status == PRICER_OK; r++) {
         float *out = (float *)made->values + r * data->columns;
         double most = 0, scale = 1;
@@ -126,12 +127,12 @@ enum pricer_status pricer_kmeans_start(const struct pricer_matrix *points,
                          centres);
 }
 
-enum pricer_status pricer_kmeans_lloyd(const struct pricer_matrix *points,
-                                       int32_t clusters, int32_t steps,
-                                       int32_t threads, float *centres,
-                                       double *inertia,
-                                       struct pricer_fault *fault)
+enum pricer_status pricer_kmeans_lloyd(
+    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
+    int32_t threads, const struct pricer_kmeans_result *result,
+    struct pricer_fault *fault)
 {
+    float *centres = result->centres;
     struct pri_points view = {points->values, points->rows, points->columns};
     struct pri_lloyd *lloyd = NULL;
     enum pricer_status status = pri_kmeans_check(points, clusters, fault);
@@ -145,7 +146,7 @@ enum pricer_status pricer_kmeans_lloyd(const struct pricer_matrix *points,
         pri_lloyd_move(lloyd, threads, centres);
     }
     pri_lloyd_assign(lloyd, centres, threads);
-    *inertia = pri_lloyd_inertia(lloyd, centres, threads);
+    result->inertia[0] = pri_lloyd_inertia(lloyd, centres, threads);
     pri_lloyd_free(lloyd);
     return PRICER_OK;
 }

@@ -62,8 +62,10 @@ static bool link_is_up(const struct pri_kmeans *run, int64_t round,
     const struct pricer_network *net = run->network;
     int32_t partner = net->partner[link];
     return pricer_round_up(
-        run->settings.seed, round, net->from[link], net->to[link], net->p[link],
-        partner >= 0 ? net->p[partner] : 0, net->joint[link]);
+        run->settings.seed, round,
+        &(struct pricer_pair){net->from[link], net->to[link], net->p[link],
+                              partner >= 0 ? net->p[partner] : 0,
+                              net->joint[link]});
 }
 
 /* Which links are up, as the weight of every node's message in the sum and the
@@ -79,8 +81,9 @@ static void draw_weights(struct pri_kmeans *run, int64_t round)
     if (plan == NULL)
         return;
     for (int32_t j = 0; j < net->nodes; j++)
-        run->up[j] = pricer_round_up(run->settings.seed, round, j,
-                                     PRICER_SERVER, net->uplink[j], 0, 0);
+        run->up[j] = pricer_round_up(
+            run->settings.seed, round,
+            &(struct pricer_pair){j, PRICER_SERVER, net->uplink[j], 0, 0});
     for (int32_t i = 0; i < net->nodes; i++) {
         if (run->up[i]) {
             run->weight[i] += plan->self_weight[i];
@@ -245,8 +248,8 @@ static enum pricer_status check(const struct pricer_matrix *points,
 enum pricer_status pricer_kmeans_run(
     const struct pricer_matrix *points, const struct pricer_network *network,
     const struct pricer_plan *plan,
-    const struct pricer_kmeans_settings *settings, float *centres,
-    double *inertia, struct pricer_fault *fault)
+    const struct pricer_kmeans_settings *settings,
+    const struct pricer_kmeans_result *result, struct pricer_fault *fault)
 {
     struct pri_kmeans run = {.network = network,
                              .plan = plan,
@@ -267,9 +270,10 @@ enum pricer_status pricer_kmeans_run(
     if (status == PRICER_OK)
         status = deal(points, &run.settings, run.dealt);
     if (status == PRICER_OK)
-        status = play(&run, history, centres);
+        status = play(&run, history, result->centres);
     if (status == PRICER_OK)
-        memcpy(inertia, history, (size_t)run.settings.rounds * sizeof *history);
+        memcpy(result->inertia, history,
+               (size_t)run.settings.rounds * sizeof *history);
     free(history);
     free(run.dealt);
     free(run.centres);

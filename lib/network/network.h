@@ -28,15 +28,15 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
 enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
                                   struct pricer_fault *fault);
 
-/* The rules for pairs, of a finished network. links and order (or NULL) are the
- * entries it was made from and which of them each link was, to blame. */
-enum pricer_status pri_network_check_joints(
-    const struct pricer_network *network, const struct pricer_link *links,
-    const int32_t *order, struct pricer_place *place,
-    struct pricer_fault *fault);
+/* The rules for a link and its partner, of a finished network. */
+enum pricer_status pri_joint_check(const struct pricer_network *network,
+                                   int32_t link, struct pricer_fault *fault);
 
 void pri_network_set_node(struct pricer_network *network, int32_t index,
                           const struct pricer_node *node);
+
+/* How many bytes of memory the network takes. */
+size_t pri_network_bytes(const struct pricer_network *network);
 
 /* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
  * 1 fully reciprocal. */

@@ -1,25 +1,32 @@
 /*
  * From a seed to nodes at random in a square, numbered cell by cell.
+ *
+ * Node i draws words 4 i to 4 i + 3 of the stream (seed, PRICER_PURPOSE_PLACES,
+ * 0, 0, 0), which nothing else reads: its two coordinates, its luck with
+ * uplinks, and a word that is left for later. Both passes read the stream from
+ * its beginning to its end, a block of Threefry a node.
  */
 #include "placement.h"
+#include "random/random.h"
 
-#include <Random123/philox.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Three numbers in [0, 1) for a node: its place, and which uplink it gets. */
-static void draw(int64_t seed, int32_t node, double number[3])
+/* The stream of a scenario's places, before its first node. */
+static struct pricer_random places(const struct pricer_scenario *scenario)
 {
-    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)}};
-    for (uint32_t half = 0; half < 2; half++) {
-        philox4x32_ctr_t counter = {{(uint32_t)node, half, 0, 0x6e6f6465}};
-        philox4x32_ctr_t bits = philox4x32(counter, key);
-        for (int k = 0; k < 2 && 2 * half + k < 3; k++) {
-            uint64_t wide = (uint64_t)bits.v[2 * k] << 32 | bits.v[2 * k + 1];
-            number[2 * half + k] = (double)(wide >> 11) * 0x1p-53;
-        }
-    }
+    struct pricer_random random;
+    pricer_random_replay(&random, (uint64_t)scenario->seed,
+                         PRICER_PURPOSE_PLACES, 0, 0, 0);
+    return random;
+}
+
+/* Four numbers in [0, 1) for the next node. */
+static void draw(struct pricer_random *random, double number[4])
+{
+    for (int k = 0; k < 4; k++)
+        number[k] = (double)(pri_random_word(random) >> 11) * 0x1p-53;
 }
 
 int32_t pri_cell_list_line(const struct pri_cell_list *cells, double coordinate)
@@ -42,9 +49,10 @@ static void count_cells(const struct pricer_scenario *scenario, int32_t nodes,
                         double side, struct pri_cell_list *cells)
 {
     int64_t all = (int64_t)cells->across * cells->across;
+    struct pricer_random random = places(scenario);
     for (int32_t i = 0; i < nodes; i++) {
-        double number[3];
-        draw(scenario->seed, i, number);
+        double number[4];
+        draw(&random, number);
         cells->start[(int64_t)pri_cell_list_line(cells, side * number[1]) *
                          cells->across +
                      pri_cell_list_line(cells, side * number[0]) + 1]++;
@@ -62,9 +70,10 @@ static void number_nodes(const struct pricer_scenario *scenario, double side,
     double common =
         scenario->uplink.count > 0 ? scenario->uplink.values[0] : 0.1;
     int64_t all = (int64_t)cells->across * cells->across;
+    struct pricer_random random = places(scenario);
     for (int32_t i = 0; i < net->nodes; i++) {
-        double number[3];
-        draw(scenario->seed, i, number);
+        double number[4];
+        draw(&random, number);
         double x = side * number[0], y = side * number[1];
         int64_t cell = (int64_t)pri_cell_list_line(cells, y) * cells->across +
                        pri_cell_list_line(cells, x);

@@ -315,8 +315,10 @@ enum pricer_status pri_csv_network(const char *nodes_path,
         status = read_files(&intake, watch, fault);
     if (status == PRICER_OK) {
         status = pricer_network_build(
-            dimension, radius, reciprocity, intake.nodes, intake.row_count,
-            intake.links, intake.link_count, network, &place, fault);
+            &(struct pricer_network_parts){dimension, radius, reciprocity,
+                                           intake.nodes, intake.row_count,
+                                           intake.links, intake.link_count},
+            network, &place, fault);
         if (status != PRICER_OK)
             locate(&intake, &place, fault);
     }

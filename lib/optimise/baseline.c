@@ -13,21 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *pricer_baseline_text(enum pricer_baseline baseline)
-{
-    switch (baseline) {
-    case PRICER_BASELINE_NAIVE:
-        return "no collaboration, naive";
-    case PRICER_BASELINE_UNBIASED:
-        return "no collaboration, unbiased";
-    case PRICER_BASELINE_BEST:
-        return "no collaboration, best";
-    case PRICER_BASELINE_COLREL:
-        return "ColRel, no privacy";
-    }
-    return NULL;
-}
-
 /* The nodes alone: arrays of the network are shared, `start` is [nodes + 1]
  * zeros for both indices. */
 static struct pricer_network without_links(const struct pricer_network *network,
@@ -109,7 +94,7 @@ enum pricer_status pricer_plan_baseline(const struct pricer_network *network,
     int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
     enum pricer_status status = PRICER_MEMORY;
     if (start != NULL)
-        status = pricer_plan_new(network, &made);
+        status = pricer_plan_new(network, &made, fault);
     if (status != PRICER_OK)
         goto done;
     struct pricer_network bare = without_links(network, start);

@@ -178,7 +178,7 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
     double began = seconds_now();
-    enum pricer_status status = pricer_plan_new(network, &made);
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = optimise(network, settings, slope, self_slope, warm, made,
                           &found, fault);
@@ -208,7 +208,7 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
     double began = seconds_now();
-    enum pricer_status status = pricer_plan_new(network, &made);
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = pri_noise_slopes(network, settings, made->noise,
                                   made->self_noise, fault);

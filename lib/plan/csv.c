@@ -93,7 +93,7 @@ enum pricer_status pricer_plan_read(const char *path,
                           .context = &intake,
                           .watch = watch,
                           .watch_to = 1};
-    enum pricer_status status = pricer_plan_new(network, &intake.plan);
+    enum pricer_status status = pricer_plan_new(network, &intake.plan, fault);
     if (status != PRICER_OK)
         return status;
     intake.line =

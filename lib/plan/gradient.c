@@ -11,11 +11,11 @@
  */
 #include "plan.h"
 #include "calibrate/calibrate.h"
+#include "random/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <Random123/philox.h>
 
 /* From here on slope^2 has no room in a double. */
 #define SLOPE_UPRIGHT 1e150
@@ -43,28 +43,31 @@ static void project(double slope, double *weight, double *noise)
     }
 }
 
-/* Uniform in [0, 1), the same for equal arguments on every machine. */
-static double start_weight(uint64_t seed, uint64_t start, uint64_t place)
+/* The next weight, uniform in [0, 1). */
+static double start_weight(struct pricer_random *random)
 {
-    philox2x64_ctr_t counter = {{place, start}};
-    philox2x64_key_t key = {{seed}};
-    return (double)(philox2x64(counter, key).v[0] >> 11) * 0x1p-53;
+    return (double)(pri_random_word(random) >> 11) * 0x1p-53;
 }
 
-/* A random point on the slanted edges: uniform weights and their noise. */
+/*
+ * A random point on the slanted edges: uniform weights, the noise they need.
+ * They are the words of the stream (seed, PRICER_PURPOSE_STARTS, start, 0, 0),
+ * first those of the nodes, then those of the links.
+ */
 static void random_start(const struct pri_descent *descent, int32_t start,
                          struct pricer_plan *plan)
 {
-    uint64_t seed = descent->options.seed;
+    struct pricer_random random;
+    pricer_random_replay(&random, descent->options.seed, PRICER_PURPOSE_STARTS,
+                         start, 0, 0);
     for (int32_t i = 0; i < plan->nodes; i++) {
-        double weight = start_weight(seed, (uint64_t)start, (uint64_t)i);
+        double weight = start_weight(&random);
         bool shared = descent->self_slope[i] <= SLOPE_UPRIGHT;
         plan->self_weight[i] = shared ? weight : 0;
         plan->self_noise[i] = shared ? descent->self_slope[i] * weight : 0;
     }
     for (int32_t l = 0; l < plan->links; l++) {
-        uint64_t place = (uint64_t)plan->nodes + (uint64_t)l;
-        double weight = start_weight(seed, (uint64_t)start, place);
+        double weight = start_weight(&random);
         bool shared = descent->slope[l] <= SLOPE_UPRIGHT;
         plan->weight[l] = shared ? weight : 0;
         plan->noise[l] = shared ? descent->slope[l] * weight : 0;
@@ -214,11 +217,11 @@ enum pricer_status pri_descend(struct pri_descent *descent,
         relay_sum == NULL ? PRICER_MEMORY
                           : check(descent->settings, &descent->options, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &best);
+        status = pricer_plan_new(descent->network, &best, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &work);
+        status = pricer_plan_new(descent->network, &work, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &slopes);
+        status = pricer_plan_new(descent->network, &slopes, fault);
     if (status != PRICER_OK)
         goto done;
     struct workspace room = {{slopes->weight, slopes->noise,

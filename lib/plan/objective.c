@@ -138,13 +138,19 @@ static bool fits(const struct pricer_network *net,
     return plan->nodes == net->nodes && plan->links == net->links;
 }
 
+static enum pricer_status misfit(struct pricer_fault *fault)
+{
+    return pri_fault(fault, PRICER_VALUE, "the plan is not for this network");
+}
+
 enum pricer_status pricer_plan_evaluate(const struct pricer_network *network,
                                         const struct pricer_settings *settings,
                                         const struct pricer_plan *plan,
-                                        struct pricer_error *error)
+                                        struct pricer_error *error,
+                                        struct pricer_fault *fault)
 {
     if (!fits(network, plan))
-        return PRICER_VALUE;
+        return misfit(fault);
     struct sums sums = add_up(network, plan);
     *error = error_of(network, settings, &sums);
     return PRICER_OK;
@@ -266,19 +272,20 @@ static double row_square(const struct pricer_network *net,
     return single * inner(dimension, own, own) + pairs;
 }
 
-enum pricer_status pricer_plan_mse(const struct pricer_network *network,
-                                   const struct pricer_plan *plan,
-                                   const double *data, double *mse)
+enum pricer_status pri_plan_mse(const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const double *data, double *mse,
+                                struct pricer_fault *fault)
 {
     if (!fits(network, plan))
-        return PRICER_VALUE;
+        return misfit(fault);
     int64_t dimension = network->dimension;
     double *mean = pri_alloc(dimension, sizeof *mean);
     double *vector = pri_alloc(dimension, sizeof *vector);
     if (mean == NULL || vector == NULL) {
         free(mean);
         free(vector);
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
     struct sums sums = add_up(network, plan);
     double square = (double)dimension * sums.noise;

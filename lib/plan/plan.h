@@ -1,5 +1,6 @@
 /*
- * The gradient of the error, and the descent along it.
+ * The error for given data, the gradient of the error, and the descent along
+ * it.
  */
 #ifndef PRICER_PLAN_H
 #define PRICER_PLAN_H
@@ -23,6 +24,15 @@ void pri_objective_gradient(const struct pricer_network *network,
                             const struct pricer_plan *plan, double *relay_sum,
                             struct pricer_error *error,
                             const struct pri_gradient *gradient);
+
+/*
+ * The exact expected squared error for given data: node i's vector stands at
+ * data[i * dimension]. Nothing is clipped. O(links * dimension).
+ */
+enum pricer_status pri_plan_mse(const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const double *data, double *mse,
+                                struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- descent -- */
 

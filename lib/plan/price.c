@@ -18,7 +18,6 @@
  * rounds.
  */
 #include "calibrate/calibrate.h"
-#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -112,25 +111,4 @@ enum pricer_status pricer_trust_price(const struct pricer_network *network,
 done:
     difference_free(&here);
     return status;
-}
-
-enum pricer_status pricer_trust_swap(struct pricer_network *network,
-                                     int32_t from, int32_t to, double *eps,
-                                     struct pricer_fault *fault)
-{
-    int32_t link = pricer_network_find(network, from, to);
-    enum pricer_status status = pri_check_trust(*eps, 1, fault);
-    if (status != PRICER_OK)
-        return status;
-    if (from < 0 || from >= network->nodes || to < 0 || to >= network->nodes)
-        return pri_fault(fault, PRICER_VALUE, "there is no node %d",
-                         (int)(from < 0 || from >= network->nodes ? from : to));
-    if (from != to && link < 0)
-        return pri_fault(fault, PRICER_VALUE, "there is no link %d,%d",
-                         (int)from, (int)to);
-    double *place = from == to ? &network->self_eps[from] : &network->eps[link];
-    double before = *place;
-    *place = *eps;
-    *eps = before;
-    return PRICER_OK;
 }

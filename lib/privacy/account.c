@@ -11,25 +11,6 @@
 #include <omp.h>
 #include <stdlib.h>
 
-static const char *const observers[] = {"link", "relay", "server", "coalition"};
-static const char *const protects[] = {"data", "identity"};
-static const char *const eavesdroppers[] = {"receiver", "radio"};
-
-const char *pricer_observer_text(enum pricer_observer observer)
-{
-    return observers[observer];
-}
-
-const char *pricer_protect_text(enum pricer_protect protect)
-{
-    return protects[protect];
-}
-
-const char *pricer_eavesdropper_text(enum pricer_eavesdropper eavesdropper)
-{
-    return eavesdroppers[eavesdropper];
-}
-
 void pricer_statements_free(struct pricer_statement *statements)
 {
     free(statements);
@@ -68,10 +49,11 @@ static enum pricer_status check_question(const struct pricer_network *network,
                          (long long)question->rounds, PRI_ROUNDS_MOST);
     if (question->protect == PRICER_PROTECT_IDENTITY &&
         question->observer != PRICER_OBSERVER_RELAY)
-        return pri_fault(fault, PRICER_VALUE,
-                         "identities are protected from relays only, not from "
-                         "a %s",
-                         pricer_observer_text(question->observer));
+        return pri_fault(
+            fault, PRICER_VALUE,
+            "identities are protected from relays only, not from "
+            "a %s",
+            pricer_word(PRICER_WORDS_OBSERVER, question->observer));
     if (question->observer == PRICER_OBSERVER_COALITION)
         return check_members(network, question, fault);
     return PRICER_OK;

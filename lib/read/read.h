@@ -106,6 +106,11 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The labels of an IDX label file or of CIFAR-10 images: a float32 column. */
+enum pricer_status pri_matrix_read_labels(const char *path,
+                                          struct pricer_matrix **matrix,
+                                          struct pricer_fault *fault);
+
 /* A path relative to the scenario's folder; NULL: no memory. */
 char *pri_scenario_path(const struct pricer_scenario *scenario,
                         const char *file);

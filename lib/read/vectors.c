@@ -3,6 +3,7 @@
  * the file is.
  */
 #include "stream.h"
+#include "read.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,9 +94,9 @@ enum pricer_status pricer_matrix_read(const char *path,
     return read_any(path, false, matrix, fault);
 }
 
-enum pricer_status pricer_matrix_read_labels(const char *path,
-                                             struct pricer_matrix **matrix,
-                                             struct pricer_fault *fault)
+enum pricer_status pri_matrix_read_labels(const char *path,
+                                          struct pricer_matrix **matrix,
+                                          struct pricer_fault *fault)
 {
     return read_any(path, true, matrix, fault);
 }

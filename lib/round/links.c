@@ -167,12 +167,14 @@ struct pri_threefry_key pri_draw_key(uint64_t seed, int64_t group)
 }
 
 /* The single round: the same words, one bit of each, until u is decided. */
-bool pricer_round_up(uint64_t seed, int64_t round, int32_t from, int32_t to,
-                     double p, double p_back, double joint)
+bool pricer_round_up(uint64_t seed, int64_t round,
+                     const struct pricer_pair *link)
 {
+    int32_t from = link->from, to = link->to;
     bool ahead = (uint32_t)from < (uint32_t)to;
-    struct pri_pair pair = ahead ? pri_pair_make(p, p_back, joint)
-                                 : pri_pair_make(p_back, p, joint);
+    struct pri_pair pair =
+        ahead ? pri_pair_make(link->p, link->p_back, link->joint)
+              : pri_pair_make(link->p_back, link->p, link->joint);
     uint64_t low = (uint32_t)(ahead ? from : to);
     uint64_t high = (uint32_t)(ahead ? to : from);
     threefry4x64_key_t key = {

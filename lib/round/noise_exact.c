@@ -180,7 +180,7 @@ static enum pri_verdict compare(int n, const uint32_t *coin,
     return below ? PRI_ACCEPT : PRI_REJECT;
 }
 
-bool pri_noise_decide(const struct pricer_noise *noise,
+bool pri_noise_decide(const struct pri_noise *noise,
                       const struct pri_candidate *candidate, uint64_t coin,
                       struct pricer_random *random)
 {

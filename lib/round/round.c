@@ -59,6 +59,7 @@ enum {
     SHARE_BITS = 61, /* messages stay below 2^61, their noise below 2^50 */
     SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding below */
     EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
+    HONEST = 64,     /* deviations that no honest message passes */
 };
 
 /* The noise a share really gets: its own, or what its sensitivity asks for at
@@ -153,13 +154,19 @@ static struct pricer_slice *new_slice(int32_t count)
 enum pricer_status pricer_slice_build(const struct pricer_network *network,
                                       const struct pricer_plan *plan,
                                       const struct pricer_grid *grid,
-                                      int32_t node, struct pricer_slice **slice)
+                                      int32_t node, struct pricer_slice **slice,
+                                      struct pricer_fault *fault)
 {
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
+    if (node < 0 || node >= network->nodes)
+        return pri_fault(fault, PRICER_VALUE, "there is no node %d", (int)node);
     int32_t first = network->out_start[node];
     int32_t end = network->out_start[node + 1];
     struct pricer_slice *made = new_slice(end - first + 1);
     if (made == NULL)
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     made->node = node;
     made->nodes = network->nodes;
     made->dimension = network->dimension;
@@ -197,8 +204,8 @@ void pricer_slice_free(struct pricer_slice *slice)
     free(slice);
 }
 
-const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
-                                             int32_t to)
+const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
+                                          int32_t to)
 {
     int32_t low = 0, high = slice->count;
     while (low < high) {
@@ -216,7 +223,7 @@ const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
  * up. */
 static enum pricer_status prepare_noise(const struct pricer_slice *slice,
                                         const struct pricer_share *share,
-                                        struct pricer_noise *noise,
+                                        struct pri_noise *noise,
                                         struct pricer_fault *fault)
 {
     double sigma =
@@ -224,7 +231,7 @@ static enum pricer_status prepare_noise(const struct pricer_slice *slice,
               -slice->grid.exponent);
     if (share->noise > 0)
         sigma = sqrt(sigma * sigma + SMOOTHING) * (1 + 0x1p-50);
-    return pricer_noise_prepare(sigma, noise, fault);
+    return pri_noise_prepare(sigma, noise, fault);
 }
 
 /* Refuse a share whose message could break the grid's limit. */
@@ -308,15 +315,31 @@ enum pricer_status pricer_round_share(const struct pricer_slice *slice,
                                       int64_t *message,
                                       struct pricer_fault *fault)
 {
-    struct pricer_noise noise;
+    struct pri_noise noise;
     enum pricer_status status = check_fit(slice, share, fault);
     if (status == PRICER_OK)
         status = prepare_noise(slice, share, &noise, fault);
     if (status == PRICER_OK)
         status = place_on_grid(slice, share, data, message, fault);
     if (status == PRICER_OK)
-        pricer_noise_add(&noise, random, slice->dimension, message);
+        pri_noise_add(&noise, random, slice->dimension, message);
     return status;
+}
+
+int64_t pricer_round_limit(const struct pricer_grid *grid, double radius,
+                           const struct pricer_share *share)
+{
+    double weight = share->weight, noise = share->noise, deviation = 0;
+    if (!is_used(weight, noise))
+        return 0;
+    if (noise > 0) {
+        double least = fmax(noise, 2 * weight * radius / STEEPEST);
+        double steps = ldexp(least, -grid->exponent);
+        deviation = sqrt(steps * steps + SMOOTHING);
+    }
+    double most = ldexp(weight * radius, -grid->exponent) +
+                  HONEST * deviation * (1 + 0x1p-40) + 2;
+    return most < (double)grid->limit ? (int64_t)ceil(most) : grid->limit;
 }
 
 enum pricer_status pricer_round_add(const struct pricer_grid *grid,

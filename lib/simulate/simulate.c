@@ -377,8 +377,8 @@ static enum pricer_status check(
         return pri_fault(fault, PRICER_VALUE,
                          "%lld trials on %d threads make no sense",
                          (long long)settings->trials, (int)settings->threads);
-    if (pricer_engine_text(settings->engine) == NULL ||
-        pricer_data_text(settings->data) == NULL)
+    if (pricer_word(PRICER_WORDS_ENGINE, settings->engine) == NULL ||
+        pricer_word(PRICER_WORDS_DATA, settings->data) == NULL)
         return pri_fault(fault, PRICER_VALUE, "no such engine or data");
     for (int32_t k = 0; k < count; k++) {
         enum pricer_status status = check_plan(network, plans[k], fault);

@@ -129,6 +129,11 @@ static enum pricer_status read_members(const struct pricer_study *study,
     return PRICER_OK;
 }
 
+void pricer_members_free(struct pricer_member *members)
+{
+    free(members);
+}
+
 enum pricer_status pricer_study_members(struct pricer_study *study,
                                         struct pricer_member **members,
                                         int32_t *count,

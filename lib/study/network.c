@@ -56,14 +56,14 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "bias",
-                            pricer_bias_text((enum pricer_bias)scenario->bias),
-                            fault);
+        status =
+            store_text(study, insert, "bias",
+                       pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "calibration",
-                            pricer_calibration_text(
-                                (enum pricer_calibration)scenario->calibration),
-                            fault);
+        status = store_text(
+            study, insert, "calibration",
+            pricer_word(PRICER_WORDS_CALIBRATION, scenario->calibration),
+            fault);
     if (status == PRICER_OK)
         status = store_text(study, insert, "scenario", scenario->text, fault);
     sqlite3_finalize(insert);
@@ -125,36 +125,19 @@ static enum pricer_status read_number(const struct pricer_study *study,
     return PRICER_OK;
 }
 
-int pri_study_bias(const char *word)
-{
-    for (int k = 0; pricer_bias_text((enum pricer_bias)k) != NULL; k++)
-        if (strcmp(word, pricer_bias_text((enum pricer_bias)k)) == 0)
-            return k;
-    return -1;
-}
-
-int pri_study_calibration(const char *word)
-{
-    bool analytic = strcmp(word, "analytic") == 0;
-    bool classic = strcmp(word, "classic") == 0;
-    return analytic  ? PRICER_CALIBRATION_ANALYTIC
-           : classic ? PRICER_CALIBRATION_CLASSIC
-                     : -1;
-}
-
 /* A setting that is one of a few words. */
 static enum pricer_status read_word(const struct pricer_study *study,
                                     sqlite3_stmt *query, const char *key,
-                                    int (*find)(const char *word), int *place,
-                                    struct pricer_fault *fault)
+                                    enum pricer_vocabulary vocabulary,
+                                    int *value, struct pricer_fault *fault)
 {
     const char *text = read_setting(query, key);
-    int found = text != NULL ? find(text) : -1;
+    int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
     if (found < 0)
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: the setting %s is missing or unknown",
                          study->path, key);
-    *place = found;
+    *value = found;
     return PRICER_OK;
 }
 
@@ -175,10 +158,11 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_number(study, query, "seed", &start, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "bias", pri_study_bias, &bias, fault);
+        status =
+            read_word(study, query, "bias", PRICER_WORDS_BIAS, &bias, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "calibration", pri_study_calibration,
-                           &calibration, fault);
+        status = read_word(study, query, "calibration",
+                           PRICER_WORDS_CALIBRATION, &calibration, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
@@ -272,7 +256,6 @@ static enum pricer_status load_links(const struct pricer_study *study,
                                      struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    struct pricer_place place = {-1, -1};
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT link, from_node, to_node, p, joint, eps, delta FROM link "
@@ -291,7 +274,8 @@ static enum pricer_status load_links(const struct pricer_study *study,
     for (int32_t i = 0; i < net->nodes; i++)
         net->out_start[i + 1] += net->out_start[i];
     pri_network_finish(net, 0);
-    status = pri_network_check_joints(net, NULL, NULL, &place, fault);
+    for (l = 0; l < net->links && status == PRICER_OK; l++)
+        status = pri_joint_check(net, l, fault);
     if (status != PRICER_OK)
         pri_fault_locate(fault, study->path, 0);
     return status;

@@ -29,15 +29,15 @@ static enum pricer_status store_summary(const struct pricer_study *study,
         &insert, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_text(insert, 1, pricer_bias_text(settings->bias), -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(insert, 1, pricer_word(PRICER_WORDS_BIAS, settings->bias),
+                      -1, SQLITE_STATIC);
     sqlite3_bind_double(insert, 2, settings->lambda);
-    sqlite3_bind_text(insert, 3, pricer_calibration_text(settings->calibration),
-                      -1, SQLITE_STATIC);
+    sqlite3_bind_text(
+        insert, 3, pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration),
+        -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4,
-                      record->given ? "given"
-                                    : pricer_method_text(settings->method),
-                      -1, SQLITE_STATIC);
+                      pricer_word(PRICER_WORDS_METHOD, record->method), -1,
+                      SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, settings->rounds > 0 ? settings->rounds : 1);
     sqlite3_bind_int(insert, 6, record->iterations);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
@@ -145,9 +145,10 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         return status;
     sqlite3_bind_int64(query, 1, *id);
     int step = sqlite3_step(query);
-    int bias = pri_study_bias(column_text(query, 1));
-    int calibration = pri_study_calibration(column_text(query, 2));
-    const char *method = column_text(query, 3);
+    int bias = pricer_word_find(PRICER_WORDS_BIAS, column_text(query, 1));
+    int calibration =
+        pricer_word_find(PRICER_WORDS_CALIBRATION, column_text(query, 2));
+    int method = pricer_word_find(PRICER_WORDS_METHOD, column_text(query, 3));
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -156,7 +157,7 @@ static enum pricer_status load_summary(const struct pricer_study *study,
                            study->path);
     } else if (step != SQLITE_ROW) {
         status = pri_study_fault(study, fault);
-    } else if (bias < 0 || calibration < 0) {
+    } else if (bias < 0 || calibration < 0 || method < 0) {
         status = damaged(study, *id, fault);
     } else {
         *id = sqlite3_column_int64(query, 0);
@@ -165,11 +166,8 @@ static enum pricer_status load_summary(const struct pricer_study *study,
             .settings = {.bias = (enum pricer_bias)bias,
                          .lambda = pri_study_column(query, 4),
                          .calibration = (enum pricer_calibration)calibration,
-                         .method = strcmp(method, "gradient") == 0
-                                       ? PRICER_METHOD_GRADIENT
-                                       : PRICER_METHOD_EXACT,
                          .rounds = sqlite3_column_int64(query, 5)},
-            .given = strcmp(method, "given") == 0,
+            .method = (enum pricer_method)method,
             .tolerance = pri_study_column(query, 6),
             .objective = pri_study_column(query, 7),
             .bound = pri_study_column(query, 8),
@@ -260,7 +258,7 @@ enum pricer_status pricer_study_plan(struct pricer_study *study,
 {
     struct pricer_plan *made = NULL;
     struct pricer_plan_record found;
-    enum pricer_status status = pricer_plan_new(network, &made);
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = load_summary(study, &id, &found, &made->sum_multiplier, fault);
     if (status == PRICER_OK)

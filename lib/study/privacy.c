@@ -40,13 +40,16 @@ static enum pricer_status store_question(const struct pricer_study *study,
     if (question->observer == PRICER_OBSERVER_COALITION)
         coalition = coalition_text(question);
     sqlite3_bind_int64(insert, 1, plan);
-    sqlite3_bind_text(insert, 2, pricer_observer_text(question->observer), -1,
+    sqlite3_bind_text(insert, 2,
+                      pricer_word(PRICER_WORDS_OBSERVER, question->observer),
+                      -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 3,
+                      pricer_word(PRICER_WORDS_PROTECT, question->protect), -1,
                       SQLITE_STATIC);
-    sqlite3_bind_text(insert, 3, pricer_protect_text(question->protect), -1,
-                      SQLITE_STATIC);
-    sqlite3_bind_text(insert, 4,
-                      pricer_eavesdropper_text(question->eavesdropper), -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(
+        insert, 4,
+        pricer_word(PRICER_WORDS_EAVESDROPPER, question->eavesdropper), -1,
+        SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, question->rounds > 0 ? question->rounds : 1);
     if (coalition != NULL)
         sqlite3_bind_text(insert, 6, coalition, -1, SQLITE_TRANSIENT);
@@ -58,17 +61,16 @@ static enum pricer_status store_question(const struct pricer_study *study,
 
 static enum pricer_status store_statements(
     const struct pricer_study *study, int64_t id,
-    const struct pricer_statement *statements,
-    const struct pricer_paper_bound *bounds, int64_t count,
-    struct pricer_fault *fault)
+    const struct pricer_privacy_record *record, struct pricer_fault *fault)
 {
+    const struct pricer_paper_bound *bounds = record->bounds;
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO privacy_statement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
-    for (int64_t k = 0; k < count && status == PRICER_OK; k++) {
-        const struct pricer_statement *s = &statements[k];
+    for (int64_t k = 0; k < record->count && status == PRICER_OK; k++) {
+        const struct pricer_statement *s = &record->statements[k];
         const double numbers[] = {s->delta, s->eps, s->eps_lower, s->floor};
         sqlite3_bind_int64(insert, 1, id);
         sqlite3_bind_int(insert, 2, s->node);
@@ -88,20 +90,16 @@ static enum pricer_status store_statements(
 }
 
 enum pricer_status pricer_study_add_statements(
-    struct pricer_study *study, int64_t plan,
-    const struct pricer_question *question,
-    const struct pricer_statement *statements,
-    const struct pricer_paper_bound *bounds, int64_t count, int64_t *id,
-    struct pricer_fault *fault)
+    struct pricer_study *study, const struct pricer_privacy_record *record,
+    int64_t *id, struct pricer_fault *fault)
 {
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
-    status = store_question(study, plan, question, fault);
+    status = store_question(study, record->plan, record->question, fault);
     int64_t stored = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
-        status =
-            store_statements(study, stored, statements, bounds, count, fault);
+        status = store_statements(study, stored, record, fault);
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && id != NULL)
         *id = stored;

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const drops[PRICER_DROP_KINDS] = {
-    "malformed", "length", "round",    "repeated",
-    "late",      "range",  "stranger", "refused"};
-
-const char *pricer_drop_text(enum pricer_drop drop)
-{
-    return (unsigned)drop < PRICER_DROP_KINDS ? drops[drop] : NULL;
-}
-
 /* Inside a transaction: the next number, noted. */
 static enum pricer_status note_next(const struct pricer_study *study,
                                     int64_t least, int64_t *round,
@@ -125,7 +116,8 @@ static enum pricer_status store_dropped(
         if (record->dropped[k] == 0)
             continue;
         sqlite3_bind_int64(insert, 1, record->round);
-        sqlite3_bind_text(insert, 2, drops[k], -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 2, pricer_word(PRICER_WORDS_DROP, k), -1,
+                          SQLITE_STATIC);
         sqlite3_bind_int64(insert, 3, record->dropped[k]);
         status = pri_study_step(study, insert, fault);
     }

@@ -18,9 +18,11 @@ static enum pricer_status store_summary(
     if (status != PRICER_OK)
         return status;
     sqlite3_bind_int64(insert, 1, plan);
-    sqlite3_bind_text(insert, 2, pricer_engine_text(simulation->engine), -1,
+    sqlite3_bind_text(insert, 2,
+                      pricer_word(PRICER_WORDS_ENGINE, simulation->engine), -1,
                       SQLITE_STATIC);
-    sqlite3_bind_text(insert, 3, pricer_data_text(simulation->data), -1,
+    sqlite3_bind_text(insert, 3,
+                      pricer_word(PRICER_WORDS_DATA, simulation->data), -1,
                       SQLITE_STATIC);
     sqlite3_bind_int64(insert, 4, (int64_t)simulation->seed);
     sqlite3_bind_int64(insert, 5, simulation->trials);

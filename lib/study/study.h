@@ -5,6 +5,7 @@
 #define PRICER_STUDY_H
 
 #include "base/base.h"
+#include "pricer_study.h"
 
 #include <sqlite3.h>
 
@@ -67,10 +68,6 @@ enum pricer_status pri_study_store_links(const struct pricer_study *study,
                                          const struct pricer_network *network,
                                          const struct pricer_watch *watch,
                                          struct pricer_fault *fault);
-
-/* The bias or calibration of a word; -1 if it is none. */
-int pri_study_bias(const char *word);
-int pri_study_calibration(const char *word);
 
 /* Bind a number; NAN becomes NULL. */
 void pri_study_bind(sqlite3_stmt *statement, int column, double value);

@@ -5,7 +5,7 @@
 #ifndef PROGRAM_CLUSTER_H
 #define PROGRAM_CLUSTER_H
 
-#include "pricer.h"
+#include "pricer_kmeans.h"
 
 /* How messages reach the server. */
 enum cluster_strategy {

@@ -43,7 +43,7 @@ static enum pricer_status plan_exactly(struct plan_job *job)
     pricer_plan_free(warm);
     if (status != PRICER_OK)
         return status;
-    job->view.method = pricer_method_text(PRICER_METHOD_EXACT);
+    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_EXACT);
     job->view.outcome = info.outcome;
     job->view.iterations = info.iterations;
     job->view.seconds = info.seconds;
@@ -84,7 +84,7 @@ static enum pricer_status plan_by_descent(struct plan_job *job)
     enum pricer_status status = pricer_plan_descend(
         job->network, &job->view.settings, &options, &job->plan, &job->fault);
     job->view.seconds = now() - start;
-    job->view.method = pricer_method_text(PRICER_METHOD_GRADIENT);
+    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GRADIENT);
     if (job->trace != NULL && fclose(job->trace) != 0 && status == PRICER_OK) {
         say(job, "cannot write ", ask->trace);
         status = PRICER_FILE;
@@ -125,7 +125,8 @@ enum pricer_status plan_job_make(struct plan_job *job)
 {
     enum pricer_status status;
     if (job->request.weights != NULL) {
-        job->view.method = "given";
+        job->view.method =
+            pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GIVEN);
         status =
             pricer_plan_read(job->request.weights, job->network,
                              &job->progress.watch, &job->plan, &job->fault);
@@ -147,7 +148,7 @@ enum pricer_status plan_job_judge(struct plan_job *job)
                            &view->certificate, &job->fault);
     if (status == PRICER_OK)
         status = pricer_plan_evaluate(job->network, &view->settings, job->plan,
-                                      &view->error);
+                                      &view->error, &job->fault);
     if (status != PRICER_OK)
         return status;
     view->plan = job->plan;
@@ -178,7 +179,7 @@ static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
     struct pricer_settings settings = job->view.settings;
     struct pricer_plan *plan = NULL;
     struct progress progress;
-    progress_start(&progress, pricer_baseline_text(baseline));
+    progress_start(&progress, pricer_word(PRICER_WORDS_BASELINE, baseline));
     settings.watch = &progress.watch;
     settings.iterations = 0;
     settings.tolerance = 1e-6; /* six digits are shown */
@@ -186,8 +187,9 @@ static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
         job->network, &settings, baseline, &plan, &rival->why);
     bool interrupted = progress_end(&progress);
     if (status == PRICER_OK && !interrupted)
-        rival->known = pricer_plan_evaluate(job->network, &settings, plan,
-                                            &rival->error) == PRICER_OK;
+        rival->known =
+            pricer_plan_evaluate(job->network, &settings, plan, &rival->error,
+                                 &rival->why) == PRICER_OK;
     pricer_plan_free(plan);
     return !interrupted;
 }
@@ -228,18 +230,21 @@ static double price_of(const struct plan_job *job,
                                                 change->to)];
 }
 
-/* Exchange the trust of every change; the second time in reverse order, which
- * also undoes changes of one link twice. */
-static void swap_trust(struct plan_job *job, bool back)
+/* The eps that each change finds: the network's, or that of the last change of
+ * the same link before it. */
+static void find_before(struct plan_job *job)
 {
     struct plan_what_if *what_if = &job->view.what_if;
+    const struct pricer_network *network = job->network;
     for (int k = 0; k < what_if->count; k++) {
-        struct plan_change *change =
-            &what_if->change[back ? what_if->count - 1 - k : k];
-        double moved = back ? change->before : change->eps;
-        pricer_trust_swap(job->network, change->from, change->to, &moved, NULL);
-        if (!back)
-            change->before = moved;
+        struct plan_change *change = &what_if->change[k];
+        int32_t from = change->from, to = change->to;
+        change->before =
+            from == to ? network->self_eps[from]
+                       : network->eps[pricer_network_find(network, from, to)];
+        for (int j = 0; j < k; j++)
+            if (what_if->change[j].from == from && what_if->change[j].to == to)
+                change->before = what_if->change[j].eps;
     }
 }
 
@@ -247,7 +252,7 @@ enum pricer_status plan_job_replan(struct plan_job *job)
 {
     struct plan_what_if *what_if = &job->view.what_if;
     struct pricer_plan *plan = NULL;
-    swap_trust(job, false);
+    find_before(job);
     for (int k = 0; k < what_if->count; k++) {
         const struct plan_change *change = &what_if->change[k];
         double price = price_of(job, change);
@@ -257,12 +262,11 @@ enum pricer_status plan_job_replan(struct plan_job *job)
     if (!isfinite(what_if->predicted)) /* first order cannot reach eps inf */
         what_if->predicted = NAN;
     enum pricer_status status =
-        pricer_plan_optimise(job->network, &job->view.settings, job->plan,
+        pricer_plan_optimise(job->changed, &job->view.settings, job->plan,
                              &plan, &what_if->info, &job->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(job->network, &job->view.settings, plan,
-                                      &what_if->error);
-    swap_trust(job, true);
+        status = pricer_plan_evaluate(job->changed, &job->view.settings, plan,
+                                      &what_if->error, &job->fault);
     pricer_plan_free(plan);
     return status;
 }
@@ -274,7 +278,9 @@ enum pricer_status plan_job_store(struct plan_job *job)
     int64_t most = view->iterations < INT32_MAX ? view->iterations : INT32_MAX;
     struct pricer_plan_record record = {
         .settings = view->settings,
-        .given = job->request.weights != NULL,
+        .method = job->request.weights != NULL
+                      ? PRICER_METHOD_GIVEN
+                      : (enum pricer_method)job->request.method,
         .tolerance = tolerance > 0 ? tolerance : 1e-8,
         .objective = view->error.objective,
         .bound = view->bound,

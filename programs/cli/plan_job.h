@@ -22,6 +22,7 @@ struct plan_job {
     struct plan_request request;
     struct pricer_study *study;
     struct pricer_network *network;
+    struct pricer_network *changed; /* with the trust of --what-if, or NULL */
     struct pricer_plan *plan;
     double *price, *self_price;
     struct progress progress;
@@ -44,7 +45,7 @@ enum pricer_status plan_job_judge(struct plan_job *job);
 /* The price of trust on every link. */
 enum pricer_status plan_job_price(struct plan_job *job);
 
-/* Replan with the changed trust, then put the network back as it was. */
+/* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);
 
 /* Add the plan to the study. */

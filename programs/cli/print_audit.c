@@ -29,7 +29,7 @@ static void add_row(struct table *table, const struct audit_row *row, int claim)
 {
     const struct pricer_audit *audit = &row->audit;
     const struct pricer_statement *s = &audit->statement;
-    table_cell(table, "%s%s", pricer_observer_text(s->observer),
+    table_cell(table, "%s%s", pricer_word(PRICER_WORDS_OBSERVER, s->observer),
                s->protect == PRICER_PROTECT_IDENTITY ? ", identity" : "");
     table_cell(table, "%d", (int)s->node);
     if (s->at >= 0)
@@ -102,13 +102,14 @@ static void json_row(struct json *json, const struct audit_row *row)
     const struct pricer_audit *audit = &row->audit;
     const struct pricer_statement *s = &audit->statement;
     json_open(json, NULL, '{');
-    json_text(json, "observer", pricer_observer_text(s->observer));
+    json_text(json, "observer",
+              pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     json_count(json, "node", s->node);
     if (s->at >= 0)
         json_count(json, "at", s->at);
     else
         json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_protect_text(s->protect));
+    json_text(json, "protect", pricer_word(PRICER_WORDS_PROTECT, s->protect));
     json_number(json, "delta", s->delta);
     json_count(json, "trials", audit->trials);
     json_count(json, "judged", audit->judged);
@@ -137,7 +138,7 @@ void audit_print_json(const struct audit_terms *terms,
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_text(&json, "eavesdropper",
-              pricer_eavesdropper_text(terms->eavesdropper));
+              pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
     json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);

@@ -5,6 +5,7 @@
 #define PROGRAM_AUDIT_REPORT_H
 
 #include "common/program.h"
+#include "pricer_audit.h"
 
 /* What an attack is held against. */
 struct audit_claim {

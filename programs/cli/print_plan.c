@@ -164,10 +164,12 @@ void plan_view_json(const struct plan_view *view)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", view->network->nodes);
     json_count(&json, "links", view->network->links);
-    json_text(&json, "bias", pricer_bias_text(view->settings.bias));
+    json_text(&json, "bias",
+              pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     json_number(&json, "lambda", view->settings.lambda);
-    json_text(&json, "calibration",
-              pricer_calibration_text(view->settings.calibration));
+    json_text(
+        &json, "calibration",
+        pricer_word(PRICER_WORDS_CALIBRATION, view->settings.calibration));
     json_text(&json, "method", view->method);
     json_error(&json, &view->error);
     json_number(&json, "gap", view->gap);
@@ -218,12 +220,12 @@ static void print_errors(const struct plan_view *view)
     error_row(table, "this plan", &view->error);
     for (int k = 0; k < PRICER_BASELINES; k++)
         if (view->rival[k].known)
-            error_row(table, pricer_baseline_text((enum pricer_baseline)k),
+            error_row(table, pricer_word(PRICER_WORDS_BASELINE, k),
                       &view->rival[k].error);
     table_print(table, stdout);
     for (int k = 0; k < PRICER_BASELINES; k++)
         if (!view->rival[k].known && view->rival[k].why.text[0] != '\0')
-            printf("%s: %s\n", pricer_baseline_text((enum pricer_baseline)k),
+            printf("%s: %s\n", pricer_word(PRICER_WORDS_BASELINE, k),
                    view->rival[k].why.text);
 }
 
@@ -331,12 +333,13 @@ void plan_view_tables(const struct plan_view *view)
     bool penalty = view->settings.bias == PRICER_BIAS_L1 ||
                    view->settings.bias == PRICER_BIAS_L2;
     printf("%d nodes, %d links; bias term %s", (int)view->network->nodes,
-           (int)view->network->links, pricer_bias_text(view->settings.bias));
+           (int)view->network->links,
+           pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     if (penalty)
         printf(" %g", view->settings.lambda);
     printf(", %s noise, %s weights, %.3g s\n\n",
-           pricer_calibration_text(view->settings.calibration), view->method,
-           view->seconds);
+           pricer_word(PRICER_WORDS_CALIBRATION, view->settings.calibration),
+           view->method, view->seconds);
     print_errors(view);
     putchar('\n');
     print_certificate(view);

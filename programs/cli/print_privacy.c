@@ -22,19 +22,21 @@ static void json_statement(struct json *json,
     const struct pricer_paper_bound *bound =
         answers->bounds == NULL ? NULL : &answers->bounds[k];
     json_open(json, NULL, '{');
-    json_text(json, "observer", pricer_observer_text(s->observer));
+    json_text(json, "observer",
+              pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     json_count(json, "node", s->node);
     if (s->at >= 0)
         json_count(json, "at", s->at);
     else
         json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_protect_text(s->protect));
+    json_text(json, "protect", pricer_word(PRICER_WORDS_PROTECT, s->protect));
     json_number(json, "delta", s->delta);
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);
-    json_text(json, "eavesdropper",
-              pricer_eavesdropper_text(answers->question.eavesdropper));
+    json_text(
+        json, "eavesdropper",
+        pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_text(json, "kind", s->exact ? "exact" : "bound");

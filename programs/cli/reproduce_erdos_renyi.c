@@ -46,7 +46,7 @@ static enum pricer_status closed_form(double lambda,
                                         .radius = 1,
                                         .slope = slope(),
                                         .lambda = lambda};
-    return pricer_erdos_renyi_solve(&family, solution);
+    return pricer_erdos_renyi_solve(&family, solution, NULL);
 }
 
 static enum pricer_status compare(struct reproduction *work,
@@ -67,7 +67,8 @@ static enum pricer_status compare(struct reproduction *work,
         status = pricer_plan_optimise(network, &settings, NULL, &plan, &info,
                                       &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     pricer_plan_free(plan);
     if (status != PRICER_OK)
         return status;
@@ -142,7 +143,8 @@ static enum pricer_status solve(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, &settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     pricer_plan_free(plan);
     if (status == PRICER_OK)
         *mse = error.mse_worst_case;

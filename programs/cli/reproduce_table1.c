@@ -39,7 +39,8 @@ static enum pricer_status judge(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, settings, plan, &judged->error);
+        status = pricer_plan_evaluate(network, settings, plan, &judged->error,
+                                      &work->fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(network, settings, plan,
                                     &judged->certificate, &work->fault);
@@ -248,7 +249,8 @@ static enum pricer_status descend(struct reproduction *work,
     enum pricer_status status =
         pricer_plan_descend(network, &settings, &options, &plan, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     if (status == PRICER_OK)
         status = judge(work, network, &settings, &optimum);
     pricer_plan_free(plan);

@@ -139,9 +139,9 @@ static enum pricer_status run_setup(struct reproduction *work,
     for (int64_t s = 0; s < work->seeds && status == PRICER_OK; s++) {
         double inertia[10];
         cluster.kmeans.seed = (uint64_t)s;
-        status =
-            pricer_kmeans_run(data->points, &cluster.task, cluster.plan,
-                              &cluster.kmeans, centres, inertia, &work->fault);
+        status = pricer_kmeans_run(
+            data->points, &cluster.task, cluster.plan, &cluster.kmeans,
+            &(struct pricer_kmeans_result){centres, inertia}, &work->fault);
         values[s] = inertia[9] / data->reference;
         if (status == PRICER_OK)
             fprintf(csv, "%s,%s,%s,%lld,%.17g\n", data->name, setup->what,

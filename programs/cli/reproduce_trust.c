@@ -70,7 +70,8 @@ static enum pricer_status solve(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, settings, plan, error);
+        status =
+            pricer_plan_evaluate(network, settings, plan, error, &work->fault);
     pricer_plan_free(plan);
     return status;
 }

@@ -203,9 +203,11 @@ static enum pricer_status work(struct job *job)
         settings.seed = (uint64_t)(ask->seed + s);
         settings.watch = &watch;
         job->done = (double)(s + 1) * job->share;
-        status = pricer_kmeans_run(job->points, &job->cluster.task,
-                                   job->cluster.plan, &settings, job->centres,
-                                   job->inertia + s * ask->rounds, &job->fault);
+        status = pricer_kmeans_run(
+            job->points, &job->cluster.task, job->cluster.plan, &settings,
+            &(struct pricer_kmeans_result){job->centres,
+                                           job->inertia + s * ask->rounds},
+            &job->fault);
         if (status == PRICER_OK && s == 0)
             status = write_centres(job);
     }

@@ -120,20 +120,19 @@ static int check_request(struct plan_job *job)
     return OPTIONS_GO;
 }
 
-/* Every change can be made: make it and undo it. */
-static enum pricer_status check_changes(struct plan_job *job)
+/* Every change can be made: make them, in a copy of the network. */
+static enum pricer_status make_changes(struct plan_job *job)
 {
-    enum pricer_status status = PRICER_OK;
-    for (int k = 0; k < job->view.what_if.count && status == PRICER_OK; k++) {
-        const struct plan_change *change = &job->view.what_if.change[k];
-        double eps = change->eps;
-        status = pricer_trust_swap(job->network, change->from, change->to, &eps,
-                                   &job->fault);
-        if (status == PRICER_OK)
-            pricer_trust_swap(job->network, change->from, change->to, &eps,
-                              NULL);
-    }
-    return status;
+    const struct plan_what_if *what_if = &job->view.what_if;
+    struct pricer_trust trust[sizeof what_if->change / sizeof *what_if->change];
+    if (what_if->count == 0)
+        return PRICER_OK;
+    for (int k = 0; k < what_if->count; k++)
+        trust[k] = (struct pricer_trust){what_if->change[k].from,
+                                         what_if->change[k].to,
+                                         what_if->change[k].eps};
+    return pricer_network_retrust(job->network, trust, what_if->count,
+                                  &job->changed, &job->fault);
 }
 
 static enum pricer_status refuse(struct plan_job *job, const char *words,
@@ -195,7 +194,6 @@ static enum pricer_status load(struct plan_job *job, const char *path)
         settings->lambda = ask->lambda;
     if (settings->bias < PRICER_BIAS_L1)
         settings->lambda = 0;
-    settings->method = (enum pricer_method)ask->method;
     settings->tolerance = ask->tolerance;
     settings->threads = (int32_t)ask->threads;
     if (ask->threads == 0 && job->network->links < SMALL_LINKS)
@@ -211,7 +209,7 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (!(ask->tolerance >= 0 && ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
-    return check_changes(job);
+    return make_changes(job);
 }
 
 static void warn(const struct plan_job *job, bool interrupted)
@@ -237,6 +235,7 @@ static void close_job(struct plan_job *job)
     free(job->self_price);
     pricer_plan_free(job->plan);
     pricer_network_free(job->network);
+    pricer_network_free(job->changed);
     pricer_study_close(job->study);
 }
 

@@ -196,8 +196,11 @@ int verb_privacy(int argc, char **argv)
     for (int k = 0; k < material.kinds && status == PRICER_OK; k++) {
         const struct privacy_answers *answers = &material.answers[k];
         status = pricer_study_add_statements(
-            material.study, material.record.id, &answers->question,
-            answers->statements, answers->bounds, answers->count, NULL, &fault);
+            material.study,
+            &(struct pricer_privacy_record){
+                material.record.id, &answers->question, answers->statements,
+                answers->bounds, answers->count},
+            NULL, &fault);
     }
     if (status == PRICER_OK && ask.as_json)
         privacy_print_json(material.answers, material.kinds);

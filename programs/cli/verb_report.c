@@ -64,7 +64,7 @@ static void compare(struct report *report)
                                  (enum pricer_baseline)k, &plan, &rival->why);
         if (status == PRICER_OK)
             status = pricer_plan_evaluate(report->network, &report->settings,
-                                          plan, &rival->error);
+                                          plan, &rival->error, &rival->why);
         rival->known = status == PRICER_OK;
         pricer_plan_free(plan);
     }
@@ -74,7 +74,8 @@ static void compare(struct report *report)
 static enum pricer_status price(struct report *report)
 {
     const struct pricer_network *net = report->network;
-    if (report->record.given || !(report->certificate.gap < 1e-3))
+    if (report->record.method == PRICER_METHOD_GIVEN ||
+        !(report->certificate.gap < 1e-3))
         return PRICER_OK;
     report->price = calloc((size_t)net->links + 1, sizeof(double));
     report->self_price = calloc((size_t)net->nodes, sizeof(double));
@@ -109,7 +110,7 @@ static enum pricer_status load(struct report *report,
         return status;
     report->settings = report->record.settings;
     status = pricer_plan_evaluate(report->network, &report->settings,
-                                  report->plan, &report->error);
+                                  report->plan, &report->error, fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(report->network, &report->settings,
                                     report->plan, &report->certificate, fault);

@@ -127,7 +127,7 @@ static enum pricer_status play_cell(const struct request *request,
     if (status == PRICER_OK && info.outcome == PRICER_OUTCOME_STOPPED)
         status = PRICER_STOPPED;
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error, fault);
     if (status == PRICER_OK) {
         keep_plan(network, &info, &error, row);
         share->from = 0.5, share->to = 1;
@@ -267,7 +267,7 @@ static char *describe(const struct request *request,
     if (memory != NULL && scenario != NULL) {
         fprintf(memory, "trials %lld, %s data, %s engine\n",
                 (long long)request->trials, request->data,
-                pricer_engine_text((enum pricer_engine)request->engine));
+                pricer_word(PRICER_WORDS_ENGINE, request->engine));
         for (int k = 0; k < request->sets.count; k++)
             fprintf(memory, "set %s\n", request->sets.items[k]);
         for (int k = 0; k < grid->axes; k++) {

@@ -7,7 +7,7 @@
 #ifndef PROGRAM_PROGRAM_H
 #define PROGRAM_PROGRAM_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 #include <stdio.h>
 

@@ -116,7 +116,7 @@ static enum pricer_status load_study(struct demo *demo,
         status = pricer_study_network(demo->study, &demo->network, fault);
     if (status == PRICER_OK)
         status = pricer_study_members(demo->study, &members, &count, fault);
-    free(members);
+    pricer_members_free(members);
     if (status == PRICER_OK && count > 0)
         status =
             daemon_fault(fault, PRICER_VALUE,
@@ -159,9 +159,9 @@ static enum pricer_status make_data(struct demo *demo,
     int32_t nodes = demo->network->nodes;
     int64_t dimension = demo->network->dimension;
     enum pricer_status status =
-        pricer_matrix_new(nodes, dimension, PRICER_FLOAT64, &demo->data);
+        pricer_matrix_new(nodes, dimension, PRICER_FLOAT64, &demo->data, fault);
     if (status == PRICER_OK)
-        status = pricer_matrix_new(1, dimension, PRICER_FLOAT64, &mean);
+        status = pricer_matrix_new(1, dimension, PRICER_FLOAT64, &mean, fault);
     if (status != PRICER_OK)
         return status;
     double *rows = demo->data->values, *middle = mean->values;

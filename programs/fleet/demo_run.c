@@ -159,7 +159,7 @@ static enum pricer_status start_all(struct demo *demo,
     for (int32_t k = 1; k < count && status == PRICER_OK; k++)
         status = start_node(demo, words, &members[0], &members[k], fault);
     free(words);
-    free(members);
+    pricer_members_free(members);
     return status;
 }
 

@@ -13,7 +13,7 @@
 #ifndef PROGRAM_LEDGER_H
 #define PROGRAM_LEDGER_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 struct ledger;
 

@@ -41,8 +41,8 @@ static void take_result(struct node *node, const void *data, size_t size)
         node->dropped[PRICER_DROP_MALFORMED]++;
         return;
     }
-    if (pricer_matrix_new(1, node->slice.dimension, PRICER_FLOAT64, &matrix) !=
-        PRICER_OK)
+    if (pricer_matrix_new(1, node->slice.dimension, PRICER_FLOAT64, &matrix,
+                          &fault) != PRICER_OK)
         return;
     for (int64_t k = 0; k < node->slice.dimension; k++)
         ((double *)matrix->values)[k] = wire_number(result.estimate, k);

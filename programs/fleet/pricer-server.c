@@ -161,7 +161,7 @@ static enum pricer_status find_listen(struct server *server, const char *asked,
     else
         snprintf(address, PRICER_ADDRESS_TEXT, "%s",
                  asked != NULL ? asked : members[0].address);
-    free(members);
+    pricer_members_free(members);
     return status;
 }
 

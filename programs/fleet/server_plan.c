@@ -4,31 +4,17 @@
  */
 #include "server.h"
 
-#include <math.h>
 #include <sodium.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The largest value of an honest part; docs/protocol.md, section 4. 64
- * deviations are passed with a probability below 10^-800.
- */
+/* The largest value of an honest part; docs/protocol.md, section 4. */
 static int64_t find_limit(const struct server *server, double weight,
                           double noise)
 {
-    if (weight == 0 && noise == 0)
-        return 0;
-    double radius = server->network->radius, deviation = 0;
-    if (noise > 0) {
-        double least = fmax(noise, 2 * weight * radius / 1984);
-        double steps = ldexp(least, -server->grid.exponent);
-        deviation = sqrt(steps * steps + 64);
-    }
-    double most = ldexp(weight * radius, -server->grid.exponent) +
-                  64 * deviation * (1 + 0x1p-40) + 2;
-    return most < (double)server->grid.limit ? (int64_t)ceil(most)
-                                             : server->grid.limit;
+    const struct pricer_share share = {.weight = weight, .noise = noise};
+    return pricer_round_limit(&server->grid, server->network->radius, &share);
 }
 
 static enum pricer_status find_limits(struct server *server,
@@ -150,7 +136,7 @@ static enum pricer_status seat_members(struct server *server,
         keys_bytes(seat->key, entries[seated].key);
         entries[seated++].node = members[k].node;
     }
-    free(members);
+    pricer_members_free(members);
     if (entries == NULL)
         return PRICER_MEMORY;
     gate_admit(&server->gate, entries, seated);

@@ -120,8 +120,7 @@ static void print_page(FILE *out, struct server *server)
     fputs("<table><tr><th>dropped messages<th>count</tr>\n", out);
     for (int k = 0; k < PRICER_DROP_KINDS; k++)
         fprintf(out, "<tr><td>%s<td>%lld</tr>\n",
-                pricer_drop_text((enum pricer_drop)k),
-                (long long)server->total[k]);
+                pricer_word(PRICER_WORDS_DROP, k), (long long)server->total[k]);
     fputs("</table></body></html>\n", out);
 }
 
@@ -158,8 +157,7 @@ static void print_metrics(FILE *out, struct server *server)
           out);
     for (int k = 0; k < PRICER_DROP_KINDS; k++)
         fprintf(out, "pricer_dropped_total{reason=\"%s\"} %lld\n",
-                pricer_drop_text((enum pricer_drop)k),
-                (long long)server->total[k]);
+                pricer_word(PRICER_WORDS_DROP, k), (long long)server->total[k]);
     fputs("# HELP pricer_budget_left Part of a node's tightest budget.\n"
           "# TYPE pricer_budget_left gauge\n",
           out);

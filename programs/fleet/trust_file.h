@@ -4,7 +4,7 @@
 #ifndef PROGRAM_TRUST_H
 #define PROGRAM_TRUST_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 struct trust_row {
     int32_t to;                    /* the node itself stands for the server */

@@ -230,11 +230,10 @@ void report_certificate(const struct report *report)
             found->feasible ? "yes" : "no", found->open_links);
     fprintf(out,
             "<tr><td>asked for</td><td>%s%s, %s noise, %s method</td></tr>\n",
-            pricer_bias_text(report->settings.bias),
+            pricer_word(PRICER_WORDS_BIAS, report->settings.bias),
             report->settings.bias >= PRICER_BIAS_L1 ? " with λ" : "",
-            pricer_calibration_text(report->settings.calibration),
-            report->record.given ? "given"
-                                 : pricer_method_text(report->settings.method));
+            pricer_word(PRICER_WORDS_CALIBRATION, report->settings.calibration),
+            pricer_word(PRICER_WORDS_METHOD, report->record.method));
     if (report->settings.bias >= PRICER_BIAS_L1)
         fprintf(out, "<tr><td>λ</td><td>%g</td></tr>\n",
                 report->settings.lambda);
@@ -261,11 +260,12 @@ void report_recipe(const struct report *report)
     fputs(" &gt; scenario.yaml\npricer new again.pricer scenario.yaml\n", out);
     if (report->plan != NULL) {
         fprintf(out, "pricer plan again.pricer --bias %s",
-                pricer_bias_text(report->settings.bias));
+                pricer_word(PRICER_WORDS_BIAS, report->settings.bias));
         if (report->settings.bias >= PRICER_BIAS_L1)
             fprintf(out, " --lambda %.17g", report->settings.lambda);
         fprintf(out, " --calibration %s\n",
-                pricer_calibration_text(report->settings.calibration));
+                pricer_word(PRICER_WORDS_CALIBRATION,
+                            report->settings.calibration));
     }
     fputs("pricer report again.pricer -o report.html</code></pre>\n", out);
     if (sqlite3_prepare_v2(report->database,

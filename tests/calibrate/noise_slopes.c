@@ -24,9 +24,11 @@ static struct pricer_network *make(int32_t nodes, uint64_t seed, bool varied)
                 varied ? .1 + test_uniform(&seed) : (k == 1 ? INFINITY : k),
                 1e-5};
     }
-    assert_int_equal(pricer_network_build(3, 2.5, 0, node, nodes, link, links,
-                                          &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(
+            &(struct pricer_network_parts){3, 2.5, 0, node, nodes, link, links},
+            &network, NULL, NULL),
+        PRICER_OK);
     free(node);
     free(link);
     return network;
@@ -47,9 +49,11 @@ static void check(const struct pricer_network *net,
     assert_memory_equal(slope, slope2, (size_t)net->links * sizeof *slope);
     for (int32_t l = 0; l < net->links; l += 7) {
         double mu;
-        assert_int_equal(pricer_calibrate(settings.calibration, net->eps[l],
-                                          net->delta[l], settings.rounds,
-                                          net->p[l], &mu, NULL, NULL),
+        assert_int_equal(pricer_calibrate(
+                             &(struct pricer_budget){
+                                 settings.calibration, net->eps[l],
+                                 net->delta[l], settings.rounds, net->p[l]},
+                             &mu, NULL, NULL),
                          PRICER_OK);
         assert_close(slope[l], 2 * net->radius / mu, 1e-15);
         double weight = .37, noise = slope[l] * weight;
@@ -60,10 +64,12 @@ static void check(const struct pricer_network *net,
     }
     for (int32_t i = 0; i < net->nodes; i++) {
         double mu;
-        assert_int_equal(pricer_calibrate(settings.calibration,
-                                          net->self_eps[i], net->self_delta[i],
-                                          settings.rounds, 1, &mu, NULL, NULL),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_calibrate(
+                &(struct pricer_budget){settings.calibration, net->self_eps[i],
+                                        net->self_delta[i], settings.rounds, 1},
+                &mu, NULL, NULL),
+            PRICER_OK);
         assert_close(self[i], 2 * net->radius / mu, 1e-15);
     }
     free(slope);
@@ -107,14 +113,18 @@ static double difference(struct pricer_settings settings, double eps,
                          double delta, double p)
 {
     double up, down, step = 1e-5;
-    assert_int_equal(pricer_calibrate(settings.calibration, eps * exp(step),
-                                      delta, settings.rounds, p, &up, NULL,
-                                      NULL),
-                     PRICER_OK);
-    assert_int_equal(pricer_calibrate(settings.calibration, eps * exp(-step),
-                                      delta, settings.rounds, p, &down, NULL,
-                                      NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_calibrate(&(struct pricer_budget){settings.calibration,
+                                                 eps * exp(step), delta,
+                                                 settings.rounds, p},
+                         &up, NULL, NULL),
+        PRICER_OK);
+    assert_int_equal(
+        pricer_calibrate(&(struct pricer_budget){settings.calibration,
+                                                 eps * exp(-step), delta,
+                                                 settings.rounds, p},
+                         &down, NULL, NULL),
+        PRICER_OK);
     return -log(up / down) / (2 * step);
 }
 

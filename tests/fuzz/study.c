@@ -4,7 +4,7 @@
  * afterwards.
  */
 #include "fuzz.h"
-#include "pricer.h"
+#include "pricer_study.h"
 
 /* What is read once the network is there. */
 static void read_rest(struct pricer_study *study,
@@ -23,7 +23,7 @@ static void read_rest(struct pricer_study *study,
         (int)pricer_study_deliveries(study, network, 0, &deliveries, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     pricer_plan_free(plan);
-    free(members);
+    pricer_members_free(members);
     pricer_deliveries_free(deliveries);
 }
 

@@ -276,9 +276,11 @@ static void test_infeasible_names_nodes(void **state)
         nodes[i] = (struct pricer_node){i < 2 ? .5 : 0, 1, .1, NAN, NAN};
     struct pricer_link links[] = {
         {2, 0, .5, NAN, 1, .1}, {3, 4, .5, NAN, 1, .1}, {5, 1, .5, NAN, 1, .1}};
-    assert_int_equal(pricer_network_build(3, 1, 0, nodes, 20, links, 3,
-                                          &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(
+            &(struct pricer_network_parts){3, 1, 0, nodes, 20, links, 3},
+            &network, NULL, NULL),
+        PRICER_OK);
     assert_int_equal(
         pricer_plan_optimise(network, &ask, NULL, &plan, NULL, &fault),
         PRICER_INFEASIBLE);
@@ -310,8 +312,10 @@ static struct pricer_network *uniform_network(int n, double uplink, double p,
         for (int j = 0; j < n; j++)
             if (i != j && p > 0)
                 links[count++] = (struct pricer_link){i, j, p, NAN, eps, 1e-3};
-    assert_int_equal(pricer_network_build(dimension, radius, 1, nodes, n, links,
-                                          count, &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){dimension, radius, 1,
+                                                        nodes, n, links, count},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }
@@ -409,8 +413,10 @@ static void test_sparse_full_trust(void **state)
                                          INFINITY,
                                          1e-3};
     }
-    assert_int_equal(pricer_network_build(16, 1, 1, nodes, NODES, links, count,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){16, 1, 1, nodes, NODES,
+                                                        links, count},
+                         &network, NULL, NULL),
                      PRICER_OK);
     for (int bias = 0; bias < 4; bias++) {
         struct pricer_settings ask = {.bias = (enum pricer_bias)bias,

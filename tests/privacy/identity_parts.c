@@ -16,8 +16,10 @@ static struct pricer_network *star(int32_t leaves, const double *p)
         nodes[i] = (struct pricer_node){.5, INFINITY, 1, NAN, NAN};
     for (int32_t i = 0; i < leaves; i++)
         links[i] = (struct pricer_link){i + 1, 0, p[i], NAN, 1, 1e-3};
-    assert_int_equal(pricer_network_build(8, 1, 0, nodes, leaves + 1, links,
-                                          leaves, &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             8, 1, 0, nodes, leaves + 1, links, leaves},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }
@@ -38,7 +40,7 @@ static void set_scene(int trial, int leaves, uint64_t *seed,
     for (int k = 0; k < leaves; k++)
         scene->p[k] = k == 1 && trial % 2 ? 1 : .05 + .9 * test_uniform(seed);
     struct pricer_network *network = star(leaves, scene->p);
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int k = 0; k < leaves; k++) {
         plan->weight[k] = k == 0 && trial % 5 == 3 ? 0 : test_uniform(seed);
         plan->noise[k] = pow(10, decades * (test_uniform(seed) - .5)) / 2;

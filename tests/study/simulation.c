@@ -3,7 +3,7 @@
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "base/base.h"
+#include "pricer_study.h"
 
 #include <sqlite3.h>
 
@@ -28,11 +28,11 @@ static int set_up(void **state)
     const char *file = scratch_path("s.pricer");
     if (pricer_study_create(file, true, scenario, network, NULL, &fault) ||
         pricer_study_open(file, true, &study, &fault) ||
-        pricer_plan_new(network, &plan))
+        pricer_plan_new(network, &plan, &fault))
         return 1;
     for (int32_t l = 0; l < network->links; l++)
         plan->weight[l] = .1;
-    struct pricer_plan_record record = {.given = true};
+    struct pricer_plan_record record = {.method = PRICER_METHOD_GIVEN};
     failed = pricer_study_add_plan(study, plan, &record, &plan_id, &fault);
     pricer_scenario_free(scenario);
     return failed;

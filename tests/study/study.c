@@ -4,7 +4,7 @@
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "pricer.h"
+#include "pricer_study.h"
 
 #include <sqlite3.h>
 
@@ -98,7 +98,7 @@ static void test_plan_round_trip(void **state)
     assert_int_equal(pricer_study_plan(study, network, 0, &back, NULL, &fault),
                      PRICER_VALUE);
     assert_non_null(strstr(fault.text, "no plan yet"));
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, &fault), PRICER_OK);
     uint64_t seed = 4;
     for (int l = 0; l < plan->links; l++)
         if (l % 3 != 0) {

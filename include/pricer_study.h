@@ -1,0 +1,214 @@
+/*
+ * Studies: a network and everything learnt about it in one file, with the
+ * members and the rounds of a real fleet, and what their deliveries say.
+ */
+#ifndef PRICER_STUDY_PUBLIC_H
+#define PRICER_STUDY_PUBLIC_H
+
+#include "pricer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A study is one SQLite file that holds a network and everything learnt about
+ * it; docs/study.md describes its tables. Each function that writes does so in
+ * one transaction: it is done whole or not at all.
+ */
+struct pricer_study;
+struct sqlite3;
+
+/*
+ * Make a study of a scenario and its network. The file appears under its name
+ * only when it is complete; an existing one is refused unless it is to be
+ * replaced. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_study_create(
+    const char *path, bool replace, const struct pricer_scenario *scenario,
+    const struct pricer_network *network, const struct pricer_watch *watch,
+    struct pricer_fault *fault);
+
+/* Open a study, to read or to add to it. */
+PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
+                                                struct pricer_study **study,
+                                                struct pricer_fault *fault);
+
+PRICER_API void pricer_study_close(struct pricer_study *study);
+
+/* The database itself, for queries of one's own. It stays the study's. */
+PRICER_API struct sqlite3 *pricer_study_handle(struct pricer_study *study);
+
+/* What the scenario asked of the planner, and its seed (which may be NULL). */
+PRICER_API enum pricer_status pricer_study_settings(
+    struct pricer_study *study, struct pricer_settings *settings, int64_t *seed,
+    struct pricer_fault *fault);
+
+PRICER_API enum pricer_status pricer_study_network(
+    struct pricer_study *study, struct pricer_network **network,
+    struct pricer_fault *fault);
+
+/* How a plan was found. */
+enum pricer_method {
+    PRICER_METHOD_EXACT = 0, /* pricer_plan_optimise() */
+    PRICER_METHOD_GRADIENT,  /* pricer_plan_descend() */
+    PRICER_METHOD_GIVEN,     /* it was given, not chosen */
+};
+
+/* What is stored with a plan. Numbers that are not known are NAN. */
+struct pricer_plan_record {
+    int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_settings settings;
+    enum pricer_method method;
+    double tolerance, objective, bound, gap;
+    int32_t iterations;
+    double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
+};
+
+/* Add a plan for the study's network; *id (which may be NULL) is its number. */
+PRICER_API enum pricer_status pricer_study_add_plan(
+    struct pricer_study *study, const struct pricer_plan *plan,
+    const struct pricer_plan_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest; record may be NULL. */
+PRICER_API enum pricer_status pricer_study_plan(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
+/* The answers to a question about a plan; all pointers are borrowed. */
+struct pricer_privacy_record {
+    int64_t plan; /* its number */
+    const struct pricer_question *question;
+    const struct pricer_statement *statements; /* [count] */
+    const struct pricer_paper_bound *bounds;   /* [count], or NULL */
+    int64_t count;
+};
+
+/* Add the answers; *id (which may be NULL) is their number. */
+PRICER_API enum pricer_status pricer_study_add_statements(
+    struct pricer_study *study, const struct pricer_privacy_record *record,
+    int64_t *id, struct pricer_fault *fault);
+
+/*
+ * Add a simulation of the plan with the number `plan`. names[k] says what the
+ * simulation's plan k was; no two may be the same.
+ */
+PRICER_API enum pricer_status pricer_study_add_simulation(
+    struct pricer_study *study, int64_t plan, const char *const *names,
+    const struct pricer_simulation *simulation, int64_t *id,
+    struct pricer_fault *fault);
+
+/* ----------------------------------------------------------------- fleet -- */
+
+enum { PRICER_KEY_TEXT = 41, PRICER_ADDRESS_TEXT = 256 };
+
+/*
+ * Who takes part in real rounds: a node or the server (node = PRICER_SERVER),
+ * its public key in Z85 and where it listens, such as "tcp://10.0.0.3:7100".
+ */
+struct pricer_member {
+    int32_t node;
+    char key[PRICER_KEY_TEXT];
+    char address[PRICER_ADDRESS_TEXT];
+};
+
+/* Enrol a member, in place of what was enrolled under its number. A key that
+ * belongs to another member is refused. */
+PRICER_API enum pricer_status pricer_study_enrol(
+    struct pricer_study *study, const struct pricer_member *member,
+    struct pricer_fault *fault);
+
+/* Everyone enrolled, by number, the server first; the caller frees *members
+ * with pricer_members_free(). */
+PRICER_API enum pricer_status pricer_study_members(
+    struct pricer_study *study, struct pricer_member **members, int32_t *count,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_members_free(struct pricer_member *members);
+
+/* Why a message was dropped; docs/protocol.md, section 7. */
+enum pricer_drop {
+    PRICER_DROP_MALFORMED = 0,
+    PRICER_DROP_LENGTH,
+    PRICER_DROP_ROUND,
+    PRICER_DROP_REPEATED,
+    PRICER_DROP_LATE,
+    PRICER_DROP_RANGE,
+    PRICER_DROP_STRANGER,
+    PRICER_DROP_REFUSED,
+    PRICER_DROP_KINDS,
+};
+
+/* One round that was run, as it is stored; all arrays are borrowed. */
+struct pricer_round_record {
+    int64_t round, plan;
+    int32_t nodes, links;
+    int64_t dimension;
+    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: no
+                               member */
+    const int8_t *link;     /* [links] 1: the share arrived, 0: not, -1: not
+                               known or not used */
+    const double *estimate; /* [dimension] */
+    double error;           /* squared distance from the mean, or NAN */
+    int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
+};
+
+/* The number of the next round, noted so that it is never used again, also
+ * after a crash; at least `least`. */
+PRICER_API enum pricer_status pricer_study_open_round(
+    struct pricer_study *study, int64_t least, int64_t *round,
+    struct pricer_fault *fault);
+
+/* Store a round and, if next is not NULL, open the next one in the same
+ * transaction. */
+PRICER_API enum pricer_status pricer_study_add_round(
+    struct pricer_study *study, const struct pricer_round_record *record,
+    int64_t least, int64_t *next, struct pricer_fault *fault);
+
+/* How often something arrived, of how many times that are known. */
+struct pricer_delivery {
+    int64_t arrived, tried;
+};
+
+/*
+ * What the stored rounds say about the links. both[l] counts the rounds in
+ * which l and its partner are both known, and both arrived.
+ */
+struct pricer_deliveries {
+    int32_t nodes, links;
+    int64_t rounds;
+    struct pricer_delivery *uplink; /* [nodes] */
+    struct pricer_delivery *link;   /* [links] */
+    struct pricer_delivery *both;   /* [links] */
+};
+
+/* Count over the latest `rounds` stored rounds, 0: all. O(rows). */
+PRICER_API enum pricer_status pricer_study_deliveries(
+    struct pricer_study *study, const struct pricer_network *network,
+    int64_t rounds, struct pricer_deliveries **deliveries,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_deliveries_free(struct pricer_deliveries *deliveries);
+
+/* Wilson's interval for a probability, from what arrived; [0, 1] where nothing
+ * was tried. */
+PRICER_API void pricer_delivery_interval(const struct pricer_delivery *delivery,
+                                         double confidence, double *low,
+                                         double *high);
+
+/*
+ * The network as measured: every probability is (arrived + 2 p) / (tried + 2)
+ * with the p of the given network, so that what was never tried keeps its p
+ * and no link vanishes; joints are measured the same way and held within their
+ * bounds. Links, trust and numbering stay. For planning anew.
+ */
+PRICER_API enum pricer_status pricer_network_measured(
+    const struct pricer_network *network,
+    const struct pricer_deliveries *deliveries,
+    struct pricer_network **measured, struct pricer_fault *fault);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
