@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pricer audit as a user runs it: verdicts and exit status, options, the same
 # result for any threads, and what it refuses. $1: the build folder. That it
-# notices wrong code is for audit_mutants.py.
+# notices wrong code is for tests/audit/mutants.py.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 pricer=$(realpath "$1")/pricer
