@@ -7,8 +7,6 @@
 
 #include "common/program.h"
 
-#include <sqlite3.h>
-
 /* A plan to compare with; why it cannot be had, if so. */
 struct report_rival {
     bool known;
@@ -19,16 +17,19 @@ struct report_rival {
 struct report {
     FILE *out;
     const char *path; /* of the study */
-    sqlite3 *database;
+    char *scenario;   /* the text that the study was made from */
     struct pricer_network *network;
     struct pricer_settings settings; /* of the plan, or the scenario's */
-    int64_t seed;
 
     /* From here on only with a plan. */
     struct pricer_plan *plan;
     struct pricer_plan_record record;
     struct pricer_error error;
     struct pricer_certificate certificate;
+    struct pricer_simulation_record *simulation; /* NULL: there is none */
+    struct pricer_rounds_summary rounds;
+    struct pricer_privacy_summary *privacy; /* [privacy_count] */
+    int32_t privacy_count;
     struct report_rival rival[PRICER_BASELINES];
     double *share;      /* [links] expected weight that a link carries */
     double *self_share; /* [nodes] the same of a node's own part */
