@@ -39,7 +39,8 @@ struct job {
     double *inertia; /* [seeds * rounds] */
     float *centres;
     struct progress progress;
-    double done, share; /* of the work, for the progress bar */
+    double done;  /* part of the work, 0 to 1 */
+    double share; /* that the current run has of the work */
     struct pricer_fault fault;
 };
 

@@ -37,8 +37,8 @@ void program_warn(const char *format, ...)
 
 int program_fault(enum pricer_status status, const struct pricer_fault *fault)
 {
-    bool told = fault != NULL && fault->text[0] != '\0';
-    return program_fail("%s", told ? fault->text : pricer_status_text(status));
+    bool known = fault != NULL && fault->text[0] != '\0';
+    return program_fail("%s", known ? fault->text : pricer_status_text(status));
 }
 
 int program_close(int status)

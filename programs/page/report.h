@@ -35,7 +35,8 @@ struct report {
     double *self_share; /* [nodes] the same of a node's own part */
     double *load;       /* [nodes] all that a node brings to the server */
     double *reach;      /* [nodes] a node's expected weight in the estimate */
-    double *price, *self_price; /* d error / d ln eps, or NULL */
+    double *price;      /* [links] d error / d ln eps, or NULL */
+    double *self_price; /* [nodes] d error / d ln eps, or NULL */
 };
 
 /* Text with what HTML would misread replaced. */
