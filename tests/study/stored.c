@@ -247,7 +247,8 @@ static void test_privacy_damaged(void **state)
         "UPDATE privacy_statement SET epsilon = x'00' WHERE node = 2",
         "UPDATE privacy_statement SET epsilon = -1 WHERE node = 0",
         "ALTER TABLE privacy_statement DROP COLUMN epsilon;"
-        "ALTER TABLE privacy_statement ADD COLUMN epsilon"};
+        "ALTER TABLE privacy_statement ADD COLUMN epsilon;"
+        "UPDATE privacy_statement SET epsilon = 1 WHERE node <> 1"};
     add_answers(1, PRICER_OBSERVER_COALITION, 4);
     add_answers(1, PRICER_OBSERVER_RELAY, 4);
     for (size_t k = 0; k < sizeof edits / sizeof *edits; k++) {
