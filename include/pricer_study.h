@@ -17,7 +17,6 @@ extern "C" {
  * one transaction: it is done whole or not at all.
  */
 struct pricer_study;
-struct sqlite3;
 
 /*
  * Make a study of a scenario and its network. The file appears under its name
@@ -35,9 +34,6 @@ PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
                                                 struct pricer_fault *fault);
 
 PRICER_API void pricer_study_close(struct pricer_study *study);
-
-/* The database itself, for queries of one's own. It stays the study's. */
-PRICER_API struct sqlite3 *pricer_study_handle(struct pricer_study *study);
 
 /* What the scenario asked of the planner, and its seed (which may be NULL). */
 PRICER_API enum pricer_status pricer_study_settings(
@@ -207,6 +203,144 @@ PRICER_API enum pricer_status pricer_network_measured(
     const struct pricer_network *network,
     const struct pricer_deliveries *deliveries,
     struct pricer_network **measured, struct pricer_fault *fault);
+
+/* ------------------------------------------------------------ read back -- */
+
+/*
+ * Reading back what the verbs have stored. A study may come from a stranger, so
+ * every value is checked: one of the wrong type or outside its range is a
+ * fault, PRICER_FORMAT.
+ */
+
+/* The text of the scenario that the study was made from. */
+PRICER_API enum pricer_status pricer_study_scenario(struct pricer_study *study,
+                                                    char **text,
+                                                    struct pricer_fault *fault);
+
+PRICER_API void pricer_study_text_free(char *text);
+
+/* The number of the latest plan, 0 where there is none. O(1). */
+PRICER_API enum pricer_status pricer_study_latest_plan(
+    struct pricer_study *study, int64_t *id, struct pricer_fault *fault);
+
+/* What a simulation found out about one strategy; as in pricer_outcome. */
+struct pricer_strategy {
+    char *name;
+    double mse;
+    double mse_stderr; /* NAN: not known */
+    double predicted;
+    double worst_case;
+    double bias;
+    double bias_predicted;
+    double difference;
+    double difference_stderr; /* NAN: not known */
+};
+
+/* A simulation as it is stored. */
+struct pricer_simulation_record {
+    int64_t id;
+    int64_t plan; /* the number of the plan that was simulated */
+    enum pricer_engine engine;
+    enum pricer_data data;
+    uint64_t seed;
+    int64_t trials;
+    int64_t clipped; /* vectors longer than the radius */
+    int32_t count;
+    struct pricer_strategy *strategies; /* [count] "plan" first, then by mse */
+};
+
+/* The latest simulation; *record is NULL where there is none. */
+PRICER_API enum pricer_status pricer_study_simulation(
+    struct pricer_study *study, struct pricer_simulation_record **record,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_simulation_record_free(
+    struct pricer_simulation_record *record);
+
+/* The stored statements about one observer at one delta, taken together. */
+struct pricer_privacy_summary {
+    enum pricer_observer observer;
+    enum pricer_protect protect;
+    char *coalition; /* its members, such as "1,4,server", or NULL */
+    int64_t rounds;
+    double delta;
+    int64_t statements; /* how many, at least 1 */
+    double eps_least;
+    double eps_mean;
+    double eps_most;
+};
+
+/*
+ * What is stored about the privacy of the plan with the number `plan`: of each
+ * question the latest answer, in the order of the answers and then by delta.
+ */
+PRICER_API enum pricer_status pricer_study_privacy(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_privacy_summary **summaries, int32_t *count,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_privacy_summaries_free(
+    struct pricer_privacy_summary *summaries, int32_t count);
+
+/* What rounds that were run have measured. */
+struct pricer_rounds_summary {
+    int64_t rounds;    /* how many */
+    int64_t measured;  /* those of them whose error is known */
+    double mse;        /* mean of the known errors, NAN: none is */
+    double mse_stderr; /* its standard error, NAN: fewer than 2 are */
+    double arrived;    /* mean number of sums that arrived, NAN: no round */
+};
+
+/* Over the latest `most` stored rounds, 0: all. O(rounds). */
+PRICER_API enum pricer_status pricer_study_rounds(
+    struct pricer_study *study, int64_t most,
+    struct pricer_rounds_summary *summary, struct pricer_fault *fault);
+
+/* A table of a study. */
+struct pricer_table {
+    char *name;
+    int64_t rows;
+};
+
+/* All tables in the order in which they were made. O(rows). */
+PRICER_API enum pricer_status pricer_study_tables(struct pricer_study *study,
+                                                  struct pricer_table **tables,
+                                                  int32_t *count,
+                                                  struct pricer_fault *fault);
+
+PRICER_API void pricer_tables_free(struct pricer_table *tables, int32_t count);
+
+/* What a cell of a table may hold. */
+enum pricer_cell_kind {
+    PRICER_CELL_EMPTY = 0,
+    PRICER_CELL_COUNT,
+    PRICER_CELL_NUMBER,
+    PRICER_CELL_TEXT,
+    PRICER_CELL_BYTES,
+};
+
+/* One cell of a row. */
+struct pricer_cell {
+    enum pricer_cell_kind kind;
+    int64_t count;    /* of COUNT, else 0 */
+    double number;    /* of COUNT and NUMBER, else NAN */
+    const char *text; /* of TEXT, else ""; until the visitor returns */
+};
+
+/* Who looks at a table. Each function returns whether to go on. */
+struct pricer_visitor {
+    /* The names of the columns, once, before any row; may be NULL. */
+    bool (*columns)(void *context, const char *const *names, int32_t count);
+    /* One row of so many cells. */
+    bool (*row)(void *context, const struct pricer_cell *cells, int32_t count);
+    void *context; /* handed to both */
+};
+
+/* Show a table to a visitor, row by row in the order in which it is stored;
+ * PRICER_STOPPED if the visitor does not go on. */
+PRICER_API enum pricer_status pricer_study_visit(
+    struct pricer_study *study, const char *table,
+    const struct pricer_visitor *visitor, struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

@@ -47,6 +47,16 @@ done | grep . && bad=1
 # The public headers: regular, and what the library exports.
 /usr/bin/python3 tests/interface.py "$build" || bad=1
 
+# SQL is for the study's room, and for the ledger, which is a database of its
+# own. In the text of comments it is a word.
+for file in $(find include lib programs bench examples -name '*.[ch]'); do
+    case $file in
+    lib/study/* | programs/fleet/ledger.c) continue ;;
+    esac
+    grep -nE 'sqlite3_|<sqlite3\.h>|"[^"]*\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b' \
+        "$file" | sed "s|^|lint: $file has SQL: |" | grep . && bad=1
+done
+
 # Every verb and option of the programs stands in its manual page.
 page_has() { # page word
     grep -q -- "$2" "$1" 2>/dev/null

@@ -5,6 +5,7 @@
 #include "study.h"
 
 #include <math.h>
+#include <string.h>
 
 enum pricer_status pri_study_fault(const struct pricer_study *study,
                                    struct pricer_fault *fault)
@@ -109,4 +110,25 @@ double pri_study_column(sqlite3_stmt *statement, int column)
     if (sqlite3_column_type(statement, column) == SQLITE_NULL)
         return NAN;
     return sqlite3_column_double(statement, column);
+}
+
+bool pri_study_is_number(sqlite3_stmt *statement, int column)
+{
+    int type = sqlite3_column_type(statement, column);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+const char *pri_study_text(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text != NULL ? (const char *)text : "";
+}
+
+enum pricer_status pri_study_damaged(const struct pricer_study *study,
+                                     const char *what, int64_t row,
+                                     struct pricer_fault *fault)
+{
+    return pri_fault(fault, PRICER_FORMAT,
+                     "%.300s: row %lld of the table %s is not in order",
+                     study->path, (long long)row, what);
 }

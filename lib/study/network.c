@@ -181,13 +181,37 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     return PRICER_OK;
 }
 
-static enum pricer_status damaged(const struct pricer_study *study,
-                                  const char *table, int64_t row,
-                                  struct pricer_fault *fault)
+enum pricer_status pricer_study_scenario(struct pricer_study *study,
+                                         char **text,
+                                         struct pricer_fault *fault)
 {
-    return pri_fault(fault, PRICER_FORMAT,
-                     "%.300s: row %lld of the table %s is not in order",
-                     study->path, (long long)row, table);
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT value FROM setting WHERE key = 'scenario'", &query,
+        fault);
+    if (status != PRICER_OK)
+        return status;
+    char *found = NULL;
+    int step = sqlite3_step(query);
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    else if (step == SQLITE_DONE ||
+             sqlite3_column_type(query, 0) != SQLITE_TEXT)
+        status = pri_fault(fault, PRICER_FORMAT,
+                           "%.300s: the setting scenario is missing or not a "
+                           "text",
+                           study->path);
+    else if ((found = strdup(pri_study_text(query, 0))) == NULL)
+        status = PRICER_MEMORY;
+    sqlite3_finalize(query);
+    if (status == PRICER_OK)
+        *text = found;
+    return status;
+}
+
+void pricer_study_text_free(char *text)
+{
+    free(text);
 }
 
 /* The nodes must be 0, 1, 2, ... in order of their key. */
@@ -206,7 +230,7 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
             pri_study_column(query, 3), pri_study_column(query, 4),
             pri_study_column(query, 5)};
         if (i >= net->nodes || sqlite3_column_int64(query, 0) != i)
-            status = damaged(study, "node", i, fault);
+            status = pri_study_damaged(study, "node", i, fault);
         else if ((status = pri_node_check(&node, fault)) != PRICER_OK)
             pri_fault_locate(fault, study->path, 0);
         else
@@ -214,7 +238,7 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && i != net->nodes)
-        status = damaged(study, "node", i, fault);
+        status = pri_study_damaged(study, "node", i, fault);
     return status;
 }
 
@@ -231,7 +255,7 @@ static enum pricer_status load_link(const struct pricer_study *study,
                                .eps = pri_study_column(query, 5),
                                .delta = pri_study_column(query, 6)};
     if (l >= net->links || sqlite3_column_int64(query, 0) != l)
-        return damaged(study, "link", l, fault);
+        return pri_study_damaged(study, "link", l, fault);
     enum pricer_status status = pri_link_check(&link, net->nodes, fault);
     if (status != PRICER_OK) {
         pri_fault_locate(fault, study->path, 0);
@@ -240,7 +264,7 @@ static enum pricer_status load_link(const struct pricer_study *study,
     bool ordered = l == 0 || net->from[l - 1] < link.from ||
                    (net->from[l - 1] == link.from && net->to[l - 1] < link.to);
     if (!ordered || !(link.p > 0))
-        return damaged(study, "link", l, fault);
+        return pri_study_damaged(study, "link", l, fault);
     net->from[l] = link.from;
     net->to[l] = link.to;
     net->p[l] = link.p;
@@ -268,7 +292,7 @@ static enum pricer_status load_links(const struct pricer_study *study,
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && l != net->links)
-        status = damaged(study, "link", l, fault);
+        status = pri_study_damaged(study, "link", l, fault);
     if (status != PRICER_OK)
         return status;
     for (int32_t i = 0; i < net->nodes; i++)

@@ -121,12 +121,6 @@ static enum pricer_status damaged(const struct pricer_study *study, int64_t id,
                      study->path, (long long)id);
 }
 
-static const char *column_text(sqlite3_stmt *query, int column)
-{
-    const unsigned char *text = sqlite3_column_text(query, column);
-    return text != NULL ? (const char *)text : "";
-}
-
 static enum pricer_status load_summary(const struct pricer_study *study,
                                        int64_t *id,
                                        struct pricer_plan_record *record,
@@ -145,10 +139,11 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         return status;
     sqlite3_bind_int64(query, 1, *id);
     int step = sqlite3_step(query);
-    int bias = pricer_word_find(PRICER_WORDS_BIAS, column_text(query, 1));
+    int bias = pricer_word_find(PRICER_WORDS_BIAS, pri_study_text(query, 1));
     int calibration =
-        pricer_word_find(PRICER_WORDS_CALIBRATION, column_text(query, 2));
-    int method = pricer_word_find(PRICER_WORDS_METHOD, column_text(query, 3));
+        pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
+    int method =
+        pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -274,4 +269,12 @@ enum pricer_status pricer_study_plan(struct pricer_study *study,
     if (record != NULL)
         *record = found;
     return PRICER_OK;
+}
+
+enum pricer_status pricer_study_latest_plan(struct pricer_study *study,
+                                            int64_t *id,
+                                            struct pricer_fault *fault)
+{
+    return pri_study_count(study, "SELECT coalesce(max(plan), 0) FROM plan", id,
+                           fault);
 }

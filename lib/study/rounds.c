@@ -1,10 +1,12 @@
 /*
- * Rounds that were run, into a study. Numbers are never used twice: a round's
- * number is in the study before anyone hears of it.
+ * Rounds that were run, into a study and, taken together, out of it. Numbers
+ * are never used twice: a round's number is in the study before anyone hears of
+ * it.
  */
 #include "study.h"
 
 #include <endian.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,5 +151,73 @@ enum pricer_status pricer_study_add_round(
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && next != NULL)
         *next = after;
+    return status;
+}
+
+/* ------------------------------------------------------------------ load -- */
+
+/* What has been added up over rounds. */
+struct sums {
+    int64_t rounds;
+    int64_t measured;
+    double error;
+    double squares; /* of the errors */
+    double arrived;
+};
+
+/* Add the row that the query stands at; false: it is damaged. */
+static bool add_round(sqlite3_stmt *query, struct sums *sums)
+{
+    bool known = sqlite3_column_type(query, 0) != SQLITE_NULL;
+    double error = sqlite3_column_double(query, 0);
+    double arrived = sqlite3_column_double(query, 1);
+    if ((known && !(pri_study_is_number(query, 0) && error >= 0)) ||
+        !(pri_study_is_number(query, 1) && arrived >= 0))
+        return false;
+    sums->rounds++;
+    sums->arrived += arrived;
+    if (known) {
+        sums->measured++;
+        sums->error += error;
+        sums->squares += error * error;
+    }
+    return true;
+}
+
+static struct pricer_rounds_summary summarise(const struct sums *sums)
+{
+    double n = (double)sums->measured, mse = sums->error / n;
+    double variance = fmax(0, sums->squares / n - mse * mse);
+    return (struct pricer_rounds_summary){
+        .rounds = sums->rounds,
+        .measured = sums->measured,
+        .mse = n > 0 ? mse : NAN,
+        .mse_stderr = n > 1 ? sqrt(variance / (n - 1)) : NAN,
+        .arrived =
+            sums->rounds > 0 ? sums->arrived / (double)sums->rounds : NAN};
+}
+
+enum pricer_status pricer_study_rounds(struct pricer_study *study, int64_t most,
+                                       struct pricer_rounds_summary *summary,
+                                       struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    struct sums sums = {0};
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT error, arrived FROM round ORDER BY round DESC LIMIT ?",
+        &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, most > 0 ? most : -1);
+    int step = sqlite3_step(query);
+    for (; step == SQLITE_ROW && status == PRICER_OK;
+         step = sqlite3_step(query))
+        if (!add_round(query, &sums))
+            status = pri_study_damaged(study, "round", sums.rounds, fault);
+    if (status == PRICER_OK && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    if (status == PRICER_OK)
+        *summary = summarise(&sums);
     return status;
 }

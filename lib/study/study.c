@@ -22,11 +22,6 @@ void pricer_study_close(struct pricer_study *study)
     free(study);
 }
 
-struct sqlite3 *pricer_study_handle(struct pricer_study *study)
-{
-    return study->database;
-}
-
 /* Connect to a file that is there. A study may come from a stranger: nothing in
  * its schema may act (triggers, views) or write around the tables. */
 static enum pricer_status connect_to(const char *path, bool writable,

@@ -69,10 +69,22 @@ enum pricer_status pri_study_store_links(const struct pricer_study *study,
                                          const struct pricer_watch *watch,
                                          struct pricer_fault *fault);
 
+/* Something in a table that no verb has written; says which row of what. */
+enum pricer_status pri_study_damaged(const struct pricer_study *study,
+                                     const char *what, int64_t row,
+                                     struct pricer_fault *fault);
+
 /* Bind a number; NAN becomes NULL. */
 void pri_study_bind(sqlite3_stmt *statement, int column, double value);
 
 /* Read a number; NULL becomes NAN. */
 double pri_study_column(sqlite3_stmt *statement, int column);
+
+/* Whether a column holds a number: an integer or a real, and not a text that
+ * SQLite would take for 0. */
+bool pri_study_is_number(sqlite3_stmt *statement, int column);
+
+/* Read a text; NULL becomes "". Valid until the next step. */
+const char *pri_study_text(sqlite3_stmt *statement, int column);
 
 #endif

@@ -3,6 +3,7 @@
  * for each, or to JSON.
  */
 #include "print_audit.h"
+#include "print_privacy.h"
 
 #include <math.h>
 
@@ -100,17 +101,8 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
 static void json_row(struct json *json, const struct audit_row *row)
 {
     const struct pricer_audit *audit = &row->audit;
-    const struct pricer_statement *s = &audit->statement;
     json_open(json, NULL, '{');
-    json_text(json, "observer",
-              pricer_word(PRICER_WORDS_OBSERVER, s->observer));
-    json_count(json, "node", s->node);
-    if (s->at >= 0)
-        json_count(json, "at", s->at);
-    else
-        json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_word(PRICER_WORDS_PROTECT, s->protect));
-    json_number(json, "delta", s->delta);
+    privacy_json_about(json, &audit->statement);
     json_count(json, "trials", audit->trials);
     json_count(json, "judged", audit->judged);
     json_count(json, "hits", audit->hits);

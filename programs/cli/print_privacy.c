@@ -15,6 +15,21 @@ static bool is_wide(const struct pricer_statement *s)
     return isinf(s->eps) || s->eps - s->eps_lower > 0.01 * s->eps;
 }
 
+void privacy_json_about(struct json *json,
+                        const struct pricer_statement *statement)
+{
+    json_text(json, "observer",
+              pricer_word(PRICER_WORDS_OBSERVER, statement->observer));
+    json_count(json, "node", statement->node);
+    if (statement->at >= 0)
+        json_count(json, "at", statement->at);
+    else
+        json_number(json, "at", NAN);
+    json_text(json, "protect",
+              pricer_word(PRICER_WORDS_PROTECT, statement->protect));
+    json_number(json, "delta", statement->delta);
+}
+
 static void json_statement(struct json *json,
                            const struct privacy_answers *answers, int64_t k)
 {
@@ -22,15 +37,7 @@ static void json_statement(struct json *json,
     const struct pricer_paper_bound *bound =
         answers->bounds == NULL ? NULL : &answers->bounds[k];
     json_open(json, NULL, '{');
-    json_text(json, "observer",
-              pricer_word(PRICER_WORDS_OBSERVER, s->observer));
-    json_count(json, "node", s->node);
-    if (s->at >= 0)
-        json_count(json, "at", s->at);
-    else
-        json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_word(PRICER_WORDS_PROTECT, s->protect));
-    json_number(json, "delta", s->delta);
+    privacy_json_about(json, s);
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);

@@ -100,9 +100,7 @@ static enum pricer_status closed_forms(struct reproduction *work)
     fputs("lambda,closed_form,optimiser,weight,self_weight\n", csv);
     for (int k = 0; k < count && status == PRICER_OK; k++)
         status = compare(work, network, lambdas[k], csv, &most);
-    enum pricer_status closed = reproduce_close(work, "erdos-renyi.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "erdos-renyi.csv", csv, status);
     snprintf(row.settings, sizeof row.settings, "%.1e", most);
     if (status == PRICER_OK)
         reproduce_row(work, &row);
@@ -194,9 +192,7 @@ static enum pricer_status collaboration(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1) / 25.);
     }
-    enum pricer_status closed = reproduce_close(work, "collaboration.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "collaboration.csv", csv, status);
     if (status != PRICER_OK)
         return status;
     snprintf(row.paper, sizeof row.paper, "%.4g", mse[1]);
@@ -304,7 +300,7 @@ static enum pricer_status leakage(struct reproduction *work)
                   log((sizes[count - 1] - REACHING) /
                       (double)(sizes[count - 2] - REACHING));
     snprintf(row.settings, sizeof row.settings, "%.3f", rise);
-    status = reproduce_close(work, "leakage.csv", csv);
+    status = reproduce_close(work, "leakage.csv", csv, status);
     if (status != PRICER_OK)
         return status;
     reproduce_row(work, &row);

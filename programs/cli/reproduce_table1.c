@@ -153,9 +153,7 @@ enum pricer_status reproduce_table1(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1.) / count);
     }
-    enum pricer_status closed = reproduce_close(work, "table1.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "table1.csv", csv, status);
     return status != PRICER_OK ? status
                                : reproduce_plot(work, "table1", table1_plot);
 }
@@ -290,9 +288,7 @@ enum pricer_status reproduce_convergence(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1.) / LAMBDAS);
     }
-    enum pricer_status closed = reproduce_close(work, "convergence.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "convergence.csv", csv, status);
     if (status == PRICER_OK)
         status = reproduce_plot(work, "convergence", convergence_plot);
 done:

@@ -355,14 +355,7 @@ enum pricer_status reproduce_table2(struct reproduction *work)
     fputs("data,setup,procedure,seed,relative_inertia\n", runs);
     status = run_all(work, table, runs);
 done:
-    if (runs != NULL) {
-        enum pricer_status closed =
-            reproduce_close(work, "table2-runs.csv", runs);
-        status = status == PRICER_OK ? closed : status;
-    }
-    if (table != NULL) {
-        enum pricer_status closed = reproduce_close(work, "table2.csv", table);
-        status = status == PRICER_OK ? closed : status;
-    }
+    status = reproduce_close(work, "table2-runs.csv", runs, status);
+    status = reproduce_close(work, "table2.csv", table, status);
     return status != PRICER_OK ? status : draw(work);
 }

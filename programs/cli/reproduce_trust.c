@@ -160,8 +160,6 @@ enum pricer_status reproduce_trust(struct reproduction *work)
         return status;
     fputs("p_c,hops,mse,piv,bias,own_mse,own_piv,own_mse_analytic\n", csv);
     status = sweep_all(work, csv);
-    enum pricer_status closed = reproduce_close(work, "trust.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "trust.csv", csv, status);
     return status != PRICER_OK ? status : reproduce_plot(work, "trust", plot);
 }

@@ -3,8 +3,7 @@
  * they are, and what every link has spent for them.
  */
 #include "cluster.h"
-#include "common/options.h"
-#include "common/program.h"
+#include "material.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -23,8 +22,9 @@ static const struct usage usage = {
 /* What the command line asks; negative or NAN where it says nothing. */
 struct request {
     const char *data, *centres;
-    int procedure, strategy, budget, bias, calibration;
-    double lambda, reach;
+    struct planner_request planner;
+    int procedure, strategy, budget;
+    double reach;
     int64_t clusters, rounds, steps, seeds, seed, threads;
     bool unit_norm, in_order, as_json;
 };
@@ -32,15 +32,15 @@ struct request {
 /* The work: what was read, and what came of it. */
 struct job {
     struct request ask;
-    struct pricer_study *study;
-    struct pricer_network *network;
+    struct material from;
     struct pricer_matrix *points;
     struct cluster cluster;
     double reference;
     double *inertia; /* [seeds * rounds] */
     float *centres;
     struct progress progress;
-    double done, share; /* of the work, for the progress bar */
+    double done;  /* part of the work, 0 to 1 */
+    double share; /* that the current run has of the work */
     struct pricer_fault fault;
 };
 
@@ -58,12 +58,7 @@ static int parse(int argc, char **argv, struct request *ask,
          "how it is sent: relayed (default), not relayed, or surely"},
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
-        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
-         "how bias is held down; default: the scenario's"},
-        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
-         "weight of the l1 or l2 bias term; default: the scenario's"},
-        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
-         "how much noise a budget asks for; default: the scenario's"},
+        PLANNER_OPTIONS(&ask->planner),
         {"clusters", OPTION_COUNT, &ask->clusters, "N", "default 10"},
         {"rounds", OPTION_COUNT, &ask->rounds, "N", "default 10"},
         {"steps", OPTION_COUNT, &ask->steps, "N",
@@ -80,10 +75,8 @@ static int parse(int argc, char **argv, struct request *ask,
         {"threads", OPTION_COUNT, &ask->threads, "N", "default: one per core"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *ask = (struct request){.budget = -1,
-                            .bias = -1,
-                            .calibration = -1,
-                            .lambda = NAN,
+    *ask = (struct request){.planner = {-1, -1, NAN},
+                            .budget = -1,
                             .clusters = 10,
                             .rounds = 10,
                             .steps = 5,
@@ -113,9 +106,10 @@ static int check_request(const struct request *ask)
                       "too many");
     if (!(ask->reach >= 0 && ask->reach < 1e6))
         return misuse("--reach is a number of at least 0");
-    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+    if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
-    if (!isnan(ask->lambda) && !(ask->lambda >= 0 && isfinite(ask->lambda)))
+    double lambda = ask->planner.lambda;
+    if (!isnan(lambda) && !(lambda >= 0 && isfinite(lambda)))
         return misuse("--lambda is a finite number of at least 0");
     return OPTIONS_GO;
 }
@@ -135,32 +129,21 @@ static enum pricer_status load(struct job *job, const char *path)
 {
     struct request *ask = &job->ask;
     struct cluster *cluster = &job->cluster;
-    int64_t seed = 0;
     enum pricer_status status =
-        pricer_study_open(path, false, &job->study, &job->fault);
-    if (status == PRICER_OK)
-        status = pricer_study_settings(job->study, &cluster->plan_settings,
-                                       &seed, &job->fault);
-    if (status == PRICER_OK)
-        status = pricer_study_network(job->study, &job->network, &job->fault);
+        material_open(path, false, &job->from, &job->fault);
     if (status == PRICER_OK)
         status =
             cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
     if (status != PRICER_OK)
         return status;
-    if (ask->bias >= 0)
-        cluster->plan_settings.bias = (enum pricer_bias)ask->bias;
-    if (ask->calibration >= 0)
-        cluster->plan_settings.calibration =
-            (enum pricer_calibration)ask->calibration;
-    if (!isnan(ask->lambda))
-        cluster->plan_settings.lambda = ask->lambda;
+    cluster->plan_settings = job->from.settings;
+    planner_override(&ask->planner, &cluster->plan_settings);
     if (ask->seed < 0)
-        ask->seed = seed;
+        ask->seed = job->from.seed;
     if (ask->budget < 0)
         ask->budget = ask->procedure == PRICER_KMEANS_PAPER ? CLUSTER_RELEASE
                                                             : CLUSTER_RUN;
-    cluster->network = job->network;
+    cluster->network = job->from.network;
     cluster->points = job->points;
     cluster->strategy = (enum cluster_strategy)ask->strategy;
     cluster->budget = (enum cluster_budget)ask->budget;
@@ -257,7 +240,7 @@ static void print_json(const struct job *job)
     json_text(&json, "data", ask->data);
     json_count(&json, "rows", job->points->rows);
     json_count(&json, "columns", job->points->columns);
-    json_count(&json, "nodes", job->network->nodes);
+    json_count(&json, "nodes", job->from.network->nodes);
     json_text(&json, "procedure",
               cluster_procedure_text(cluster->kmeans.procedure));
     json_text(&json, "strategy", cluster_strategy_text(cluster->strategy));
@@ -352,7 +335,6 @@ int verb_kmeans(int argc, char **argv)
     free(job.inertia);
     free(job.centres);
     pricer_matrix_free(job.points);
-    pricer_network_free(job.network);
-    pricer_study_close(job.study);
+    material_close(&job.from);
     return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
 }

@@ -24,12 +24,7 @@ static int parse(int argc, char **argv, struct plan_request *ask,
                  const char **operands)
 {
     const struct option options[] = {
-        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
-         "how bias is held down; default: the scenario's"},
-        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
-         "weight of the l1 or l2 bias term; default: the scenario's"},
-        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
-         "how much noise a budget asks for; default: the scenario's"},
+        PLANNER_OPTIONS(&ask->planner),
         {"method", OPTION_CHOICE, &ask->method, "exact|gradient",
          "gradient is the paper's descent; default exact"},
         {"tolerance", OPTION_NUMBER, &ask->tolerance, "X",
@@ -60,11 +55,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *ask = (struct plan_request){.bias = -1,
-                                 .calibration = -1,
-                                 .lambda = NAN,
-                                 .seed = -1,
-                                 .trace_every = 100};
+    *ask = (struct plan_request){
+        .planner = {-1, -1, NAN}, .seed = -1, .trace_every = 100};
     return options_parse(&usage, options, argc, argv, operands);
 }
 
@@ -108,7 +100,7 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
-    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+    if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
     if (ask->iterations > INT32_MAX || ask->starts > INT32_MAX ||
         ask->threads > 4096)
@@ -131,7 +123,7 @@ static enum pricer_status make_changes(struct plan_job *job)
         trust[k] = (struct pricer_trust){what_if->change[k].from,
                                          what_if->change[k].to,
                                          what_if->change[k].eps};
-    return pricer_network_retrust(job->network, trust, what_if->count,
+    return pricer_network_retrust(job->from.network, trust, what_if->count,
                                   &job->changed, &job->fault);
 }
 
@@ -142,18 +134,14 @@ static enum pricer_status refuse(struct plan_job *job, const char *words,
     return PRICER_VALUE;
 }
 
-/* The network of the study, or with its probabilities as its rounds measured
- * them: the links and their numbers are the same. */
-static enum pricer_status load_network(struct plan_job *job)
+/* Put the probabilities as the study's rounds measured them in the place of
+ * the scenario's: the links and their numbers are the same. */
+static enum pricer_status measure_network(struct plan_job *job)
 {
     struct pricer_deliveries *deliveries = NULL;
     struct pricer_network *measured = NULL;
-    enum pricer_status status =
-        pricer_study_network(job->study, &job->network, &job->fault);
-    if (status != PRICER_OK || !job->request.from_deliveries)
-        return status;
-    status = pricer_study_deliveries(job->study, job->network, 0, &deliveries,
-                                     &job->fault);
+    enum pricer_status status = pricer_study_deliveries(
+        job->from.study, job->from.network, 0, &deliveries, &job->fault);
     if (status == PRICER_OK && deliveries->rounds == 0)
         status =
             refuse(job,
@@ -161,13 +149,13 @@ static enum pricer_status load_network(struct plan_job *job)
                    "measure",
                    0);
     if (status == PRICER_OK)
-        status = pricer_network_measured(job->network, deliveries, &measured,
-                                         &job->fault);
+        status = pricer_network_measured(job->from.network, deliveries,
+                                         &measured, &job->fault);
     pricer_deliveries_free(deliveries);
     if (status != PRICER_OK)
         return status;
-    pricer_network_free(job->network);
-    job->network = measured;
+    pricer_network_free(job->from.network);
+    job->from.network = measured;
     return PRICER_OK;
 }
 
@@ -176,33 +164,25 @@ static enum pricer_status load(struct plan_job *job, const char *path)
 {
     struct plan_request *ask = &job->request;
     struct pricer_settings *settings = &job->view.settings;
-    int64_t seed = 0;
     enum pricer_status status =
-        pricer_study_open(path, true, &job->study, &job->fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_settings(job->study, settings, &seed, &job->fault);
-    if (status == PRICER_OK)
-        status = load_network(job);
+        material_open(path, true, &job->from, &job->fault);
+    if (status == PRICER_OK && ask->from_deliveries)
+        status = measure_network(job);
     if (status != PRICER_OK)
         return status;
-    if (ask->bias >= 0)
-        settings->bias = (enum pricer_bias)ask->bias;
-    if (ask->calibration >= 0)
-        settings->calibration = (enum pricer_calibration)ask->calibration;
-    if (!isnan(ask->lambda))
-        settings->lambda = ask->lambda;
+    *settings = job->from.settings;
+    planner_override(&ask->planner, settings);
     if (settings->bias < PRICER_BIAS_L1)
         settings->lambda = 0;
     settings->tolerance = ask->tolerance;
     settings->threads = (int32_t)ask->threads;
-    if (ask->threads == 0 && job->network->links < SMALL_LINKS)
+    if (ask->threads == 0 && job->from.network->links < SMALL_LINKS)
         settings->threads = 1;
     settings->iterations = (int32_t)ask->iterations;
     settings->watch = &job->progress.watch;
     if (ask->seed < 0)
-        ask->seed = seed;
-    job->view.network = job->network;
+        ask->seed = job->from.seed;
+    job->view.network = job->from.network;
     if (!(settings->lambda >= 0 && isfinite(settings->lambda)))
         return refuse(job, "lambda = %g is not a finite number of at least 0",
                       settings->lambda);
@@ -233,10 +213,8 @@ static void close_job(struct plan_job *job)
 {
     free(job->price);
     free(job->self_price);
-    pricer_plan_free(job->plan);
-    pricer_network_free(job->network);
     pricer_network_free(job->changed);
-    pricer_study_close(job->study);
+    material_close(&job->from);
 }
 
 int verb_plan(int argc, char **argv)

@@ -1,7 +1,7 @@
 /*
  * pricer report: from a study to one page that tells and draws what is in it.
  */
-#include "common/options.h"
+#include "material.h"
 #include "page/report.h"
 #include "verbs.h"
 
@@ -85,32 +85,28 @@ static enum pricer_status price(struct report *report)
                               report->price, report->self_price, NULL);
 }
 
-static enum pricer_status load(struct report *report,
-                               struct pricer_study *study, int64_t plan,
-                               struct pricer_fault *fault)
+/* What was stored about the study's plans. */
+static enum pricer_status recall(struct report *report,
+                                 struct pricer_study *study, int64_t latest,
+                                 struct pricer_fault *fault)
 {
-    int64_t plans = 0;
-    sqlite3_stmt *count = NULL;
-    report->database = pricer_study_handle(study);
     enum pricer_status status =
-        pricer_study_settings(study, &report->settings, &report->seed, fault);
+        pricer_study_simulation(study, &report->simulation, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(study, &report->network, fault);
-    if (status == PRICER_OK &&
-        sqlite3_prepare_v2(report->database, "SELECT count(*) FROM plan", -1,
-                           &count, NULL) == SQLITE_OK &&
-        sqlite3_step(count) == SQLITE_ROW)
-        plans = sqlite3_column_int64(count, 0);
-    sqlite3_finalize(count);
-    if (status != PRICER_OK || (plans == 0 && plan == 0))
-        return status;
-    status = pricer_study_plan(study, report->network, plan, &report->plan,
-                               &report->record, fault);
-    if (status != PRICER_OK)
-        return status;
-    report->settings = report->record.settings;
-    status = pricer_plan_evaluate(report->network, &report->settings,
-                                  report->plan, &report->error, fault);
+        status = pricer_study_rounds(study, 0, &report->rounds, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_privacy(study, latest, &report->privacy,
+                                      &report->privacy_count, fault);
+    return status;
+}
+
+/* What the numbers of the plan are, and what they are compared with. */
+static enum pricer_status judge(struct report *report,
+                                struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_plan_evaluate(report->network, &report->settings, report->plan,
+                             &report->error, fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(report->network, &report->settings,
                                     report->plan, &report->certificate, fault);
@@ -121,6 +117,30 @@ static enum pricer_status load(struct report *report,
     if (status == PRICER_OK)
         compare(report);
     return status;
+}
+
+/* The report borrows the material. */
+static enum pricer_status load(struct report *report, struct material *from,
+                               int64_t plan, struct pricer_fault *fault)
+{
+    int64_t latest = 0;
+    enum pricer_status status = material_open(report->path, false, from, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scenario(from->study, &report->scenario, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_latest_plan(from->study, &latest, fault);
+    report->network = from->network;
+    report->settings = from->settings;
+    if (status != PRICER_OK || (latest == 0 && plan == 0))
+        return status;
+    status = material_plan(from, plan, fault);
+    if (status != PRICER_OK)
+        return status;
+    report->plan = from->plan;
+    report->record = from->record;
+    report->settings = from->record.settings;
+    status = recall(report, from->study, latest, fault);
+    return status == PRICER_OK ? judge(report, fault) : status;
 }
 
 static void write_page(const struct report *report)
@@ -165,8 +185,9 @@ static int store_page(struct report *report, const char *output)
 
 static void close_report(struct report *report)
 {
-    pricer_plan_free(report->plan);
-    pricer_network_free(report->network);
+    pricer_study_text_free(report->scenario);
+    pricer_simulation_record_free(report->simulation);
+    pricer_privacy_summaries_free(report->privacy, report->privacy_count);
     free(report->share);
     free(report->self_share);
     free(report->load);
@@ -194,17 +215,14 @@ int verb_report(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     struct report report = {.path = operands[0]};
-    struct pricer_study *study = NULL;
+    struct material from = {0};
     struct pricer_fault fault = {""};
-    enum pricer_status status =
-        pricer_study_open(operands[0], false, &study, &fault);
-    if (status == PRICER_OK)
-        status = load(&report, study, plan, &fault);
+    enum pricer_status status = load(&report, &from, plan, &fault);
     int exit_status = status == PRICER_OK ? store_page(&report, output)
                                           : program_fault(status, &fault);
     if (exit_status == 0 && strcmp(output, "-") != 0)
         printf("%s\n", output);
     close_report(&report);
-    pricer_study_close(study);
+    material_close(&from);
     return exit_status;
 }

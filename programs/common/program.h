@@ -25,6 +25,9 @@ int program_close(int status);
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* Seconds on a clock that only goes forward, for measuring how long. */
+double program_seconds(void);
+
 /*
  * One JSON object or array, written as it comes. Keys are NULL inside arrays.
  * Numbers keep 17 digits; INFINITY is the string "inf", NAN is null.

@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -18,13 +17,6 @@ static void on_interrupt(int signal_number)
     signal(signal_number, SIG_DFL);
 }
 
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
 static void draw(const struct progress *progress, double done)
 {
     enum { cells = 24 };
@@ -34,7 +26,8 @@ static void draw(const struct progress *progress, double done)
     memset(bar + filled, '.', (size_t)(cells - filled));
     bar[cells] = '\0';
     double left =
-        done > 0 ? (now() - progress->started) * (1 - done) / done : 0;
+        done > 0 ? (program_seconds() - progress->started) * (1 - done) / done
+                 : 0;
     fprintf(stderr, "\r%s [%s] %3.0f %%  %.0f s left \033[K", progress->label,
             bar, 100 * done, left);
 }
@@ -43,7 +36,7 @@ static bool tick(void *context, double done)
 {
     struct progress *progress = context;
     done = done > 0 ? (done < 1 ? done : 1) : 0;
-    double at = now();
+    double at = program_seconds();
     if (progress->terminal && at - progress->shown > 0.1 &&
         at - progress->started > 0.5) {
         progress->shown = at;
@@ -56,7 +49,7 @@ void progress_start(struct progress *progress, const char *label)
 {
     progress->label = label;
     progress->watch = (struct pricer_watch){tick, progress};
-    progress->started = now();
+    progress->started = program_seconds();
     progress->shown = 0;
     progress->terminal = isatty(STDERR_FILENO);
     interrupted = 0;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -163,17 +163,12 @@ static enum pricer_status start_all(struct demo *demo,
     return status;
 }
 
+/* How many rounds are stored; 0 while the study cannot be read. */
 static int64_t count_rounds(struct demo *demo)
 {
-    sqlite3_stmt *query = NULL;
-    int64_t count = 0;
-    if (sqlite3_prepare_v2(pricer_study_handle(demo->study),
-                           "SELECT count(*) FROM round", -1, &query,
-                           NULL) == SQLITE_OK &&
-        sqlite3_step(query) == SQLITE_ROW)
-        count = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
-    return count;
+    struct pricer_rounds_summary summary = {0};
+    pricer_study_rounds(demo->study, 0, &summary, NULL);
+    return summary.rounds;
 }
 
 /* End the children that still run, and wait for them. */

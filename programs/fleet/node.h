@@ -72,20 +72,22 @@ struct node {
     double own_mu;
     double left; /* of the tightest budget, after the last charge */
     bool own_open;
-    double *data; /* [dimension], as all of these */
-    int64_t *own; /* its own part */
-    int64_t *sum;
-    int64_t *scratch;
-    uint8_t *arrived;
-    uint64_t told; /* codes that were said about this slice, a bit each */
+    double *data;     /* [dimension] the private vector */
+    int64_t *own;     /* [dimension] its own part of the sum */
+    int64_t *sum;     /* [dimension] what goes to the server */
+    int64_t *scratch; /* [dimension] a message that is being read */
+    uint8_t *arrived; /* a bit for its own part, then one a sender */
+    uint64_t refused; /* codes that were sent for this slice, a bit each */
 
     /* the round */
     enum node_state state;
     struct wire_open open;
-    int64_t start, taken; /* when it began; the last one taken part in */
+    int64_t start; /* when it began */
+    int64_t taken; /* the last round taken part in */
     int32_t heard;
     bool own_ready;
-    int64_t base_round, base_time; /* the last OPEN heard */
+    int64_t base_round; /* of the last OPEN heard */
+    int64_t base_time;  /* when the last OPEN was heard */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
 };
 

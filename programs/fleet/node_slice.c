@@ -50,10 +50,10 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
     snprintf(refusal.text, sizeof refusal.text, "%.250s", text);
     if (wire_write_refusal(&node->bytes, &refusal))
         net_send(node->server, node->bytes.data, node->bytes.size);
-    if (!(node->told >> code & 1) || round == 0)
+    if (!(node->refused >> code & 1) || round == 0)
         daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
                    text);
-    node->told |= UINT64_C(1) << code;
+    node->refused |= UINT64_C(1) << code;
 }
 
 void node_free_slice(struct node *node)
@@ -217,7 +217,7 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         node_greet(node);
         return;
     }
-    node->told = 0;
+    node->refused = 0;
     node->left = 1;
     if (!wire_read_slice(data, size, &slice)) {
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,

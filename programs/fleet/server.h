@@ -22,13 +22,17 @@ struct seat {
     double left;                 /* of its tightest budget */
     bool ready;                  /* it has its slice */
     bool results;                /* it wants estimates */
-    bool asked, answered;        /* in this round */
+    bool asked;                  /* to take part in this round */
+    bool answered;               /* in this round */
     int64_t refusals;
     char refusal[WIRE_TEXT]; /* the latest */
 };
 
 struct server_times {
-    int64_t period, send, share, uplink; /* milliseconds */
+    int64_t period; /* milliseconds from one round to the next */
+    int64_t send;   /* milliseconds into a round: shares are sent */
+    int64_t share;  /* milliseconds into a round: the sharing ends */
+    int64_t uplink; /* milliseconds into a round: it ends */
     int64_t ahead;
     bool early;
 };
@@ -67,16 +71,21 @@ struct server {
 
     /* the round */
     bool open;
-    int64_t round, next, start, next_start;
+    int64_t round;          /* its number */
+    int64_t next;           /* the number of the next one; 0: not noted yet */
+    int64_t start;          /* when it began */
+    int64_t next_start;     /* when the next one may begin */
     int64_t *sum, *scratch; /* [dimension] */
     double *estimate;       /* [dimension] of the last round */
-    int8_t *uplink, *link;  /* [nodes], [links] as in pricer_round_record */
+    int8_t *uplink;         /* [nodes] as in pricer_round_record */
+    int8_t *link;           /* [links] as in pricer_round_record */
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
 
     /* since the start */
     int64_t done, messages, bytes_received, total[PRICER_DROP_KINDS];
-    double error, error_sum; /* squared, of the last round and all */
-    int32_t arrived;         /* in the last round */
+    double error;     /* squared, of the last round */
+    double error_sum; /* squared, over all rounds */
+    int32_t arrived;  /* in the last round */
     struct pricer_deliveries *deliveries;
     int64_t deliveries_at; /* the round they were counted in */
 };

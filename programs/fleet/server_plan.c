@@ -5,7 +5,6 @@
 #include "server.h"
 
 #include <sodium.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,14 +207,9 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault)
 {
-    sqlite3_stmt *query = NULL;
     int64_t latest = server->plan_id;
-    if (sqlite3_prepare_v2(pricer_study_handle(server->study),
-                           "SELECT max(plan) FROM plan", -1, &query,
-                           NULL) == SQLITE_OK &&
-        sqlite3_step(query) == SQLITE_ROW)
-        latest = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
+    /* A study that cannot be read now is no reason to stop: the plan stays. */
+    pricer_study_latest_plan(server->study, &latest, NULL);
     if (latest == server->plan_id)
         return PRICER_OK;
     daemon_say("plan %lld takes the place of plan %lld", (long long)latest,

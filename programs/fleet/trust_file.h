@@ -7,10 +7,12 @@
 #include "pricer_study.h"
 
 struct trust_row {
-    int32_t to;                    /* the node itself stands for the server */
-    double eps, delta;             /* of one release */
-    double total_eps, total_delta; /* of all of them */
-    char key[PRICER_KEY_TEXT];     /* or empty */
+    int32_t to;                /* the node itself stands for the server */
+    double eps;                /* of one release */
+    double delta;              /* of one release */
+    double total_eps;          /* of all releases */
+    double total_delta;        /* of all releases */
+    char key[PRICER_KEY_TEXT]; /* or empty */
 };
 
 struct trust {

@@ -96,8 +96,11 @@ struct wire_slice {
 
 struct wire_open {
     int64_t plan, round;
-    int64_t period, ahead;
-    int64_t send, share, uplink; /* milliseconds, as is the period */
+    int64_t ahead;
+    int64_t period; /* milliseconds */
+    int64_t send;   /* milliseconds */
+    int64_t share;  /* milliseconds */
+    int64_t uplink; /* milliseconds */
     bool early;
 };
 

@@ -78,45 +78,38 @@ static void kinds_table(const struct report *report)
     fputs("</table></div>\n", out);
 }
 
-/* What pricer privacy has stored, the latest answer to each question. */
-static const char statements_sql[] =
-    "SELECT q.observer || coalesce(' ' || q.coalition, ''), q.protect, s.delta,"
-    " count(*), min(s.epsilon), avg(s.epsilon), max(s.epsilon), q.rounds"
-    " FROM privacy_statement s JOIN privacy q USING (privacy)"
-    " WHERE q.privacy IN (SELECT max(privacy) FROM privacy GROUP BY plan,"
-    " observer, protect, eavesdropper, rounds, coalition)"
-    " AND q.plan = (SELECT max(plan) FROM plan)"
-    " GROUP BY 1, 2, 3, q.rounds ORDER BY min(q.privacy), s.delta";
-
-static int observers_table(const struct report *report)
+static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
 {
-    sqlite3_stmt *statement = NULL;
-    FILE *out = report->out;
-    int rows = 0;
-    if (sqlite3_prepare_v2(report->database, statements_sql, -1, &statement,
-                           NULL) != SQLITE_OK)
-        return 0;
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        if (rows++ == 0)
-            fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
-                  "<th>protects</th><th>δ</th><th>statements</th>"
-                  "<th>least "
-                  "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
-                  out);
-        fputs("<tr><td>", out);
-        page_text(out, (const char *)sqlite3_column_text(statement, 0));
-        fputs("</td><td>", out);
-        page_text(out, (const char *)sqlite3_column_text(statement, 1));
-        for (int k = 2; k < 8; k++) {
-            fputs("</td><td>", out);
-            page_number(out, sqlite3_column_double(statement, k));
-        }
-        fputs("</td></tr>\n", out);
+    const double numbers[] = {found->delta,     (double)found->statements,
+                              found->eps_least, found->eps_mean,
+                              found->eps_most,  (double)found->rounds};
+    fputs("<tr><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_OBSERVER, found->observer));
+    if (found->coalition != NULL) {
+        fputc(' ', out);
+        page_text(out, found->coalition);
     }
-    if (rows > 0)
-        fputs("</table></div>\n", out);
-    sqlite3_finalize(statement);
-    return rows;
+    fputs("</td><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_PROTECT, found->protect));
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        fputs("</td><td>", out);
+        page_number(out, numbers[k]);
+    }
+    fputs("</td></tr>\n", out);
+}
+
+/* What pricer privacy has stored, the latest answer to each question. */
+static void observers_table(const struct report *report)
+{
+    FILE *out = report->out;
+    fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
+          "<th>protects</th><th>δ</th><th>statements</th>"
+          "<th>least "
+          "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
+          out);
+    for (int32_t k = 0; k < report->privacy_count; k++)
+        observer_row(out, &report->privacy[k]);
+    fputs("</table></div>\n", out);
 }
 
 void report_privacy(const struct report *report)
@@ -127,7 +120,9 @@ void report_privacy(const struct report *report)
                  "What the receiver of a packet can tell about its sender’s "
                  "data, by the exact law of the Gaussian mechanism.");
     kinds_table(report);
-    if (observers_table(report) == 0)
+    if (report->privacy_count > 0)
+        observers_table(report);
+    else
         page_missing(report, "What relays and the server learn is not there.",
                      "pricer privacy");
     fputs("</section>\n", report->out);
@@ -251,7 +246,6 @@ void report_certificate(const struct report *report)
 
 void report_recipe(const struct report *report)
 {
-    sqlite3_stmt *statement = NULL;
     FILE *out = report->out;
     page_section(report, "recipe", "How to get this page again",
                  "The scenario is in the study; nothing else is needed.");
@@ -268,15 +262,8 @@ void report_recipe(const struct report *report)
                             report->settings.calibration));
     }
     fputs("pricer report again.pricer -o report.html</code></pre>\n", out);
-    if (sqlite3_prepare_v2(report->database,
-                           "SELECT value FROM setting WHERE key = 'scenario'",
-                           -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(statement, 0);
-        fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
-        page_text(out, text != NULL ? text : "");
-        fputs("</code></pre>\n</details>\n", out);
-    }
-    sqlite3_finalize(statement);
+    fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
+    page_text(out, report->scenario);
+    fputs("</code></pre>\n</details>\n", out);
     fputs("</section>\n", out);
 }

@@ -8,11 +8,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds CONDITION: of o, the JSON object in out.json, and a, its audits.
 holds() {
@@ -23,14 +20,6 @@ a = o["audits"]
 claims = lambda row: {c["claim"]: float(c["epsilon"]) for c in row["claims"]}
 sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
-}
-expect() { # status, words, command...
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
 }
 audit() { # status, options...: into out.json
     local status=$1 got

@@ -7,11 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds CONDITION: of o, the JSON object in out.json.
 holds() {
@@ -21,14 +18,6 @@ o = json.load(open("out.json"))["statements"]
 near = lambda a, b, r=1e-6: abs(a - b) <= r * abs(b)
 sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
-}
-expect() { # status, words, command...
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
 }
 
 # Nine nodes and a relay: fixed weights and noise, links up with probability P.

@@ -30,6 +30,8 @@ YAML
 "$build/pricer" new placed.pricer placed.yaml >/dev/null
 cp empty.pricer full.pricer
 "$build/pricer" plan full.pricer >/dev/null
+"$build/pricer" privacy full.pricer --observer server >/dev/null
+"$build/pricer" simulate full.pricer --trials 20 --strategy naive >/dev/null
 sqlite3 full.pricer "
     INSERT INTO member VALUES
         (-1, '0123456789012345678901234567890123456789', 'tcp://127.0.0.1:7100'),
@@ -69,6 +71,12 @@ make member_short full "UPDATE member SET key = 'short' WHERE node = 1"
 make member_far full "UPDATE member SET node = 9e9 WHERE node = 1"
 make round_far full "UPDATE arrival SET node = 99 WHERE node = 2"
 make round_odd full "UPDATE delivery SET link = -7, arrived = 5 WHERE link = 0"
+make round_text full "UPDATE round SET error = 'x', arrived = -1"
+make scenario_blob full "UPDATE setting SET value = x'00ff' WHERE key = 'scenario'"
+make simulation_word full "UPDATE simulation SET engine = 'zzz'"
+make simulation_text full "UPDATE simulation_strategy SET mse = 'x'"
+make privacy_word full "UPDATE privacy SET observer = x'00', coalition = x'ff'"
+make privacy_text full "UPDATE privacy_statement SET epsilon = 'x'"
 make newer empty "PRAGMA user_version = 99"
 make other empty "PRAGMA application_id = 0"
 make notable empty "DROP TABLE link"

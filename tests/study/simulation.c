@@ -3,9 +3,7 @@
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "pricer_study.h"
-
-#include <sqlite3.h>
+#include "study/study.h"
 
 static struct pricer_study *study;
 static struct pricer_network *network;
@@ -51,9 +49,9 @@ static double query(const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     double value = NAN;
-    assert_int_equal(sqlite3_prepare_v2(pricer_study_handle(study), sql, -1,
-                                        &statement, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(study->database, sql, -1, &statement, NULL),
+        SQLITE_OK);
     if (sqlite3_step(statement) == SQLITE_ROW)
         value = sqlite3_column_double(statement, 0);
     sqlite3_finalize(statement);
