@@ -144,13 +144,13 @@ done:
 /* ------------------------------------------------------- many nodes: few r --
  */
 
-/* In eight partial sums, so that the order is fixed and the work is fast. */
+/* In four partial sums, so that the order is fixed and the work is fast. */
 PRI_CLONES
 static double inner(int32_t n, const double *a, const double *b)
 {
-    pri_eight sum = {0}, x, y;
+    pri_four sum = {0}, x, y;
     int32_t i = 0;
-    for (; i + 8 <= n; i += 8) {
+    for (; i + 4 <= n; i += 4) {
         memcpy(&x, a + i, sizeof x);
         memcpy(&y, b + i, sizeof y);
         sum += x * y;
@@ -158,7 +158,7 @@ static double inner(int32_t n, const double *a, const double *b)
     double rest = 0;
     for (; i < n; i++)
         rest += a[i] * b[i];
-    for (int e = 0; e < 8; e++)
+    for (int e = 0; e < 4; e++)
         rest += sum[e];
     return rest;
 }

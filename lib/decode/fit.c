@@ -217,12 +217,14 @@ static enum pricer_status choose_blend(struct fit *fit,
 {
     struct pricer_decoder *decoder = fit->decoder;
     double low = 0, high = 1, ratio = (sqrt(5) - 1) / 2;
-    double best = 1, reached, upper;
+    double best = 1, reached = 0, upper = 0;
     enum pricer_status status =
         bound_at(fit, judgement, 1, &decoder->reached, &decoder->upper);
-    if (fit->network->nodes > PRI_SMALL)
-        return status;
-    for (int k = 0; k < 12 && status == PRICER_OK; k++) {
+    if (fit->network->nodes > PRI_WHOLE ||
+        (fit->rows.blind && fit->network->nodes > PRI_SMALL))
+        low = 1;
+    int steps = fit->network->nodes <= PRI_SMALL ? 12 : 6;
+    for (int k = 0; k < steps && low < 1 && status == PRICER_OK; k++) {
         double left = high - ratio * (high - low), there, here;
         double right = low + ratio * (high - low);
         status = bound_at(fit, judgement, left, &reached, &there);
@@ -234,9 +236,10 @@ static enum pricer_status choose_blend(struct fit *fit,
             low = left;
         best = there < here ? left : right;
     }
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && best < 1)
         status = bound_at(fit, judgement, best, &reached, &upper);
-    if (status == PRICER_OK && upper < decoder->upper * (1 - 1e-6)) {
+    if (status == PRICER_OK && best < 1 &&
+        upper < decoder->upper * (1 - 1e-6)) {
         decoder->blend = best;
         decoder->reached = reached;
         decoder->upper = upper;

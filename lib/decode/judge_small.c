@@ -1,5 +1,5 @@
 /*
- * What coefficients do to a small network on average: eight patterns at a time,
+ * What coefficients do to a small network on average: four patterns at a time,
  * in chunks that threads share and that are added up in order.
  */
 #include "rows.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES = 16 }; /* of eight patterns, in a chunk */
+enum { BATCHES = 32 }; /* of four patterns, in a chunk */
 
 /* What a chunk adds up, in this order: value, square, heard, E r, M, K, cap. */
 struct totals {
@@ -28,15 +28,15 @@ static struct totals plan_totals(int64_t n,
 /* One thread's room. */
 struct worker {
     struct pri_small small;
-    pri_eight *sum;      /* [size] */
-    pri_eight *constant; /* [nodes] r of the constant decoder */
-    pri_eight *flat;     /* [nodes] its coefficients */
-    pri_eight *side;     /* [nodes] */
+    pri_four *sum;      /* [size] */
+    pri_four *constant; /* [nodes] r of the constant decoder */
+    pri_four *flat;     /* [nodes] its coefficients */
+    pri_four *side;     /* [nodes] */
 };
 
-static void *eights(int64_t count)
+static void *fours(int64_t count)
 {
-    return aligned_alloc(64, ((size_t)count + 1) * sizeof(pri_eight));
+    return aligned_alloc(64, ((size_t)count / 2 + 1) * 64);
 }
 
 static void worker_free(struct worker *worker)
@@ -54,43 +54,44 @@ static bool worker_new(const struct pri_rows *rows, int64_t size,
     memset(worker, 0, sizeof *worker);
     if (pri_small_new(rows, &worker->small) != PRICER_OK)
         return false;
-    worker->sum = eights(size);
-    worker->constant = eights(rows->nodes);
-    worker->flat = eights(rows->nodes);
-    worker->side = eights(rows->nodes);
+    worker->sum = fours(size);
+    worker->constant = fours(rows->nodes);
+    worker->flat = fours(rows->nodes);
+    worker->side = fours(rows->nodes);
     return worker->sum && worker->constant && worker->flat && worker->side;
 }
 
-PRI_INLINE pri_eight fill(double x)
+PRI_INLINE pri_four fill(double x)
 {
-    return (pri_eight){x, x, x, x, x, x, x, x};
+    return (pri_four){x, x, x, x};
 }
 
 /* The constant decoder's coefficients, r and noise. */
 PRI_CLONES
-static pri_eight constant(struct worker *worker, const struct pri_rows *rows)
+static void constant(struct worker *worker, const struct pri_rows *rows,
+                     pri_four *noise)
 {
     struct pri_small *small = &worker->small;
-    pri_eight heard = fill(0);
+    pri_four heard = fill(0);
     for (int32_t i = 0; i < rows->nodes; i++)
         worker->constant[i] = fill(-1.0 / rows->nodes);
     for (int32_t j = 0; j < rows->nodes; j++) {
-        pri_eight flat = small->up[j] * fill(rows->scale[j] / rows->nodes);
+        pri_four flat = small->up[j] * fill(rows->scale[j] / rows->nodes);
         worker->flat[j] = flat;
         heard += flat * flat * small->noise[j];
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
             worker->constant[rows->from[k]] += flat * small->entry[k];
     }
-    return heard;
+    *noise = heard;
 }
 
 /* m += chance (a b' + b a') / 2, the lower triangle. */
 PRI_CLONES
-static void add_square(int32_t n, pri_eight chance, const pri_eight *a,
-                       const pri_eight *b, pri_eight *m)
+static void add_square(int32_t n, const pri_four *chance, const pri_four *a,
+                       const pri_four *b, pri_four *m)
 {
     for (int32_t i = 0; i < n; i++) {
-        pri_eight left = chance * a[i], right = chance * b[i];
+        pri_four left = *chance * a[i], right = *chance * b[i];
         if (a == b)
             for (int32_t l = 0; l <= i; l++)
                 m[(int64_t)i * n + l] += left * a[l];
@@ -103,8 +104,8 @@ static void add_square(int32_t n, pri_eight chance, const pri_eight *a,
 
 /* What blind coefficients leave to chance, which is exact given the uplinks. */
 static void add_chance(const struct pri_rows *rows, const struct worker *worker,
-                       pri_eight chance, const pri_eight *a, const pri_eight *b,
-                       pri_eight *m)
+                       pri_four chance, const pri_four *a, const pri_four *b,
+                       pri_four *m)
 {
     int32_t n = rows->nodes;
     const struct pri_small *small = &worker->small;
@@ -121,7 +122,7 @@ static void add_chance(const struct pri_rows *rows, const struct worker *worker,
 
 /* K += chance A' H^-1 A, column by column. */
 static void add_inverse(const struct pri_rows *rows, struct worker *worker,
-                        pri_eight chance, pri_eight *inverse)
+                        pri_four chance, pri_four *inverse)
 {
     struct pri_small *small = &worker->small;
     int32_t n = rows->nodes;
@@ -142,14 +143,14 @@ static void add_inverse(const struct pri_rows *rows, struct worker *worker,
 
 /* M of one pair of decoders. */
 static void add_squares(const struct pri_court *court, struct worker *worker,
-                        pri_eight chance, int k, pri_eight *m)
+                        pri_four chance, int k, pri_four *m)
 {
     const struct pri_rows *rows = court->rows;
     const struct pri_small *small = &worker->small;
     int64_t n = rows->nodes;
-    const pri_eight *r[] = {worker->constant, small->excess};
-    const pri_eight *beta[] = {worker->flat, small->beta};
-    add_square((int32_t)n, chance, r[k / 2], r[(k + 1) / 2], m + k * n * n);
+    const pri_four *r[] = {worker->constant, small->excess};
+    const pri_four *beta[] = {worker->flat, small->beta};
+    add_square((int32_t)n, &chance, r[k / 2], r[(k + 1) / 2], m + k * n * n);
     if (rows->blind)
         add_chance(rows, worker, chance, beta[k / 2], beta[(k + 1) / 2],
                    m + k * n * n);
@@ -157,12 +158,14 @@ static void add_squares(const struct pri_court *court, struct worker *worker,
 
 /* The constant decoder, and all three pairs. */
 static void add_both(const struct pri_court *court, struct worker *worker,
-                     pri_eight chance, pri_eight *m)
+                     pri_four chance, pri_four *m)
 {
     const struct pri_small *small = &worker->small;
     int64_t n = court->rows->nodes;
-    pri_eight *sum = worker->sum;
-    sum[2] += chance * constant(worker, court->rows);
+    pri_four *sum = worker->sum;
+    pri_four heard;
+    constant(worker, court->rows, &heard);
+    sum[2] += chance * heard;
     for (int64_t i = 0; i < n; i++) {
         sum[5 + i] += chance * worker->constant[i];
         sum[5 + n + i] += chance * small->excess[i];
@@ -173,13 +176,13 @@ static void add_both(const struct pri_court *court, struct worker *worker,
 }
 
 static void add_batch(const struct pri_court *court, struct worker *worker,
-                      const struct totals *totals, pri_eight chance,
+                      const struct totals *totals, pri_four chance,
                       const struct pri_judgement *wanted)
 {
     const struct pri_rows *rows = court->rows;
     struct pri_small *small = &worker->small;
     int64_t n = rows->nodes;
-    pri_eight *sum = worker->sum, *m = sum + totals->m;
+    pri_four *sum = worker->sum, *m = sum + totals->m;
     sum[0] += chance * small->bar;
     sum[1] += chance * small->bar * small->bar;
     sum[4] += chance * small->heard;
@@ -190,14 +193,14 @@ static void add_batch(const struct pri_court *court, struct worker *worker,
     if (wanted->inverse != NULL)
         add_inverse(rows, worker, chance, sum + totals->inverse);
     for (int64_t j = 0; wanted->cap != NULL && j < n; j++)
-        for (int e = 0; e < 8; e++)
+        for (int e = 0; e < 4; e++)
             if (chance[e] > 0)
                 sum[totals->cap + j][0] =
                     fmax(sum[totals->cap + j][0],
                          fabs(small->beta[j][e]) / rows->scale[j]);
 }
 
-/* The chunk's part of everything, its eight lanes added up in order. */
+/* The chunk's part of everything, its four lanes added up in order. */
 static void judge_chunk(const struct pri_court *court,
                         const struct pri_model *model, struct worker *worker,
                         const struct pri_judgement *wanted, int64_t chunk,
@@ -205,16 +208,16 @@ static void judge_chunk(const struct pri_court *court,
 {
     const struct pri_patterns *patterns = court->patterns;
     struct totals totals = plan_totals(court->rows->nodes, wanted);
-    int64_t group = chunk * BATCHES * 8 / PRI_ROUNDS;
+    int64_t group = chunk * BATCHES * 4 / PRI_ROUNDS;
     const uint64_t *uplink =
         patterns->uplink + group * patterns->nodes * PRI_LANES;
     const uint64_t *entry =
         patterns->entry + group * patterns->entries * PRI_LANES;
     memset(worker->sum, 0, (size_t)totals.size * sizeof *worker->sum);
     for (int b = 0; b < BATCHES; b++) {
-        int64_t first = (chunk * BATCHES + b) * 8;
-        int m = (int)(first % PRI_ROUNDS / 8);
-        pri_eight chance;
+        int64_t first = (chunk * BATCHES + b) * 4;
+        int m = (int)(first % PRI_ROUNDS / 4);
+        pri_four chance;
         if (first >= patterns->count)
             break;
         memcpy(&chance, patterns->chance + first, sizeof chance);
@@ -229,7 +232,7 @@ static void judge_chunk(const struct pri_court *court,
     }
     for (int64_t k = 0; k < totals.size; k++) {
         double sum = 0;
-        for (int e = 0; e < 8; e++)
+        for (int e = 0; e < 4; e++)
             sum += worker->sum[k][e];
         totals_out[k] = sum;
     }
@@ -265,7 +268,7 @@ enum pricer_status pri_judge_small(const struct pri_court *court,
                                    const struct pri_model *model,
                                    struct pri_judgement *judgement)
 {
-    int64_t n = court->rows->nodes, batch = BATCHES * 8;
+    int64_t n = court->rows->nodes, batch = BATCHES * 4;
     int64_t chunks = (court->patterns->count + batch - 1) / batch;
     struct totals totals = plan_totals(n, judgement);
     double *all = pri_alloc(chunks * totals.size, sizeof *all);

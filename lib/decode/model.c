@@ -80,39 +80,33 @@ struct search {
     double *change; /* [nodes][nodes] taken off M, or NULL: the control */
 };
 
-/* Row i of M_00 or of M, up to its diagonal. */
+/* Row i of the mean of (a b' + b a') / 2, up to its diagonal. */
 PRI_CLONES
-static void add_row(int64_t i, int64_t n, int64_t count, const double *r,
-                    double *to)
+static void add_row(int64_t i, int64_t n, int64_t count, const double *a,
+                    const double *b, double *to)
 {
     memset(to, 0, (size_t)(i + 1) * sizeof *to);
     for (int64_t s = 0; s < count; s++) {
-        double weight = r[s * n + i] / (double)count;
+        double left = a[s * n + i] / (double)(2 * count);
+        double right = b[s * n + i] / (double)(2 * count);
         for (int64_t l = 0; l <= i; l++)
-            to[l] += weight * r[s * n + l];
+            to[l] += left * b[s * n + l] + right * a[s * n + l];
     }
 }
 
 void pri_squares(int64_t n, int64_t count, const double *vectors, int threads,
                  double *m)
 {
-    const double *first = vectors, *second = vectors + count * n;
+    const double *r[] = {vectors, vectors + count * n};
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t row = 0; row < 2 * n; row++) {
-        int64_t i = row / 2, which = row % 2;
-        add_row(i, n, count, which ? second : first,
-                m + (2 * which * n + i) * n);
+    for (int64_t row = 0; row < 3 * n; row++) {
+        int64_t i = row / 3, k = row % 3;
+        add_row(i, n, count, r[k / 2], r[(k + 1) / 2], m + (k * n + i) * n);
     }
-    for (int64_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (int64_t s = 0; s < count; s++)
-            sum += first[s * n + i] * second[s * n + i];
-        m[n * n + i * (n + 1)] = sum / (double)count;
-        for (int64_t l = 0; l < i; l++) {
-            m[l * n + i] = m[i * n + l];
-            m[(2 * n + l) * n + i] = m[(2 * n + i) * n + l];
-        }
-    }
+    for (int64_t k = 0; k < 3; k++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t l = 0; l < i; l++)
+                m[(k * n + l) * n + i] = m[(k * n + i) * n + l];
 }
 
 /* M U and the diagonal of M. */

@@ -14,13 +14,13 @@ void pri_small_load_payload(struct pri_small *small, double unit,
         memset(&small->noise[i], 0, sizeof small->noise[i]);
     for (int32_t k = 0; k < payload->entries; k++) {
         const uint64_t *bits = entry + (int64_t)k * PRI_LANES;
-        uint64_t byte = bits[m / 8] >> 8 * (m % 8) & 255;
-        for (int e = 0; e < 8; e++)
-            if (byte >> e & 1)
+        uint64_t came = bits[m / 16] >> 4 * (m % 16) & 15;
+        for (int e = 0; e < 4; e++)
+            if (came >> e & 1)
                 small->noise[payload->from[k]][e] += payload->noise[k];
     }
     for (int32_t i = 0; i < payload->nodes; i++)
-        for (int e = 0; e < 8; e++) {
+        for (int e = 0; e < 4; e++) {
             double precision = small->noise[i][e];
             small->up[i][e] = small->entry[i][e] = precision > 0;
             small->noise[i][e] = precision > 0 ? unit / precision : 0;

@@ -2,7 +2,7 @@
  * From the pattern of a round to the coefficients of its sums and its error
  * bar: one path for daemons and simulators, so that they agree to the bit.
  *
- * Small networks are solved eight patterns at a time even where there is one,
+ * Small networks are solved four patterns at a time even where there is one,
  * as the result of a pattern does not depend on its neighbours.
  */
 #include "receiver.h"
@@ -149,7 +149,7 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
 
 /* -------------------------------------------------------------- decoding -- */
 
-/* One pattern as the first of eight. */
+/* One pattern as the first of four. */
 static void write_bits(struct pricer_receiver *receiver, const bool *uplink,
                        const bool *link)
 {
@@ -255,14 +255,14 @@ static void gather_blind(struct pricer_receiver *receiver,
                    uplink + (int64_t)j * PRI_LANES, PRI_LANES * sizeof *uplink);
 }
 
-/* Eight rounds out of `small`, from the m-th on. */
+/* Four rounds out of `small`, from the m-th on. */
 static void hand_out(const struct pri_rows *rows, const struct pri_small *small,
                      int m, const struct pri_decoded_group *group)
 {
     double n = rows->nodes;
     for (int64_t j = 0; j < rows->nodes; j++)
-        for (int e = 0; e < 8; e++) {
-            int64_t at = j * PRI_ROUNDS + 8 * m + e;
+        for (int e = 0; e < 4; e++) {
+            int64_t at = j * PRI_ROUNDS + 4 * m + e;
             if (group->coefficient != NULL)
                 group->coefficient[at] = small->beta[j][e] / rows->scale[j];
             if (group->excess != NULL)
@@ -278,7 +278,7 @@ static void group_small(struct pricer_receiver *receiver,
     struct pri_small *small = &receiver->small, *other = &receiver->other;
     double n = rows->nodes;
     double unit = n * n * receiver->scale / (double)receiver->dimension;
-    for (int m = 0; 8 * m < count; m++) {
+    for (int m = 0; 4 * m < count; m++) {
         if (rows->blind)
             gather_blind(receiver, uplink);
         else if (m == 0)
@@ -296,9 +296,9 @@ static void group_small(struct pricer_receiver *receiver,
             seen = other;
         }
         hand_out(rows, seen, m, group);
-        for (int e = 0; e < 8; e++) {
-            group->variance[8 * m + e] = unit * seen->heard[e];
-            group->bar[8 * m + e] = receiver->scale * small->bar[e];
+        for (int e = 0; e < 4; e++) {
+            group->variance[4 * m + e] = unit * seen->heard[e];
+            group->bar[4 * m + e] = receiver->scale * small->bar[e];
         }
     }
 }

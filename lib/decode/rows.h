@@ -1,6 +1,6 @@
 /*
  * What the files of the decoder share: sums as rows, patterns of links, and the
- * solvers for eight patterns of a small network or one of a large one.
+ * solvers for four patterns of a small network or one of a large one.
  *
  * Everything is in units of the radius: X has ones on its diagonal, noise is a
  * variance times dimension / radius^2.
@@ -104,22 +104,22 @@ void pri_model_target(const struct pri_model *model, double *target);
 
 /* ----------------------------------------------------------------- small -- */
 
-/* Eight patterns side by side. */
-typedef double pri_eight __attribute__((vector_size(64)));
+/* Four patterns side by side. */
+typedef double pri_four __attribute__((vector_size(32)));
 
-/* The room that eight patterns take, and what comes out of them. */
+/* The room that four patterns take, and what comes out of them. */
 struct pri_small {
     int32_t nodes;
-    pri_eight *entry;             /* [entries] weight where it arrived */
-    pri_eight *noise;             /* [nodes] of the sum */
-    pri_eight *chance;            /* [nodes] blind: what is left to chance */
-    pri_eight *up;                /* [nodes] 1 where the sum arrived */
-    pri_eight *factor;            /* [nodes][nodes] */
-    pri_eight *row, *size, *side; /* [nodes] */
-    pri_eight *beta;              /* [nodes] coefficients of the scaled rows */
-    pri_eight *excess;            /* [nodes] r */
-    pri_eight bar;                /* r'Xr + noise */
-    pri_eight heard;              /* beta' V beta, in units of the radius */
+    pri_four *entry;             /* [entries] weight where it arrived */
+    pri_four *noise;             /* [nodes] of the sum */
+    pri_four *chance;            /* [nodes] blind: what is left to chance */
+    pri_four *up;                /* [nodes] 1 where the sum arrived */
+    pri_four *factor;            /* [nodes][nodes] */
+    pri_four *row, *size, *side; /* [nodes] */
+    pri_four *beta;              /* [nodes] coefficients of the scaled rows */
+    pri_four *excess;            /* [nodes] r */
+    pri_four bar;                /* r'Xr + noise */
+    pri_four heard;              /* beta' V beta, in units of the radius */
 };
 
 enum pricer_status pri_small_new(const struct pri_rows *rows,
@@ -127,7 +127,7 @@ enum pricer_status pri_small_new(const struct pri_rows *rows,
 void pri_small_free(struct pri_small *small);
 
 /*
- * Load patterns 8 m to 8 m + 7 of a group, bits as in struct pri_patterns, then
+ * Load patterns 4 m to 4 m + 3 of a group, bits as in struct pri_patterns, then
  * solve them. pri_small_value() finds r, bar and noise of whatever is in beta.
  */
 void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
@@ -139,7 +139,7 @@ void pri_small_value(struct pri_small *small, const struct pri_rows *rows,
 
 /* The factored systems of the last solve applied to one more right-hand side:
  * `side` becomes its solution, for scaled rows. */
-void pri_small_again(struct pri_small *small, pri_eight *side);
+void pri_small_again(struct pri_small *small, pri_four *side);
 
 /* ----------------------------------------------------------------- large -- */
 
@@ -300,7 +300,7 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            double *shared);
 
 /* The sampled M of the r in vectors [2][count][n], as in struct pri_judgement,
- * [3][n][n]; of M_01 only the diagonal. */
+ * [3][n][n]. */
 void pri_squares(int64_t n, int64_t count, const double *vectors, int threads,
                  double *m);
 

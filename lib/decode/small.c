@@ -1,12 +1,12 @@
 /*
- * Decoding eight patterns of a small network side by side.
+ * Decoding four patterns of a small network side by side.
  *
  * For each pattern H = A X A' + V, scaled to a unit diagonal, is factored
  * (Cholesky) and H beta = A kappa solved. A sum that did not arrive is a row
  * of zeros with a one on the diagonal: it changes no other number, so that a
- * pattern's result does not depend on its seven neighbours, nor on the order of
+ * pattern's result does not depend on its three neighbours, nor on the order of
  * anything but the nodes. Elementwise operations in fixed order, nothing fused:
- * the same bits on every machine. O(n^2 entries + n^3) for eight.
+ * the same bits on every machine. O(n^2 entries + n^3) for four.
  */
 #include "rows.h"
 
@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int64_t eight_bits __attribute__((vector_size(64)));
+typedef int64_t four_bits __attribute__((vector_size(32)));
 
 static void *aligned(int64_t count)
 {
-    size_t bytes = ((size_t)count + 1) * sizeof(pri_eight);
-    void *room = aligned_alloc(64, bytes);
+    size_t bytes = ((size_t)count + 1) * sizeof(pri_four);
+    void *room = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
     if (room != NULL)
         memset(room, 0, bytes);
     return room;
@@ -65,23 +65,23 @@ void pri_small_free(struct pri_small *small)
     memset(small, 0, sizeof *small);
 }
 
-PRI_INLINE pri_eight fill(double x)
+PRI_INLINE pri_four fill(double x)
 {
-    return (pri_eight){x, x, x, x, x, x, x, x};
+    return (pri_four){x, x, x, x};
 }
 
-/* The number where the bit of the byte is set, else 0. */
-PRI_INLINE pri_eight masked(double x, uint64_t byte)
+/* The number where its bit is set, else 0. */
+PRI_INLINE pri_four masked(double x, uint64_t bits)
 {
-    const eight_bits places = {1, 2, 4, 8, 16, 32, 64, 128};
-    int64_t b = (int64_t)byte;
-    eight_bits all = {b, b, b, b, b, b, b, b};
-    return (pri_eight)((eight_bits)fill(x) & ((all & places) != 0));
+    const four_bits places = {1, 2, 4, 8};
+    int64_t b = (int64_t)bits;
+    four_bits all = {b, b, b, b};
+    return (pri_four)((four_bits)fill(x) & ((all & places) != 0));
 }
 
-PRI_INLINE uint64_t byte_of(const uint64_t *bits, int m)
+PRI_INLINE uint64_t nibble_of(const uint64_t *bits, int m)
 {
-    return bits[m / 8] >> 8 * (m % 8) & 255;
+    return bits[m / 16] >> 4 * (m % 16) & 15;
 }
 
 PRI_CLONES
@@ -89,14 +89,14 @@ static void load(struct pri_small *small, const struct pri_rows *rows,
                  const uint64_t *uplink, const uint64_t *entry, int m)
 {
     for (int32_t j = 0; j < rows->nodes; j++) {
-        pri_eight noise = fill(0), chance = fill(0);
-        small->up[j] = masked(1, byte_of(uplink + (int64_t)j * PRI_LANES, m));
+        pri_four noise = fill(0), chance = fill(0);
+        small->up[j] = masked(1, nibble_of(uplink + (int64_t)j * PRI_LANES, m));
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            uint64_t byte = byte_of(entry + (int64_t)k * PRI_LANES, m);
-            small->entry[k] = masked(rows->weight[k], byte);
-            noise += masked(rows->noise[k], byte);
+            uint64_t came = nibble_of(entry + (int64_t)k * PRI_LANES, m);
+            small->entry[k] = masked(rows->weight[k], came);
+            noise += masked(rows->noise[k], came);
             if (rows->blind)
-                chance += masked(rows->spread[k], byte);
+                chance += masked(rows->spread[k], came);
         }
         small->noise[j] = noise;
         small->chance[j] = chance;
@@ -118,7 +118,7 @@ PRI_INLINE void spread_row(struct pri_small *small, const struct pri_rows *rows,
         small->row[l] = fill(0);
     for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
         const double *from = x + (int64_t)rows->from[k] * n;
-        pri_eight entry = small->entry[k];
+        pri_four entry = small->entry[k];
         for (int32_t l = 0; l < n; l++)
             small->row[l] += entry * fill(from[l]);
     }
@@ -131,12 +131,12 @@ PRI_INLINE void assemble(struct pri_small *small, const struct pri_rows *rows,
     int32_t n = rows->nodes;
     for (int32_t j = 0; j < n; j++) {
         spread_row(small, rows, model->x, j);
-        pri_eight side = fill(0);
+        pri_four side = fill(0);
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
             side += small->entry[k] * fill(model->target[rows->from[k]]);
         small->side[j] = side;
         for (int32_t i = 0; i <= j; i++) {
-            pri_eight sum = fill(0);
+            pri_four sum = fill(0);
             for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++)
                 sum += small->row[rows->from[k]] * small->entry[k];
             small->factor[(int64_t)j * n + i] = sum;
@@ -154,9 +154,9 @@ PRI_INLINE void assemble(struct pri_small *small, const struct pri_rows *rows,
     }
 }
 
-PRI_INLINE pri_eight root(pri_eight x)
+PRI_INLINE pri_four root(pri_four x)
 {
-    for (int e = 0; e < 8; e++)
+    for (int e = 0; e < 4; e++)
         x[e] = __builtin_sqrt(x[e]);
     return x;
 }
@@ -166,12 +166,11 @@ PRI_INLINE void scale(struct pri_small *small)
 {
     int32_t n = small->nodes;
     for (int32_t j = 0; j < n; j++) {
-        pri_eight own = small->factor[(int64_t)j * n + j];
-        eight_bits holds = own > fill(0x1p-900);
-        pri_eight safe = (pri_eight)(((eight_bits)own & holds) |
-                                     ((eight_bits)fill(1) & ~holds));
-        small->size[j] =
-            (pri_eight)((eight_bits)(fill(1) / root(safe)) & holds);
+        pri_four own = small->factor[(int64_t)j * n + j];
+        four_bits holds = own > fill(0x1p-900);
+        pri_four safe = (pri_four)(((four_bits)own & holds) |
+                                   ((four_bits)fill(1) & ~holds));
+        small->size[j] = (pri_four)((four_bits)(fill(1) / root(safe)) & holds);
     }
 }
 
@@ -179,37 +178,37 @@ PRI_INLINE void scale(struct pri_small *small)
 PRI_INLINE void factor(struct pri_small *small)
 {
     int32_t n = small->nodes;
-    pri_eight *h = small->factor;
+    pri_four *h = small->factor;
     for (int32_t j = 0; j < n; j++) {
-        pri_eight *row = h + (int64_t)j * n, size = small->size[j];
-        pri_eight pivot = fill(1 + PRI_RIDGE);
+        pri_four *row = h + (int64_t)j * n, size = small->size[j];
+        pri_four pivot = fill(1 + PRI_RIDGE);
         for (int32_t i = 0; i < j; i++) {
-            pri_eight sum = row[i] * (size * small->size[i]);
-            const pri_eight *other = h + (int64_t)i * n;
+            pri_four sum = row[i] * (size * small->size[i]);
+            const pri_four *other = h + (int64_t)i * n;
             for (int32_t k = 0; k < i; k++)
                 sum -= row[k] * other[k];
             row[i] = sum * other[i];
             pivot -= row[i] * row[i];
         }
-        eight_bits safe = pivot > fill(1e-13);
-        pivot = (pri_eight)(((eight_bits)pivot & safe) |
-                            ((eight_bits)fill(1e-13) & ~safe));
+        four_bits safe = pivot > fill(1e-13);
+        pivot = (pri_four)(((four_bits)pivot & safe) |
+                           ((four_bits)fill(1e-13) & ~safe));
         row[j] = fill(1) / root(pivot);
     }
 }
 
-PRI_INLINE void back_solve(const struct pri_small *small, pri_eight *side)
+PRI_INLINE void back_solve(const struct pri_small *small, pri_four *side)
 {
     int32_t n = small->nodes;
-    const pri_eight *h = small->factor;
+    const pri_four *h = small->factor;
     for (int32_t j = 0; j < n; j++) {
-        pri_eight sum = side[j] * small->size[j];
+        pri_four sum = side[j] * small->size[j];
         for (int32_t k = 0; k < j; k++)
             sum -= h[(int64_t)j * n + k] * side[k];
         side[j] = sum * h[(int64_t)j * n + j];
     }
     for (int32_t j = n - 1; j >= 0; j--) {
-        pri_eight sum = side[j];
+        pri_four sum = side[j];
         for (int32_t k = j + 1; k < n; k++)
             sum -= h[(int64_t)k * n + j] * side[k];
         side[j] = sum * h[(int64_t)j * n + j];
@@ -218,10 +217,10 @@ PRI_INLINE void back_solve(const struct pri_small *small, pri_eight *side)
         side[j] *= small->size[j];
 }
 
-PRI_INLINE pri_eight least(pri_eight a, pri_eight b)
+PRI_INLINE pri_four least(pri_four a, pri_four b)
 {
-    eight_bits less = a < b;
-    return (pri_eight)(((eight_bits)a & less) | ((eight_bits)b & ~less));
+    four_bits less = a < b;
+    return (pri_four)(((four_bits)a & less) | ((four_bits)b & ~less));
 }
 
 /* The cap, and the mixture with the constant decoder. */
@@ -230,9 +229,9 @@ PRI_INLINE void temper(struct pri_small *small, const struct pri_rows *rows,
 {
     int32_t n = rows->nodes;
     for (int32_t j = 0; j < n; j++) {
-        pri_eight beta = small->side[j];
+        pri_four beta = small->side[j];
         if (model->cap != NULL) {
-            pri_eight cap = fill(model->cap[j] * rows->scale[j]);
+            pri_four cap = fill(model->cap[j] * rows->scale[j]);
             beta = -least(-least(beta, cap), cap);
         }
         if (model->blend != 1) {
@@ -261,12 +260,12 @@ void pri_small_solve(struct pri_small *small, const struct pri_rows *rows,
 }
 
 PRI_CLONES
-static void again(const struct pri_small *small, pri_eight *side)
+static void again(const struct pri_small *small, pri_four *side)
 {
     back_solve(small, side);
 }
 
-void pri_small_again(struct pri_small *small, pri_eight *side)
+void pri_small_again(struct pri_small *small, pri_four *side)
 {
     again(small, side);
 }
@@ -276,11 +275,11 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
                   const struct pri_model *model)
 {
     int32_t n = rows->nodes;
-    pri_eight bar = fill(0), heard = fill(0);
+    pri_four bar = fill(0), heard = fill(0);
     for (int32_t i = 0; i < n; i++)
         small->excess[i] = fill(-1.0 / n);
     for (int32_t j = 0; j < n; j++) {
-        pri_eight beta = small->beta[j];
+        pri_four beta = small->beta[j];
         heard += beta * beta * small->noise[j];
         if (rows->blind)
             bar += beta * beta * small->chance[j] * fill(model->x[0]);
@@ -293,7 +292,7 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
         bar += small->beta[low] * small->beta[high] * fill(2 * together);
     }
     for (int32_t i = 0; i < n; i++) {
-        pri_eight sum = fill(0);
+        pri_four sum = fill(0);
         for (int32_t l = 0; l < n; l++)
             sum += small->excess[l] * fill(model->x[(int64_t)i * n + l]);
         bar += sum * small->excess[i];
