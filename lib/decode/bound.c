@@ -118,7 +118,7 @@ enum pricer_status pri_bound(int32_t n, const double *m, double *reached,
     for (int32_t i = 0; i < n; i++)
         trace += m[(int64_t)i * n + i];
     begin(n, k, y);
-    for (int s = 0; s < MOST_SWEEPS && sweep(n, k, m, y, pull) > 1e-13;)
+    for (int s = 0; s < MOST_SWEEPS && sweep(n, k, m, y, pull) > 1e-16;)
         s++;
     for (int32_t i = 0; i < n; i++) {
         pull_of(n, k, m, y, i, pull);

@@ -183,9 +183,9 @@ static void add_batch(const struct pri_court *court, struct worker *worker,
     struct pri_small *small = &worker->small;
     int64_t n = rows->nodes;
     pri_four *sum = worker->sum, *m = sum + totals->m;
-    sum[0] += chance * small->bar;
-    sum[1] += chance * small->bar * small->bar;
-    sum[4] += chance * small->heard;
+    sum[0] += chance * *small->bar;
+    sum[1] += chance * *small->bar * *small->bar;
+    sum[4] += chance * *small->heard;
     if (wanted->m != NULL && wanted->last)
         add_squares(court, worker, chance, 2, m);
     else if (wanted->m != NULL)

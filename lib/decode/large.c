@@ -405,7 +405,8 @@ void pri_large_value(struct pri_large *large, const struct pri_rows *rows,
     for (int32_t j = 0; j < large->sums; j++) {
         double beta = large->beta[j];
         heard += beta * beta * large->noise[j];
-        bar += beta * beta * (large->rest[j] - large->noise[j]);
+        if (rows->blind)
+            bar += beta * beta * (large->rest[j] - large->noise[j]);
         for (int32_t k = large->start[j]; k < large->start[j + 1]; k++)
             large->excess[large->from[k]] += beta * large->weight[k];
     }

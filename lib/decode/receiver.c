@@ -182,7 +182,7 @@ static void solve_small(struct pricer_receiver *receiver,
             holds = holds || receiver->entry[(int64_t)k * PRI_LANES] != 0;
         decoded->sums += holds;
     }
-    decoded->bar = receiver->scale * small->bar[0];
+    decoded->bar = receiver->scale * (*small->bar)[0];
 }
 
 static void solve_large(struct pricer_receiver *receiver,
@@ -297,8 +297,8 @@ static void group_small(struct pricer_receiver *receiver,
         }
         hand_out(rows, seen, m, group);
         for (int e = 0; e < 4; e++) {
-            group->variance[4 * m + e] = unit * seen->heard[e];
-            group->bar[4 * m + e] = receiver->scale * small->bar[e];
+            group->variance[4 * m + e] = unit * (*seen->heard)[e];
+            group->bar[4 * m + e] = receiver->scale * (*small->bar)[e];
         }
     }
 }

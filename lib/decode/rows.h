@@ -118,8 +118,8 @@ struct pri_small {
     pri_four *row, *size, *side; /* [nodes] */
     pri_four *beta;              /* [nodes] coefficients of the scaled rows */
     pri_four *excess;            /* [nodes] r */
-    pri_four bar;                /* r'Xr + noise */
-    pri_four heard;              /* beta' V beta, in units of the radius */
+    pri_four *bar;               /* r'Xr + noise */
+    pri_four *heard;             /* beta' V beta, in units of the radius */
 };
 
 enum pricer_status pri_small_new(const struct pri_rows *rows,

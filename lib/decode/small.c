@@ -40,9 +40,11 @@ enum pricer_status pri_small_new(const struct pri_rows *rows,
     made.side = aligned(n);
     made.beta = aligned(n);
     made.excess = aligned(n);
+    made.bar = aligned(1);
+    made.heard = aligned(1);
     if (!made.entry || !made.noise || !made.chance || !made.up ||
         !made.factor || !made.row || !made.size || !made.side || !made.beta ||
-        !made.excess) {
+        !made.excess || !made.bar || !made.heard) {
         pri_small_free(&made);
         return PRICER_MEMORY;
     }
@@ -62,6 +64,8 @@ void pri_small_free(struct pri_small *small)
     free(small->side);
     free(small->beta);
     free(small->excess);
+    free(small->bar);
+    free(small->heard);
     memset(small, 0, sizeof *small);
 }
 
@@ -297,8 +301,8 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
             sum += small->excess[l] * fill(model->x[(int64_t)i * n + l]);
         bar += sum * small->excess[i];
     }
-    small->heard = heard;
-    small->bar = bar + heard;
+    *small->heard = heard;
+    *small->bar = bar + heard;
 }
 
 void pri_small_value(struct pri_small *small, const struct pri_rows *rows,
