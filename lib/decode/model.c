@@ -268,7 +268,8 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
         value_at,       &search, (int32_t)n, rank, small ? 1e-6 : 1e-4,
         small ? 80 : 24};
     if (court->patterns->exact)
-        concave.tolerance = 1e-13, concave.limit = 1000;
+        concave.tolerance = 1e-13,
+        concave.limit = court->patterns->count <= 4096 ? 1000 : 150;
     if (status == PRICER_OK)
         status = pri_ascend(&concave, own, shared, &value);
     free(search.target);
