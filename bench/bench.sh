@@ -23,6 +23,7 @@ benches=(
     "brackets|how wide the brackets of all observers are, the paper's network (other options: all)|$build/bench/bench_brackets --paper --rounds 1"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
     "simulate|simulated trials against NumPy and the random bits|bench/simulate.sh $build"
+    "decoder|the minimax decoder: worst case against the constant one, and its speed|$build/bench/bench_decoder"
     "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
     "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
 )

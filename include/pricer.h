@@ -91,6 +91,7 @@ enum pricer_vocabulary {
     PRICER_WORDS_EAVESDROPPER,
     PRICER_WORDS_ENGINE,
     PRICER_WORDS_DATA,
+    PRICER_WORDS_DECODE, /* enum pricer_decode of pricer_decode.h */
     PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
     PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
 };
