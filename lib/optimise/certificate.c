@@ -8,7 +8,7 @@
  * relative gap of 1e-12 can be told from rounding.
  *
  * One refinement makes the bound robust. A link without cost (full trust, never
- * down) has the conjugate INFINITY as soon as its worth exceeds its price by a
+ * down) has the conjugate INFINITY as soon as its gain exceeds its price by a
  * rounding error. But no optimal share is larger than the cap below, so the
  * bound may maximise over [0, cap] instead, and an error of 1e-16 costs
  * 1e-16 cap.
@@ -47,11 +47,11 @@ void pri_certifier_free(struct pri_certifier *certifier)
  * where L is large: go where that and the cost of stretching are least
  * together.
  */
-static double row_scale(const struct pri_problem *problem, double worth,
+static double row_scale(const struct pri_problem *problem, double gain,
                         double row, double row_cost)
 {
     double bias = row - 1, penalty = problem->penalty;
-    double loss = penalty * fabs(bias) + worth * bias;
+    double loss = penalty * fabs(bias) + gain * bias;
     bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
@@ -62,7 +62,7 @@ static double row_scale(const struct pri_problem *problem, double worth,
         return near ? 1 / row : 1;
     case PRICER_BIAS_L2:
         if (penalty > 0) {
-            double off = bias + worth / (2 * penalty);
+            double off = bias + gain / (2 * penalty);
             double stretch = -off * penalty / (penalty + 1 + row_cost) / row;
             return fabs(stretch) < 0.5 ? 1 + stretch : 1;
         }
@@ -96,8 +96,8 @@ static void clip(const struct pri_problem *problem, int32_t i, double sum,
     dual[0] = pri_most(problem->lower_bound,
                        pri_least(problem->upper_bound, dual[0]));
     if (kind & PRI_UNREACHED)
-        dual[0] = pri_unreached_worth(problem);
-    else if (kind & PRI_WORTH_FIXED)
+        dual[0] = pri_unreached_gain(problem);
+    else if (kind & PRI_GAIN_FIXED)
         dual[0] = 0;
     if (kind & PRI_PRICE_TIED)
         dual[1] = sum;
@@ -221,7 +221,7 @@ static void add_pair(const double cost[2], double cross, const double share[2],
 /* ------------------------------------------------------------ node terms -- */
 
 /* The bias term of node i: its value and its part of the distance. */
-static void add_bias(const struct pri_problem *problem, double worth,
+static void add_bias(const struct pri_problem *problem, double gain,
                      double bias, struct pri_sweep_sums *tally)
 {
     double penalty = problem->penalty;
@@ -230,16 +230,16 @@ static void add_bias(const struct pri_problem *problem, double worth,
     case PRICER_BIAS_UNBIASED:
         break;
     case PRICER_BIAS_WORST_CASE:
-        tally->sum[1] += worth * bias;
+        tally->sum[1] += gain * bias;
         break;
     case PRICER_BIAS_L1:
         tally->sum[0] += penalty * fabs(bias);
-        tally->sum[1] += penalty * fabs(bias) + worth * bias;
+        tally->sum[1] += penalty * fabs(bias) + gain * bias;
         break;
     case PRICER_BIAS_L2:
         tally->sum[0] += penalty * bias * bias;
         if (penalty > 0) {
-            double off = bias + worth / (2 * penalty);
+            double off = bias + gain / (2 * penalty);
             tally->sum[1] += penalty * off * off;
         }
         break;

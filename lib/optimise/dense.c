@@ -17,9 +17,9 @@ bool pri_system_densify(struct pri_system *system)
 }
 
 /* Where an unknown stands in the dense matrix, or -1. */
-static int32_t worth_place(const struct pri_system *system, int32_t i)
+static int32_t gain_place(const struct pri_system *system, int32_t i)
 {
-    return system->kind[i] & PRI_WORTH_FIXED ? -1 : 2 * i;
+    return system->kind[i] & PRI_GAIN_FIXED ? -1 : 2 * i;
 }
 
 static int32_t price_place(const struct pri_system *system, int32_t i)
@@ -44,28 +44,28 @@ static void add(const struct pri_system *system, int32_t row, int32_t column,
 static void add_rows(const struct pri_system *system, int32_t i)
 {
     const struct pri_problem *problem = system->problem;
-    int32_t worth = worth_place(system, i), price = price_place(system, i);
+    int32_t gain = gain_place(system, i), price = price_place(system, i);
     int32_t sum = system->summed ? 2 * problem->nodes : -1;
     double own = system->own[i], ease = system->ease[i];
-    add(system, worth, worth, own + system->bend[i]);
-    add(system, worth, price, -own);
-    add(system, price, worth, -own);
+    add(system, gain, gain, own + system->curvature[i]);
+    add(system, gain, price, -own);
+    add(system, price, gain, -own);
     add(system, price, price, own + ease);
     add(system, price, sum, -ease);
     add(system, sum, price, -ease);
     add(system, sum, sum, ease);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         int32_t to = problem->to[l];
-        int32_t worth_to = worth_place(system, to);
+        int32_t gain_to = gain_place(system, to);
         int32_t price_to = price_place(system, to);
         const double *exact = &system->exact[3 * (int64_t)l];
-        add(system, worth, worth, exact[0]);
-        add(system, worth, price_to, -exact[0]);
-        add(system, worth, worth_to, exact[1]);
-        add(system, worth, price, -exact[1]);
-        add(system, price, worth, -exact[1]);
+        add(system, gain, gain, exact[0]);
+        add(system, gain, price_to, -exact[0]);
+        add(system, gain, gain_to, exact[1]);
+        add(system, gain, price, -exact[1]);
+        add(system, price, gain, -exact[1]);
         add(system, price, price_to, exact[1]);
-        add(system, price, worth_to, -exact[2]);
+        add(system, price, gain_to, -exact[2]);
         add(system, price, price, exact[2]);
     }
 }

@@ -2,7 +2,7 @@
  * From a network and settings to the optimal plan with its certificate.
  *
  * The run: make the problem, move by one method after the other until the
- * certificate is good enough, write the plan. Whatever happens on the way, what
+ * certificate is good enough, write the plan. Whatever happens meanwhile, what
  * is handed out is the best feasible plan seen and a proof of how good it is.
  */
 #include "optimise.h"
@@ -54,8 +54,8 @@ static bool is_steep(const struct pri_problem *problem)
 /*
  * The interior point goes as far as the set of links in use takes to settle,
  * and Newton ends what it began: later and later, if it must. Where links cost
- * next to nothing that set never settles, and the interior point goes all the
- * way; and where it may, it solves its systems exactly.
+ * next to nothing that set never settles, and the interior point goes to the
+ * end; and where it may, it solves its systems exactly.
  */
 static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
 {

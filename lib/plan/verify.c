@@ -1,5 +1,5 @@
 /*
- * From a plan to what it is worth: is it feasible, is it private, how far from
+ * From a plan to how good it is: is it feasible, is it private, how far from
  * optimal.
  *
  * Nothing here is shared with the optimiser. The objective is computed from
@@ -295,19 +295,19 @@ static long double pair_peak(const struct side *a, const struct side *b,
     return most;
 }
 
-static long double worth_of(const struct audit *audit, int32_t i)
+static long double gain_of(const struct audit *audit, int32_t i)
 {
-    long double worth = audit->plan->row_multiplier[i];
+    long double gain = audit->plan->row_multiplier[i];
     long double penalty = audit->penalty;
-    if (!isfinite(worth))
-        worth = 0;
+    if (!isfinite(gain))
+        gain = 0;
     if (audit->settings->bias == PRICER_BIAS_WORST_CASE)
-        return fminl(worth, 0);
+        return fminl(gain, 0);
     if (audit->settings->bias == PRICER_BIAS_L1)
-        return fmaxl(-penalty, fminl(penalty, worth));
+        return fmaxl(-penalty, fminl(penalty, gain));
     if (audit->settings->bias == PRICER_BIAS_L2 && penalty == 0)
         return 0;
-    return worth;
+    return gain;
 }
 
 /* u_j + t. */
@@ -328,7 +328,7 @@ static struct side link_side(const struct audit *audit, int32_t i, int32_t j,
     const struct pricer_network *net = audit->network;
     long double arrive = (long double)net->uplink[j] * p;
     long double noise = (long double)slope * slope * net->dimension;
-    return (struct side){worth_of(audit, i) - price_of(audit, j),
+    return (struct side){gain_of(audit, i) - price_of(audit, j),
                          (audit->square * (1 - (long double)p) + noise) /
                              arrive,
                          share_cap(audit, j)};
@@ -359,10 +359,10 @@ static long double node_bound(const struct audit *audit, int32_t i)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    long double worth = worth_of(audit, i), value = worth;
+    long double gain = gain_of(audit, i), value = gain;
     long double uplink = net->uplink[i], penalty = audit->penalty;
     if (audit->settings->bias == PRICER_BIAS_L2)
-        value = penalty > 0 ? worth - worth * worth / (4 * penalty) : 0;
+        value = penalty > 0 ? gain - gain * gain / (4 * penalty) : 0;
     if (uplink > 0) {
         struct side own = link_side(audit, i, i, 1, audit->self_slope[i]);
         long double y = peak(own.z, own.cost, own.cap);

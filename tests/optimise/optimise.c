@@ -110,7 +110,7 @@ static void check_slopes(const struct pricer_network *network,
             double slope = (value[1] - value[0]) / (2 * step) * square;
             double share = dense.p[j] * dense.link[i][j] * keep;
             double gain = share * plan->row_multiplier[i];
-            /* weight d objective / d weight = share worth + share slack */
+            /* weight d objective / d weight = share gain + share slack */
             double scale = value[0] * square;
             assert_true(slope - gain >= -1e-5 * scale);
             assert_true(slope - gain <= 1e-5 * scale);
@@ -133,21 +133,21 @@ static void test_conditions(void **state)
                 plan_certified(network, &ask, 1e-11, &info);
             check_slopes(network, plan, &ask);
             for (int i = 0; i < n; i++) {
-                double worth = plan->row_multiplier[i];
+                double gain = plan->row_multiplier[i];
                 struct dense dense = dense_of(network, plan);
                 double b = dense_bias(&dense, i), scale = n * n * ask.lambda;
                 scale *= 1 + 1e-15;
                 if (bias == PRICER_BIAS_UNBIASED)
                     assert_true(fabs(b) < 1e-12);
                 if (bias == PRICER_BIAS_WORST_CASE)
-                    assert_true(worth <= 0 && b <= 1e-12 &&
-                                -worth * -b <= 1e-9 * n * n);
+                    assert_true(gain <= 0 && b <= 1e-12 &&
+                                -gain * -b <= 1e-9 * n * n);
                 if (bias == PRICER_BIAS_L1)
-                    assert_true(fabs(worth) <= scale &&
+                    assert_true(fabs(gain) <= scale &&
                                 (fabs(b) < 1e-9 ||
-                                 fabs(worth + copysign(scale, b)) < 1e-4));
+                                 fabs(gain + copysign(scale, b)) < 1e-4));
                 if (bias == PRICER_BIAS_L2)
-                    assert_true(fabs(worth + 2 * scale * b) < 1e-4 * scale);
+                    assert_true(fabs(gain + 2 * scale * b) < 1e-4 * scale);
             }
             pricer_plan_free(plan);
         }
