@@ -85,6 +85,9 @@ struct pricer_watch {
  * carries must stay (eps[l], delta[l])-private from its receiver; eps may be
  * INFINITY (full trust). self_eps and self_delta are the same for a node's own
  * part of what it sends to the server; self links are implied, always up.
+ * server_eps and server_delta, where there are any, say what the server may
+ * learn about node i from all that reaches it, over whichever relays, whatever
+ * links are up; server_eps[i] may be INFINITY (no such budget).
  *
  * Links are ordered by (from, to): those leaving node i are out_start[i] to
  * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
@@ -96,9 +99,10 @@ struct pricer_network {
     double radius;
     int32_t nodes;
     int32_t links;
-    double *uplink;     /* [nodes] */
-    double *self_eps;   /* [nodes] */
-    double *self_delta; /* [nodes] */
+    double *uplink;                    /* [nodes] */
+    double *self_eps;                  /* [nodes] */
+    double *self_delta;                /* [nodes] */
+    double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
     double *x, *y;      /* [nodes] positions in metres, or both NULL */
     int32_t *out_start; /* [nodes + 1] */
     int32_t *in_start;  /* [nodes + 1] */
@@ -148,6 +152,15 @@ PRICER_API enum pricer_status pricer_network_build(
     const struct pricer_link *links, int64_t link_count,
     struct pricer_network **network, struct pricer_place *place,
     struct pricer_fault *fault);
+
+/*
+ * Give the nodes of a network that has just been built budgets towards the
+ * server: eps > 0, INFINITY for none, and 0 < delta <= 1 of every node. *place
+ * (it may be NULL) names the node to blame.
+ */
+PRICER_API enum pricer_status pricer_network_budget(
+    struct pricer_network *network, const double *eps, const double *delta,
+    struct pricer_place *place, struct pricer_fault *fault);
 
 PRICER_API void pricer_network_free(struct pricer_network *network);
 
@@ -270,7 +283,8 @@ struct pricer_plan {
     double *self_weight, *self_noise; /* [nodes] */
     double *row_multiplier;           /* [nodes] v, of the expected weights */
     double *relay_multiplier;         /* [nodes] u, of the relays' sums */
-    double sum_multiplier;            /* t, of the sum over all nodes */
+    double *server_multiplier; /* [nodes] k, of the server budgets, or NULL */
+    double sum_multiplier;     /* t, of the sum over all nodes */
 };
 
 /*
@@ -384,6 +398,12 @@ PRICER_API enum pricer_status pricer_trust_price(
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     double *price, double *self_price, struct pricer_fault *fault);
 
+/* The same for the budgets towards the server [nodes]; 0 without one. */
+PRICER_API enum pricer_status pricer_trust_server_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, struct pricer_fault *fault);
+
 /*
  * The one change that a network may see: exchange the eps of the link
  * from -> to, or of a node's own part where both are one, with *eps. Doing it
@@ -463,11 +483,13 @@ PRICER_API enum pricer_status pricer_plan_optimise(
  * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
  * numbers of at least 0 and its expected weights keep the bias term's rule (1
  * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
- * links, own ones included, whose noise spends more than their (eps, delta).
+ * links, own ones included, whose noise spends more than their (eps, delta),
+ * `open_budgets` the nodes of whom the server may learn more than they allow.
  */
 struct pricer_certificate {
     bool feasible;
     int64_t open_links;
+    int64_t open_budgets;
     double objective, bound, gap; /* as in struct pricer_solve_info */
     double largest_bias;          /* of any node, absolute */
     char words[256];              /* what is wrong, in one line, or empty */

@@ -77,6 +77,7 @@ enum pricer_status pricer_network_measured(
     assert(deliveries->links == network->links);
     struct pricer_node *nodes = pri_alloc(network->nodes, sizeof *nodes);
     struct pricer_link *links = pri_alloc(network->links, sizeof *links);
+    struct pricer_network *made = NULL;
     struct pricer_place place;
     enum pricer_status status = PRICER_MEMORY;
     if (nodes == NULL || links == NULL)
@@ -96,8 +97,15 @@ enum pricer_status pricer_network_measured(
                                  network->eps[l],
                                  network->delta[l]};
     status = pricer_network_build(network->dimension, network->radius, 0, nodes,
-                                  network->nodes, links, network->links, result,
+                                  network->nodes, links, network->links, &made,
                                   &place, fault);
+    if (status == PRICER_OK && network->server_eps != NULL)
+        status = pricer_network_budget(made, network->server_eps,
+                                       network->server_delta, &place, fault);
+    if (status == PRICER_OK)
+        *result = made;
+    else
+        pricer_network_free(made);
 done:
     free(nodes);
     free(links);

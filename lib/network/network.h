@@ -38,6 +38,13 @@ enum pricer_status pri_network_check_joints(
 void pri_network_set_node(struct pricer_network *network, int32_t index,
                           const struct pricer_node *node);
 
+/* As pricer_network_budget(), but where no node has a budget the network stays
+ * as it is. */
+enum pricer_status pri_network_budget(struct pricer_network *network,
+                                      const double *eps, const double *delta,
+                                      struct pricer_place *place,
+                                      struct pricer_fault *fault);
+
 /* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
  * 1 fully reciprocal. */
 double pri_joint(double reciprocity, double p, double p_back);
@@ -50,16 +57,18 @@ enum pricer_status pri_check_trust(double eps, double delta,
 
 /* The trust where a links file says nothing; an eps of NAN: it must say. */
 struct pri_trust_default {
-    double eps, delta;           /* of links; NAN: each row must say */
-    double self_eps, self_delta; /* of uplinks */
+    double eps, delta;               /* of links; NAN: each row must say */
+    double self_eps, self_delta;     /* of uplinks */
+    double server_eps, server_delta; /* of nodes towards the server */
 };
 
 /*
- * A network from two tables. Nodes: node,p[,x,y], numbered from 0, each once,
- * in any order. Links: from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1
- * or empty) gives the trust in the uplink of node i. Empty cells take the
- * default. A links file may hold no rows, and links_path may be NULL: then no
- * node relays for another. O(nodes + links).
+ * A network from two tables. Nodes: node,p[,x,y][,server_eps][,server_delta],
+ * numbered from 0, each once, in any order. Links:
+ * from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1 or empty) gives the
+ * trust in the uplink of node i. Empty cells take the default. A links file may
+ * hold no rows, and links_path may be NULL: then no node relays for another.
+ * O(nodes + links).
  */
 enum pricer_status pri_csv_network(const char *nodes_path,
                                    const char *links_path, int64_t dimension,

@@ -18,6 +18,7 @@ struct node_row {
     double id;
     int64_t line;
     struct pricer_node node;
+    double server_eps, server_delta;
 };
 
 /*
@@ -36,6 +37,8 @@ struct intake {
     int64_t row_count, row_room;
     struct pricer_node *nodes; /* [row_count], by number */
     int64_t *node_line;        /* [row_count] in the nodes file */
+    double *server_eps;        /* [row_count] */
+    double *server_delta;      /* [row_count] */
     int64_t *self_line;        /* [row_count] in the links file, or 0 */
     struct pricer_link *links;
     int64_t link_count, link_room;
@@ -62,13 +65,20 @@ static enum pricer_status no_memory(struct pricer_fault *fault)
 
 /* ----------------------------------------------------------------- nodes -- */
 
-enum { NODE_ID, NODE_P, NODE_X, NODE_Y };
+enum { NODE_ID, NODE_P, NODE_X, NODE_Y, NODE_EPS, NODE_DELTA };
 static const struct pri_column node_columns[] = {
     {"node", true, PRI_COLUMN_INDEX},
     {"p", true, PRI_COLUMN_NUMBER},
     {"x", false, PRI_COLUMN_NUMBER},
     {"y", false, PRI_COLUMN_NUMBER},
+    {"server_eps", false, PRI_COLUMN_NUMBER},
+    {"server_delta", false, PRI_COLUMN_NUMBER},
 };
+
+static double given(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
 
 static enum pricer_status take_node(void *context, int64_t line,
                                     const double *value,
@@ -91,7 +101,9 @@ static enum pricer_status take_node(void *context, int64_t line,
         value[NODE_ID],
         line,
         {value[NODE_P], intake->trust->self_eps, intake->trust->self_delta,
-         value[NODE_X], value[NODE_Y]}};
+         value[NODE_X], value[NODE_Y]},
+        given(value[NODE_EPS], intake->trust->server_eps),
+        given(value[NODE_DELTA], intake->trust->server_delta)};
     return PRICER_OK;
 }
 
@@ -108,7 +120,10 @@ static enum pricer_status place_nodes(struct intake *intake,
     intake->nodes = pri_alloc(count, sizeof *intake->nodes);
     intake->node_line = pri_alloc(count, sizeof *intake->node_line);
     intake->self_line = pri_alloc(count, sizeof *intake->self_line);
-    if (!intake->nodes || !intake->node_line || !intake->self_line)
+    intake->server_eps = pri_alloc(count, sizeof(double));
+    intake->server_delta = pri_alloc(count, sizeof(double));
+    if (!intake->nodes || !intake->node_line || !intake->self_line ||
+        !intake->server_eps || !intake->server_delta)
         return no_memory(fault);
     for (int64_t k = 0; k < count; k++) {
         const struct node_row *row = &intake->rows[k];
@@ -124,6 +139,8 @@ static enum pricer_status place_nodes(struct intake *intake,
         else {
             intake->nodes[(int64_t)row->id] = row->node;
             intake->node_line[(int64_t)row->id] = row->line;
+            intake->server_eps[(int64_t)row->id] = row->server_eps;
+            intake->server_delta[(int64_t)row->id] = row->server_delta;
             continue;
         }
         pri_fault_locate(fault, intake->nodes_path, row->line);
@@ -142,11 +159,6 @@ static const struct pri_column link_columns[] = {
     {"p", true, PRI_COLUMN_NUMBER},    {"joint", false, PRI_COLUMN_NUMBER},
     {"eps", false, PRI_COLUMN_NUMBER}, {"delta", false, PRI_COLUMN_NUMBER},
 };
-
-static double given(double value, double otherwise)
-{
-    return isnan(value) ? otherwise : value;
-}
 
 /* A row i,i: the trust of node i in whoever hears its uplink. */
 static enum pricer_status take_self(struct intake *intake, int64_t line,
@@ -274,7 +286,7 @@ static enum pricer_status read_files(struct intake *intake,
                                      struct pricer_fault *fault)
 {
     struct pri_csv nodes = {
-        intake->nodes_path, node_columns, 4, take_node, intake, watch, 0, .1};
+        intake->nodes_path, node_columns, 6, take_node, intake, watch, 0, .1};
     struct pri_csv links = {
         intake->links_path, link_columns, 6, take_link, intake, watch, .1, .8};
     enum pricer_status status = pri_csv_read(&nodes, fault);
@@ -296,6 +308,7 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     struct intake intake = {
         .nodes_path = nodes_path, .links_path = links_path, .trust = trust};
     struct pricer_place place = {-1, -1};
+    struct pricer_network *made = NULL;
     enum pricer_status status =
         pri_check_trust(given(trust->eps, 1), given(trust->delta, 1), fault);
     if (status == PRICER_OK)
@@ -305,14 +318,23 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     if (status == PRICER_OK) {
         status = pricer_network_build(
             dimension, radius, reciprocity, intake.nodes, intake.row_count,
-            intake.links, intake.link_count, network, &place, fault);
-        if (status != PRICER_OK)
+            intake.links, intake.link_count, &made, &place, fault);
+        if (status == PRICER_OK)
+            status = pri_network_budget(made, intake.server_eps,
+                                        intake.server_delta, &place, fault);
+        if (status != PRICER_OK) {
             locate(&intake, &place, fault);
+            pricer_network_free(made);
+        } else {
+            *network = made;
+        }
     }
     free(intake.rows);
     free(intake.nodes);
     free(intake.node_line);
     free(intake.self_line);
+    free(intake.server_eps);
+    free(intake.server_delta);
     free(intake.links);
     free(intake.runs);
     return status;

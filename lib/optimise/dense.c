@@ -72,7 +72,7 @@ static void add_rows(const struct pri_system *system, int32_t i)
 
 /* Cholesky in place, lower triangle, with inverses on the diagonal. A pivot
  * lost to rounding leaves its unknown at zero. */
-static void factor(long double *matrix, int64_t size)
+void pri_cholesky(long double *matrix, int64_t size)
 {
     for (int64_t j = 0; j < size; j++) {
         long double *row = &matrix[j * size], pivot = row[j];
@@ -90,6 +90,20 @@ static void factor(long double *matrix, int64_t size)
     }
 }
 
+void pri_cholesky_solve(const long double *matrix, int64_t size, long double *x)
+{
+    for (int64_t i = 0; i < size; i++) {
+        for (int64_t k = 0; k < i; k++)
+            x[i] -= matrix[i * size + k] * x[k];
+        x[i] *= matrix[i * size + i];
+    }
+    for (int64_t i = size - 1; i >= 0; i--) {
+        x[i] *= matrix[i * size + i];
+        for (int64_t k = 0; k < i; k++)
+            x[k] -= matrix[i * size + k] * x[i];
+    }
+}
+
 void pri_dense_prepare(struct pri_system *system)
 {
     int32_t nodes = system->problem->nodes;
@@ -99,7 +113,7 @@ void pri_dense_prepare(struct pri_system *system)
         add_rows(system, i);
     if (system->summed)
         system->dense[size * size - 1] += 0.5;
-    factor(system->dense, size);
+    pri_cholesky(system->dense, size);
 }
 
 void pri_dense_solve(struct pri_system *system, const double *right,
@@ -112,16 +126,7 @@ void pri_dense_solve(struct pri_system *system, const double *right,
     for (int64_t i = 0; i < size - 1; i++)
         x[i] = right[i];
     x[size - 1] = system->summed ? right_sum : 0;
-    for (int64_t i = 0; i < size; i++) {
-        for (int64_t k = 0; k < i; k++)
-            x[i] -= matrix[i * size + k] * x[k];
-        x[i] *= matrix[i * size + i];
-    }
-    for (int64_t i = size - 1; i >= 0; i--) {
-        x[i] *= matrix[i * size + i];
-        for (int64_t k = 0; k < i; k++)
-            x[k] -= matrix[i * size + k] * x[i];
-    }
+    pri_cholesky_solve(matrix, size, x);
     solution->sum = (double)x[size - 1];
     for (int32_t i = 0; i < problem->nodes; i++) {
         double *dual = &solution->dual[2 * (int64_t)i];

@@ -43,9 +43,10 @@ struct pri_arc {
 };
 
 enum {
-    PRI_BLOCKS = 64,       /* most blocks of a sweep */
-    PRI_FEW_NODES = 24,    /* most nodes for which Cholesky always solves */
-    PRI_DENSE_NODES = 300, /* most for which it does when all else failed */
+    PRI_BLOCKS = 64,        /* most blocks of a sweep */
+    PRI_FEW_NODES = 24,     /* most nodes for which Cholesky always solves */
+    PRI_BUDGET_NODES = 100, /* the same with server budgets */
+    PRI_DENSE_NODES = 300,  /* most for which it does when all else failed */
 };
 
 /* An objective below this part of radius^2 / nodes is none: at the default
@@ -204,6 +205,7 @@ struct pri_certifier {
     const struct pri_problem *problem;
     double *scale; /* [nodes] out: the factor that makes a row feasible */
     double *cap;   /* [nodes] the most that a link to the relay carries */
+    double *rate;  /* [nodes] of spending server budgets, or NULL */
     double best;   /* least primal value seen: bounds every optimal share */
     struct pri_point *point; /* of the certificate in progress */
 };
@@ -219,5 +221,17 @@ void pri_certifier_free(struct pri_certifier *certifier);
  */
 void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
                  struct pri_proof *proof);
+
+/* Its parts, for problems whose links cost something else. The tally is value
+ * (0), distance (1) and sum of the biases (2). */
+double pri_row_scale(const struct pri_problem *problem, double gain, double row,
+                     double row_cost);
+double pri_row_cap(const struct pri_certifier *certifier);
+void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
+              double dual[2]);
+void pri_add_bias(const struct pri_problem *problem, double gain, double bias,
+                  struct pri_sweep_sums *tally);
+void pri_conclude(struct pri_certifier *certifier,
+                  const struct pri_sweep_sums *total, struct pri_proof *proof);
 
 #endif

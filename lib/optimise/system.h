@@ -97,6 +97,9 @@ bool pri_system_solve(struct pri_system *system, const double *right,
 
 /* The same by Cholesky factors, from now on. */
 bool pri_system_densify(struct pri_system *system);
+void pri_cholesky(long double *matrix, int64_t size);
+void pri_cholesky_solve(const long double *matrix, int64_t size,
+                        long double *x);
 void pri_dense_prepare(struct pri_system *system);
 void pri_dense_solve(struct pri_system *system, const double *right,
                      double right_sum, struct pri_point *solution);

@@ -68,7 +68,7 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 32 };
+enum { PRI_SCENARIO_KEYS = 34 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -88,8 +88,9 @@ struct pricer_scenario {
     double good_fraction, good_uplink;
     char *nodes_file, *links_file; /* as written: relative to the scenario */
 
-    double eps, delta;           /* trust of everyone in everyone */
-    double self_eps, self_delta; /* in one's own uplink */
+    double eps, delta;               /* trust of everyone in everyone */
+    double self_eps, self_delta;     /* in one's own uplink */
+    double server_eps, server_delta; /* towards the server, over all relays */
     int64_t ring_hops;
     double ring_eps, ring_delta; /* in neighbours on the ring */
     double probable_above, probable_eps, probable_delta; /* in good links */

@@ -23,7 +23,7 @@ struct plan_job {
     struct pricer_study *study;
     struct pricer_network *network;
     struct pricer_plan *plan;
-    double *price, *self_price;
+    double *price, *self_price, *server_price;
     struct progress progress;
     FILE *trace;
     struct plan_view view;

@@ -41,6 +41,7 @@ struct plan_view {
     double seconds;
     struct plan_rival rival[PRICER_BASELINES];
     const double *price, *self_price; /* d objective / d ln eps, or NULL */
+    const double *server_price; /* of budgets towards the server, or NULL */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

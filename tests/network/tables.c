@@ -5,7 +5,8 @@
 #include "tests/scratch.h"
 #include "network/network.h"
 
-static const struct pri_trust_default trust = {2, 1e-3, INFINITY, 1};
+static const struct pri_trust_default trust = {2, 1e-3,     INFINITY,
+                                               1, INFINITY, 1};
 
 static const char three_nodes[] = "node,p\n0,0.1\n1,0.2\n2,0.3\n";
 
@@ -196,7 +197,7 @@ static void test_refuses_settings(void **state)
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     const char *path = scratch_text("nodes.csv", three_nodes);
-    struct pri_trust_default bad = {1, 1, -2, 1};
+    struct pri_trust_default bad = {1, 1, -2, 1, INFINITY, 1};
     assert_int_equal(
         pri_csv_network(path, NULL, 1, 1, 1, &bad, NULL, &network, &fault),
         PRICER_VALUE);
