@@ -39,7 +39,8 @@ struct pri_server {
     bool *bound;            /* [nodes] the node's budget counts */
     double *multiplier;     /* [nodes] k, where the method is */
     int32_t bindings;       /* nodes that are bound */
-    bool whole;             /* plans take every share as it is */
+    bool *whole;            /* [nodes] plans take its shares as they are */
+    bool all_whole;         /* those of all nodes */
 };
 
 /*
@@ -66,11 +67,12 @@ static inline double pri_server_share(const struct pri_arc *arc,
     return arc->slack > 2 * cost * arc->share ? 0 : arc->share;
 }
 
-/* That of arc l, and of node i's own link. */
-static inline double pri_server_out(const struct pri_server *server, int32_t l)
+/* That of arc l of node i, and of its own link. */
+static inline double pri_server_out(const struct pri_server *server, int32_t i,
+                                    int32_t l)
 {
     const struct pri_problem *problem = server->problem;
-    if (server->whole)
+    if (server->whole[i])
         return problem->arc[l].share;
     return pri_server_share(&problem->arc[l], &server->arc[l],
                             problem->crowd[problem->to[l]]);
@@ -78,7 +80,7 @@ static inline double pri_server_out(const struct pri_server *server, int32_t l)
 
 static inline double pri_server_own(const struct pri_server *server, int32_t i)
 {
-    if (server->whole)
+    if (server->whole[i])
         return server->problem->self[i].share;
     return pri_server_share(&server->problem->self[i], &server->self[i],
                             server->problem->crowd[i]);

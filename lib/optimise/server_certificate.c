@@ -154,6 +154,18 @@ static double cost_at(const struct pri_split *split, double share, double rate)
     return (split->plain + noise) * share * share;
 }
 
+/* Leave small shares out, unless nothing were left where something must be. */
+static void choose_shares(const struct pri_server *server, int32_t i)
+{
+    const struct pri_problem *problem = server->problem;
+    server->whole[i] = server->all_whole;
+    double row = pri_server_own(server, i);
+    for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
+        row += pri_server_out(server, i, l);
+    if (!(row > 0) && problem->bias == PRICER_BIAS_UNBIASED)
+        server->whole[i] = true;
+}
+
 static void scale_rows(void *context, int32_t low, int32_t high,
                        struct pri_sweep_sums *tally)
 {
@@ -165,13 +177,14 @@ static void scale_rows(void *context, int32_t low, int32_t high,
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         double *dual = &certifier->point->dual[2 * (int64_t)i];
+        choose_shares(server, i);
         double row = pri_server_own(server, i), scale = 1;
         double rate = pri_server_rate(server, i);
         double cost = cost_at(&server->self[i], row, rate);
         if (row > 0)
             cost += problem->crowd[i] * row * row;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            double share = pri_server_out(server, l);
+            double share = pri_server_out(server, i, l);
             row += share;
             cost += cost_at(&server->arc[l], share, rate);
             if (share > 0)
@@ -197,7 +210,7 @@ static struct link link_at(const struct certify *certify, int32_t i, int32_t l)
     int32_t to = l < 0 ? i : problem->to[l];
     const struct pri_split *split = l < 0 ? &server->self[i] : &server->arc[l];
     double share =
-        l < 0 ? pri_server_own(server, i) : pri_server_out(server, l);
+        l < 0 ? pri_server_own(server, i) : pri_server_out(server, i, l);
     return (struct link){
         .split = split,
         .k = server->bound[i] ? server->multiplier[i] : 0,
@@ -221,9 +234,9 @@ static double add_links(const struct certify *certify, int32_t i, double *row,
     add_pair(&own, &spare, 0, tally);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         int32_t to = problem->to[l], partner = problem->partner[l];
-        double share = pri_server_out(server, l);
+        double share = pri_server_out(server, i, l);
         *row += share;
-        load += scale[to] * pri_server_out(server, partner);
+        load += scale[to] * pri_server_out(server, to, partner);
         parts += pri_server_part(&server->arc[l], share,
                                  certify->certifier->rate[i]);
         if (to < i)

@@ -1,5 +1,6 @@
 /*
- * The interior point with server budgets in two files: its start, its steps.
+ * The interior point with server budgets in three files: its start, the system
+ * of a step, and the step.
  */
 #ifndef PRICER_OPTIMISE_SERVER_INTERIOR_H
 #define PRICER_OPTIMISE_SERVER_INTERIOR_H
@@ -36,5 +37,14 @@ static inline bool pri_server_edged(const struct pri_problem *problem,
 
 /* Where it begins; fills everything but step and right. */
 void pri_server_start(struct pri_server_interior *state);
+
+/* The longest step that keeps all positive (least), and the sum of the products
+ * of changes (0). */
+void pri_server_measure(struct pri_server_interior *state,
+                        struct pri_sweep_sums *total);
+
+/* Go along the step by its length; the sum of all products (0). */
+void pri_server_move(struct pri_server_interior *state,
+                     struct pri_sweep_sums *total);
 
 #endif

@@ -100,9 +100,10 @@ enum pricer_status pri_server_new(struct pri_problem *problem,
     made->arc = pri_alloc(problem->arcs, sizeof *made->arc);
     made->self = pri_alloc(problem->nodes, sizeof *made->self);
     made->bound = pri_alloc(problem->nodes, sizeof(bool));
+    made->whole = pri_alloc(problem->nodes, sizeof(bool));
     made->multiplier = pri_alloc(problem->nodes, sizeof(double));
     if (!made->limit || !made->arc || !made->self || !made->bound ||
-        !made->multiplier) {
+        !made->whole || !made->multiplier) {
         pri_server_free(made);
         return PRICER_MEMORY;
     }
@@ -125,6 +126,7 @@ void pri_server_free(struct pri_server *server)
     free(server->arc);
     free(server->self);
     free(server->bound);
+    free(server->whole);
     free(server->multiplier);
     free(server);
 }
@@ -160,7 +162,7 @@ double pri_server_rate(const struct pri_server *server, int32_t i)
         double held = 0, asked = 0;
         ask(&server->self[i], pri_server_own(server, i), rate, &held, &asked);
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
-            ask(&server->arc[l], pri_server_out(server, l), rate, &held,
+            ask(&server->arc[l], pri_server_out(server, i, l), rate, &held,
                 &asked);
         if (!(asked > 0))
             return INFINITY;
@@ -187,7 +189,7 @@ void pri_server_plan(const struct pri_server *server, struct pricer_plan *plan)
             plan->self_weight[i] = 0;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             int32_t link = problem->link == NULL ? l : problem->link[l];
-            if (link >= 0 && !(pri_server_out(server, l) > 0))
+            if (link >= 0 && !(pri_server_out(server, i, l) > 0))
                 plan->weight[link] = 0;
         }
     }
