@@ -19,6 +19,8 @@ benches=(
     "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"
     "plan_ipopt|planning dense networks against Ipopt|env OPENBLAS_NUM_THREADS=1 $build/bench/bench_plan_ipopt"
     "plan_cvxopt|planning dense networks against cvxopt|/usr/bin/python3 bench/plan_cvxopt.py $build/bench/bench_plan_problem"
+    "plan_server|planning with server budgets against cvxopt|/usr/bin/python3 bench/plan_server.py $build/bench/bench_plan_server"
+    "robustness_server|the same networks with budgets towards the server|$build/bench/bench_robustness --server"
     "privacy|accounts of privacy: ten nodes and a thousand, against NumPy|/usr/bin/python3 bench/privacy.py $build"
     "brackets|how wide the brackets of all observers are, the paper's network (other options: all)|$build/bench/bench_brackets --paper --rounds 1"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"

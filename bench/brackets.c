@@ -223,7 +223,7 @@ static struct pricer_network *extreme_network(int32_t n, uint64_t *seed)
     if (pricer_network_build(
             &(struct pricer_network_parts){
                 1 + (int64_t)pow(10, 4 * uniform(seed)), 1, reciprocity, nodes,
-                n, links, count},
+                n, links, count, NULL, NULL},
             &network, NULL, NULL) != PRICER_OK)
         fail("a random network");
     return network;
@@ -294,9 +294,10 @@ static struct pricer_network *reciprocal_network(int32_t n, double p)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-5};
     }
-    if (pricer_network_build(
-            &(struct pricer_network_parts){100, 1, 1, nodes, n, links, count},
-            &network, NULL, NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){100, 1, 1, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &network, NULL, NULL) != PRICER_OK)
         fail("a reciprocal network");
     return network;
 }

@@ -5,7 +5,7 @@
 #ifndef HARD_NETWORKS_H
 #define HARD_NETWORKS_H
 
-#include "pricer.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,6 +101,28 @@ static inline int64_t hard_links(uint64_t *state, int32_t n, double extreme,
     return count;
 }
 
+/* Budgets towards the server for some or all nodes. */
+static inline void hard_budgets(struct pricer_network *network, uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    size_t bytes = (size_t)network->nodes * sizeof(double);
+    double *eps = malloc(bytes), *delta = malloc(bytes);
+    double extreme = hard_uniform(&state) < 0.3 ? 0 : hard_uniform(&state);
+    bool all = hard_uniform(&state) < 0.5;
+    if (eps == NULL || delta == NULL)
+        abort();
+    for (int32_t i = 0; i < network->nodes; i++) {
+        eps[i] = hard_eps(&state, extreme);
+        delta[i] = hard_delta(&state, extreme);
+        if (!all && hard_uniform(&state) < 0.5)
+            eps[i] = INFINITY;
+    }
+    if (pri_network_budget(network, eps, delta, NULL, NULL) != PRICER_OK)
+        abort();
+    free(eps);
+    free(delta);
+}
+
 /* A network of `least` to `most` nodes. */
 static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
                                                    int32_t most)
@@ -139,10 +161,11 @@ static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
                                     ? PRICER_CALIBRATION_ANALYTIC
                                     : PRICER_CALIBRATION_CLASSIC;
     hard.settings.threads = 1;
-    if (pricer_network_build(
-            &(struct pricer_network_parts){(int64_t)dimension, radius,
-                                           reciprocity, nodes, n, links, count},
-            &hard.network, NULL, NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){(int64_t)dimension,
+                                                            radius, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &hard.network, NULL, NULL) != PRICER_OK)
         abort();
     free(nodes);
     free(links);

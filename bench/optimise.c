@@ -101,9 +101,10 @@ static struct pricer_network *dense_network(int32_t n, bool free_uplinks)
                                          eps[(int)(4 * uniform(&seed))],
                                          1e-3};
         }
-    if (pricer_network_build(
-            &(struct pricer_network_parts){128, 1, 0, nodes, n, links, count},
-            &network, NULL, &fault) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 0, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &network, NULL, &fault) != PRICER_OK)
         fail(fault.text);
     free(nodes);
     free(links);

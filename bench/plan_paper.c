@@ -28,9 +28,10 @@ static struct pricer_network *ten_nodes(double p_c)
         }
     }
     struct pricer_network *net = NULL;
-    if (pricer_network_build(
-            &(struct pricer_network_parts){128, 1, 1, nodes, 10, links, count},
-            &net, NULL, NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 1, nodes,
+                                                            10, links, count,
+                                                            NULL, NULL},
+                             &net, NULL, NULL) != PRICER_OK)
         exit(1);
     return net;
 }

@@ -59,9 +59,10 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
                     (struct pricer_link){i, j, .05 + .9 * part, NAN, 1, .001};
         }
     }
-    die(pricer_network_build(
-            &(struct pricer_network_parts){dimension, 1, 1, nodes, n, links, m},
-            &network, NULL, &fault),
+    die(pricer_network_build(&(struct pricer_network_parts){dimension, 1, 1,
+                                                            nodes, n, links, m,
+                                                            NULL, NULL},
+                             &network, NULL, &fault),
         &fault);
     free(nodes);
     free(links);

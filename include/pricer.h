@@ -152,6 +152,9 @@ PRICER_API enum pricer_status pricer_scenario_network(
  * carries must stay (eps[l], delta[l])-private from its receiver; eps may be
  * INFINITY (full trust). self_eps and self_delta are the same for a node's own
  * part of what it sends to the server; self links are implied, always up.
+ * server_eps and server_delta, where there are any, say what the server may
+ * learn about node i from all that reaches it, over whichever relays, whatever
+ * links are up; server_eps[i] may be INFINITY (no such budget).
  *
  * Links are ordered by (from, to): those leaving node i are out_start[i] to
  * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
@@ -163,9 +166,10 @@ struct pricer_network {
     double radius;
     int32_t nodes;
     int32_t links;
-    double *uplink;     /* [nodes] */
-    double *self_eps;   /* [nodes] */
-    double *self_delta; /* [nodes] */
+    double *uplink;                    /* [nodes] */
+    double *self_eps;                  /* [nodes] */
+    double *self_delta;                /* [nodes] */
+    double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
     double *x, *y;      /* [nodes] positions in metres, or both NULL */
     int32_t *out_start; /* [nodes + 1] */
     int32_t *in_start;  /* [nodes + 1] */
@@ -202,6 +206,8 @@ struct pricer_network_parts {
     int64_t node_count;
     const struct pricer_link *links; /* NULL where there are none */
     int64_t link_count;
+    const double *server_eps;   /* [node_count] towards the server, or NULL */
+    const double *server_delta; /* [node_count] or NULL */
 };
 
 /* The same as one array for each number of a node or link. */
@@ -210,16 +216,18 @@ struct pricer_network_arrays {
     double radius;
     double reciprocity; /* of pairs whose joint is NAN; 0 to 1 */
     int64_t node_count;
-    const double *uplink;     /* [node_count] */
-    const double *self_eps;   /* [node_count] trust in the uplink */
-    const double *self_delta; /* [node_count] */
-    const double *x, *y;      /* [node_count] positions, or both NULL */
-    int64_t link_count;       /* 0: the arrays below may be NULL */
-    const int32_t *from, *to; /* [link_count] */
-    const double *p;          /* [link_count] */
-    const double *joint;      /* [link_count] or NULL: NAN everywhere */
-    const double *eps;        /* [link_count] trust of `from` in `to` */
-    const double *delta;      /* [link_count] */
+    const double *uplink;       /* [node_count] */
+    const double *self_eps;     /* [node_count] trust in the uplink */
+    const double *self_delta;   /* [node_count] */
+    const double *x, *y;        /* [node_count] positions, or both NULL */
+    const double *server_eps;   /* [node_count] towards the server, or NULL */
+    const double *server_delta; /* [node_count] or NULL */
+    int64_t link_count;         /* 0: the arrays below may be NULL */
+    const int32_t *from, *to;   /* [link_count] */
+    const double *p;            /* [link_count] */
+    const double *joint;        /* [link_count] or NULL: NAN everywhere */
+    const double *eps;          /* [link_count] trust of `from` in `to` */
+    const double *delta;        /* [link_count] */
 };
 
 /* Which entry a fault of pricer_network_build() is about. */
@@ -353,7 +361,8 @@ struct pricer_plan {
     double *self_weight, *self_noise; /* [nodes] */
     double *row_multiplier;           /* [nodes] v, of the expected weights */
     double *relay_multiplier;         /* [nodes] u, of the relays' sums */
-    double sum_multiplier;            /* t, of the sum over all nodes */
+    double *server_multiplier; /* [nodes] k, of the server budgets, or NULL */
+    double sum_multiplier;     /* t, of the sum over all nodes */
 };
 
 /*
@@ -440,11 +449,13 @@ PRICER_API enum pricer_status pricer_plan_optimise(
  * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
  * numbers of at least 0 and its expected weights keep the bias term's rule (1
  * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
- * links, own ones included, whose noise spends more than their (eps, delta).
+ * links, own ones included, whose noise spends more than their (eps, delta),
+ * `open_budgets` the nodes of whom the server may learn more than they allow.
  */
 struct pricer_certificate {
     bool feasible;
     int64_t open_links;
+    int64_t open_budgets;
     double objective, bound, gap; /* as in struct pricer_solve_info */
     double largest_bias;          /* of any node, absolute */
     char words[256];              /* what is wrong, in one line, or empty */
@@ -518,6 +529,12 @@ PRICER_API enum pricer_status pricer_trust_price(
     const struct pricer_network *network,
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     double *price, double *self_price, struct pricer_fault *fault);
+
+/* The same for the budgets towards the server [nodes]; 0 without one. */
+PRICER_API enum pricer_status pricer_trust_server_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, struct pricer_fault *fault);
 
 /*
  * The one family of networks whose optimal plan is a formula: `reaching` of

@@ -49,10 +49,11 @@ static inline struct pricer_network *sample_network(uint64_t *seed, int32_t n,
                     1e-3};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
-    if (pricer_network_build(
-            &(struct pricer_network_parts){
-                dimension, radius, test_uniform(seed), nodes, n, links, count},
-            &network, NULL, &fault) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){dimension, radius,
+                                                            test_uniform(seed),
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &network, NULL, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
     return network;
 }

@@ -120,6 +120,16 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
                                     struct pricer_fault *fault);
 
 /*
+ * The slope [nodes] that each node's budget towards the server would ask of its
+ * only link, 0 where there is no such budget: 2 radius / mu, mu^2 the most that
+ * the squared ratios of all its links may add up to in a round. Every round
+ * counts, whatever arrives.
+ */
+enum pricer_status pri_server_slopes(const struct pricer_network *network,
+                                     const struct pricer_settings *settings,
+                                     double *slope, struct pricer_fault *fault);
+
+/*
  * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the
  * calibration in use, by implicit differentiation of delta(eps; mu) = const;
  * between -1 and 0.

@@ -230,3 +230,20 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
     free(table.place);
     return status;
 }
+
+enum pricer_status pri_server_slopes(const struct pricer_network *network,
+                                     const struct pricer_settings *settings,
+                                     double *slope, struct pricer_fault *fault)
+{
+    struct pricer_network alone = *network;
+    double none;
+    if (network->server_eps == NULL) {
+        for (int32_t i = 0; i < network->nodes; i++)
+            slope[i] = 0;
+        return PRICER_OK;
+    }
+    alone.links = 0;
+    alone.self_eps = network->server_eps;
+    alone.self_delta = network->server_delta;
+    return pri_noise_slopes(&alone, settings, &none, slope, fault);
+}

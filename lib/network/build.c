@@ -222,6 +222,26 @@ static enum pricer_status check_joints(const struct entries *entries,
     return PRICER_OK;
 }
 
+/* Budgets towards the server, where they are given. */
+static enum pricer_status fill_budgets(const struct entries *entries,
+                                       struct pricer_network *net,
+                                       struct pricer_place *place,
+                                       struct pricer_fault *fault)
+{
+    const double *eps = entries->parts != NULL ? entries->parts->server_eps
+                                               : entries->arrays->server_eps;
+    const double *delta = entries->parts != NULL
+                              ? entries->parts->server_delta
+                              : entries->arrays->server_delta;
+    if (eps == NULL && delta == NULL)
+        return PRICER_OK;
+    if (eps == NULL || delta == NULL)
+        return pri_fault(fault, PRICER_VALUE,
+                         "of the budgets towards the server %s is missing",
+                         eps == NULL ? "eps" : "delta");
+    return pri_network_budget(net, eps, delta, place, fault);
+}
+
 static enum pricer_status build(const struct entries *entries,
                                 struct pricer_network **network,
                                 struct pricer_place *place,
@@ -256,6 +276,9 @@ static enum pricer_status build(const struct entries *entries,
         goto done;
     fill_links(entries, order, net);
     pri_network_finish(net, whole.reciprocity);
+    status = fill_budgets(entries, net, &here, fault);
+    if (status != PRICER_OK)
+        goto done;
     status = check_joints(entries, net, order, &here, fault);
 done:
     free(order);

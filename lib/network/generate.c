@@ -353,6 +353,26 @@ static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
     }
 }
 
+/* The same budget towards the server for every node. */
+static enum pricer_status give_budgets(const struct pricer_scenario *scenario,
+                                       struct pricer_network *net,
+                                       struct pricer_fault *fault)
+{
+    double *eps = pri_alloc(net->nodes, sizeof *eps);
+    double *delta = pri_alloc(net->nodes, sizeof *delta);
+    enum pricer_status status = PRICER_MEMORY;
+    if (eps != NULL && delta != NULL) {
+        for (int32_t i = 0; i < net->nodes; i++) {
+            eps[i] = scenario->server_eps;
+            delta[i] = scenario->server_delta;
+        }
+        status = pri_network_budget(net, eps, delta, NULL, fault);
+    }
+    free(eps);
+    free(delta);
+    return status;
+}
+
 /* Nodes first: their positions decide which links there are. */
 static enum pricer_status generate(const struct pricer_scenario *scenario,
                                    const struct pricer_watch *watch,
@@ -375,6 +395,8 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
     status = fill_nodes(scenario, net, &maker, &cells, fault);
     if (status == PRICER_OK)
         status = make_links(&maker, watch, net, fault);
+    if (status == PRICER_OK && scenario->server_eps < INFINITY)
+        status = give_budgets(scenario, net, fault);
     free(cells.start);
     if (status != PRICER_OK) {
         pricer_network_free(net);
@@ -391,9 +413,9 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
                                      struct pricer_network **network,
                                      struct pricer_fault *fault)
 {
-    const struct pri_trust_default trust = {scenario->eps, scenario->delta,
-                                            scenario->self_eps,
-                                            scenario->self_delta};
+    const struct pri_trust_default trust = {
+        scenario->eps,        scenario->delta,      scenario->self_eps,
+        scenario->self_delta, scenario->server_eps, scenario->server_delta};
     char *nodes = pri_scenario_path(scenario, scenario->nodes_file);
     char *links = pri_scenario_path(scenario, scenario->links_file);
     enum pricer_status status = PRICER_MEMORY;

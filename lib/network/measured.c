@@ -97,9 +97,9 @@ enum pricer_status pricer_network_measured(
                                  network->eps[l],
                                  network->delta[l]};
     status = pricer_network_build(
-        &(struct pricer_network_parts){network->dimension, network->radius, 0,
-                                       nodes, network->nodes, links,
-                                       network->links},
+        &(struct pricer_network_parts){
+            network->dimension, network->radius, 0, nodes, network->nodes,
+            links, network->links, network->server_eps, network->server_delta},
         result, &place, fault);
 done:
     free(nodes);

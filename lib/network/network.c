@@ -65,6 +65,8 @@ void pricer_network_free(struct pricer_network *network)
     free(network->uplink);
     free(network->self_eps);
     free(network->self_delta);
+    free(network->server_eps);
+    free(network->server_delta);
     free(network->x);
     free(network->y);
     free(network->out_start);
@@ -84,7 +86,8 @@ size_t pri_network_bytes(const struct pricer_network *network)
 {
     size_t per_link = 4 * sizeof(int32_t) + 4 * sizeof(double);
     size_t per_node = 3 * sizeof(double) + 2 * sizeof(int32_t) +
-                      (network->x != NULL ? 2 * sizeof(double) : 0);
+                      (network->x != NULL ? 2 * sizeof(double) : 0) +
+                      (network->server_eps != NULL ? 2 * sizeof(double) : 0);
     return sizeof *network + 2 * sizeof(int32_t) +
            (size_t)network->nodes * per_node +
            (size_t)network->links * per_link;
@@ -244,4 +247,35 @@ void pri_network_set_node(struct pricer_network *net, int32_t i,
         net->x[i] = node->x;
         net->y[i] = node->y;
     }
+}
+
+enum pricer_status pri_network_budget(struct pricer_network *network,
+                                      const double *eps, const double *delta,
+                                      struct pricer_place *place,
+                                      struct pricer_fault *fault)
+{
+    size_t bytes = (size_t)network->nodes * sizeof(double);
+    bool any = false;
+    for (int32_t i = 0; i < network->nodes; i++) {
+        any = any || eps[i] != INFINITY;
+        if (pri_check_trust(eps[i], delta[i], fault) != PRICER_OK) {
+            if (place != NULL)
+                *place = (struct pricer_place){i, -1};
+            return PRICER_VALUE;
+        }
+    }
+    if (!any)
+        return PRICER_OK;
+    double *server_eps = pri_alloc(network->nodes, sizeof(double));
+    double *server_delta = pri_alloc(network->nodes, sizeof(double));
+    if (server_eps == NULL || server_delta == NULL) {
+        free(server_eps);
+        free(server_delta);
+        return PRICER_MEMORY;
+    }
+    free(network->server_eps);
+    free(network->server_delta);
+    network->server_eps = memcpy(server_eps, eps, bytes);
+    network->server_delta = memcpy(server_delta, delta, bytes);
+    return PRICER_OK;
 }

@@ -56,6 +56,10 @@ static const struct pri_key keys[] = {
      NULL, 0},
     {"trust.self.delta", PRI_KEY_NUMBER, AT(self_delta), 0, 1, OPEN_LOW, NULL,
      0},
+    {"trust.server.eps", PRI_KEY_NUMBER, AT(server_eps), 0, INFINITY, OPEN_LOW,
+     NULL, 0},
+    {"trust.server.delta", PRI_KEY_NUMBER, AT(server_delta), 0, 1, OPEN_LOW,
+     NULL, 0},
     {"trust.ring.hops", PRI_KEY_COUNT, AT(ring_hops), 0, 1e9, CLOSED, NULL,
      ~FILES},
     {"trust.ring.eps", PRI_KEY_NUMBER, AT(ring_eps), 0, INFINITY, OPEN_LOW,
@@ -296,6 +300,8 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->delta = either(scenario->delta, 1e-5);
     scenario->self_eps = either(scenario->self_eps, INFINITY);
     scenario->self_delta = either(scenario->self_delta, scenario->delta);
+    scenario->server_eps = either(scenario->server_eps, INFINITY);
+    scenario->server_delta = either(scenario->server_delta, scenario->delta);
     scenario->ring_delta = either(scenario->ring_delta, scenario->delta);
     scenario->probable_eps = either(scenario->probable_eps, INFINITY);
     scenario->probable_delta =

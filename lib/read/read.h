@@ -67,7 +67,7 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 32 };
+enum { PRI_SCENARIO_KEYS = 34 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -90,6 +90,7 @@ struct pricer_scenario {
 
     double eps, delta;                   /* trust in any other node */
     double self_eps, self_delta;         /* trust in one's own uplink */
+    double server_eps, server_delta;     /* towards the server, all relays */
     int64_t ring_hops;                   /* how far neighbours may be apart */
     double ring_eps, ring_delta;         /* trust in neighbours on the ring */
     double probable_above;               /* p above which a link is good */

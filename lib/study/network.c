@@ -76,7 +76,8 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?)", &insert, fault);
+        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?)", &insert,
+        fault);
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int(insert, 1, i);
         sqlite3_bind_double(insert, 2, net->uplink[i]);
@@ -84,6 +85,9 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
         pri_study_bind(insert, 4, net->y != NULL ? net->y[i] : NAN);
         sqlite3_bind_double(insert, 5, net->self_eps[i]);
         sqlite3_bind_double(insert, 6, net->self_delta[i]);
+        bool budget = net->server_eps != NULL && net->server_eps[i] < INFINITY;
+        pri_study_bind(insert, 7, budget ? net->server_eps[i] : NAN);
+        pri_study_bind(insert, 8, budget ? net->server_delta[i] : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -221,9 +225,15 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "SELECT node, p, eps, delta, x, y FROM node ORDER BY node",
+        study,
+        "SELECT node, p, eps, delta, x, y, server_eps, server_delta FROM node "
+        "ORDER BY node",
         &query, fault);
     int32_t i = 0;
+    double *eps = pri_alloc(net->nodes, sizeof *eps);
+    double *delta = pri_alloc(net->nodes, sizeof *delta);
+    if (eps == NULL || delta == NULL)
+        status = PRICER_MEMORY;
     while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
         struct pricer_node node = {
             pri_study_column(query, 1), pri_study_column(query, 2),
@@ -233,12 +243,23 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
             status = pri_study_damaged(study, "node", i, fault);
         else if ((status = pri_node_check(&node, fault)) != PRICER_OK)
             pri_fault_locate(fault, study->path, 0);
-        else
+        else {
+            bool budget = sqlite3_column_type(query, 6) != SQLITE_NULL;
+            eps[i] = budget ? pri_study_column(query, 6) : INFINITY;
+            delta[i] = budget ? pri_study_column(query, 7) : 1;
             pri_network_set_node(net, i++, &node);
+        }
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && i != net->nodes)
         status = pri_study_damaged(study, "node", i, fault);
+    if (status == PRICER_OK) {
+        status = pri_network_budget(net, eps, delta, NULL, fault);
+        if (status != PRICER_OK)
+            pri_fault_locate(fault, study->path, 0);
+    }
+    free(eps);
+    free(delta);
     return status;
 }
 

@@ -15,7 +15,9 @@ const char *const pri_study_schema[] = {
     " x REAL,"
     " y REAL,"
     " eps REAL NOT NULL,"
-    " delta REAL NOT NULL"
+    " delta REAL NOT NULL,"
+    " server_eps REAL,"
+    " server_delta REAL"
     ")",
 
     "CREATE TABLE link ("
@@ -56,6 +58,7 @@ const char *const pri_study_schema[] = {
     " noise REAL NOT NULL,"
     " row_multiplier REAL NOT NULL,"
     " relay_multiplier REAL NOT NULL,"
+    " server_multiplier REAL,"
     " PRIMARY KEY (plan, node)"
     ") WITHOUT ROWID",
 

@@ -213,9 +213,18 @@ enum pricer_status plan_job_price(struct plan_job *job)
         return PRICER_MEMORY;
     job->view.price = job->price;
     job->view.self_price = job->self_price;
-    return pricer_trust_price(job->from.network, &job->view.settings,
-                              job->from.plan, job->price, job->self_price,
-                              &job->fault);
+    enum pricer_status status = pricer_trust_price(
+        job->from.network, &job->view.settings, job->from.plan, job->price,
+        job->self_price, &job->fault);
+    if (status != PRICER_OK || job->from.network->server_eps == NULL)
+        return status;
+    job->server_price = calloc(nodes, sizeof *job->server_price);
+    if (job->server_price == NULL)
+        return PRICER_MEMORY;
+    job->view.server_price = job->server_price;
+    return pricer_trust_server_price(job->from.network, &job->view.settings,
+                                     job->from.plan, job->server_price,
+                                     &job->fault);
 }
 
 static double price_of(const struct plan_job *job,

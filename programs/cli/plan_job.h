@@ -23,7 +23,7 @@ struct plan_job {
     struct plan_request request;
     struct material from;           /* its plan is the one that is made */
     struct pricer_network *changed; /* with the trust of --what-if, or NULL */
-    double *price, *self_price;
+    double *price, *self_price, *server_price;
     struct progress progress;
     FILE *trace;
     struct plan_view view;

@@ -60,7 +60,8 @@ static struct ranking rank_relays(const struct plan_view *view)
     return ranking;
 }
 
-/* Links stand at their number, uplinks behind them. */
+/* Links stand at their number, uplinks behind them, and behind those the
+ * budgets towards the server. */
 static struct ranking rank_prices(const struct plan_view *view)
 {
     struct ranking ranking = {.most = TOP_PRICES};
@@ -70,6 +71,11 @@ static struct ranking rank_prices(const struct plan_view *view)
         rank(&ranking, l, -view->price[l]);
     for (int32_t i = 0; i < view->network->nodes; i++)
         rank(&ranking, (int64_t)view->network->links + i, -view->self_price[i]);
+    if (view->server_price != NULL)
+        for (int32_t i = 0; i < view->network->nodes; i++)
+            rank(&ranking,
+                 (int64_t)view->network->links + view->network->nodes + i,
+                 -view->server_price[i]);
     return ranking;
 }
 
@@ -77,7 +83,18 @@ static struct ranking rank_prices(const struct plan_view *view)
 struct priced {
     int32_t from, to;
     double eps, share;
+    bool server; /* a budget towards the server, over all relays */
 };
+
+/* What the server is expected to count of node i. */
+static double counted(const struct plan_view *view, int32_t i)
+{
+    const struct pricer_network *net = view->network;
+    double sum = net->uplink[i] * view->plan->self_weight[i];
+    for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++)
+        sum += net->uplink[net->to[l]] * net->p[l] * view->plan->weight[l];
+    return sum;
+}
 
 static struct priced priced_at(const struct plan_view *view, int64_t place)
 {
@@ -86,10 +103,14 @@ static struct priced priced_at(const struct plan_view *view, int64_t place)
         return (struct priced){net->from[place], net->to[place],
                                net->eps[place],
                                net->uplink[net->to[place]] * net->p[place] *
-                                   view->plan->weight[place]};
-    int32_t i = (int32_t)(place - net->links);
+                                   view->plan->weight[place],
+                               false};
+    int32_t i = (int32_t)((place - net->links) % net->nodes);
+    if (place - net->links >= net->nodes)
+        return (struct priced){i, i, net->server_eps[i], counted(view, i),
+                               true};
     return (struct priced){i, i, net->self_eps[i],
-                           net->uplink[i] * view->plan->self_weight[i]};
+                           net->uplink[i] * view->plan->self_weight[i], false};
 }
 
 /* ---------------------------------------------------------------- JSON -- */
@@ -127,6 +148,8 @@ static void json_rankings(struct json *json, const struct plan_view *view)
         json_count(json, "to", link.to);
         json_number(json, "eps", link.eps);
         json_number(json, "price", -prices.amount[k]);
+        if (link.server)
+            json_flag(json, "server", true);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -179,6 +202,8 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
+    if (view->network->server_eps != NULL)
+        json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
@@ -229,6 +254,23 @@ static void print_errors(const struct plan_view *view)
                    view->rival[k].why.text);
 }
 
+static void print_budgets(const struct plan_view *view)
+{
+    const struct pricer_network *net = view->network;
+    long long budgets = 0, open = view->certificate.open_budgets;
+    for (int32_t i = 0; i < net->nodes; i++)
+        budgets += net->server_eps[i] < INFINITY;
+    if (open == 0)
+        printf("Checked: all %lld nodes with a budget towards the server keep "
+               "it, whatever links\nare up.\n",
+               budgets);
+    else
+        printf(
+            "NOT PRIVATE: %lld of %lld nodes show the server more than their "
+            "budget allows.\n",
+            open, budgets);
+}
+
 static void print_certificate(const struct plan_view *view)
 {
     const struct pricer_certificate *found = &view->certificate;
@@ -250,6 +292,8 @@ static void print_certificate(const struct plan_view *view)
         printf("NOT PRIVATE: %lld of %lld links and uplinks spend more than "
                "their (eps, delta).\n",
                (long long)found->open_links, budgets);
+    if (view->network->server_eps != NULL)
+        print_budgets(view);
     if (found->words[0] != '\0')
         printf("%s\n", found->words);
 }
@@ -291,7 +335,9 @@ static void print_prices(const struct plan_view *view)
                               "d objective / d ln eps", "1 % more eps saves"});
     for (int k = 0; k < prices.count; k++) {
         struct priced link = priced_at(view, prices.place[k]);
-        if (link.from == link.to)
+        if (link.server)
+            table_cell(table, "%d to server, all paths", (int)link.from);
+        else if (link.from == link.to)
             table_cell(table, "%d to server", (int)link.from);
         else
             table_cell(table, "%d to %d", (int)link.from, (int)link.to);

@@ -41,8 +41,9 @@ struct plan_view {
     int64_t iterations;
     double seconds;
     struct plan_rival rival[PRICER_BASELINES];
-    const double *price;      /* [links] d objective / d ln eps, or NULL */
-    const double *self_price; /* [nodes] d objective / d ln eps, or NULL */
+    const double *price;        /* [links] d objective / d ln eps, or NULL */
+    const double *self_price;   /* [nodes] d objective / d ln eps, or NULL */
+    const double *server_price; /* [nodes] d objective / d ln eps, or NULL */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

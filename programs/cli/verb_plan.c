@@ -207,12 +207,16 @@ static void warn(const struct plan_job *job, bool interrupted)
                      view->settings.calibration == PRICER_CALIBRATION_CLASSIC
                          ? ": the classic noise is proved for eps <= 1 only"
                          : "");
+    if (view->certificate.open_budgets > 0)
+        program_warn("%lld nodes show the server more than their budget allows",
+                     (long long)view->certificate.open_budgets);
 }
 
 static void close_job(struct plan_job *job)
 {
     free(job->price);
     free(job->self_price);
+    free(job->server_price);
     pricer_network_free(job->changed);
     material_close(&job->from);
 }

@@ -24,11 +24,11 @@ static struct pricer_network *make(int32_t nodes, uint64_t seed, bool varied)
                 varied ? .1 + test_uniform(&seed) : (k == 1 ? INFINITY : k),
                 1e-5};
     }
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){3, 2.5, 0, node, nodes, link, links},
-            &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             3, 2.5, 0, node, nodes, link, links, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     free(node);
     free(link);
     return network;

@@ -289,11 +289,12 @@ static void test_saddle_points(void **state)
         }
         struct pricer_network *network = NULL;
         struct pricer_plan *plan = NULL;
-        assert_int_equal(pricer_network_build(
-                             &(struct pricer_network_parts){
-                                 4, 1, ref->reciprocity, nodes, 3, links, 6},
-                             &network, NULL, NULL),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_network_build(
+                &(struct pricer_network_parts){4, 1, ref->reciprocity, nodes, 3,
+                                               links, 6, NULL, NULL},
+                &network, NULL, NULL),
+            PRICER_OK);
         assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         for (int i = 0; i < 3; i++) {
             plan->self_weight[i] = ref->weight[i][i];
@@ -331,11 +332,11 @@ static struct pricer_network *plain(double eps, struct pricer_plan **plan)
                 links[at++] = (struct pricer_link){i, j, .8, NAN, eps, 1e-3};
     }
     struct pricer_network *network = NULL;
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){8, 1, 1, nodes, 4, links, 12},
-            &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){8, 1, 1, nodes, 4,
+                                                        links, 12, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     assert_int_equal(pricer_plan_new(network, plan, NULL), PRICER_OK);
     for (int l = 0; l < 12; l++)
         (*plan)->weight[l] = .4;

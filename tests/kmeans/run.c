@@ -34,11 +34,11 @@ static struct pricer_network *make_network(int64_t dimension)
         links[2 * i + 1] =
             (struct pricer_link){i, (i + 3) % 4, .5, NAN, 1, 1e-3};
     }
-    assert_int_equal(
-        pricer_network_build(&(struct pricer_network_parts){dimension, 1, .6,
-                                                            nodes, 4, links, 8},
-                             &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             dimension, 1, .6, nodes, 4, links, 8, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     return network;
 }
 
@@ -65,11 +65,11 @@ static void one_node_is_kmeans_itself(void **state)
     struct pricer_matrix *points = make_points(ROWS, COLUMNS, .5, 1);
     struct pricer_node node = {.5, 1, 1e-3, NAN, NAN};
     struct pricer_network *network = NULL;
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){COLUMNS, 2, 0, &node, 1, NULL, 0},
-            &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){COLUMNS, 2, 0, &node, 1,
+                                                        NULL, 0, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     struct pricer_kmeans_settings settings = {.procedure = PRICER_KMEANS_PAPER,
                                               .clusters = K,
                                               .rounds = 4,

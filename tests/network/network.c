@@ -13,9 +13,10 @@ static enum pricer_status build(struct pricer_node *nodes, int64_t n,
                                 struct pricer_place *place,
                                 struct pricer_fault *fault)
 {
-    return pricer_network_build(
-        &(struct pricer_network_parts){3, 1.0, 1.0, nodes, n, links, m},
-        network, place, fault);
+    return pricer_network_build(&(struct pricer_network_parts){3, 1.0, 1.0,
+                                                               nodes, n, links,
+                                                               m, NULL, NULL},
+                                network, place, fault);
 }
 
 /* Expect that a three-node network with this one change is refused. */
@@ -148,11 +149,12 @@ static void test_joint_defaults(void **state)
     double reciprocities[] = {0, .5, 1}, joints[] = {.2, .3, .4};
     for (int k = 0; k < 3; k++) {
         struct pricer_network *net = NULL;
-        assert_int_equal(pricer_network_build(
-                             &(struct pricer_network_parts){
-                                 3, 1, reciprocities[k], nodes, 3, links, 3},
-                             &net, NULL, NULL),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_network_build(
+                &(struct pricer_network_parts){3, 1, reciprocities[k], nodes, 3,
+                                               links, 3, NULL, NULL},
+                &net, NULL, NULL),
+            PRICER_OK);
         assert_close(net->joint[0], joints[k], 1e-15);
         assert_true(net->joint[1] == net->joint[0]);
         assert_true(net->joint[2] == 0);
@@ -263,7 +265,7 @@ static void test_arrays(void **state)
         if (m > 0 && !bare && test_uniform(&seed) < .5)
             links[test_random(&seed) % (uint64_t)m].joint = test_uniform(&seed);
         struct pricer_network_parts parts = {
-            3, 1, test_uniform(&seed), nodes, n, links, m};
+            3, 1, test_uniform(&seed), nodes, n, links, m, NULL, NULL};
         struct arrays room;
         struct pricer_network_arrays arrays = spread(&parts, bare, &room);
         struct pricer_network *one = NULL, *two = NULL;
@@ -289,7 +291,8 @@ static void test_arrays_missing(void **state)
 {
     (void)state;
     struct pricer_network_parts parts = {
-        3, 1, 0, &node, 1, &(struct pricer_link){0, 1, .5, NAN, 1, .1}, 1};
+        3, 1,    0,   &node, 1, &(struct pricer_link){0, 1, .5, NAN, 1, .1},
+        1, NULL, NULL};
     struct arrays room;
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};

@@ -24,12 +24,12 @@ static struct pricer_network *explicit_network(
                     (struct pricer_link){i, j, shape->link, NAN, 1, 1e-3};
     }
     struct pricer_network *network = NULL;
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){shape->dimension, shape->radius, 1,
-                                           nodes, shape->nodes, links, count},
-            &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             shape->dimension, shape->radius, 1, nodes,
+                             shape->nodes, links, count, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     return network;
 }
 

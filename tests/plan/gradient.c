@@ -53,11 +53,11 @@ static struct trial paper_trial(double p_c)
         }
     }
     struct pricer_network *net = NULL;
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){128, 1, 1, nodes, 10, links, count},
-            &net, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             128, 1, 1, nodes, 10, links, count, NULL, NULL},
+                         &net, NULL, NULL),
+                     PRICER_OK);
     return open_trial(net);
 }
 

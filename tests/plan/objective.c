@@ -336,11 +336,11 @@ static void test_paper_is_no_bound(void **state)
                                   {1, INFINITY, 1, NAN, NAN}};
     struct pricer_network *net = NULL;
     struct pricer_plan *plan = NULL, *other = NULL;
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){1, 1, 1, nodes, 2, NULL, 0}, &net,
-            NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){1, 1, 1, nodes, 2, NULL,
+                                                        0, NULL, NULL},
+                         &net, NULL, NULL),
+                     PRICER_OK);
     assert_int_equal(pricer_plan_new(net, &plan, NULL), PRICER_OK);
     plan->self_weight[0] = 2; /* and 0 for the other: biases 1 and -1 */
     double data[] = {1, -1}, mse = 0;

@@ -18,11 +18,12 @@ static struct pricer_network *clique(int32_t n, double p, double reciprocity)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(
-                         &(struct pricer_network_parts){16, 1, reciprocity,
-                                                        nodes, n, links, count},
-                         &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){16, 1, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &network, NULL, NULL),
+        PRICER_OK);
     free(nodes);
     free(links);
     return network;

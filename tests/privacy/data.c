@@ -85,11 +85,12 @@ static void make_world(struct world *w, int n, double reciprocity, bool dense,
                 links[count++] =
                     (struct pricer_link){i, j, w->p[i][j], NAN, 1, .1};
     }
-    assert_int_equal(pricer_network_build(
-                         &(struct pricer_network_parts){3, 1.5, reciprocity,
-                                                        nodes, n, links, count},
-                         &w->network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){3, 1.5, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &w->network, NULL, NULL),
+        PRICER_OK);
     assert_int_equal(pricer_plan_new(w->network, &w->plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < w->network->links; l++) {
         int i = w->network->from[l], j = w->network->to[l];

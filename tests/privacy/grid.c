@@ -100,12 +100,13 @@ static struct pricer_network *make_network(const struct place *place)
                 links[count++] =
                     (struct pricer_link){i, j, place->p, NAN, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(
-                         &(struct pricer_network_parts){
-                             place->dimension, place->radius,
-                             place->reciprocity, nodes, 3, links, 6},
-                         &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(
+            &(struct pricer_network_parts){place->dimension, place->radius,
+                                           place->reciprocity, nodes, 3, links,
+                                           6, NULL, NULL},
+            &network, NULL, NULL),
+        PRICER_OK);
     return network;
 }
 

@@ -193,11 +193,12 @@ static struct pricer_network *star(int32_t leaves, double p)
         nodes[i] = (struct pricer_node){.5, INFINITY, 1, NAN, NAN};
     for (int32_t i = 0; i < leaves; i++)
         links[i] = (struct pricer_link){i + 1, 0, p, NAN, 1, 1e-3};
-    assert_int_equal(pricer_network_build(
-                         &(struct pricer_network_parts){
-                             8, 1, 0, nodes, leaves + 1, links, leaves},
-                         &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){8, 1, 0, nodes,
+                                                            leaves + 1, links,
+                                                            leaves, NULL, NULL},
+                             &network, NULL, NULL),
+        PRICER_OK);
     return network;
 }
 

@@ -17,11 +17,11 @@ static void make(struct pricer_network **network, struct pricer_plan **plan)
     struct pricer_link links[6] = {
         {0, 1, .5, NAN, 1, .1}, {1, 0, .5, NAN, 1, .1}, {0, 2, .5, NAN, 1, .1},
         {2, 0, .5, NAN, 1, .1}, {1, 2, .5, NAN, 1, .1}, {2, 1, .5, NAN, 1, .1}};
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){DIMENSION, 2, 1, nodes, 3, links, 6},
-            network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             DIMENSION, 2, 1, nodes, 3, links, 6, NULL, NULL},
+                         network, NULL, NULL),
+                     PRICER_OK);
     assert_int_equal(pricer_plan_new(*network, plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < 6; l++) {
         (*plan)->weight[l] = .3 * (l + 1);

@@ -31,10 +31,10 @@ static void make(uint64_t *seed, int32_t n, int64_t dimension, double density,
                     i, j, u < .1 ? 1 : test_uniform(seed), NAN, 1, .1};
         }
     assert_int_equal(
-        pricer_network_build(&(struct pricer_network_parts){dimension, 2,
-                                                            test_uniform(seed),
-                                                            nodes, n, links, m},
-                             network, NULL, NULL),
+        pricer_network_build(
+            &(struct pricer_network_parts){dimension, 2, test_uniform(seed),
+                                           nodes, n, links, m, NULL, NULL},
+            network, NULL, NULL),
         PRICER_OK);
     assert_int_equal(pricer_plan_new(*network, plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < (*network)->links; l++)
