@@ -5,7 +5,8 @@
  * Columns: W of the constant decoder; the bracket of the minimax decoder and
  * its sampling error; the same without masks; the bound that no plan with any
  * linear decoder is below; all over W. `asked` is what the ratio must not
- * exceed by more than 0.01.
+ * exceed by more than 0.01, where the bracket does not show that no decoder of
+ * the plan could keep it.
  */
 #include "geometric.h"
 #include "pricer_decode.h"
@@ -146,7 +147,8 @@ static bool print_row(const struct row *row)
         PRICER_OK)
         stop("genie", &fault);
     double w = decoder->constant, ratio = decoder->upper / w;
-    bool good = ratio <= fmin(row->asked + .01, 1);
+    double least = fmin(decoder->lower / w, 1); /* none has less than that */
+    bool good = ratio <= fmin(fmax(row->asked, least) + .01, 1);
     printf("%-31s %.4f  %.3f to %.3f +- %.3f  %.3f  %.3f  %.2f  %.2f s %s\n",
            row->name, w, decoder->lower / w, ratio, decoder->upper_stderr / w,
            blind->upper / w, genie.value / w, row->asked, took,

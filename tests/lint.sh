@@ -41,19 +41,19 @@ done | grep . && bad=1
 # The rooms: what the objects use of each other.
 /usr/bin/python3 tests/rooms.py "$build" || bad=1
 
-# Exported symbols: all pricer_, all declared in the public header.
+# Exported symbols: all pricer_, all declared in a public header.
 symbols=$(nm -D --defined-only "$build"/libpricer.so | awk '{print $3}')
 for symbol in $symbols; do
     case $symbol in
-    pricer_*) grep -q "\b$symbol(" include/pricer.h ||
-        complain "$symbol is exported and not in include/pricer.h" ;;
+    pricer_*) grep -q "\b$symbol(" include/*.h ||
+        complain "$symbol is exported and not in include/" ;;
     *) complain "$symbol is exported and does not start with pricer_" ;;
     esac
 done
-for declared in $(grep -o '\bpricer_[a-z0-9_]*(' include/pricer.h |
+for declared in $(grep -oh '\bpricer_[a-z0-9_]*(' include/*.h |
     tr -d '(' | sort -u); do
     grep -qx "$declared" <<<"$symbols" ||
-        grep -q "^ \*.*$declared(" include/pricer.h ||
+        grep -q "^ \*.*$declared(" include/*.h ||
         complain "$declared is declared and not exported"
 done
 

@@ -56,7 +56,7 @@ static void fit_free(struct fit *fit)
 static int64_t training_count(int32_t nodes)
 {
     if (nodes <= PRI_SMALL)
-        return nodes <= 12 ? 8192 : 32768;
+        return nodes <= 12 ? 32768 : 131072;
     int64_t count = 2000000 / nodes / PRI_ROUNDS * PRI_ROUNDS;
     return count < 256 ? 256 : count > 4096 ? 4096 : count;
 }
