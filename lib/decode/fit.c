@@ -445,7 +445,8 @@ enum pricer_status pricer_decoder_fit(
         struct pricer_decoder *made = fit.decoder;
         fit.scale = network->radius * network->radius;
         fit.court.rows = &fit.rows;
-        fit.court.threads = pri_threads(fit.ask.threads, INT64_MAX);
+        fit.court.threads =
+            pri_threads(fit.ask.threads, (int64_t)network->nodes * 1500);
         fit.model = (struct pri_model){.nodes = network->nodes,
                                        .rank = fit.ask.rank,
                                        .own = made->own,
