@@ -145,7 +145,7 @@ static void random_data(uint64_t *seed, int32_t n, double *x)
 static void check_data(const struct pricer_network *network,
                        const struct pricer_plan *plan, bool blind)
 {
-    enum { GROUPS = 16 };
+    enum { GROUPS = 4 };
     uint64_t seed = 3;
     int32_t n = network->nodes;
     struct pricer_decoder *decoder =
