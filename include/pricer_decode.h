@@ -84,8 +84,8 @@ PRICER_API void pricer_decoder_free(struct pricer_decoder *decoder);
  * its expected squared error is at most decoder->upper, up to sampling (upper
  * is in expectation no less than the truth), and upper <= constant, the plan's
  * mse_worst_case. A horizon other than 1 is for up to 32 nodes; beyond, such a
- * decoder is the constant one, whose blend is 0. Stopped by the watch it is
- * what it has. The same for any number of threads.
+ * decoder is the constant one, whose blend is 0. PRICER_STOPPED if the watch
+ * asked to. The same for any number of threads.
  */
 PRICER_API enum pricer_status pricer_decoder_fit(
     const struct pricer_network *network, const struct pricer_plan *plan,

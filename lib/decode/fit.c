@@ -56,7 +56,7 @@ static void fit_free(struct fit *fit)
 static int64_t training_count(int32_t nodes)
 {
     if (nodes <= PRI_SMALL)
-        return nodes <= 12 ? 8192 : 32768;
+        return nodes <= 12 ? 32768 : 131072;
     int64_t count = 2000000 / nodes / PRI_ROUNDS * PRI_ROUNDS;
     return count < 256 ? 256 : count > 4096 ? 4096 : count;
 }
@@ -446,7 +446,8 @@ enum pricer_status pricer_decoder_fit(
         struct pricer_decoder *made = fit.decoder;
         fit.scale = network->radius * network->radius;
         fit.court.rows = &fit.rows;
-        fit.court.threads = pri_threads(fit.ask.threads, INT64_MAX);
+        fit.court.threads =
+            pri_threads(fit.ask.threads, (int64_t)network->nodes * 1500);
         fit.model = (struct pri_model){.nodes = network->nodes,
                                        .rank = fit.ask.rank,
                                        .own = made->own,

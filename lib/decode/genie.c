@@ -151,7 +151,7 @@ enum pricer_status pricer_decoder_genie(
         .rows = &rows,
         .payload = &payload,
         .unit = (double)network->dimension / network->radius / network->radius,
-        .threads = pri_threads(asked->threads, INT64_MAX)};
+        .threads = pri_threads(asked->threads, (int64_t)network->nodes * 1500)};
     if (status == PRICER_OK)
         status = find_bound(network, asked, &court, bound);
     pri_rows_free(&rows);

@@ -243,6 +243,67 @@ done:
     return status;
 }
 
+/* One climb; `fresh`: from the best single correlation, else from where X is.
+ */
+static enum pricer_status climb(struct search *search, const double *exact,
+                                bool fresh, double *own, double *shared)
+{
+    const struct pri_patterns *patterns = search->court->patterns;
+    int64_t n = search->court->rows->nodes;
+    double *product = pri_alloc(n * search->rank, sizeof *product);
+    double *diagonal = pri_alloc(n, sizeof *diagonal), value;
+    enum pricer_status status = PRICER_MEMORY;
+    if (product != NULL && diagonal != NULL)
+        status =
+            fresh ? begin(search, own, shared, product, diagonal) : PRICER_OK;
+    free(search->change);
+    search->change = NULL;
+    if (status == PRICER_OK && exact != NULL && !patterns->exact)
+        status = find_control(search, exact, own, shared);
+    struct pri_concave concave = {value_at,     search, (int32_t)n,
+                                  search->rank, 1e-7,   fresh ? 80 : 28};
+    if (n > PRI_SMALL) {
+        concave.tolerance = 1e-4;
+        concave.limit = 24;
+    } else if (patterns->exact) {
+        concave.tolerance = 1e-13;
+        concave.limit = patterns->count <= 4096 ? 1000 : 150;
+    }
+    if (status == PRICER_OK)
+        status = pri_ascend(&concave, own, shared, &value);
+    free(product);
+    free(diagonal);
+    return status;
+}
+
+/* First on few patterns, where a look is cheap, then on all of them. */
+static enum pricer_status climb_twice(struct search *search,
+                                      const double *exact, double *own,
+                                      double *shared)
+{
+    enum { FEW = 4096 };
+    const struct pri_court *court = search->court;
+    const struct pri_patterns *all = court->patterns;
+    if (court->rows->nodes > PRI_SMALL || all->exact || all->count < 2 * FEW)
+        return climb(search, exact, true, own, shared);
+    struct pri_patterns few = *all;
+    struct pri_court hasty = *court;
+    few.count = FEW;
+    few.chance = pri_alloc(FEW, sizeof *few.chance);
+    if (few.chance == NULL)
+        return PRICER_MEMORY;
+    for (int t = 0; t < FEW; t++)
+        few.chance[t] = 1.0 / FEW;
+    hasty.patterns = &few;
+    search->court = &hasty;
+    enum pricer_status status = climb(search, exact, true, own, shared);
+    search->court = court;
+    if (status == PRICER_OK)
+        status = climb(search, exact, false, own, shared);
+    free(few.chance);
+    return status;
+}
+
 enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            const double *exact,
                            const struct pricer_watch *watch, double *own,
@@ -256,29 +317,15 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
     search.m = small ? pri_alloc(3 * n * n, sizeof(double)) : NULL;
     search.product = pri_alloc(n * rank, sizeof(double));
     search.diagonal = pri_alloc(n, sizeof(double));
-    double *product = pri_alloc(n * rank, sizeof *product);
-    double *diagonal = pri_alloc(n, sizeof *diagonal), value;
     enum pricer_status status = PRICER_MEMORY;
-    if (search.target && search.x && (search.m || !small) && product &&
-        diagonal && search.product && search.diagonal)
-        status = begin(&search, own, shared, product, diagonal);
-    if (status == PRICER_OK && exact != NULL && !court->patterns->exact)
-        status = find_control(&search, exact, own, shared);
-    struct pri_concave concave = {
-        value_at,       &search, (int32_t)n, rank, small ? 1e-6 : 1e-4,
-        small ? 80 : 24};
-    if (court->patterns->exact)
-        concave.tolerance = 1e-13,
-        concave.limit = court->patterns->count <= 4096 ? 1000 : 150;
-    if (status == PRICER_OK)
-        status = pri_ascend(&concave, own, shared, &value);
+    if (search.target && search.x && (search.m || !small) && search.product &&
+        search.diagonal)
+        status = climb_twice(&search, exact, own, shared);
     free(search.target);
     free(search.x);
     free(search.m);
     free(search.product);
     free(search.diagonal);
     free(search.change);
-    free(product);
-    free(diagonal);
     return status;
 }

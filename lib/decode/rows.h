@@ -110,16 +110,17 @@ typedef double pri_four __attribute__((vector_size(32)));
 /* The room that four patterns take, and what comes out of them. */
 struct pri_small {
     int32_t nodes;
-    pri_four *entry;             /* [entries] weight where it arrived */
-    pri_four *noise;             /* [nodes] of the sum */
-    pri_four *chance;            /* [nodes] blind: what is left to chance */
-    pri_four *up;                /* [nodes] 1 where the sum arrived */
-    pri_four *factor;            /* [nodes][nodes] */
-    pri_four *row, *size, *side; /* [nodes] */
-    pri_four *beta;              /* [nodes] coefficients of the scaled rows */
-    pri_four *excess;            /* [nodes] r */
-    pri_four *bar;               /* r'Xr + noise */
-    pri_four *heard;             /* beta' V beta, in units of the radius */
+    int32_t sums, active[PRI_SMALL]; /* relays up in any of the patterns */
+    pri_four *entry;                 /* [entries] weight where it arrived */
+    pri_four *noise;                 /* [nodes] of the sum */
+    pri_four *chance;                /* [nodes] blind: what is left to chance */
+    pri_four *up;                    /* [nodes] 1 where the sum arrived */
+    pri_four *factor;                /* [nodes][nodes] */
+    pri_four *row, *size, *side;     /* [nodes] */
+    pri_four *beta;   /* [nodes] coefficients of the scaled rows */
+    pri_four *excess; /* [nodes] r */
+    pri_four *bar;    /* r'Xr + noise */
+    pri_four *heard;  /* beta' V beta, in units of the radius */
 };
 
 enum pricer_status pri_small_new(const struct pri_rows *rows,

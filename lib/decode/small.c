@@ -3,10 +3,11 @@
  *
  * For each pattern H = A X A' + V, scaled to a unit diagonal, is factored
  * (Cholesky) and H beta = A kappa solved. A sum that did not arrive is a row
- * of zeros with a one on the diagonal: it changes no other number, so that a
- * pattern's result does not depend on its three neighbours, nor on the order of
- * anything but the nodes. Elementwise operations in fixed order, nothing fused:
- * the same bits on every machine. O(n^2 entries + n^3) for four.
+ * of zeros with a one on the diagonal, or left out where none of the four has
+ * it: it changes no other number, so that a pattern's result does not depend on
+ * its neighbours, nor on the order of anything but the nodes. Elementwise
+ * operations in fixed order, nothing fused: the same bits on every machine.
+ * O(n^2 entries + n^3) for four.
  */
 #include "rows.h"
 
@@ -113,48 +114,88 @@ void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
     load(small, rows, uplink, entry, m);
 }
 
-/* Row j of A X, into `row`. */
+/* Row j of A X, into `row`: five numbers at a time stay in registers. */
 PRI_INLINE void spread_row(struct pri_small *small, const struct pri_rows *rows,
                            const double *x, int32_t j)
 {
-    int32_t n = rows->nodes;
-    for (int32_t l = 0; l < n; l++)
-        small->row[l] = fill(0);
-    for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-        const double *from = x + (int64_t)rows->from[k] * n;
-        pri_four entry = small->entry[k];
-        for (int32_t l = 0; l < n; l++)
-            small->row[l] += entry * fill(from[l]);
+    int32_t n = rows->nodes, l = 0;
+    for (; l + 5 <= n; l += 5) {
+        pri_four a = fill(0), b = a, c = a, d = a, e = a;
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
+            const double *from = x + (int64_t)rows->from[k] * n + l;
+            pri_four entry = small->entry[k];
+            a += entry * fill(from[0]);
+            b += entry * fill(from[1]);
+            c += entry * fill(from[2]);
+            d += entry * fill(from[3]);
+            e += entry * fill(from[4]);
+        }
+        small->row[l] = a;
+        small->row[l + 1] = b;
+        small->row[l + 2] = c;
+        small->row[l + 3] = d;
+        small->row[l + 4] = e;
+    }
+    for (; l < n; l++) {
+        pri_four a = fill(0);
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
+            a += small->entry[k] * fill(x[(int64_t)rows->from[k] * n + l]);
+        small->row[l] = a;
     }
 }
 
-/* The lower triangle of H, and the right-hand side. */
+/* Relays of which no pattern has a sum are left out. */
+PRI_INLINE void choose_active(struct pri_small *small)
+{
+    small->sums = 0;
+    for (int32_t j = 0; j < small->nodes; j++) {
+        pri_four up = small->up[j];
+        small->side[j] = fill(0);
+        if (up[0] + up[1] + up[2] + up[3] > 0)
+            small->active[small->sums++] = j;
+    }
+}
+
+/* The lower triangle of H of active relays, and the right-hand side. */
 PRI_INLINE void assemble(struct pri_small *small, const struct pri_rows *rows,
                          const struct pri_model *model)
 {
     int32_t n = rows->nodes;
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t a = 0; a < small->sums; a++) {
+        int32_t j = small->active[a];
+        pri_four *to = small->factor + (int64_t)a * n, side = fill(0);
         spread_row(small, rows, model->x, j);
-        pri_four side = fill(0);
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
             side += small->entry[k] * fill(model->target[rows->from[k]]);
         small->side[j] = side;
-        for (int32_t i = 0; i <= j; i++) {
+        for (int32_t b = 0; b <= a; b++) {
+            int32_t i = small->active[b];
             pri_four sum = fill(0);
             for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++)
                 sum += small->row[rows->from[k]] * small->entry[k];
-            small->factor[(int64_t)j * n + i] = sum;
+            to[b] = sum;
         }
-        small->factor[(int64_t)j * n + j] += small->noise[j];
+        to[a] += small->noise[j];
         if (rows->blind)
-            small->factor[(int64_t)j * n + j] +=
-                small->chance[j] * fill(model->x[0]);
+            to[a] += small->chance[j] * fill(model->diagonal);
     }
+}
+
+/* What pairs of opposite links that go together add to H of blind rows. */
+PRI_INLINE void add_pairs(struct pri_small *small, const struct pri_rows *rows,
+                          const struct pri_model *model)
+{
+    int32_t n = rows->nodes, place[PRI_SMALL];
+    for (int32_t j = 0; j < n; j++)
+        place[j] = -1;
+    for (int32_t a = 0; a < small->sums; a++)
+        place[small->active[a]] = a;
     for (int32_t k = 0; k < rows->pairs; k++) {
         int32_t low = rows->low[k], high = rows->high[k];
         double together = rows->together[k] * model->x[(int64_t)low * n + high];
-        small->factor[(int64_t)high * n + low] +=
-            small->up[low] * small->up[high] * fill(together);
+        if (place[low] >= 0 && place[high] >= 0)
+            small->factor[(int64_t)place[high] * n + place[low]] +=
+                small->up[low] * small->up[high] * fill(together);
     }
 }
 
@@ -168,13 +209,13 @@ PRI_INLINE pri_four root(pri_four x)
 /* 1 / sqrt(H_jj), or 0 for a sum that holds nothing. */
 PRI_INLINE void scale(struct pri_small *small)
 {
-    int32_t n = small->nodes;
-    for (int32_t j = 0; j < n; j++) {
-        pri_four own = small->factor[(int64_t)j * n + j];
+    for (int32_t a = 0; a < small->sums; a++) {
+        pri_four own = small->factor[(int64_t)a * (small->nodes + 1)];
         four_bits holds = own > fill(0x1p-900);
         pri_four safe = (pri_four)(((four_bits)own & holds) |
                                    ((four_bits)fill(1) & ~holds));
-        small->size[j] = (pri_four)((four_bits)(fill(1) / root(safe)) & holds);
+        small->size[small->active[a]] =
+            (pri_four)((four_bits)(fill(1) / root(safe)) & holds);
     }
 }
 
@@ -183,42 +224,44 @@ PRI_INLINE void factor(struct pri_small *small)
 {
     int32_t n = small->nodes;
     pri_four *h = small->factor;
-    for (int32_t j = 0; j < n; j++) {
-        pri_four *row = h + (int64_t)j * n, size = small->size[j];
+    for (int32_t a = 0; a < small->sums; a++) {
+        pri_four *row = h + (int64_t)a * n,
+                 size = small->size[small->active[a]];
         pri_four pivot = fill(1 + PRI_RIDGE);
-        for (int32_t i = 0; i < j; i++) {
-            pri_four sum = row[i] * (size * small->size[i]);
-            const pri_four *other = h + (int64_t)i * n;
-            for (int32_t k = 0; k < i; k++)
+        for (int32_t b = 0; b < a; b++) {
+            pri_four sum = row[b] * (size * small->size[small->active[b]]);
+            const pri_four *other = h + (int64_t)b * n;
+            for (int32_t k = 0; k < b; k++)
                 sum -= row[k] * other[k];
-            row[i] = sum * other[i];
-            pivot -= row[i] * row[i];
+            row[b] = sum * other[b];
+            pivot -= row[b] * row[b];
         }
         four_bits safe = pivot > fill(1e-13);
         pivot = (pri_four)(((four_bits)pivot & safe) |
                            ((four_bits)fill(1e-13) & ~safe));
-        row[j] = fill(1) / root(pivot);
+        row[a] = fill(1) / root(pivot);
     }
 }
 
 PRI_INLINE void back_solve(const struct pri_small *small, pri_four *side)
 {
-    int32_t n = small->nodes;
+    int32_t n = small->nodes, sums = small->sums;
     const pri_four *h = small->factor;
-    for (int32_t j = 0; j < n; j++) {
-        pri_four sum = side[j] * small->size[j];
-        for (int32_t k = 0; k < j; k++)
-            sum -= h[(int64_t)j * n + k] * side[k];
-        side[j] = sum * h[(int64_t)j * n + j];
+    const int32_t *active = small->active;
+    for (int32_t a = 0; a < sums; a++) {
+        pri_four sum = side[active[a]] * small->size[active[a]];
+        for (int32_t k = 0; k < a; k++)
+            sum -= h[(int64_t)a * n + k] * side[active[k]];
+        side[active[a]] = sum * h[(int64_t)a * n + a];
     }
-    for (int32_t j = n - 1; j >= 0; j--) {
-        pri_four sum = side[j];
-        for (int32_t k = j + 1; k < n; k++)
-            sum -= h[(int64_t)k * n + j] * side[k];
-        side[j] = sum * h[(int64_t)j * n + j];
+    for (int32_t a = sums - 1; a >= 0; a--) {
+        pri_four sum = side[active[a]];
+        for (int32_t k = a + 1; k < sums; k++)
+            sum -= h[(int64_t)k * n + a] * side[active[k]];
+        side[active[a]] = sum * h[(int64_t)a * n + a];
     }
-    for (int32_t j = 0; j < n; j++)
-        side[j] *= small->size[j];
+    for (int32_t a = 0; a < sums; a++)
+        side[active[a]] *= small->size[active[a]];
 }
 
 PRI_INLINE pri_four least(pri_four a, pri_four b)
@@ -250,7 +293,10 @@ PRI_CLONES
 static void solve(struct pri_small *small, const struct pri_rows *rows,
                   const struct pri_model *model)
 {
+    choose_active(small);
     assemble(small, rows, model);
+    if (rows->pairs > 0)
+        add_pairs(small, rows, model);
     scale(small);
     factor(small);
     back_solve(small, small->side);
@@ -286,7 +332,7 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
         pri_four beta = small->beta[j];
         heard += beta * beta * small->noise[j];
         if (rows->blind)
-            bar += beta * beta * small->chance[j] * fill(model->x[0]);
+            bar += beta * beta * small->chance[j] * fill(model->diagonal);
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
             small->excess[rows->from[k]] += beta * small->entry[k];
     }

@@ -14,6 +14,8 @@ struct brute {
     double d, link[MOST][MOST], joint[MOST][MOST], up[MOST];
     double weight[MOST][MOST], noise[MOST][MOST], x[MOST][MOST];
     double g, heard, bar, m[MOST][MOST], worst;
+    double mean[MOST]; /* E r of what the receiver answers */
+    bool other;        /* its coefficients are not those for one round */
     const struct pricer_network *network;
     const struct pricer_decoder *decoder;
     struct pricer_receiver *receiver;
@@ -122,6 +124,11 @@ static void brute_pattern(struct brute *b, double chance, const bool *up,
     struct pricer_decoded decoded;
     pricer_receiver_decode(b->receiver, up, link, beta, &decoded);
     double blend = b->decoder->blend;
+    brute_value(b, a, v, beta, r);
+    for (int i = 0; i < n; i++)
+        b->mean[i] += chance * r[i];
+    if (b->other)
+        return;
     for (int j = 0; j < n; j++) {
         double mixed = blend * best[j] + (1 - blend) * up[j] / n;
         b->worst = fmax(b->worst, fabs(beta[j] - mixed));
@@ -289,12 +296,10 @@ static void test_saddle_points(void **state)
         }
         struct pricer_network *network = NULL;
         struct pricer_plan *plan = NULL;
-        assert_int_equal(
-            pricer_network_build(
-                &(struct pricer_network_parts){4, 1, ref->reciprocity, nodes, 3,
-                                               links, 6, NULL, NULL},
-                &network, NULL, NULL),
-            PRICER_OK);
+        struct pricer_network_parts parts = {
+            4, 1, ref->reciprocity, nodes, 3, links, 6, NULL, NULL};
+        assert_int_equal(pricer_network_build(&parts, &network, NULL, NULL),
+                         PRICER_OK);
         assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         for (int i = 0; i < 3; i++) {
             plan->self_weight[i] = ref->weight[i][i];
@@ -332,10 +337,9 @@ static struct pricer_network *plain(double eps, struct pricer_plan **plan)
                 links[at++] = (struct pricer_link){i, j, .8, NAN, eps, 1e-3};
     }
     struct pricer_network *network = NULL;
-    assert_int_equal(pricer_network_build(
-                         &(struct pricer_network_parts){8, 1, 1, nodes, 4,
-                                                        links, 12, NULL, NULL},
-                         &network, NULL, NULL),
+    struct pricer_network_parts parts = {8,     1,  1,    nodes, 4,
+                                         links, 12, NULL, NULL};
+    assert_int_equal(pricer_network_build(&parts, &network, NULL, NULL),
                      PRICER_OK);
     assert_int_equal(pricer_plan_new(network, plan, NULL), PRICER_OK);
     for (int l = 0; l < 12; l++)
@@ -447,6 +451,41 @@ static void test_liar_gains_nothing(void **state)
     pricer_network_free(network);
 }
 
+/* ------------------------------------------------------------- horizon -- */
+
+/* Results to be averaged for ever: no bias is left, and the error of one round
+ * is not above that of the unbiased constant decoder. */
+static void test_unbiased_horizon(void **state)
+{
+    (void)state;
+    int gains = 0;
+    for (uint64_t start = 1; start <= 20; start++) {
+        uint64_t seed = start;
+        struct pricer_network *network = sample_network(&seed, 3, 1, 8, 1);
+        struct pricer_settings settings = {.bias = PRICER_BIAS_UNBIASED};
+        struct pricer_plan *plan = NULL;
+        struct pricer_solve_info info;
+        if (pricer_plan_optimise(network, &settings, NULL, &plan, &info,
+                                 NULL) == PRICER_OK) {
+            struct pricer_decoder_settings ask = {.horizon = INFINITY};
+            struct pricer_decoder *decoder = fit(network, plan, ask);
+            struct brute b = brute_of(network, plan, decoder);
+            b.other = true;
+            b.receiver = receive(network, plan, decoder);
+            brute_all(&b);
+            for (int i = 0; i < 3; i++)
+                assert_true(fabs(b.mean[i]) < 1e-7);
+            assert_true(decoder->upper <= decoder->constant);
+            gains += decoder->upper < .98 * decoder->constant;
+            pricer_receiver_free(b.receiver);
+            pricer_decoder_free(decoder);
+        }
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+    assert_true(gains >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_saddle_points),
         cmocka_unit_test(test_odd_patterns),
         cmocka_unit_test(test_liar_gains_nothing),
+        cmocka_unit_test(test_unbiased_horizon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
