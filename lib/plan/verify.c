@@ -86,8 +86,8 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
 /* --------------------------------------------------------------- private -- */
 
 /*
- * Claim: true only if the receiver of the link learns no more than (eps, delta)
- * allows. Conditioned on how often the link was up, the packets are one
+ * Claim: true only if whoever gets each packet of the link with probability p
+ * learns no more than (eps, delta) allows. Conditioned on how often the link was up, the packets are one
  * Gaussian mechanism with ratio sqrt(count) 2 R weight / noise;
  * lib/calibrate/binomial.c has the proof, and bounds on the errors, which are
  * charged here.
@@ -116,6 +116,15 @@ static bool within_budget(const struct audit *audit, double weight,
     return curve.delta + curve.error_delta + law->tail <= delta;
 }
 
+/* With how much probability a packet of the link counts: surely, unless losses
+ * have credit. */
+static double counted(const struct audit *audit, int64_t l)
+{
+    return audit->settings->credit == PRICER_CREDIT_LOSSES
+               ? audit->network->p[l]
+               : 1;
+}
+
 /* Count the links whose noise is below their budget's, and name the first. A
  * node's own part counts in every round, heard by the server or not. */
 static void check_noise(struct audit *audit)
@@ -135,8 +144,8 @@ static void check_noise(struct audit *audit)
                                       plan->self_noise[k], net->self_eps[k],
                                       net->self_delta[k], 1, &law)
                       : within_budget(audit, plan->weight[l], plan->noise[l],
-                                      net->eps[l], net->delta[l], net->p[l],
-                                      &law);
+                                      net->eps[l], net->delta[l],
+                                      counted(audit, l), &law);
             open += !good;
             first = good || first < k ? first : k;
         }

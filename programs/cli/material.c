@@ -14,16 +14,19 @@ enum pricer_status material_open(const char *path, bool writable,
     if (status == PRICER_OK)
         status = pricer_study_settings(material->study, &material->settings,
                                        &material->seed, fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_network(material->study, &material->network, fault);
     return status;
+}
+
+enum pricer_status material_network(struct material *material,
+                                    struct pricer_fault *fault)
+{
+    return pricer_study_network(material->study, &material->network, fault);
 }
 
 enum pricer_status material_plan(struct material *material, int64_t id,
                                  struct pricer_fault *fault)
 {
-    return pricer_study_plan(material->study, material->network, id,
+    return pricer_study_plan(material->study, id, &material->network,
                              &material->plan, &material->record, fault);
 }
 

@@ -13,18 +13,23 @@ struct material {
     struct pricer_study *study;
     struct pricer_settings settings; /* the scenario's */
     int64_t seed;                    /* the scenario's */
-    struct pricer_network *network;
-    struct pricer_plan *plan; /* NULL until material_plan() */
+    struct pricer_network *network;  /* the scenario's, or the plan's */
+    struct pricer_plan *plan;        /* NULL until material_plan() */
     struct pricer_plan_record record;
 };
 
-/* Open a study, and read its settings and its network. What was opened before
- * a failure is there for material_close(). */
+/* Open a study and read its settings. What was opened before a failure is there
+ * for material_close(). */
 enum pricer_status material_open(const char *path, bool writable,
                                  struct material *material,
                                  struct pricer_fault *fault);
 
-/* Read a plan by its number, or with 0 the latest. */
+/* Read the scenario's network. */
+enum pricer_status material_network(struct material *material,
+                                    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest, and the network that it was
+ * made for. What is said of a plan is said by its record's settings. */
 enum pricer_status material_plan(struct material *material, int64_t id,
                                  struct pricer_fault *fault);
 

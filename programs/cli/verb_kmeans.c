@@ -132,6 +132,8 @@ static enum pricer_status load(struct job *job, const char *path)
     enum pricer_status status =
         material_open(path, false, &job->from, &job->fault);
     if (status == PRICER_OK)
+        status = material_network(&job->from, &job->fault);
+    if (status == PRICER_OK)
         status =
             cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
     if (status != PRICER_OK)

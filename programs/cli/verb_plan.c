@@ -151,12 +151,17 @@ static enum pricer_status measure_network(struct plan_job *job)
     if (status == PRICER_OK)
         status = pricer_network_measured(job->from.network, deliveries,
                                          &measured, &job->fault);
+    if (status == PRICER_OK) {
+        pricer_network_free(job->from.network);
+        job->from.network = measured;
+        job->view.origin =
+            (struct pricer_network_record){.origin = PRICER_ORIGIN_MEASURED,
+                                           .rounds = deliveries->rounds,
+                                           .first = deliveries->first,
+                                           .last = deliveries->last};
+    }
     pricer_deliveries_free(deliveries);
-    if (status != PRICER_OK)
-        return status;
-    pricer_network_free(job->from.network);
-    job->from.network = measured;
-    return PRICER_OK;
+    return status;
 }
 
 /* The scenario's settings with what the command line puts above them. */
@@ -166,6 +171,8 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     struct pricer_settings *settings = &job->view.settings;
     enum pricer_status status =
         material_open(path, true, &job->from, &job->fault);
+    if (status == PRICER_OK)
+        status = material_network(&job->from, &job->fault);
     if (status == PRICER_OK && ask->from_deliveries)
         status = measure_network(job);
     if (status != PRICER_OK)
