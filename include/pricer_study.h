@@ -335,6 +335,11 @@ PRICER_API enum pricer_status pricer_study_rounds(
     struct pricer_study *study, int64_t most,
     struct pricer_rounds_summary *summary, struct pricer_fault *fault);
 
+/* Over the stored rounds that used the plan with the number `plan`. O(rounds). */
+PRICER_API enum pricer_status pricer_study_plan_rounds(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_rounds_summary *summary, struct pricer_fault *fault);
+
 /* A table of a study. */
 struct pricer_table {
     char *name;

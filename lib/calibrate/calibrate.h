@@ -100,6 +100,16 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
                                  double p, struct pri_rounds *law,
                                  long double *mu);
 
+/*
+ * Claim: true only if whoever gets each of `rounds` packets of ratio mu with
+ * probability p learns no more than (eps, delta) allows. Conditioned on how
+ * many were got, the packets are one Gaussian mechanism with ratio sqrt(count)
+ * mu; binomial.c has the proof, and bounds on the errors, which are charged
+ * here. `law` is scratch.
+ */
+bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
+                      struct pri_rounds *law);
+
 /* ---------------------------------------------------------- noise slopes -- */
 
 /*

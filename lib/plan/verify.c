@@ -85,35 +85,19 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
 
 /* --------------------------------------------------------------- private -- */
 
-/*
- * Claim: true only if whoever gets each packet of the link with probability p
- * learns no more than (eps, delta) allows. Conditioned on how often the link was up, the packets are one
- * Gaussian mechanism with ratio sqrt(count) 2 R weight / noise;
- * lib/calibrate/binomial.c has the proof, and bounds on the errors, which are
- * charged here.
- */
+/* Whether what the noise leaves of a weight is within the budget. */
 static bool within_budget(const struct audit *audit, double weight,
                           double noise, double eps, double delta, double p,
                           struct pri_rounds *law)
 {
-    int64_t rounds = audit->settings->rounds > 1 ? audit->settings->rounds : 1;
     if (weight == 0 || isinf(eps) || delta >= 1)
         return true;
     if (!(noise > 0) || !(weight > 0))
         return false;
-    long double ratio =
-        2 * (long double)audit->network->radius * weight / noise;
-    if (rounds == 1 || p == 1)
-        return pri_gaussian_above(eps, ratio * sqrtl((long double)rounds)) <=
-               delta;
-    if (pri_rounds_law(rounds, p, delta * 0x1p-70L, law) != PRICER_OK)
-        return false;
-    struct pri_curve curve;
-    pri_rounds_curve(law, eps, ratio, &curve);
-    if (delta > 0.5)
-        return curve.rest - curve.error_rest - law->tail >=
-               1 - (long double)delta;
-    return curve.delta + curve.error_delta + law->tail <= delta;
+    const struct pricer_budget budget = {
+        .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = p};
+    return pri_budget_holds(
+        &budget, 2 * (long double)audit->network->radius * weight / noise, law);
 }
 
 /* With how much probability a packet of the link counts: surely, unless losses

@@ -54,11 +54,14 @@ struct planner_request {
             "how much noise a budget asks for; default: the scenario's"        \
     }
 
-/* Whether --lambda was given with a bias that has none. */
+/* Whether --lambda was given with a --bias that has none. */
 bool planner_stray_lambda(const struct planner_request *ask);
 
-/* Put what was asked for above the scenario's settings. */
-void planner_override(const struct planner_request *ask,
-                      struct pricer_settings *settings);
+/* Put what was asked for above the scenario's settings. A bias term that has a
+ * lambda must get one, from the command line or the scenario, and the others
+ * take none. */
+enum pricer_status planner_override(const struct planner_request *ask,
+                                    struct pricer_settings *settings,
+                                    struct pricer_fault *fault);
 
 #endif

@@ -85,7 +85,7 @@ static enum pricer_status price(struct report *report)
                               report->price, report->self_price, NULL);
 }
 
-/* What was stored about the plan, and about the study's rounds. */
+/* What was stored about the plan, and the rounds that used it. */
 static enum pricer_status recall(struct report *report,
                                  struct pricer_study *study,
                                  struct pricer_fault *fault)
@@ -94,7 +94,7 @@ static enum pricer_status recall(struct report *report,
     enum pricer_status status =
         pricer_study_simulation(study, plan, &report->simulation, fault);
     if (status == PRICER_OK)
-        status = pricer_study_rounds(study, 0, &report->rounds, fault);
+        status = pricer_study_plan_rounds(study, plan, &report->rounds, fault);
     if (status == PRICER_OK)
         status = pricer_study_privacy(study, plan, &report->privacy,
                                       &report->privacy_count, fault);
@@ -206,7 +206,7 @@ int verb_report(int argc, char **argv)
     const struct option options[] = {
         {"output", OPTION_TEXT, &output, "FILE",
          "the page, also -o; - is standard output; default report.html"},
-        {"plan", OPTION_COUNT, &plan, "N",
+        {"plan", OPTION_MANY, &plan, "N",
          "the plan to report on; default: the latest"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];
