@@ -94,6 +94,8 @@ enum pricer_vocabulary {
     PRICER_WORDS_DECODE, /* enum pricer_decode of pricer_decode.h */
     PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
     PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
+    PRICER_WORDS_CREDIT,
+    PRICER_WORDS_ORIGIN, /* enum pricer_origin of pricer_study.h */
 };
 
 /* The name of a value in scenarios, studies and on the command line; NULL for
@@ -333,6 +335,16 @@ enum pricer_bias {
 };
 
 /*
+ * What a lost packet is worth to a budget over several rounds. Nobody can prove
+ * that a packet was not heard, so by default every release counts, as it does
+ * in a node's ledger.
+ */
+enum pricer_credit {
+    PRICER_CREDIT_NONE = 0, /* nothing: every release counts as heard */
+    PRICER_CREDIT_LOSSES,   /* what is lost on the way was heard by nobody */
+};
+
+/*
  * What is asked of the planner. Zero everywhere asks for the default: the
  * worst-case plan, analytic noise for one round, exact to 1e-8.
  */
@@ -340,8 +352,9 @@ struct pricer_settings {
     enum pricer_bias bias;
     double lambda; /* of the l1 and l2 bias terms */
     enum pricer_calibration calibration;
-    int64_t rounds;     /* eps and delta are spent over so many rounds; 1 */
-    double tolerance;   /* certified relative gap to reach; 1e-8 */
+    int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
+    enum pricer_credit credit; /* that a budget over rounds gives to losses */
+    double tolerance;          /* certified relative gap to reach; 1e-8 */
     int32_t iterations; /* limit; a default that is never reached in health */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
@@ -463,8 +476,8 @@ struct pricer_certificate {
 
 /*
  * Check a plan from nothing but itself: feasibility, the noise of every link
- * against its budget over the rounds of the settings, the objective, and the
- * lower bound that its multipliers prove. In long double and by other code than
+ * against its budget over the rounds of the settings, by their credit, the
+ * objective, and the lower bound that its multipliers prove. In long double and by other code than
  * the optimiser's. For a plan without multipliers the bound is only valid, not
  * close. O(links).
  */

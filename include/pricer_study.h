@@ -35,14 +35,40 @@ PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
 
 PRICER_API void pricer_study_close(struct pricer_study *study);
 
+/*
+ * Claim a study that is open to write, for as long as it is open: only one
+ * program at a time can, and nobody replaces a study that is claimed. Others
+ * may read it and add to it. PRICER_BUSY if another program has it.
+ */
+PRICER_API enum pricer_status pricer_study_claim(struct pricer_study *study,
+                                                 struct pricer_fault *fault);
+
 /* What the scenario asked of the planner, and its seed (which may be NULL). */
 PRICER_API enum pricer_status pricer_study_settings(
     struct pricer_study *study, struct pricer_settings *settings, int64_t *seed,
     struct pricer_fault *fault);
 
+/* The network of the scenario; a plan has its own, see pricer_study_plan(). */
 PRICER_API enum pricer_status pricer_study_network(
     struct pricer_study *study, struct pricer_network **network,
     struct pricer_fault *fault);
+
+/* Where the probabilities of a network come from. */
+enum pricer_origin {
+    PRICER_ORIGIN_SCENARIO = 0, /* what the scenario says or its generator */
+    PRICER_ORIGIN_MEASURED,     /* what rounds have shown */
+};
+
+/*
+ * How a network came about. All networks of a study have the same nodes, links,
+ * numbers and trust; they differ in their probabilities.
+ */
+struct pricer_network_record {
+    int64_t id; /* its number in the study, 1: the scenario's; output only */
+    enum pricer_origin origin;
+    int64_t rounds;      /* measured: over so many rounds, */
+    int64_t first, last; /* with these numbers */
+};
 
 /* How a plan was found. */
 enum pricer_method {
@@ -54,6 +80,7 @@ enum pricer_method {
 /* What is stored with a plan. Numbers that are not known are NAN. */
 struct pricer_plan_record {
     int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_network_record network; /* that it was made for */
     struct pricer_settings settings;
     enum pricer_method method;
     double tolerance, objective, bound, gap;
@@ -61,17 +88,26 @@ struct pricer_plan_record {
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
 };
 
-/* Add a plan for the study's network; *id (which may be NULL) is its number. */
+/*
+ * Add a plan and, if the record says that its network was measured, that
+ * network with it; otherwise it is the scenario's. *id (which may be NULL) is
+ * the number of the plan.
+ */
 PRICER_API enum pricer_status pricer_study_add_plan(
-    struct pricer_study *study, const struct pricer_plan *plan,
-    const struct pricer_plan_record *record, int64_t *id,
+    struct pricer_study *study, const struct pricer_network *network,
+    const struct pricer_plan *plan, const struct pricer_plan_record *record,
+    int64_t *id, struct pricer_fault *fault);
+
+/*
+ * Read a plan by its number, or with 0 the latest, and the network that it was
+ * made for. Whatever is said about the plan is said about that network and with
+ * the record's settings. network and record may be NULL.
+ */
+PRICER_API enum pricer_status pricer_study_plan(
+    struct pricer_study *study, int64_t id, struct pricer_network **network,
+    struct pricer_plan **plan, struct pricer_plan_record *record,
     struct pricer_fault *fault);
 
-/* Read a plan by its number, or with 0 the latest; record may be NULL. */
-PRICER_API enum pricer_status pricer_study_plan(
-    struct pricer_study *study, const struct pricer_network *network,
-    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
-    struct pricer_fault *fault);
 /* The answers to a question about a plan; all pointers are borrowed. */
 struct pricer_privacy_record {
     int64_t plan; /* its number */
@@ -174,6 +210,7 @@ struct pricer_delivery {
 struct pricer_deliveries {
     int32_t nodes, links;
     int64_t rounds;
+    int64_t first, last;            /* the numbers of these rounds; 0: none */
     struct pricer_delivery *uplink; /* [nodes] */
     struct pricer_delivery *link;   /* [links] */
     struct pricer_delivery *both;   /* [links] */
@@ -249,10 +286,11 @@ struct pricer_simulation_record {
     struct pricer_strategy *strategies; /* [count] "plan" first, then by mse */
 };
 
-/* The latest simulation; *record is NULL where there is none. */
+/* The latest simulation of the plan with the number `plan`, or with 0 of any;
+ * *record is NULL where there is none. */
 PRICER_API enum pricer_status pricer_study_simulation(
-    struct pricer_study *study, struct pricer_simulation_record **record,
-    struct pricer_fault *fault);
+    struct pricer_study *study, int64_t plan,
+    struct pricer_simulation_record **record, struct pricer_fault *fault);
 
 PRICER_API void pricer_simulation_record_free(
     struct pricer_simulation_record *record);
@@ -261,6 +299,7 @@ PRICER_API void pricer_simulation_record_free(
 struct pricer_privacy_summary {
     enum pricer_observer observer;
     enum pricer_protect protect;
+    enum pricer_eavesdropper eavesdropper;
     char *coalition; /* its members, such as "1,4,server", or NULL */
     int64_t rounds;
     double delta;
@@ -294,6 +333,11 @@ struct pricer_rounds_summary {
 /* Over the latest `most` stored rounds, 0: all. O(rounds). */
 PRICER_API enum pricer_status pricer_study_rounds(
     struct pricer_study *study, int64_t most,
+    struct pricer_rounds_summary *summary, struct pricer_fault *fault);
+
+/* Over the stored rounds that used the plan with the number `plan`. O(rounds). */
+PRICER_API enum pricer_status pricer_study_plan_rounds(
+    struct pricer_study *study, int64_t plan,
     struct pricer_rounds_summary *summary, struct pricer_fault *fault);
 
 /* A table of a study. */

@@ -32,20 +32,23 @@ OBJECTIVE, EPS = 1e-12, 1e-9
 IGNORED = {'seconds', 'study'}
 FEW = 100  # nodes up to which the slower questions are asked
 
+HEARD = ['--eavesdropper', 'receiver']
+
 # Questions about privacy, and whether they are quick in large networks.
 QUESTIONS = [
-    (['--observer', 'link'], True),
-    (['--observer', 'relay'], True),
-    (['--observer', 'server'], True),
-    (['--observer', 'link', '--rounds', '10'], True),
+    (['--observer', 'link', *HEARD], True),
+    (['--observer', 'relay', *HEARD], True),
+    (['--observer', 'server', *HEARD], True),
+    (['--observer', 'link', '--rounds', '10', *HEARD], True),
     (['--observer', 'link', '--eavesdropper', 'radio'], True),
-    (['--observer', 'relay', '--protect', 'identity'], False),
-    (['--observer', 'relay', '--protect', 'identity', '--rounds', '10'], False),
-    (['--observer', 'server', '--rounds', '10'], False),
+    (['--observer', 'relay', '--protect', 'identity', *HEARD], False),
+    (['--observer', 'relay', '--protect', 'identity', '--rounds', '10',
+      *HEARD], False),
+    (['--observer', 'server', '--rounds', '10', *HEARD], False),
     (['--observer', 'server', '--eavesdropper', 'radio'], False),
-    (['--observer', 'server', '--mode', 'paper'], False),
-    (['--coalition', '1,4'], False),
-    (['--coalition', '1,4,server'], False),
+    (['--observer', 'server', '--mode', 'paper', *HEARD], False),
+    (['--coalition', '1,4', *HEARD], False),
+    (['--coalition', '1,4,server', *HEARD], False),
 ]
 SIMULATIONS = [
     ['--trials', '20000', '--strategy', 'naive', '--strategy', 'best'],

@@ -160,6 +160,24 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
     return PRICER_OK;
 }
 
+bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
+                      struct pri_rounds *law)
+{
+    int64_t rounds = budget->rounds > 1 ? budget->rounds : 1;
+    double eps = budget->eps, delta = budget->delta;
+    if (rounds == 1 || budget->p == 1)
+        return pri_gaussian_above(eps, mu * sqrtl((long double)rounds)) <=
+               delta;
+    if (pri_rounds_law(rounds, budget->p, delta * 0x1p-70L, law) != PRICER_OK)
+        return false;
+    struct pri_curve curve;
+    pri_rounds_curve(law, eps, mu, &curve);
+    if (delta > 0.5)
+        return curve.rest - curve.error_rest - law->tail >=
+               1 - (long double)delta;
+    return curve.delta + curve.error_delta + law->tail <= delta;
+}
+
 static enum pricer_status check_budget(double eps, double delta, int64_t rounds,
                                        double p, struct pricer_fault *fault)
 {

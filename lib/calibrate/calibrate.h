@@ -100,19 +100,30 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
                                  double p, struct pri_rounds *law,
                                  long double *mu);
 
+/*
+ * Claim: true only if whoever gets each of `rounds` packets of ratio mu with
+ * probability p learns no more than (eps, delta) allows. Conditioned on how
+ * many were got, the packets are one Gaussian mechanism with ratio sqrt(count)
+ * mu; binomial.c has the proof, and bounds on the errors, which are charged
+ * here. `law` is scratch.
+ */
+bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
+                      struct pri_rounds *law);
+
 /* ---------------------------------------------------------- noise slopes -- */
 
 /*
  * The noise that each link [links] and each node's own part [nodes] must add
- * for one unit of weight, by the calibration and rounds of the settings; 0 for
- * eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
+ * for one unit of weight, by the calibration, rounds and credit of the settings;
+ * 0 for eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
  * noise = slope * weight, rounded to double, keeps the budget.
  *
- * Over several rounds the observer of a link is its receiver, who sees what
- * arrives. A node's own part counts every round, whether or not it reaches the
- * server: what leaves a node is protected from all who hear it. On failure the
+ * Over several rounds every release counts, whether or not it arrives: what
+ * leaves a node is protected from all who hear it. With the credit for losses
+ * the observer of a link is its receiver, who sees what arrives; a node's own
+ * part counts in every round all the same. On failure the
  * arrays hold nothing of use. O(nodes + links) beside one solution for each
- * different budget (and p, if rounds > 1).
+ * different budget (and p, if losses have credit).
  */
 enum pricer_status pri_noise_slopes(const struct pricer_network *network,
                                     const struct pricer_settings *settings,

@@ -108,10 +108,12 @@ static double slope_of(const struct pricer_settings *settings, double radius,
     return pri_round_up(2 * (long double)radius / mu);
 }
 
-/* A single certain round asks nothing of p; fewer different budgets then. */
+/* One round, and the paper's formula, ask nothing of p; without credit nothing
+ * does. */
 static double counted(const struct pricer_settings *settings, double p)
 {
-    bool intermittent = settings->rounds > 1 &&
+    bool intermittent = settings->credit == PRICER_CREDIT_LOSSES &&
+                        settings->rounds > 1 &&
                         settings->calibration == PRICER_CALIBRATION_ANALYTIC;
     return intermittent ? p : 1;
 }

@@ -8,34 +8,28 @@
 #include <math.h>
 #include <omp.h>
 
-/*
- * Claim: true only if the receiver of the link learns no more than (eps, delta)
- * allows. Given how often the link was up, the packets are one Gaussian
- * mechanism with ratio sqrt(count) 2 R weight / noise; lib/calibrate/binomial.c
- * has the proof, and bounds on the errors, which are charged here.
- */
+/* Whether what the noise leaves of a weight is within the budget. */
 static bool within_budget(const struct pri_audit *audit, double weight,
                           double noise, double eps, double delta, double p,
                           struct pri_rounds *law)
 {
-    int64_t rounds = audit->settings->rounds > 1 ? audit->settings->rounds : 1;
     if (weight == 0 || isinf(eps) || delta >= 1)
         return true;
     if (!(noise > 0) || !(weight > 0))
         return false;
-    long double ratio =
-        2 * (long double)audit->network->radius * weight / noise;
-    if (rounds == 1 || p == 1)
-        return pri_gaussian_above(eps, ratio * sqrtl((long double)rounds)) <=
-               delta;
-    if (pri_rounds_law(rounds, p, delta * 0x1p-70L, law) != PRICER_OK)
-        return false;
-    struct pri_curve curve;
-    pri_rounds_curve(law, eps, ratio, &curve);
-    if (delta > 0.5)
-        return curve.rest - curve.error_rest - law->tail >=
-               1 - (long double)delta;
-    return curve.delta + curve.error_delta + law->tail <= delta;
+    const struct pricer_budget budget = {
+        .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = p};
+    return pri_budget_holds(
+        &budget, 2 * (long double)audit->network->radius * weight / noise, law);
+}
+
+/* With how much probability a packet of the link counts: surely, unless losses
+ * have credit. */
+static double counted(const struct pri_audit *audit, int64_t l)
+{
+    return audit->settings->credit == PRICER_CREDIT_LOSSES
+               ? audit->network->p[l]
+               : 1;
 }
 
 void pri_check_noise(struct pri_audit *audit)
@@ -55,8 +49,8 @@ void pri_check_noise(struct pri_audit *audit)
                                       plan->self_noise[k], net->self_eps[k],
                                       net->self_delta[k], 1, &law)
                       : within_budget(audit, plan->weight[l], plan->noise[l],
-                                      net->eps[l], net->delta[l], net->p[l],
-                                      &law);
+                                      net->eps[l], net->delta[l],
+                                      counted(audit, l), &law);
             open += !good;
             first = good || first < k ? first : k;
         }

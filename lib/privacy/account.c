@@ -135,16 +135,41 @@ static double link_mu(const struct job *job, int32_t link)
     return noise == 0 ? INFINITY : move / noise;
 }
 
+/* The account is the smallest eps but for its last digits. Noise that was made
+ * for the link's budget keeps it to the last: where that budget itself can be
+ * proved, it is the better bound. */
+static void keep_budget(const struct job *job, int32_t link,
+                        const struct pricer_budget *budget,
+                        struct pri_rounds *law, struct pri_bracket *bracket)
+{
+    long double move =
+        2 * (long double)job->network->radius * job->plan->weight[link];
+    long double noise = job->plan->noise[link];
+    if (!(noise > 0) ||
+        !pri_budget_holds(budget, move / noise * (1 + 0x1p-60L), law))
+        return;
+    bracket->eps = budget->eps;
+    bracket->eps_lower = fmin(bracket->eps_lower, budget->eps);
+}
+
 static enum pricer_status answer_link(const struct job *job, int32_t link,
                                       struct hand *hand,
                                       struct pricer_statement *statement,
                                       struct pri_bracket *bracket)
 {
+    const struct pricer_network *network = job->network;
     bool radio = job->question->eavesdropper == PRICER_RADIO;
-    double p = radio ? 1 : job->network->p[link];
+    const struct pricer_budget budget = {.eps = network->eps[link],
+                                         .delta = statement->delta,
+                                         .rounds = job->rounds,
+                                         .p = radio ? 1 : network->p[link]};
     statement->exact = true;
-    return pri_link_account(link_mu(job, link), p, statement->delta,
-                            job->rounds, &hand->scratch, bracket);
+    enum pricer_status status =
+        pri_link_account(link_mu(job, link), budget.p, budget.delta,
+                         job->rounds, &hand->scratch, bracket);
+    if (status == PRICER_OK && bracket->eps > budget.eps)
+        keep_budget(job, link, &budget, &hand->scratch.rounds, bracket);
+    return status;
 }
 
 static enum pricer_status answer_view(const struct job *job, const bool *member,

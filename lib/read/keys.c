@@ -21,6 +21,7 @@ static const struct pri_key keys[] = {
     {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
+    {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
     {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
      "erdos-renyi|ring|mmwave|geometric", 0},
@@ -315,6 +316,7 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->bias = scenario->bias < 0 ? 0 : scenario->bias;
     scenario->calibration =
         scenario->calibration < 0 ? 0 : scenario->calibration;
+    scenario->credit = scenario->credit < 0 ? 0 : scenario->credit;
 }
 
 enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,

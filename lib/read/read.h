@@ -67,7 +67,7 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 34 };
+enum { PRI_SCENARIO_KEYS = 35 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -96,7 +96,7 @@ struct pricer_scenario {
     double probable_above;               /* p above which a link is good */
     double probable_eps, probable_delta; /* trust over good links */
 
-    int bias, calibration;
+    int bias, calibration, credit;
     double lambda;
 };
 

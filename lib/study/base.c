@@ -7,6 +7,23 @@
 #include <math.h>
 #include <string.h>
 
+/* What does not fit the tables. A number that is none is stored as NULL, which
+ * most columns do not take. */
+static enum pricer_status constraint_fault(const struct pricer_study *study,
+                                           struct pricer_fault *fault)
+{
+    const char *column = strrchr(sqlite3_errmsg(study->database), ' ');
+    if (sqlite3_extended_errcode(study->database) == SQLITE_CONSTRAINT_NOTNULL)
+        return pri_fault(fault, PRICER_VALUE,
+                         "%.300s: nothing was stored:%.100s is not a finite "
+                         "number",
+                         study->path, column != NULL ? column : " a value");
+    return pri_fault(fault, PRICER_VALUE,
+                     "%.300s: nothing was stored: it does not fit what is in "
+                     "the study",
+                     study->path);
+}
+
 enum pricer_status pri_study_fault(const struct pricer_study *study,
                                    struct pricer_fault *fault)
 {
@@ -26,6 +43,8 @@ enum pricer_status pri_study_fault(const struct pricer_study *study,
                          study->path);
     case SQLITE_INTERRUPT:
         return PRICER_STOPPED;
+    case SQLITE_CONSTRAINT:
+        return constraint_fault(study, fault);
     default:
         return pri_fault(fault, PRICER_FILE, "%.200s: %.200s", study->path,
                          sqlite3_errmsg(study->database));

@@ -25,23 +25,30 @@ static struct pricer_deliveries *new_deliveries(
     return made;
 }
 
-/* The first of the latest `rounds` rounds that are stored. */
-static enum pricer_status find_first(const struct pricer_study *study,
-                                     int64_t rounds, int64_t *first,
-                                     int64_t *count, struct pricer_fault *fault)
+/* The latest `rounds` rounds that are stored: how many, and from which to
+ * which. */
+static enum pricer_status find_rounds(const struct pricer_study *study,
+                                      int64_t rounds,
+                                      struct pricer_deliveries *made,
+                                      struct pricer_fault *fault)
 {
     char sql[160];
     sqlite3_snprintf(sizeof sql, sql,
                      "SELECT coalesce(min(round), 0) FROM (SELECT round FROM "
                      "round ORDER BY round DESC LIMIT %lld)",
                      (long long)(rounds > 0 ? rounds : -1));
-    enum pricer_status status = pri_study_count(study, sql, first, fault);
+    enum pricer_status status =
+        pri_study_count(study, sql, &made->first, fault);
+    if (status == PRICER_OK)
+        status =
+            pri_study_count(study, "SELECT coalesce(max(round), 0) FROM round",
+                            &made->last, fault);
     if (status != PRICER_OK)
         return status;
     sqlite3_snprintf(sizeof sql, sql,
                      "SELECT count(*) FROM round WHERE round >= %lld",
-                     (long long)*first);
-    return pri_study_count(study, sql, count, fault);
+                     (long long)made->first);
+    return pri_study_count(study, sql, &made->rounds, fault);
 }
 
 /* The rows of arrival or delivery from a round on. */
@@ -141,16 +148,15 @@ enum pricer_status pricer_study_deliveries(
     int64_t rounds, struct pricer_deliveries **deliveries,
     struct pricer_fault *fault)
 {
-    int64_t first = 0;
     struct pricer_deliveries *made = new_deliveries(network);
     int64_t *seen = pri_alloc(network->links, sizeof *seen);
     enum pricer_status status = PRICER_MEMORY;
     if (made != NULL && seen != NULL)
-        status = find_first(study, rounds, &first, &made->rounds, fault);
+        status = find_rounds(study, rounds, made, fault);
     if (status == PRICER_OK)
-        status = count_uplinks(study, first, made, fault);
+        status = count_uplinks(study, made->first, made, fault);
     if (status == PRICER_OK)
-        status = count_links(study, network, first, seen, made, fault);
+        status = count_links(study, network, made->first, seen, made, fault);
     free(seen);
     if (status != PRICER_OK) {
         pricer_deliveries_free(made);

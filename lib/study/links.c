@@ -139,11 +139,11 @@ enum pricer_status pri_study_store_links(const struct pricer_study *study,
     struct pri_link_source source = {network, watch};
     if (!pri_tick(watch, 0))
         return PRICER_STOPPED;
-    if (sqlite3_create_module(study->database, "network_link", &links_module,
-                              &source) != SQLITE_OK)
+    if (sqlite3_create_module(study->database, "links_of_network",
+                              &links_module, &source) != SQLITE_OK)
         return pri_study_fault(study, fault);
     enum pricer_status status = pri_study_run(
-        study, "INSERT INTO link SELECT * FROM network_link", fault);
-    sqlite3_create_module(study->database, "network_link", NULL, NULL);
+        study, "INSERT INTO link SELECT * FROM links_of_network", fault);
+    sqlite3_create_module(study->database, "links_of_network", NULL, NULL);
     return status;
 }

@@ -56,6 +56,10 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
+        status = store_text(study, insert, "credit",
+                            pricer_word(PRICER_WORDS_CREDIT, scenario->credit),
+                            fault);
+    if (status == PRICER_OK)
         status =
             store_text(study, insert, "bias",
                        pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
@@ -99,7 +103,11 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault)
 {
-    enum pricer_status status = store_nodes(study, net, fault);
+    enum pricer_status status = pri_study_run(
+        study, "INSERT INTO network VALUES (1, 'scenario', 0, NULL, NULL)",
+        fault);
+    if (status == PRICER_OK)
+        status = store_nodes(study, net, fault);
     if (status == PRICER_OK)
         status = pri_study_store_links(study, net, watch, fault);
     return status;
@@ -152,7 +160,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     double rounds = 0, lambda = 0, start = 0;
-    int bias = 0, calibration = 0;
+    int bias = 0, calibration = 0, credit = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
@@ -167,6 +175,9 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_word(study, query, "calibration",
                            PRICER_WORDS_CALIBRATION, &calibration, fault);
+    if (status == PRICER_OK)
+        status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
+                           fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
@@ -179,6 +190,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .lambda = lambda,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
+        .credit = (enum pricer_credit)credit,
     };
     if (seed != NULL)
         *seed = (int64_t)start;

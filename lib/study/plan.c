@@ -9,6 +9,7 @@
 /* ----------------------------------------------------------------- store -- */
 
 static enum pricer_status store_summary(const struct pricer_study *study,
+                                        int64_t network,
                                         const struct pricer_plan *plan,
                                         const struct pricer_plan_record *record,
                                         struct pricer_fault *fault)
@@ -23,9 +24,10 @@ static enum pricer_status store_summary(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO plan (bias, lambda, calibration, method, rounds,"
-        " iterations, tolerance, objective, bound, gap, variance, piv, tiv,"
-        " mse_paper, mse_worst_case, bias_l1, sum_multiplier)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " iterations, network, credit, tolerance, objective, bound, gap,"
+        " variance, piv, tiv, mse_paper, mse_worst_case, bias_l1,"
+        " sum_multiplier)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -40,8 +42,12 @@ static enum pricer_status store_summary(const struct pricer_study *study,
                       SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, settings->rounds > 0 ? settings->rounds : 1);
     sqlite3_bind_int(insert, 6, record->iterations);
+    sqlite3_bind_int64(insert, 7, network);
+    sqlite3_bind_text(insert, 8,
+                      pricer_word(PRICER_WORDS_CREDIT, settings->credit), -1,
+                      SQLITE_STATIC);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
-        pri_study_bind(insert, 7 + k, numbers[k]);
+        pri_study_bind(insert, 9 + k, numbers[k]);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -95,15 +101,22 @@ static enum pricer_status store_links(const struct pricer_study *study,
 }
 
 enum pricer_status pricer_study_add_plan(
-    struct pricer_study *study, const struct pricer_plan *plan,
-    const struct pricer_plan_record *record, int64_t *id,
-    struct pricer_fault *fault)
+    struct pricer_study *study, const struct pricer_network *network,
+    const struct pricer_plan *plan, const struct pricer_plan_record *record,
+    int64_t *id, struct pricer_fault *fault)
 {
-    int64_t made = 0;
+    int64_t made = 0, for_network = 1;
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
-    status = store_summary(study, plan, record, fault);
+    if (record->network.origin != PRICER_ORIGIN_SCENARIO)
+        status = pri_study_add_network(study, network, &record->network,
+                                       &for_network, fault);
+    if (status == PRICER_OK)
+        status = store_summary(study, for_network, plan, record, fault);
     made = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
         status = store_nodes(study, made, plan, fault);
@@ -135,7 +148,7 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         study,
         "SELECT plan, bias, calibration, method, lambda, rounds, tolerance,"
         " objective, bound, gap, iterations, variance, piv, tiv, mse_paper,"
-        " mse_worst_case, bias_l1, sum_multiplier FROM plan"
+        " mse_worst_case, bias_l1, sum_multiplier, network, credit FROM plan"
         " WHERE plan = ?1 OR ?1 = 0 ORDER BY plan DESC LIMIT 1",
         &query, fault);
     if (status != PRICER_OK)
@@ -147,6 +160,10 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
     int method =
         pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
+    int credit =
+        pricer_word_find(PRICER_WORDS_CREDIT, pri_study_text(query, 19));
+    int64_t rounds = sqlite3_column_int64(query, 5);
+    double lambda = pri_study_column(query, 4);
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -155,16 +172,19 @@ static enum pricer_status load_summary(const struct pricer_study *study,
                            study->path);
     } else if (step != SQLITE_ROW) {
         status = pri_study_fault(study, fault);
-    } else if (bias < 0 || calibration < 0 || method < 0) {
-        status = damaged(study, *id, fault);
+    } else if (bias < 0 || calibration < 0 || method < 0 || credit < 0 ||
+               rounds < 1 || rounds > 1000000000 || !pri_is_amount(lambda)) {
+        status = damaged(study, sqlite3_column_int64(query, 0), fault);
     } else {
         *id = sqlite3_column_int64(query, 0);
         *sum_multiplier = pri_study_column(query, 17);
         *record = (struct pricer_plan_record){
             .settings = {.bias = (enum pricer_bias)bias,
-                         .lambda = pri_study_column(query, 4),
+                         .lambda = lambda,
                          .calibration = (enum pricer_calibration)calibration,
-                         .rounds = sqlite3_column_int64(query, 5)},
+                         .rounds = rounds,
+                         .credit = (enum pricer_credit)credit},
+            .network.id = sqlite3_column_int64(query, 18),
             .method = (enum pricer_method)method,
             .tolerance = pri_study_column(query, 6),
             .objective = pri_study_column(query, 7),
@@ -251,27 +271,38 @@ static enum pricer_status load_links(const struct pricer_study *study,
     return status;
 }
 
-enum pricer_status pricer_study_plan(struct pricer_study *study,
-                                     const struct pricer_network *network,
-                                     int64_t id, struct pricer_plan **plan,
+enum pricer_status pricer_study_plan(struct pricer_study *study, int64_t id,
+                                     struct pricer_network **network,
+                                     struct pricer_plan **plan,
                                      struct pricer_plan_record *record,
                                      struct pricer_fault *fault)
 {
     struct pricer_plan *made = NULL;
+    struct pricer_network *net = NULL;
     struct pricer_plan_record found;
-    enum pricer_status status = pricer_plan_new(network, &made, fault);
+    double sum_multiplier = 0;
+    enum pricer_status status =
+        load_summary(study, &id, &found, &sum_multiplier, fault);
     if (status == PRICER_OK)
-        status = load_summary(study, &id, &found, &made->sum_multiplier, fault);
+        status = pri_study_load_network(study, found.network.id, &net,
+                                        &found.network, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_new(net, &made, fault);
     if (status == PRICER_OK)
         status = load_nodes(study, id, made, fault);
     if (status == PRICER_OK)
         status = load_links(study, id, made, fault);
+    if (status != PRICER_OK || network == NULL)
+        pricer_network_free(net);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status;
     }
+    made->sum_multiplier = sum_multiplier;
     found.id = id;
     *plan = made;
+    if (network != NULL)
+        *network = net;
     if (record != NULL)
         *record = found;
     return PRICER_OK;

@@ -126,12 +126,13 @@ void pricer_privacy_summaries_free(struct pricer_privacy_summary *summaries,
  */
 static const char summaries_sql[] =
     "SELECT q.observer, q.coalition, q.protect, q.rounds, s.delta, count(*),"
-    " min(s.epsilon), avg(s.epsilon), max(s.epsilon), count(s.epsilon)"
+    " min(s.epsilon), avg(s.epsilon), max(s.epsilon), count(s.epsilon),"
+    " q.eavesdropper"
     " FROM privacy_statement s JOIN privacy q USING (privacy)"
     " WHERE q.privacy IN (SELECT max(privacy) FROM privacy GROUP BY plan,"
     " observer, protect, eavesdropper, rounds, coalition) AND q.plan = ?"
     " GROUP BY q.observer || coalesce(' ' || q.coalition, ''), q.protect,"
-    " s.delta, q.rounds ORDER BY min(q.privacy), s.delta";
+    " q.eavesdropper, s.delta, q.rounds ORDER BY min(q.privacy), s.delta";
 
 /* One row of the query; false: a verb cannot have written it. The coalition's
  * text still belongs to the query. */
@@ -142,20 +143,23 @@ static bool read_summary(sqlite3_stmt *query,
         pricer_word_find(PRICER_WORDS_OBSERVER, pri_study_text(query, 0));
     int protect =
         pricer_word_find(PRICER_WORDS_PROTECT, pri_study_text(query, 2));
+    int eavesdropper =
+        pricer_word_find(PRICER_WORDS_EAVESDROPPER, pri_study_text(query, 10));
     for (int c = 3; c <= 8; c++)
         if (!pri_study_is_number(query, c))
             return false;
     *summary = (struct pricer_privacy_summary){
         .observer = (enum pricer_observer)observer,
         .protect = (enum pricer_protect)protect,
+        .eavesdropper = (enum pricer_eavesdropper)eavesdropper,
         .rounds = sqlite3_column_int64(query, 3),
         .delta = sqlite3_column_double(query, 4),
         .statements = sqlite3_column_int64(query, 5),
         .eps_least = sqlite3_column_double(query, 6),
         .eps_mean = sqlite3_column_double(query, 7),
         .eps_most = sqlite3_column_double(query, 8)};
-    return observer >= 0 && protect >= 0 && summary->rounds >= 1 &&
-           summary->delta >= 0 && summary->delta <= 1 &&
+    return observer >= 0 && protect >= 0 && eavesdropper >= 0 &&
+           summary->rounds >= 1 && summary->delta >= 0 && summary->delta <= 1 &&
            summary->eps_least >= 0 &&
            sqlite3_column_int64(query, 9) == summary->statements;
 }

@@ -197,18 +197,18 @@ static struct pricer_rounds_summary summarise(const struct sums *sums)
             sums->rounds > 0 ? sums->arrived / (double)sums->rounds : NAN};
 }
 
-enum pricer_status pricer_study_rounds(struct pricer_study *study, int64_t most,
-                                       struct pricer_rounds_summary *summary,
-                                       struct pricer_fault *fault)
+/* Sum up the rounds that a query hands out; it has one parameter. */
+static enum pricer_status sum_up(const struct pricer_study *study,
+                                 const char *sql, int64_t parameter,
+                                 struct pricer_rounds_summary *summary,
+                                 struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
     struct sums sums = {0};
-    enum pricer_status status = pri_study_prepare(
-        study, "SELECT error, arrived FROM round ORDER BY round DESC LIMIT ?",
-        &query, fault);
+    enum pricer_status status = pri_study_prepare(study, sql, &query, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_int64(query, 1, most > 0 ? most : -1);
+    sqlite3_bind_int64(query, 1, parameter);
     int step = sqlite3_step(query);
     for (; step == SQLITE_ROW && status == PRICER_OK;
          step = sqlite3_step(query))
@@ -220,4 +220,23 @@ enum pricer_status pricer_study_rounds(struct pricer_study *study, int64_t most,
     if (status == PRICER_OK)
         *summary = summarise(&sums);
     return status;
+}
+
+enum pricer_status pricer_study_rounds(struct pricer_study *study, int64_t most,
+                                       struct pricer_rounds_summary *summary,
+                                       struct pricer_fault *fault)
+{
+    return sum_up(
+        study, "SELECT error, arrived FROM round ORDER BY round DESC LIMIT ?",
+        most > 0 ? most : -1, summary, fault);
+}
+
+enum pricer_status pricer_study_plan_rounds(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_rounds_summary *summary, struct pricer_fault *fault)
+{
+    return sum_up(study,
+                  "SELECT error, arrived FROM round WHERE plan = ?"
+                  " ORDER BY round DESC",
+                  plan, summary, fault);
 }

@@ -30,13 +30,38 @@ const char *const pri_study_schema[] = {
     " delta REAL NOT NULL"
     ")",
 
+    "CREATE TABLE network ("
+    " network INTEGER PRIMARY KEY,"
+    " origin TEXT NOT NULL,"
+    " rounds INTEGER NOT NULL,"
+    " first_round INTEGER,"
+    " last_round INTEGER"
+    ")",
+
+    "CREATE TABLE network_node ("
+    " network INTEGER NOT NULL REFERENCES network,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " p REAL NOT NULL,"
+    " PRIMARY KEY (network, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE network_link ("
+    " network INTEGER NOT NULL REFERENCES network,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " p REAL NOT NULL,"
+    " joint REAL NOT NULL,"
+    " PRIMARY KEY (network, link)"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE plan ("
     " plan INTEGER PRIMARY KEY,"
+    " network INTEGER NOT NULL REFERENCES network,"
     " bias TEXT NOT NULL,"
     " lambda REAL NOT NULL,"
     " calibration TEXT NOT NULL,"
     " method TEXT NOT NULL,"
     " rounds INTEGER NOT NULL,"
+    " credit TEXT NOT NULL,"
     " tolerance REAL,"
     " objective REAL,"
     " bound REAL,"

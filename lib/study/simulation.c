@@ -147,8 +147,10 @@ void pricer_simulation_record_free(struct pricer_simulation_record *record)
     free(record);
 }
 
-/* The latest simulation; its id stays 0 where there is none. */
+/* The latest simulation of a plan, or with 0 of any; its id stays 0 where there
+ * is none. */
 static enum pricer_status load_summary(const struct pricer_study *study,
+                                       int64_t plan,
                                        struct pricer_simulation_record *record,
                                        struct pricer_fault *fault)
 {
@@ -156,10 +158,12 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT simulation, plan, engine, data, seed, trials, clipped"
-        " FROM simulation ORDER BY simulation DESC LIMIT 1",
+        " FROM simulation WHERE plan = ?1 OR ?1 = 0"
+        " ORDER BY simulation DESC LIMIT 1",
         &query, fault);
     if (status != PRICER_OK)
         return status;
+    sqlite3_bind_int64(query, 1, plan);
     int step = sqlite3_step(query);
     if (step == SQLITE_ROW) {
         int engine =
@@ -240,14 +244,14 @@ static enum pricer_status load_strategies(
 }
 
 enum pricer_status pricer_study_simulation(
-    struct pricer_study *study, struct pricer_simulation_record **record,
-    struct pricer_fault *fault)
+    struct pricer_study *study, int64_t plan,
+    struct pricer_simulation_record **record, struct pricer_fault *fault)
 {
     int64_t room = 0;
     struct pricer_simulation_record *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
-    enum pricer_status status = load_summary(study, made, fault);
+    enum pricer_status status = load_summary(study, plan, made, fault);
     if (status == PRICER_OK)
         status = pri_study_count(
             study, "SELECT count(*) FROM simulation_strategy", &room, fault);

@@ -12,13 +12,14 @@
 struct pricer_study {
     sqlite3 *database;
     char *path;
+    int claim; /* the open file that holds the claim, or -1 */
 };
 
 /* The statements that make an empty study, in order; NULL ends them. */
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 1 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 2 };
 
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,
@@ -58,6 +59,26 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_network *network,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault);
+
+/* Inside a transaction: add a network whose probabilities are not the
+ * scenario's; *id is its number. */
+enum pricer_status pri_study_add_network(
+    const struct pricer_study *study, const struct pricer_network *network,
+    const struct pricer_network_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* A network by its number, with how it came about. */
+enum pricer_status pri_study_load_network(struct pricer_study *study,
+                                          int64_t id,
+                                          struct pricer_network **network,
+                                          struct pricer_network_record *record,
+                                          struct pricer_fault *fault);
+
+/* Whether the file at a path may be replaced by a new study: there is none, or
+ * it is a study that nobody has claimed. *claim is then an open file that holds
+ * the claim, or -1. */
+enum pricer_status pri_study_claim_path(const char *path, int *claim,
+                                        struct pricer_fault *fault);
 
 /* Store the links; links.c has SQLite read them from the network. */
 struct pri_link_source {

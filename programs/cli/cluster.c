@@ -107,6 +107,13 @@ static enum pricer_status make_plan(struct cluster *cluster,
 
 /* -------------------------------------------------------------- account -- */
 
+/* With how much probability a message counts as heard: that of arriving, if
+ * losses have credit. */
+static double heard(const struct cluster *cluster, double p)
+{
+    return cluster->plan_settings.credit == PRICER_CREDIT_LOSSES ? p : 1;
+}
+
 /* A link that carries something: its trust and one message on it. */
 struct carrier {
     double eps, delta, p, mu;
@@ -183,8 +190,8 @@ static enum pricer_status spent_eps(double mu, double delta, double p,
 }
 
 /*
- * Claim: over the whole run no link tells its receiver about its sender's
- * points beyond (spent, delta). The worst ratio and the likeliest link of a
+ * Claim: over the whole run no link tells whoever hears it (its receiver alone,
+ * if losses have credit) about its sender's points beyond (spent, delta). The worst ratio and the likeliest link of a
  * kind bound every link of it, since eps grows in both; where each link has
  * been found to keep its own (eps, delta), that is a bound as well.
  */
@@ -198,14 +205,15 @@ static enum pricer_status account(struct cluster *cluster,
         return status;
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         struct carrier own = {
-            net->self_eps[i], net->self_delta[i], net->uplink[i],
+            net->self_eps[i], net->self_delta[i],
+            heard(cluster, net->uplink[i]),
             message_ratio(cluster, plan->self_weight[i], plan->self_noise[i])};
-        if (plan->self_weight[i] > 0 && own.p > 0)
+        if (plan->self_weight[i] > 0 && net->uplink[i] > 0)
             status = add_carrier(cluster, &own, fault);
     }
     for (int32_t l = 0; l < net->links && status == PRICER_OK; l++) {
         struct carrier link = {
-            net->eps[l], net->delta[l], net->p[l],
+            net->eps[l], net->delta[l], heard(cluster, net->p[l]),
             message_ratio(cluster, plan->weight[l], plan->noise[l])};
         if (plan->weight[l] > 0)
             status = add_carrier(cluster, &link, fault);

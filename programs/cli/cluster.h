@@ -30,7 +30,7 @@ struct cluster_trust {
     double eps, delta;
     int64_t links; /* that carry something, own parts included */
     double mu;     /* of the worst message: its change over its noise */
-    double p;      /* of the link that is up most often */
+    double p;      /* with which a message of the worst link is heard */
     bool within;   /* each link by itself keeps its (eps, delta) */
     double spent;  /* eps at that delta over the whole run; INFINITY: none */
 };

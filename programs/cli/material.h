@@ -13,18 +13,23 @@ struct material {
     struct pricer_study *study;
     struct pricer_settings settings; /* the scenario's */
     int64_t seed;                    /* the scenario's */
-    struct pricer_network *network;
-    struct pricer_plan *plan; /* NULL until material_plan() */
+    struct pricer_network *network;  /* the scenario's, or the plan's */
+    struct pricer_plan *plan;        /* NULL until material_plan() */
     struct pricer_plan_record record;
 };
 
-/* Open a study, and read its settings and its network. What was opened before
- * a failure is there for material_close(). */
+/* Open a study and read its settings. What was opened before a failure is there
+ * for material_close(). */
 enum pricer_status material_open(const char *path, bool writable,
                                  struct material *material,
                                  struct pricer_fault *fault);
 
-/* Read a plan by its number, or with 0 the latest. */
+/* Read the scenario's network. */
+enum pricer_status material_network(struct material *material,
+                                    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest, and the network that it was
+ * made for. What is said of a plan is said by its record's settings. */
 enum pricer_status material_plan(struct material *material, int64_t id,
                                  struct pricer_fault *fault);
 
@@ -49,11 +54,14 @@ struct planner_request {
             "how much noise a budget asks for; default: the scenario's"        \
     }
 
-/* Whether --lambda was given with a bias that has none. */
+/* Whether --lambda was given with a --bias that has none. */
 bool planner_stray_lambda(const struct planner_request *ask);
 
-/* Put what was asked for above the scenario's settings. */
-void planner_override(const struct planner_request *ask,
-                      struct pricer_settings *settings);
+/* Put what was asked for above the scenario's settings. A bias term that has a
+ * lambda must get one, from the command line or the scenario, and the others
+ * take none. */
+enum pricer_status planner_override(const struct planner_request *ask,
+                                    struct pricer_settings *settings,
+                                    struct pricer_fault *fault);
 
 #endif

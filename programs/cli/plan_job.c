@@ -27,8 +27,8 @@ static enum pricer_status plan_exactly(struct plan_job *job)
     struct pricer_solve_info info;
     enum pricer_status status = PRICER_OK;
     if (job->request.warm)
-        status = pricer_study_plan(job->from.study, job->from.network, 0, &warm,
-                                   NULL, &job->fault);
+        status = pricer_study_plan(job->from.study, 0, NULL, &warm, NULL,
+                                   &job->fault);
     if (status == PRICER_OK)
         status =
             pricer_plan_optimise(job->from.network, &job->view.settings, warm,
@@ -283,6 +283,7 @@ enum pricer_status plan_job_store(struct plan_job *job)
     double tolerance = view->settings.tolerance;
     int64_t most = view->iterations < INT32_MAX ? view->iterations : INT32_MAX;
     struct pricer_plan_record record = {
+        .network = view->origin,
         .settings = view->settings,
         .method = job->request.weights != NULL
                       ? PRICER_METHOD_GIVEN
@@ -298,6 +299,7 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .mse_paper = view->error.mse_paper,
         .mse_worst_case = view->error.mse_worst_case,
         .bias_l1 = view->error.bias_l1};
-    return pricer_study_add_plan(job->from.study, job->from.plan, &record,
-                                 &job->view.id, &job->fault);
+    return pricer_study_add_plan(job->from.study, job->from.network,
+                                 job->from.plan, &record, &job->view.id,
+                                 &job->fault);
 }

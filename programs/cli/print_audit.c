@@ -4,6 +4,7 @@
  */
 #include "print_audit.h"
 #include "print_privacy.h"
+#include "question.h"
 
 #include <math.h>
 
@@ -87,9 +88,7 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
     printf("What nodes send, attacked as it is sent: two hypotheses, so many "
            "trials of each.\n%lld round%s a trial; %s.\n",
            rounds, rounds == 1 ? "" : "s",
-           terms->eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way was still heard near its sender"
-               : "a packet lost on the way was heard by nobody");
+           question_credit_text(terms->eavesdropper));
     struct table *table = table_new(10, headings);
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < rows[k].claims; c++)
@@ -131,6 +130,7 @@ void audit_print_json(const struct audit_terms *terms,
     json_open(&json, NULL, '{');
     json_text(&json, "eavesdropper",
               pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
+    json_text(&json, "credit", question_credit(terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
     json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);

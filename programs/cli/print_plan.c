@@ -179,6 +179,26 @@ static void json_what_if(struct json *json, const struct plan_view *view)
     json_close(json, '}');
 }
 
+/* The rounds that the budgets are for. */
+static long long planned_rounds(const struct plan_view *view)
+{
+    return view->settings.rounds > 0 ? view->settings.rounds : 1;
+}
+
+/* Where the probabilities come from. */
+static void json_origin(struct json *json,
+                        const struct pricer_network_record *origin)
+{
+    json_open(json, "network", '{');
+    json_text(json, "origin", pricer_word(PRICER_WORDS_ORIGIN, origin->origin));
+    if (origin->origin == PRICER_ORIGIN_MEASURED) {
+        json_count(json, "rounds", origin->rounds);
+        json_count(json, "first_round", origin->first);
+        json_count(json, "last_round", origin->last);
+    }
+    json_close(json, '}');
+}
+
 void plan_view_json(const struct plan_view *view)
 {
     static const char *const keys[PRICER_BASELINES] = {"naive", "unbiased",
@@ -205,6 +225,10 @@ void plan_view_json(const struct plan_view *view)
     if (view->network->server_eps != NULL)
         json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
+    json_count(&json, "rounds", planned_rounds(view));
+    json_text(&json, "credit",
+              pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
+    json_origin(&json, &view->origin);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
         if (!view->rival[k].known)
@@ -275,7 +299,7 @@ static void print_certificate(const struct plan_view *view)
 {
     const struct pricer_certificate *found = &view->certificate;
     long long budgets = (long long)view->network->links + view->network->nodes;
-    long long rounds = view->settings.rounds > 0 ? view->settings.rounds : 1;
+    long long rounds = planned_rounds(view);
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
     if (isnan(view->gap) || view->gap >= 1)
@@ -286,8 +310,12 @@ static void print_certificate(const struct plan_view *view)
                view->bound, 100 * view->gap / (1 - view->gap), view->gap);
     if (found->open_links == 0)
         printf("Checked: all %lld links and uplinks keep their (eps, delta) "
-               "over %lld round%s.\n",
-               budgets, rounds, rounds == 1 ? "" : "s");
+               "over %lld round%s,\n%s (credit %s).\n",
+               budgets, rounds, rounds == 1 ? "" : "s",
+               view->settings.credit == PRICER_CREDIT_NONE
+                   ? "every packet counted as heard"
+                   : "packets lost on the way counted as heard by nobody",
+               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     else
         printf("NOT PRIVATE: %lld of %lld links and uplinks spend more than "
                "their (eps, delta).\n",
@@ -386,6 +414,10 @@ void plan_view_tables(const struct plan_view *view)
     printf(", %s noise, %s weights, %.3g s\n\n",
            pricer_word(PRICER_WORDS_CALIBRATION, view->settings.calibration),
            view->method, view->seconds);
+    if (view->origin.origin == PRICER_ORIGIN_MEASURED)
+        printf("Links as measured over %lld rounds, %lld to %lld.\n\n",
+               (long long)view->origin.rounds, (long long)view->origin.first,
+               (long long)view->origin.last);
     print_errors(view);
     putchar('\n');
     print_certificate(view);

@@ -30,6 +30,7 @@ struct plan_what_if {
 
 struct plan_view {
     const struct pricer_network *network;
+    struct pricer_network_record origin; /* of the network */
     struct pricer_settings settings;
     const char *method; /* exact, gradient or given */
     const struct pricer_plan *plan;

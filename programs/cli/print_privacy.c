@@ -2,6 +2,7 @@
  * From privacy statements to a table, worst nodes first, or to JSON.
  */
 #include "print_privacy.h"
+#include "question.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static void json_statement(struct json *json,
     json_text(
         json, "eavesdropper",
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
+    json_text(json, "credit", question_credit(answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_text(json, "kind", s->exact ? "exact" : "bound");
@@ -97,9 +99,7 @@ static void print_heading(const struct privacy_answers *answers)
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
-           question->eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way was still heard near its sender"
-               : "a packet lost on the way was heard by nobody");
+           question_credit_text(question->eavesdropper));
 }
 
 static void add_row(struct table *table, const struct privacy_answers *answers,

@@ -21,9 +21,32 @@ const char *question_conflict(const struct question_request *ask)
 
 const char *question_delta_conflict(const struct question_request *ask)
 {
-    return ask->delta == 0 || (ask->delta > 0 && ask->delta <= 1)
-               ? NULL
-               : "--delta is a number above 0, at most 1";
+    return ask->delta <= 1 ? NULL : "--delta is a number above 0, at most 1";
+}
+
+void question_settle(struct question_request *ask,
+                     const struct pricer_settings *planned)
+{
+    if (ask->rounds == 0)
+        ask->rounds = planned->rounds > 0 ? planned->rounds : 1;
+    if (ask->eavesdropper < 0)
+        ask->eavesdropper = planned->credit == PRICER_CREDIT_LOSSES
+                                ? PRICER_RECEIVER
+                                : PRICER_RADIO;
+}
+
+const char *question_credit(enum pricer_eavesdropper eavesdropper)
+{
+    return pricer_word(PRICER_WORDS_CREDIT, eavesdropper == PRICER_RADIO
+                                                ? PRICER_CREDIT_NONE
+                                                : PRICER_CREDIT_LOSSES);
+}
+
+const char *question_credit_text(enum pricer_eavesdropper eavesdropper)
+{
+    return eavesdropper == PRICER_RADIO
+               ? "a packet lost on the way counts as heard (credit none)"
+               : "a packet lost on the way was heard by nobody (credit losses)";
 }
 
 int question_observers(const struct question_request *ask, int *first)
@@ -47,7 +70,7 @@ struct pricer_question question_make(const struct question_request *ask,
     return (struct pricer_question){
         .observer = (enum pricer_observer)observer,
         .protect = ask->protect < 0 ? PRICER_PROTECT_DATA : ask->protect,
-        .eavesdropper = ask->eavesdropper < 0 ? 0 : ask->eavesdropper,
+        .eavesdropper = (enum pricer_eavesdropper)ask->eavesdropper,
         .delta = ask->delta,
         .rounds = ask->rounds,
         .members = coalition->members,

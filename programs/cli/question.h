@@ -28,12 +28,13 @@ struct question_request {
 #define QUESTION_OPTIONS(ask)                                                  \
     {"protect", OPTION_CHOICE, &(ask)->protect, "data|identity",               \
      "what is kept from a relay; default data"},                               \
-        {"delta", OPTION_NUMBER, &(ask)->delta, "X",                           \
+        {"delta", OPTION_ABOVE, &(ask)->delta, "X",                            \
          "default: that of each link; at the server a node's smallest"},       \
-        {"rounds", OPTION_COUNT, &(ask)->rounds, "T",                          \
+        {"rounds", OPTION_MANY, &(ask)->rounds, "T",                           \
          "how many rounds are seen; default: the plan's"},                     \
         {"eavesdropper", OPTION_CHOICE, &(ask)->eavesdropper,                  \
-         "receiver|radio", "radio hears lost packets too; default receiver"},  \
+         "receiver|radio",                                                     \
+         "radio hears lost packets too; default, unless losses have credit"},  \
     {                                                                          \
         "coalition", OPTION_TEXT, &(ask)->coalition, "LIST",                   \
             "relays that pool what they see: 1,4,7 or 1,4,server"              \
@@ -44,6 +45,16 @@ const char *question_conflict(const struct question_request *ask);
 
 /* The same for a delta outside its range. */
 const char *question_delta_conflict(const struct question_request *ask);
+
+/* What was not given is taken from what the plan was made for: its rounds, and
+ * radio unless losses have credit. */
+void question_settle(struct question_request *ask,
+                     const struct pricer_settings *planned);
+
+/* What losses count for in numbers about this eavesdropper, in a word; and the
+ * same in a sentence. */
+const char *question_credit(enum pricer_eavesdropper eavesdropper);
+const char *question_credit_text(enum pricer_eavesdropper eavesdropper);
 
 /* How many observers are asked about, from *first on. */
 int question_observers(const struct question_request *ask, int *first);

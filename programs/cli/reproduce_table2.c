@@ -124,7 +124,10 @@ static enum pricer_status run_setup(struct reproduction *work,
         .points = data->points,
         .strategy = setup->strategy,
         .budget = method->budget,
-        .plan_settings = {.calibration = method->calibration},
+        /* The paper knows no budget over rounds and trusts losses; so does
+         * what stands beside it. */
+        .plan_settings = {.calibration = method->calibration,
+                          .credit = PRICER_CREDIT_LOSSES},
         .kmeans = {.procedure = method->procedure,
                    .clusters = 10,
                    .rounds = 10,

@@ -69,9 +69,7 @@ static const char *find_conflict(const struct request *ask)
         return "--eps is a claim of its own, without --claim";
     if (question_delta_conflict(about) != NULL)
         return question_delta_conflict(about);
-    if (!(ask->eps >= 0))
-        return "--eps is a number above 0";
-    if (ask->confidence != 0 && !(ask->confidence > 0 && ask->confidence < 1))
+    if (!(ask->confidence < 1))
         return "--confidence is a number between 0 and 1";
     if (ask->trials != 0 && (ask->trials < PRICER_AUDIT_TRIALS_LEAST ||
                              ask->trials > PRICER_AUDIT_TRIALS_MOST))
@@ -91,13 +89,13 @@ static int parse(int argc, char **argv, struct request *ask,
         QUESTION_OPTIONS(&ask->about),
         {"claim", OPTION_CHOICE, &ask->claim, "account|budget|paper",
          "what is contradicted or not; default account, and a link's budget"},
-        {"eps", OPTION_NUMBER, &ask->eps, "X", "a claim of your own instead"},
-        {"trials", OPTION_COUNT, &ask->trials, "N",
+        {"eps", OPTION_ABOVE, &ask->eps, "X", "a claim of your own instead"},
+        {"trials", OPTION_MANY, &ask->trials, "N",
          "of each hypothesis; default what a few seconds allow"},
-        {"confidence", OPTION_NUMBER, &ask->confidence, "C",
+        {"confidence", OPTION_ABOVE, &ask->confidence, "C",
          "of each number shown; default 0.95"},
         {"seed", OPTION_COUNT, &ask->seed, "S", "default the scenario's"},
-        {"plan", OPTION_COUNT, &ask->plan, "N",
+        {"plan", OPTION_MANY, &ask->plan, "N",
          "which plan of the study; default the latest"},
         {"all", OPTION_FLAG, &ask->all, NULL,
          "attack every node or link and not only the worst"},
@@ -134,10 +132,7 @@ static enum pricer_status read_work(const char *path, struct request *ask,
     int32_t nodes = work->from.network->nodes;
     if (ask->seed < 0)
         ask->seed = work->from.seed;
-    if (about->rounds == 0)
-        about->rounds = work->from.record.settings.rounds;
-    if (about->rounds == 0)
-        about->rounds = 1;
+    question_settle(about, &work->from.record.settings);
     if (ask->node >= nodes)
         return refuse(fault, "--node %lld: the nodes are 0 to %lld", ask->node,
                       nodes - 1);
@@ -333,6 +328,7 @@ static enum pricer_status attack_all(const struct request *ask,
             .at = target->at,
             .trials = ask->trials,
             .budget_rounds = work->from.record.settings.rounds,
+            .budget_credit = work->from.record.settings.credit,
             .confidence = ask->confidence,
             .alarm = ALARM / (double)work->count,
             .seed = (uint64_t)ask->seed,
@@ -367,7 +363,7 @@ int verb_audit(int argc, char **argv)
     if (status == PRICER_OK)
         status = attack_all(&ask, &work, &fault);
     struct audit_terms terms = {
-        .eavesdropper = ask.about.eavesdropper < 0 ? 0 : ask.about.eavesdropper,
+        .eavesdropper = (enum pricer_eavesdropper)ask.about.eavesdropper,
         .rounds = ask.about.rounds,
         .seed = ask.seed,
         .confidence = ask.confidence > 0 ? ask.confidence : .95,

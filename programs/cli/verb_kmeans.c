@@ -59,15 +59,15 @@ static int parse(int argc, char **argv, struct request *ask,
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
         PLANNER_OPTIONS(&ask->planner),
-        {"clusters", OPTION_COUNT, &ask->clusters, "N", "default 10"},
-        {"rounds", OPTION_COUNT, &ask->rounds, "N", "default 10"},
-        {"steps", OPTION_COUNT, &ask->steps, "N",
+        {"clusters", OPTION_MANY, &ask->clusters, "N", "default 10"},
+        {"rounds", OPTION_MANY, &ask->rounds, "N", "default 10"},
+        {"steps", OPTION_MANY, &ask->steps, "N",
          "Lloyd's steps of a node in each round; default 5"},
-        {"reach", OPTION_NUMBER, &ask->reach, "X",
+        {"reach", OPTION_ABOVE, &ask->reach, "X",
          "move, in radii, that fills a message; default 0.05"},
         {"in-order", OPTION_FLAG, &ask->in_order, NULL,
          "deal the points to the nodes as they come, not shuffled"},
-        {"seeds", OPTION_COUNT, &ask->seeds, "N", "runs; default 5"},
+        {"seeds", OPTION_MANY, &ask->seeds, "N", "runs; default 5"},
         {"seed", OPTION_COUNT, &ask->seed, "N",
          "of the first run; default: the scenario's"},
         {"centres", OPTION_TEXT, &ask->centres, "FILE.npy",
@@ -96,21 +96,14 @@ static int check_request(const struct request *ask)
     const int64_t most = 1000000;
     if (ask->data == NULL)
         return misuse("--data FILE is missing");
-    if (ask->clusters < 1 || ask->rounds < 1 || ask->steps < 1 ||
-        ask->seeds < 1)
-        return misuse("--clusters, --rounds, --steps and --seeds are at "
-                      "least 1");
     if (ask->clusters > most || ask->rounds > most || ask->steps > most ||
         ask->seeds > most || ask->threads > 4096)
         return misuse("so many clusters, rounds, steps, seeds or threads are "
                       "too many");
-    if (!(ask->reach >= 0 && ask->reach < 1e6))
-        return misuse("--reach is a number of at least 0");
+    if (!(ask->reach < 1e6))
+        return misuse("so long a --reach is too long");
     if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
-    double lambda = ask->planner.lambda;
-    if (!isnan(lambda) && !(lambda >= 0 && isfinite(lambda)))
-        return misuse("--lambda is a finite number of at least 0");
     return OPTIONS_GO;
 }
 
@@ -132,12 +125,16 @@ static enum pricer_status load(struct job *job, const char *path)
     enum pricer_status status =
         material_open(path, false, &job->from, &job->fault);
     if (status == PRICER_OK)
+        status = material_network(&job->from, &job->fault);
+    cluster->plan_settings = job->from.settings;
+    if (status == PRICER_OK)
+        status = planner_override(&ask->planner, &cluster->plan_settings,
+                                  &job->fault);
+    if (status == PRICER_OK)
         status =
             cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
     if (status != PRICER_OK)
         return status;
-    cluster->plan_settings = job->from.settings;
-    planner_override(&ask->planner, &cluster->plan_settings);
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     if (ask->budget < 0)
@@ -253,6 +250,8 @@ static void print_json(const struct job *job)
     json_number(&json, "deviation", deviation);
     json_text(&json, "budget_for",
               cluster->budget == CLUSTER_RUN ? "run" : "release");
+    json_text(&json, "credit",
+              pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
     print_trust_json(&json, cluster);
     json_open(&json, "runs", '[');
     for (int64_t s = 0; s < ask->seeds; s++) {
@@ -284,6 +283,10 @@ static void print_budget(const struct job *job)
         table_cell(table, "%.4g", trust->spent);
     }
     table_print(table, stdout);
+    printf("A message lost on the way counts as heard by %s (credit %s).\n",
+           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
+                                                               : "nobody",
+           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
     for (int k = 0; k < cluster->trusts; k++)
         if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
             program_warn("a budget for each release is exceeded by the run as "

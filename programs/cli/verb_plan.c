@@ -27,7 +27,7 @@ static int parse(int argc, char **argv, struct plan_request *ask,
         PLANNER_OPTIONS(&ask->planner),
         {"method", OPTION_CHOICE, &ask->method, "exact|gradient",
          "gradient is the paper's descent; default exact"},
-        {"tolerance", OPTION_NUMBER, &ask->tolerance, "X",
+        {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
          "do not plan, judge these: from,to,alpha,sigma"},
@@ -37,19 +37,19 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
          "begin near the study's latest plan"},
-        {"iterations", OPTION_COUNT, &ask->iterations, "N",
+        {"iterations", OPTION_MANY, &ask->iterations, "N",
          "limit; for gradient of every start, default 100000"},
-        {"step", OPTION_NUMBER, &ask->weight_step, "X",
+        {"step", OPTION_ABOVE, &ask->weight_step, "X",
          "gradient: step of the weights; default 0.01"},
-        {"noise-step", OPTION_NUMBER, &ask->noise_step, "X",
+        {"noise-step", OPTION_ABOVE, &ask->noise_step, "X",
          "gradient: step of the noise; default as --step"},
-        {"starts", OPTION_COUNT, &ask->starts, "N",
+        {"starts", OPTION_MANY, &ask->starts, "N",
          "gradient: random starts; default 4"},
         {"seed", OPTION_COUNT, &ask->seed, "N",
          "gradient: of the starts; default: the scenario's"},
         {"trace", OPTION_TEXT, &ask->trace, "FILE.csv",
          "gradient: write start,iteration,objective"},
-        {"trace-every", OPTION_COUNT, &ask->trace_every, "N",
+        {"trace-every", OPTION_MANY, &ask->trace_every, "N",
          "gradient: iterations between rows; default 100"},
         {"threads", OPTION_COUNT, &ask->threads, "N",
          "default: one per core, one for small networks"},
@@ -151,12 +151,17 @@ static enum pricer_status measure_network(struct plan_job *job)
     if (status == PRICER_OK)
         status = pricer_network_measured(job->from.network, deliveries,
                                          &measured, &job->fault);
+    if (status == PRICER_OK) {
+        pricer_network_free(job->from.network);
+        job->from.network = measured;
+        job->view.origin =
+            (struct pricer_network_record){.origin = PRICER_ORIGIN_MEASURED,
+                                           .rounds = deliveries->rounds,
+                                           .first = deliveries->first,
+                                           .last = deliveries->last};
+    }
     pricer_deliveries_free(deliveries);
-    if (status != PRICER_OK)
-        return status;
-    pricer_network_free(job->from.network);
-    job->from.network = measured;
-    return PRICER_OK;
+    return status;
 }
 
 /* The scenario's settings with what the command line puts above them. */
@@ -166,14 +171,16 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     struct pricer_settings *settings = &job->view.settings;
     enum pricer_status status =
         material_open(path, true, &job->from, &job->fault);
+    if (status == PRICER_OK)
+        status = material_network(&job->from, &job->fault);
     if (status == PRICER_OK && ask->from_deliveries)
         status = measure_network(job);
     if (status != PRICER_OK)
         return status;
     *settings = job->from.settings;
-    planner_override(&ask->planner, settings);
-    if (settings->bias < PRICER_BIAS_L1)
-        settings->lambda = 0;
+    status = planner_override(&ask->planner, settings, &job->fault);
+    if (status != PRICER_OK)
+        return status;
     settings->tolerance = ask->tolerance;
     settings->threads = (int32_t)ask->threads;
     if (ask->threads == 0 && job->from.network->links < SMALL_LINKS)
@@ -183,10 +190,7 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
-    if (!(settings->lambda >= 0 && isfinite(settings->lambda)))
-        return refuse(job, "lambda = %g is not a finite number of at least 0",
-                      settings->lambda);
-    if (!(ask->tolerance >= 0 && ask->tolerance < 1))
+    if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
     return make_changes(job);
@@ -256,5 +260,6 @@ int verb_plan(int argc, char **argv)
         (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);
     }
     close_job(&job);
-    return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
+    return status == PRICER_OK ? program_stored("plan", job.view.id)
+                               : program_fault(status, &job.fault);
 }

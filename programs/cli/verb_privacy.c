@@ -44,7 +44,7 @@ static int parse(int argc, char **argv, struct request *ask,
         QUESTION_OPTIONS(&ask->about),
         {"mode", OPTION_CHOICE, &ask->mode, "exact|paper",
          "paper adds the paper's bounds as printed; default exact"},
-        {"plan", OPTION_COUNT, &ask->plan, "N",
+        {"plan", OPTION_MANY, &ask->plan, "N",
          "which plan of the study; default the latest"},
         {"all", OPTION_FLAG, &ask->all, NULL, "show every statement"},
         {"threads", OPTION_COUNT, &ask->about.threads, "N",
@@ -74,8 +74,7 @@ static enum pricer_status read_work(const char *path, struct request *ask,
         status = material_plan(&work->from, ask->plan, fault);
     if (status != PRICER_OK)
         return status;
-    if (ask->about.rounds == 0)
-        ask->about.rounds = work->from.record.settings.rounds;
+    question_settle(&ask->about, &work->from.record.settings);
     return coalition_read(ask->about.coalition, work->from.network->nodes,
                           &work->coalition, fault);
 }
@@ -142,6 +141,7 @@ int verb_privacy(int argc, char **argv)
         .about = {.observer = -1, .protect = -1, .eavesdropper = -1}};
     struct work work = {0};
     struct pricer_fault fault = {""};
+    int64_t id = 0;
     const char *operands[1];
     int go = parse(argc, argv, &ask, operands);
     if (go != OPTIONS_GO)
@@ -156,12 +156,13 @@ int verb_privacy(int argc, char **argv)
             &(struct pricer_privacy_record){
                 work.from.record.id, &answers->question, answers->statements,
                 answers->bounds, answers->count},
-            NULL, &fault);
+            &id, &fault);
     }
     if (status == PRICER_OK && ask.as_json)
         privacy_print_json(work.answers, work.kinds);
     for (int k = 0; k < work.kinds && status == PRICER_OK && !ask.as_json; k++)
         privacy_print(&work.answers[k], ask.all ? INT64_MAX : ROWS);
     free_work(&work);
-    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+    return status == PRICER_OK ? program_stored("privacy answer", id)
+                               : program_fault(status, &fault);
 }

@@ -85,17 +85,18 @@ static enum pricer_status price(struct report *report)
                               report->price, report->self_price, NULL);
 }
 
-/* What was stored about the study's plans. */
+/* What was stored about the plan, and the rounds that used it. */
 static enum pricer_status recall(struct report *report,
-                                 struct pricer_study *study, int64_t latest,
+                                 struct pricer_study *study,
                                  struct pricer_fault *fault)
 {
+    int64_t plan = report->record.id;
     enum pricer_status status =
-        pricer_study_simulation(study, &report->simulation, fault);
+        pricer_study_simulation(study, plan, &report->simulation, fault);
     if (status == PRICER_OK)
-        status = pricer_study_rounds(study, 0, &report->rounds, fault);
+        status = pricer_study_plan_rounds(study, plan, &report->rounds, fault);
     if (status == PRICER_OK)
-        status = pricer_study_privacy(study, latest, &report->privacy,
+        status = pricer_study_privacy(study, plan, &report->privacy,
                                       &report->privacy_count, fault);
     return status;
 }
@@ -129,17 +130,19 @@ static enum pricer_status load(struct report *report, struct material *from,
         status = pricer_study_scenario(from->study, &report->scenario, fault);
     if (status == PRICER_OK)
         status = pricer_study_latest_plan(from->study, &latest, fault);
-    report->network = from->network;
     report->settings = from->settings;
-    if (status != PRICER_OK || (latest == 0 && plan == 0))
-        return status;
-    status = material_plan(from, plan, fault);
     if (status != PRICER_OK)
+        return status;
+    bool planned = latest > 0 || plan > 0;
+    status = planned ? material_plan(from, plan, fault)
+                     : material_network(from, fault);
+    report->network = from->network;
+    if (status != PRICER_OK || !planned)
         return status;
     report->plan = from->plan;
     report->record = from->record;
     report->settings = from->record.settings;
-    status = recall(report, from->study, latest, fault);
+    status = recall(report, from->study, fault);
     return status == PRICER_OK ? judge(report, fault) : status;
 }
 
@@ -203,7 +206,7 @@ int verb_report(int argc, char **argv)
     const struct option options[] = {
         {"output", OPTION_TEXT, &output, "FILE",
          "the page, also -o; - is standard output; default report.html"},
-        {"plan", OPTION_COUNT, &plan, "N",
+        {"plan", OPTION_MANY, &plan, "N",
          "the plan to report on; default: the latest"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];

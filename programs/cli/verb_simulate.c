@@ -119,6 +119,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
     struct pricer_simulation *simulation = NULL;
     struct progress progress;
     double seconds = 0;
+    int64_t id = 0;
     enum pricer_status status = read_work(path, request, &work, &fault);
     if (status == PRICER_OK) {
         const struct pricer_plan *plans[STRATEGIES + 1];
@@ -136,7 +137,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
     if (status == PRICER_OK)
         status =
             pricer_study_add_simulation(work.from.study, work.from.record.id,
-                                        work.names, simulation, NULL, &fault);
+                                        work.names, simulation, &id, &fault);
     if (status == PRICER_OK) {
         struct simulation_report report = {work.from.network, simulation,
                                            work.names, work.from.record.id,
@@ -149,7 +150,8 @@ static int simulate(const char *path, struct request *request, bool as_json)
     }
     pricer_simulation_free(simulation);
     free_work(&work);
-    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+    return status == PRICER_OK ? program_stored("simulation", id)
+                               : program_fault(status, &fault);
 }
 
 /* Which strategies are wanted; false if one does not exist. */
@@ -180,7 +182,7 @@ int verb_simulate(int argc, char **argv)
     struct request request = {.data = "worst-case"};
     struct option_list list = {0};
     const struct option options[] = {
-        {"trials", OPTION_COUNT, &request.settings.trials, "N",
+        {"trials", OPTION_MANY, &request.settings.trials, "N",
          "how many; 100000, with the faithful engine 1000"},
         {"seed", OPTION_COUNT, &seed, "S",
          "what links and noise are drawn from; the scenario's"},
@@ -191,7 +193,7 @@ int verb_simulate(int argc, char **argv)
          "integrate the noise out, or send every message; fast"},
         {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
          "play this on the same trials; may be given again"},
-        {"plan", OPTION_COUNT, &request.plan, "N",
+        {"plan", OPTION_MANY, &request.plan, "N",
          "which plan of the study; the latest"},
         {"threads", OPTION_COUNT, &threads, "N",
          "how many; one per core. The result is the same"},

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <time.h>
 
@@ -46,6 +47,18 @@ int program_close(int status)
     if (fflush(stdout) != 0 || ferror(stdout))
         return program_fail("cannot write the result: %s", strerror(errno));
     return status;
+}
+
+int program_stored(const char *what, int64_t number)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    int reason = errno;
+    __fpurge(stdout); /* so that it is said once */
+    clearerr(stdout);
+    return program_fail("%s %lld is stored in the study, but cannot be "
+                        "printed: %s",
+                        what, (long long)number, strerror(reason));
 }
 
 double program_seconds(void)

@@ -21,6 +21,10 @@ int program_fault(enum pricer_status status, const struct pricer_fault *fault);
  * success into failure. Returns the exit status. */
 int program_close(int status);
 
+/* Flush what a verb has printed after it has stored `what` under a number: if
+ * that fails, say that it is stored all the same. Returns the exit status. */
+int program_stored(const char *what, int64_t number);
+
 /* A note on stderr ("pricer: warning: ..."). */
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));

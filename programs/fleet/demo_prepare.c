@@ -93,6 +93,8 @@ static enum pricer_status make_plan(struct demo *demo,
     enum pricer_status status =
         pricer_study_settings(demo->study, &record.settings, NULL, fault);
     if (status == PRICER_OK)
+        status = pricer_study_network(demo->study, &demo->network, fault);
+    if (status == PRICER_OK)
         status = pricer_plan_optimise(demo->network, &record.settings, NULL,
                                       &demo->plan, &info, fault);
     if (status != PRICER_OK)
@@ -102,7 +104,8 @@ static enum pricer_status make_plan(struct demo *demo,
     record.gap = info.gap;
     record.iterations = info.iterations;
     record.tolerance = NAN;
-    return pricer_study_add_plan(demo->study, demo->plan, &record, NULL, fault);
+    return pricer_study_add_plan(demo->study, demo->network, demo->plan,
+                                 &record, NULL, fault);
 }
 
 static enum pricer_status load_study(struct demo *demo,
@@ -112,8 +115,6 @@ static enum pricer_status load_study(struct demo *demo,
     int32_t count = 0;
     enum pricer_status status =
         pricer_study_open(demo->path, true, &demo->study, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_network(demo->study, &demo->network, fault);
     if (status == PRICER_OK)
         status = pricer_study_members(demo->study, &members, &count, fault);
     pricer_members_free(members);
@@ -127,7 +128,7 @@ static enum pricer_status load_study(struct demo *demo,
         return status;
     return demo->study_path == NULL
                ? make_plan(demo, fault)
-               : pricer_study_plan(demo->study, demo->network, 0, &demo->plan,
+               : pricer_study_plan(demo->study, 0, &demo->network, &demo->plan,
                                    NULL, fault);
 }
 

@@ -237,11 +237,13 @@ static enum pricer_status load_emulation(const char *path,
                                          struct pricer_fault *fault)
 {
     struct pricer_study *study = NULL;
+    struct pricer_plan *plan = NULL;
     if (path == NULL)
         return PRICER_OK;
     enum pricer_status status = pricer_study_open(path, false, &study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(study, network, fault);
+        status = pricer_study_plan(study, 0, network, &plan, NULL, fault);
+    pricer_plan_free(plan);
     pricer_study_close(study);
     return status;
 }

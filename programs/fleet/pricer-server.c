@@ -179,6 +179,19 @@ static enum pricer_status connect_all(struct server *server,
                     server->largest, &server->router, fault);
 }
 
+/* What is emulated stays what it was when the server started: a new plan may
+ * come with another network. */
+static enum pricer_status load_emulation(struct server *server, int64_t seed,
+                                         struct pricer_fault *fault)
+{
+    struct pricer_plan *plan = NULL;
+    enum pricer_status status = pricer_study_plan(
+        server->study, 0, &server->emulated, &plan, NULL, fault);
+    pricer_plan_free(plan);
+    server->emulate = (struct emulate){server->emulated, (uint64_t)seed};
+    return status;
+}
+
 static enum pricer_status set_up(struct server *server,
                                  const struct arguments *arguments,
                                  struct status_page **page,
@@ -200,8 +213,7 @@ static enum pricer_status set_up(struct server *server,
     if (status == PRICER_OK)
         status = connect_all(server, fault);
     if (status == PRICER_OK && arguments->emulate)
-        server->emulate =
-            (struct emulate){server->network, (uint64_t)arguments->seed};
+        status = load_emulation(server, arguments->seed, fault);
     if (status == PRICER_OK && arguments->port > 0)
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);

@@ -51,7 +51,8 @@ struct server {
 
     /* the study */
     struct pricer_study *study;
-    struct pricer_network *network;
+    struct pricer_network *network;  /* that the plan was made for */
+    struct pricer_network *emulated; /* NULL: nothing is emulated */
     struct pricer_plan *plan;
     int64_t plan_id;
     struct pricer_grid grid;

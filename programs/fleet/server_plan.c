@@ -150,11 +150,14 @@ static enum pricer_status load_plan(struct server *server,
                                     struct pricer_fault *fault)
 {
     struct pricer_plan_record record;
+    struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
-    enum pricer_status status = pricer_study_plan(
-        server->study, server->network, 0, &plan, &record, fault);
+    enum pricer_status status =
+        pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
     if (status != PRICER_OK)
         return status;
+    pricer_network_free(server->network);
+    server->network = network;
     pricer_plan_free(server->plan);
     server->plan = plan;
     server->plan_id = record.id;
@@ -219,6 +222,7 @@ enum pricer_status server_reload(struct server *server,
 
 void server_unload(struct server *server)
 {
+    pricer_network_free(server->emulated);
     pricer_network_free(server->network);
     pricer_plan_free(server->plan);
     pricer_deliveries_free(server->deliveries);

@@ -91,6 +91,11 @@ static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
     }
     fputs("</td><td>", out);
     page_text(out, pricer_word(PRICER_WORDS_PROTECT, found->protect));
+    fputs("</td><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_CREDIT,
+                               found->eavesdropper == PRICER_RADIO
+                                   ? PRICER_CREDIT_NONE
+                                   : PRICER_CREDIT_LOSSES));
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         fputs("</td><td>", out);
         page_number(out, numbers[k]);
@@ -103,13 +108,16 @@ static void observers_table(const struct report *report)
 {
     FILE *out = report->out;
     fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
-          "<th>protects</th><th>δ</th><th>statements</th>"
+          "<th>protects</th><th>credit</th><th>δ</th><th>statements</th>"
           "<th>least "
           "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
           out);
     for (int32_t k = 0; k < report->privacy_count; k++)
         observer_row(out, &report->privacy[k]);
-    fputs("</table></div>\n", out);
+    fputs("</table></div>\n<p class=\"soft\">Credit none: a packet lost on the "
+          "way counts as heard; credit losses: it was heard by "
+          "nobody.</p>\n",
+          out);
 }
 
 void report_privacy(const struct report *report)
@@ -247,8 +255,13 @@ void report_certificate(const struct report *report)
 void report_recipe(const struct report *report)
 {
     FILE *out = report->out;
+    bool measured = report->plan != NULL &&
+                    report->record.network.origin == PRICER_ORIGIN_MEASURED;
     page_section(report, "recipe", "How to get this page again",
-                 "The scenario is in the study; nothing else is needed.");
+                 measured ? "The scenario is in the study, but not how its "
+                            "links were measured: keep the study."
+                          : "The scenario is in the study; nothing else is "
+                            "needed.");
     fputs("<pre><code>pricer show --scenario ", out);
     page_text(out, report->path);
     fputs(" &gt; scenario.yaml\npricer new again.pricer scenario.yaml\n", out);

@@ -84,12 +84,32 @@ expect 3 "CONTRADICTED" "$pricer" audit a.pricer --observer link --node 3 --at 4
 expect 0 "nothing claimed" "$pricer" audit a.pricer --protect identity --trials 1000
 [ "$(sha256sum a.pricer)" = "$before" ] || fail "an audit changed the study"
 
+# A budget over rounds is a claim about whoever hears the packets, or, where
+# losses have credit, about the receiver alone.
+"$pricer" new t.pricer "$here"/examples/paper.yaml --set rounds=5 >/dev/null
+"$pricer" new c.pricer "$here"/examples/paper.yaml --set rounds=5 --set credit=losses >/dev/null
+for study in t c; do
+    "$pricer" plan $study.pricer >/dev/null
+    for who in receiver radio; do
+        "$pricer" audit $study.pricer --observer link --trials 1000 --eavesdropper $who --json >out.json ||
+            fail "audit $study $who"
+        [ $study$who = cradio ] && expected="['account']" || expected="['budget', 'account']"
+        holds "list(claims(a[0])) == $expected and o['rounds'] == 5"
+    done
+done
+"$pricer" audit c.pricer --observer link --trials 1000 --json >out.json
+holds "o['eavesdropper'] == 'receiver' and o['credit'] == 'losses'"
+
 # What it refuses, by the name of the option.
 expect 1 "--node 10: the nodes are 0 to 9" "$pricer" audit a.pricer --node 10
 expect 1 "--at 10: the nodes are 0 to 9" "$pricer" audit a.pricer --at 10
 expect 1 "--node 3 --at 3: there is no such link" "$pricer" audit a.pricer --node 3 --at 3
 expect 2 "--delta is a number above 0" "$pricer" audit a.pricer --delta 0.0001e9
-expect 2 "--delta is a number above 0" "$pricer" audit a.pricer --delta -1
+expect 2 "'-1' for --delta (expected a number above 0)" "$pricer" audit a.pricer --delta -1
+expect 2 "'0' for --delta" "$pricer" audit a.pricer --delta 0
+expect 2 "'0' for --rounds" "$pricer" audit a.pricer --rounds 0
+expect 2 "'0' for --trials" "$pricer" audit a.pricer --trials 0
+expect 2 "'0' for --eps" "$pricer" audit a.pricer --eps 0
 expect 2 "--confidence" "$pricer" audit a.pricer --confidence 1
 expect 2 "--eps" "$pricer" audit a.pricer --eps -1
 expect 2 "--trials" "$pricer" audit a.pricer --trials 999

@@ -166,6 +166,18 @@ expect 2 "belong to --method gradient" "$pricer" plan ten.pricer --starts 3
 expect 2 "--what-if needs the exact method" "$pricer" plan ten.pricer \
     --weights mine.csv --what-if 0,1=1
 expect 2 "--lambda belongs to" "$pricer" plan ten.pricer --bias unbiased --lambda 1
+expect 1 "--lambda belongs to" "$pricer" plan ten.pricer --lambda 1
+expect 1 "need a lambda" "$pricer" plan ten.pricer --bias l1
+expect 1 "need a lambda" "$pricer" plan ten.pricer --bias l2
+expect 2 "'0' for --starts" "$pricer" plan ten.pricer --method gradient --starts 0
+expect 2 "'0' for --iterations" "$pricer" plan ten.pricer --iterations 0
+expect 2 "'0' for --tolerance" "$pricer" plan ten.pricer --tolerance 0
+# Numbers beyond the computer's are refused in words.
+"$pricer" new vast.pricer "$here"/examples/paper.yaml --set radius=1e200 >/dev/null
+expect 1 "is not a finite number" "$pricer" plan vast.pricer
+# Stored, and not printed, is not the same as neither.
+expect 1 "is stored in the study, but cannot be printed" \
+    bash -c "'$pricer' plan ten.pricer >/dev/full"
 expect 2 "cannot take 'l3'" "$pricer" plan ten.pricer --bias l3
 expect 1 "lambda = -1" "$pricer" plan ten.pricer --bias l1 --lambda -1
 expect 1 "lambda = inf" "$pricer" plan ten.pricer --bias l1 --lambda inf

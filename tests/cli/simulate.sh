@@ -112,6 +112,7 @@ expect 1 "nothing.npy" "$pricer" simulate kept.pricer --data nothing.npy
 expect 1 "there is no such plan" "$pricer" simulate kept.pricer --plan 7
 expect 2 "--engine" "$pricer" simulate kept.pricer --engine slow
 expect 2 "--trials" "$pricer" simulate kept.pricer --trials -1
+expect 2 "'0' for --trials" "$pricer" simulate kept.pricer --trials 0
 expect 2 "--trials" "$pricer" simulate kept.pricer --trials many
 expect 1 "none.pricer" "$pricer" simulate none.pricer
 [ "$before" = "$(sqlite3 kept.pricer .dump | cksum)" ] || fail "a refusal changed the study"

@@ -46,6 +46,9 @@ done
 # Nothing is overwritten unless asked.
 expect 1 "paper.pricer: exists already" "$pricer" new paper.pricer "$here"/examples/paper.yaml
 expect 0 "10 nodes, 90 links" "$pricer" new paper.pricer --force "$here"/examples/paper.yaml
+echo 'letters to my mother' >letters
+expect 1 "not a study, so it is not replaced" "$pricer" new letters --force "$here"/examples/paper.yaml
+grep -q mother letters || fail "a file that is no study was replaced"
 
 # Bad scenarios: the message has file and line, and no file appears.
 mkdir bad

@@ -83,6 +83,15 @@ expect 0 "1 of them not ok" "$pricer" sweep "$paper" --set objective.bias=unbias
     --vary network.uplink=0,0.5 --trials 1000 --to none
 grep -q 'reach the server' none/sweep.csv || fail "the table does not say why: $(cat none/sweep.csv)"
 
+# A key whose values all give the same is named.
+expect 0 "credit has no effect" "$pricer" sweep "$paper" --vary credit=none,losses \
+    --vary network.p=0.1,0.5 --trials 1000 --to idle
+expect 0 '"credit"' "$pricer" sweep "$paper" --vary credit=none,losses \
+    --vary network.p=0.1,0.5 --trials 1000 --to idle --json
+"$pricer" sweep "$paper" --set rounds=4 --vary credit=none,losses --trials 1000 --to busy 2>&1 |
+    grep -q 'no effect' && fail "a key with an effect was named"
+expect 2 "'0' for --trials" "$pricer" sweep "$paper" --vary network.p=0.1 --trials 0 --to x
+
 # What is refused makes nothing.
 expect 2 "--vary KEY=A,B,... is needed" "$pricer" sweep "$paper" --to x
 expect 2 "is not KEY=A,B" "$pricer" sweep "$paper" --vary network.p --to x

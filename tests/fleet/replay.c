@@ -33,9 +33,7 @@ static enum pricer_status load(struct replay *replay, const char *study,
     enum pricer_status status =
         pricer_study_open(study, false, &replay->study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(replay->study, &replay->network, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_plan(replay->study, replay->network, 0,
+        status = pricer_study_plan(replay->study, 0, &replay->network,
                                    &replay->plan, NULL, fault);
     if (status == PRICER_OK)
         status = pricer_matrix_read(data, &replay->given, fault);

@@ -43,6 +43,9 @@ sqlite3 full.pricer "
     INSERT INTO delivery VALUES (1, 0, 1), (1, 2, 1), (2, 5, 0);
     INSERT INTO dropped VALUES (1, 'late', 3)"
 
+cp full.pricer measured.pricer
+"$build/pricer" plan measured.pricer --from-deliveries >/dev/null
+
 # make NAME FROM SQL: a seed from a study, changed by the statements.
 make() {
     cp "$2.pricer" seed.db
@@ -65,6 +68,11 @@ make word empty "UPDATE setting SET value = 'zzz' WHERE key = 'bias'"
 make plan_node full "UPDATE plan_node SET node = 99 WHERE node = 1"
 make plan_sign full "UPDATE plan_link SET weight = -1"
 make plan_none full "DELETE FROM plan_node"
+make measured measured
+make measured_p measured "UPDATE network_link SET p = 2 WHERE link = 1"
+make measured_hole measured "DELETE FROM network_node WHERE node = 1"
+make measured_word measured "UPDATE network SET origin = x'00', rounds = 'x'"
+make measured_none measured "UPDATE plan SET network = 9"
 make plan_text full "UPDATE plan SET bias = 'zzz', rounds = 'x'"
 make member_long full "UPDATE member SET address = hex(zeroblob(400))"
 make member_short full "UPDATE member SET key = 'short' WHERE node = 1"

@@ -11,12 +11,14 @@
 static void read_rest(struct pricer_study *study,
                       const struct pricer_network *network)
 {
+    struct pricer_network *planned = NULL;
     struct pricer_plan *plan = NULL;
     struct pricer_member *members = NULL;
     struct pricer_deliveries *deliveries = NULL;
     struct pricer_fault fault = {""};
     int32_t count = 0;
-    int status = (int)pricer_study_plan(study, network, 0, &plan, NULL, &fault);
+    int status =
+        (int)pricer_study_plan(study, 0, &planned, &plan, NULL, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status = (int)pricer_study_members(study, &members, &count, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
@@ -24,6 +26,7 @@ static void read_rest(struct pricer_study *study,
         (int)pricer_study_deliveries(study, network, 0, &deliveries, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     pricer_plan_free(plan);
+    pricer_network_free(planned);
     pricer_members_free(members);
     pricer_deliveries_free(deliveries);
 }
@@ -42,7 +45,7 @@ static void read_stored(struct pricer_study *study)
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status = (int)pricer_study_latest_plan(study, &latest, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
-    status = (int)pricer_study_simulation(study, &simulation, &fault);
+    status = (int)pricer_study_simulation(study, latest, &simulation, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status = (int)pricer_study_privacy(study, latest, &privacy, &count, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);

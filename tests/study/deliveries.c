@@ -33,7 +33,7 @@ static int set_up(void **state)
                             NULL, &fault) ||
         pricer_study_open(scratch_path("s.pricer"), true, &study, &fault) ||
         pricer_plan_new(network, &plan, &fault) ||
-        pricer_study_add_plan(study, plan, &record, NULL, &fault)) {
+        pricer_study_add_plan(study, network, plan, &record, NULL, &fault)) {
         print_error("%s\n", fault.text);
         return 1;
     }

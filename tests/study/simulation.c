@@ -31,7 +31,8 @@ static int set_up(void **state)
     for (int32_t l = 0; l < network->links; l++)
         plan->weight[l] = .1;
     struct pricer_plan_record record = {.method = PRICER_METHOD_GIVEN};
-    failed = pricer_study_add_plan(study, plan, &record, &plan_id, &fault);
+    failed =
+        pricer_study_add_plan(study, network, plan, &record, &plan_id, &fault);
     pricer_scenario_free(scenario);
     return failed;
 }

@@ -29,8 +29,8 @@ static int set_up(void **state)
         pricer_study_create(file, true, scenario, network, NULL, &fault) ||
         pricer_study_open(file, true, &study, &fault) ||
         pricer_plan_new(network, &plan, &fault) ||
-        pricer_study_add_plan(study, plan, &record, NULL, &fault) ||
-        pricer_study_add_plan(study, plan, &record, NULL, &fault)) {
+        pricer_study_add_plan(study, network, plan, &record, NULL, &fault) ||
+        pricer_study_add_plan(study, network, plan, &record, NULL, &fault)) {
         print_error("%s\n", fault.text);
         return 1;
     }
@@ -121,11 +121,13 @@ static void test_simulation(void **state)
 {
     (void)state;
     struct pricer_simulation_record *found = (void *)1;
-    assert_int_equal(pricer_study_simulation(study, &found, NULL), PRICER_OK);
+    assert_int_equal(pricer_study_simulation(study, 0, &found, NULL),
+                     PRICER_OK);
     assert_null(found);
     pricer_simulation_free(simulate(50));
     struct pricer_simulation *latest = simulate(1);
-    assert_int_equal(pricer_study_simulation(study, &found, NULL), PRICER_OK);
+    assert_int_equal(pricer_study_simulation(study, 0, &found, NULL),
+                     PRICER_OK);
     assert_int_equal(found->id, 2);
     assert_int_equal(found->plan, 1);
     assert_int_equal(found->engine, PRICER_ENGINE_FAST);
@@ -169,7 +171,7 @@ static void test_simulation_damaged(void **state)
         struct pricer_fault fault = {""};
         edit("SAVEPOINT before");
         edit(edits[k]);
-        if (pricer_study_simulation(study, &found, &fault) != PRICER_FORMAT)
+        if (pricer_study_simulation(study, 0, &found, &fault) != PRICER_FORMAT)
             fail_msg("accepted: %s", edits[k]);
         assert_true(found == (void *)1);
         assert_non_null(strstr(fault.text, "is not in order"));
@@ -324,7 +326,7 @@ static void test_tables(void **state)
     assert_int_equal(pricer_study_tables(study, &tables, &count, NULL),
                      PRICER_OK);
     assert_string_equal(tables[0].name, "setting");
-    assert_int_equal(tables[0].rows, 8);
+    assert_int_equal(tables[0].rows, 9);
     assert_string_equal(tables[1].name, "node");
     assert_int_equal(tables[1].rows, 4);
     assert_string_equal(tables[count - 1].name, "a \" ; odd");
