@@ -43,10 +43,10 @@ struct pri_arc {
 };
 
 enum {
-    PRI_BLOCKS = 64,        /* most blocks of a sweep */
-    PRI_FEW_NODES = 24,     /* most nodes for which Cholesky always solves */
-    PRI_BUDGET_NODES = 100, /* the same with server budgets */
-    PRI_DENSE_NODES = 300,  /* most for which it does when all else failed */
+    PRI_BLOCKS = 64,       /* most blocks of a sweep */
+    PRI_FEW_NODES = 24,    /* most nodes for which Cholesky always solves */
+    PRI_BUDGET_NODES = 24, /* the same with server budgets */
+    PRI_DENSE_NODES = 300, /* most for which it does when all else failed */
 };
 
 /* An objective below this part of radius^2 / nodes is none: at the default

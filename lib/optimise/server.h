@@ -161,13 +161,15 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
                            struct pri_server_system *system);
 void pri_server_system_free(struct pri_server_system *system);
 
-/* Enter the answers and leans of a pair; returns where the next one goes. */
+/* Enter the answers and leans of a pair; returns where the next one goes. Pairs
+ * that hardly answer are left out: late in a run most do not. */
 static inline int32_t pri_server_enter(struct pri_server_system *system,
                                        int32_t at, int32_t arc, bool inside,
                                        const double answer[3],
                                        const double lean[2])
 {
     const struct pri_problem *problem = system->server->problem;
+    const double nothing = 1e-5;
     if (system->dense) {
         double *exact = &system->exact[5 * (int64_t)arc];
         (void)inside;
@@ -175,7 +177,7 @@ static inline int32_t pri_server_enter(struct pri_server_system *system,
         memcpy(exact + 3, lean, 2 * sizeof *exact);
         return at;
     }
-    if (answer[0] == 0 && answer[2] == 0)
+    if (answer[0] <= nothing && answer[2] <= nothing)
         return at;
     struct pri_server_entry *entry = &system->entry[at];
     entry->to = problem->to[arc];

@@ -164,6 +164,19 @@ static double product_gap(const struct pri_server_interior *state)
     return state->mean * state->count / best;
 }
 
+/*
+ * A part of the curvature that an average share has. Noise costs are flat along
+ * their rays, so that links of bound nodes answer far more steeply than others;
+ * the proximal term bounds their answers, and with them the conjugate gradients
+ * that a step takes, and goes to zero with the products.
+ */
+static double proximal_of(const struct pri_server_interior *state)
+{
+    double value = state->run->certifier.best / state->problem->nodes;
+    double gap = pri_least(1, product_gap(state));
+    return 3 * sqrt(gap) * pri_least(1, value / 7);
+}
+
 /* One step; false if the numbers gave out. What is aimed at next depends on how
  * far the last one got. */
 static bool iterate(struct pri_server_interior *state)
@@ -174,10 +187,11 @@ static bool iterate(struct pri_server_interior *state)
     if (state->length > 0.5)
         part = state->length > 0.9 ? 0.05 : 0.2;
     state->target = part * state->mean;
+    state->proximal = state->system.dense ? 0 : proximal_of(state);
     pri_sweep(problem, assemble, state, &total);
     double right_sum = total.sum[0] - state->point->sum / 2 - problem->nodes;
     pri_server_prepare(&state->system);
-    if (!pri_server_solve(&state->system, state->right, right_sum, 1e-3, 1000,
+    if (!pri_server_solve(&state->system, state->right, right_sum, 1e-2, 1000,
                           state->step, &state->step_sum))
         return false;
     pri_server_measure(state, &total);
@@ -234,12 +248,16 @@ enum pricer_status pri_server_interior(struct pri_run *run, bool dense)
     status = PRICER_OK;
     pri_server_start(&state);
     double before = INFINITY;
-    for (int32_t k = 1; !pri_run_certify(run); k++) {
-        bool stuck = !dense && k % 20 == 0 && run->kept.gap > 0.5 * before;
-        if (pri_run_interrupted(run, product_gap(&state)) || stuck ||
-            !iterate(&state) || product_gap(&state) < 1e-16)
+    for (int32_t k = 0;; k++) {
+        double gap = product_gap(&state);
+        bool due = dense || k % 4 == 0 || gap < 3 * run->tolerance;
+        if (due && pri_run_certify(run))
             break;
-        before = k % 20 == 0 ? run->kept.gap : before;
+        bool stuck = !dense && k % 20 == 19 && run->kept.gap > 0.5 * before;
+        if (pri_run_interrupted(run, gap) || stuck || !iterate(&state) ||
+            gap < 1e-16)
+            break;
+        before = k % 20 == 19 ? run->kept.gap : before;
         /* where leaving out small shares is what keeps the gap open */
         run->server->all_whole = product_gap(&state) < 0.01 * run->tolerance;
     }

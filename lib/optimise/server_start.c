@@ -27,16 +27,13 @@ static double start_cost(const struct pri_split *split)
     return split->plain + (split->noise > 0 ? split->noise / split->part : 0);
 }
 
-/* Tallies rows (0), links (1) and the products that budgets add (2). */
+/* Full rows. Tallies links (1) and the products that budgets add (2). */
 static void start_shares(void *context, int32_t low, int32_t high,
                          struct pri_sweep_sums *tally)
 {
     struct pri_server_interior *state = context;
     const struct pri_server *server = state->server;
     const struct pri_problem *problem = state->problem;
-    double most = problem->bias == PRICER_BIAS_WORST_CASE ? 0.9 : 1;
-    double first =
-        problem->summed ? problem->nodes + problem->penalty : INFINITY;
     for (int32_t i = low; i < high; i++) {
         struct pri_arc *self = &problem->self[i];
         if (server->bound[i])
@@ -50,8 +47,7 @@ static void start_shares(void *context, int32_t low, int32_t high,
         }
         if (!(sum > 0))
             continue;
-        double row = pri_least(most, first * sum), scale = row / sum;
-        tally->sum[0] += row;
+        double scale = 1 / sum;
         tally->sum[2] += server->bound[i];
         for (int32_t l = problem->start[i] - 1; l < problem->start[i + 1];
              l++) {
@@ -84,7 +80,7 @@ static void start_prices(void *context, int32_t low, int32_t high,
 }
 
 /* Gains that agree with what a row costs at the margin, on average over its
- * shares, within the bounds; k that agree with its noise. Tallies the cost. */
+ * shares; k that agree with its noise. Tallies the cost. */
 static void start_gains(void *context, int32_t low, int32_t high,
                         struct pri_sweep_sums *tally)
 {
@@ -113,13 +109,7 @@ static void start_gains(void *context, int32_t low, int32_t high,
             if (split->noise > 0)
                 noise += split->noise * share * share / split->part;
         }
-        double gain = row > 0 ? (links + prices) / row : 0;
-        if (problem->lower_bound > -INFINITY)
-            gain = pri_most(0.9 * problem->lower_bound,
-                            pri_least(0.9 * problem->upper_bound, gain));
-        else if (problem->upper_bound < INFINITY)
-            gain = pri_least(gain, -0.1 * fabs(gain) - 0.1);
-        dual[2 * (int64_t)i] = problem->kind[i] & PRI_GAIN_FIXED ? 0 : gain;
+        dual[2 * (int64_t)i] = row > 0 ? (links + prices) / row : 0;
         server->multiplier[i] = noise;
         tally->sum[0] += links;
     }
@@ -155,6 +145,25 @@ static void central_part(struct pri_split *split, double z, double k,
     *share = central_share(split->plain + split->noise / low, z, target);
 }
 
+/* The gain of node i within its bounds, and as far from an upper bound of 0 as
+ * the bias of its row asks for. */
+static double gain_within(const struct pri_server_interior *state, int32_t i)
+{
+    const struct pri_problem *problem = state->problem;
+    double gain = state->point->dual[2 * (int64_t)i];
+    double row = problem->self[i].share;
+    if (problem->kind[i] & PRI_GAIN_FIXED)
+        return 0;
+    if (problem->lower_bound > -INFINITY)
+        return pri_most(0.9 * problem->lower_bound,
+                        pri_least(0.9 * problem->upper_bound, gain));
+    if (!(problem->upper_bound < INFINITY))
+        return gain;
+    for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
+        row += problem->arc[l].share;
+    return pri_least(gain, -state->target / pri_most(0.05, 1 - row));
+}
+
 /* Shares, parts and slacks on the central path of the multipliers. */
 static void start_slacks(void *context, int32_t low, int32_t high,
                          struct pri_sweep_sums *tally)
@@ -162,12 +171,13 @@ static void start_slacks(void *context, int32_t low, int32_t high,
     struct pri_server_interior *state = context;
     struct pri_server *server = state->server;
     const struct pri_problem *problem = state->problem;
-    const double *dual = state->point->dual;
+    double *dual = state->point->dual;
     double target = state->target;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
-        const double *here = &dual[2 * (int64_t)i];
+        double *here = &dual[2 * (int64_t)i];
         double links = 0;
+        here[0] = gain_within(state, i);
         for (int32_t l = problem->start[i] - 1; l < problem->start[i + 1]; l++)
             links += (l < problem->start[i] ? server->self[i].noise
                                             : server->arc[l].noise) > 0;
@@ -204,19 +214,71 @@ static void start_slacks(void *context, int32_t low, int32_t high,
     }
 }
 
+/*
+ * The row that node i will have at a level of minus the sum multiplier, if rows
+ * grow in proportion to what they are allowed to cost; its gain is now what its
+ * row costs when it is full.
+ */
+static double row_at(const struct pri_problem *problem, double full,
+                     double level)
+{
+    double penalty = problem->penalty;
+    if (problem->bias == PRICER_BIAS_L2)
+        return pri_least(1, (level + 2 * penalty) / (full + 2 * penalty));
+    double most = problem->bias == PRICER_BIAS_WORST_CASE ? 0.9 : 1;
+    return full > 0 ? pri_least(most, (level + penalty) / full) : most;
+}
+
+/* The level at which it is twice the bias that it leaves. */
+static double find_level(const struct pri_server_interior *state)
+{
+    const struct pri_problem *problem = state->problem;
+    double low = 0, high = 2.0 * problem->nodes;
+    for (int step = 0; step < 30; step++) {
+        double level = (low + high) / 2, bias = 0;
+        for (int32_t i = 0; i < problem->nodes; i++) {
+            double full = state->point->dual[2 * (int64_t)i];
+            bias += problem->kind[i] & PRI_UNREACHED
+                        ? 1
+                        : 1 - row_at(problem, full, level);
+        }
+        *(2 * bias > level ? &low : &high) = level;
+    }
+    return low;
+}
+
+/* From full rows to those of a level. */
+static void lower_rows(struct pri_server_interior *state, double level)
+{
+    const struct pri_problem *problem = state->problem;
+    for (int32_t i = 0; i < problem->nodes; i++) {
+        double full = state->point->dual[2 * (int64_t)i];
+        double row = pri_most(1e-3, row_at(problem, full, level));
+        problem->self[i].share *= row;
+        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
+            problem->arc[l].share *= row;
+    }
+    state->point->sum = -level;
+}
+
 void pri_server_start(struct pri_server_interior *state)
 {
     const struct pri_problem *problem = state->problem;
     struct pri_sweep_sums shares, prices, gains;
+    state->point->sum = 0;
     pri_sweep(problem, start_shares, state, &shares);
-    double sum = problem->summed ? 2 * (shares.sum[0] - problem->nodes) : 0;
-    state->point->sum = sum;
     pri_sweep(problem, start_prices, state, &prices);
     pri_sweep(problem, start_gains, state, &gains);
+    if (problem->summed) {
+        lower_rows(state, find_level(state));
+        pri_sweep(problem, start_prices, state, &prices);
+        pri_sweep(problem, start_gains, state, &gains);
+    }
     state->count = shares.sum[1] + shares.sum[2];
     for (int32_t i = 0; i < problem->nodes; i++)
         state->count +=
             pri_server_edged(problem, i, 0) + pri_server_edged(problem, i, 1);
+    double sum = state->point->sum;
     double cost = prices.sum[0] + gains.sum[0] + sum * sum / 2;
     state->target = pri_most(PRI_NOTHING, cost) / state->count;
     state->mean = state->target;
