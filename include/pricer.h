@@ -593,7 +593,8 @@ enum pricer_protect {
     PRICER_PROTECT_IDENTITY,
 };
 
-/* Who hears a packet besides its receiver. */
+/* Who hears a packet besides its receiver. The receiver alone is the account
+ * with credit for losses, radio the one without. */
 enum pricer_eavesdropper {
     PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
     PRICER_RADIO,        /* someone near the sender hears every packet */

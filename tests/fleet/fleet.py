@@ -105,9 +105,10 @@ class Fleet:
         with sqlite3.connect(self.study) as db:
             plan = 1 + (db.execute('SELECT max(plan) FROM plan').fetchone()[0]
                         or 0)
-            db.execute("INSERT INTO plan VALUES (?, 'worst-case', 0, 'analytic',"
-                       " 'given', 1, NULL, NULL, NULL, NULL, 0, NULL, NULL,"
-                       " NULL, NULL, NULL, NULL, 0)", (plan,))
+            db.execute("INSERT INTO plan (plan, network, bias, lambda,"
+                       " calibration, method, rounds, credit, sum_multiplier)"
+                       " VALUES (?, 1, 'worst-case', 0, 'analytic', 'given', 1,"
+                       " 'none', 0)", (plan,))
             for i in range(self.nodes):
                 db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0)',
                            (plan, i, own, own_noise))

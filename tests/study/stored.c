@@ -126,6 +126,10 @@ static void test_simulation(void **state)
     assert_null(found);
     pricer_simulation_free(simulate(50));
     struct pricer_simulation *latest = simulate(1);
+    found = (void *)1;
+    assert_int_equal(pricer_study_simulation(study, 2, &found, NULL),
+                     PRICER_OK);
+    assert_null(found); /* both are of plan 1 */
     assert_int_equal(pricer_study_simulation(study, 0, &found, NULL),
                      PRICER_OK);
     assert_int_equal(found->id, 2);
@@ -293,6 +297,13 @@ static void test_rounds(void **state)
     assert_true(found.mse == 3 && isnan(found.mse_stderr));
     assert_int_equal(pricer_study_rounds(study, 0, &found, NULL), PRICER_OK);
     assert_true(found.rounds == 4 && found.measured == 3);
+    edit("UPDATE round SET plan = 2 WHERE round > 2");
+    for (int64_t of = 1; of <= 3; of++) {
+        assert_int_equal(pricer_study_plan_rounds(study, of, &found, NULL),
+                         PRICER_OK);
+        assert_int_equal(found.rounds, of == 3 ? 0 : 2);
+        assert_int_equal(found.measured, of == 3 ? 0 : 3 - of);
+    }
 }
 
 static void test_rounds_damaged(void **state)
