@@ -95,7 +95,8 @@ enum pricer_vocabulary {
     PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
     PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
     PRICER_WORDS_CREDIT,
-    PRICER_WORDS_ORIGIN, /* enum pricer_origin of pricer_study.h */
+    PRICER_WORDS_ORIGIN,   /* enum pricer_origin of pricer_study.h */
+    PRICER_WORDS_WITHHELD, /* enum pricer_withheld of pricer_study.h */
 };
 
 /* The name of a value in scenarios, studies and on the command line; NULL for

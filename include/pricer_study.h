@@ -172,16 +172,32 @@ enum pricer_drop {
     PRICER_DROP_KINDS,
 };
 
+/* Why a node did not send over a link that was up; docs/protocol.md, section
+ * 3. */
+enum pricer_withheld {
+    PRICER_WITHHELD_SPENT = 0, /* the budget is spent */
+    PRICER_WITHHELD_TRUST,     /* its trust file does not allow it */
+    PRICER_WITHHELD_LATE,      /* the vector was not ready in time */
+    PRICER_WITHHELD_VECTOR,    /* there was no vector */
+    PRICER_WITHHELD_LEDGER,    /* the ledger failed, or has the round already */
+    PRICER_WITHHELD_KINDS,
+};
+
 /* One round that was run, as it is stored; all arrays are borrowed. */
 struct pricer_round_record {
     int64_t round, plan;
     int32_t nodes, links;
     int64_t dimension;
-    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: no
-                               member */
-    const int8_t *link;     /* [links] 1: the share arrived, 0: not, -1: not
-                               known or not used */
-    const double *estimate; /* [dimension] */
+    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: not
+                               tried */
+    const int8_t *link;     /* [links] 1: the link was up, 0: not, -1: not
+                               known or not tried */
+    const int8_t *own;      /* [nodes] why its own part was withheld, an enum
+                               pricer_withheld, -1: it was not; or NULL */
+    const int8_t *withheld; /* [links] the same for shares; or NULL */
+    int32_t contributors;   /* nodes whose data is in the sums */
+    double weight;          /* that arrived, of all the plan's, 0 to 1 */
+    const double *estimate; /* [dimension]; NULL: nothing to estimate from */
     double error;           /* squared distance from the mean, or NAN */
     int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
 };
@@ -192,13 +208,30 @@ PRICER_API enum pricer_status pricer_study_open_round(
     struct pricer_study *study, int64_t least, int64_t *round,
     struct pricer_fault *fault);
 
+/* The highest number that was ever noted, 0 before the first. */
+PRICER_API enum pricer_status pricer_study_last_round(
+    struct pricer_study *study, int64_t *round, struct pricer_fault *fault);
+
 /* Store a round and, if next is not NULL, open the next one in the same
  * transaction. */
 PRICER_API enum pricer_status pricer_study_add_round(
     struct pricer_study *study, const struct pricer_round_record *record,
     int64_t least, int64_t *next, struct pricer_fault *fault);
 
-/* How often something arrived, of how many times that are known. */
+/* Copy a study as it is now into a new file. O(size). */
+PRICER_API enum pricer_status pricer_study_copy(struct pricer_study *study,
+                                                const char *path,
+                                                struct pricer_fault *fault);
+
+/* Add the rounds that were run on a copy of this study, all or none. The copy
+ * was made after round `after` (pricer_study_last_round()); PRICER_VALUE if the
+ * study has gone on itself since then. */
+PRICER_API enum pricer_status pricer_study_join_rounds(
+    struct pricer_study *study, const char *path, int64_t after,
+    struct pricer_fault *fault);
+
+/* How often something was up, of how many times that are known: what a node
+ * withheld was up all the same, and what was not tried is not known. */
 struct pricer_delivery {
     int64_t arrived, tried;
 };
@@ -323,11 +356,14 @@ PRICER_API void pricer_privacy_summaries_free(
 
 /* What rounds that were run have measured. */
 struct pricer_rounds_summary {
-    int64_t rounds;    /* how many */
-    int64_t measured;  /* those of them whose error is known */
-    double mse;        /* mean of the known errors, NAN: none is */
-    double mse_stderr; /* its standard error, NAN: fewer than 2 are */
-    double arrived;    /* mean number of sums that arrived, NAN: no round */
+    int64_t rounds;      /* how many */
+    int64_t measured;    /* those of them whose error is known */
+    double mse;          /* mean of the known errors, NAN: none is */
+    double mse_stderr;   /* its standard error, NAN: fewer than 2 are */
+    double arrived;      /* mean number of sums that arrived, NAN: no round */
+    int64_t estimates;   /* rounds that gave an estimate */
+    double contributors; /* mean number of nodes in the sums, NAN: no round */
+    double weight;       /* mean part of the plan's weight, NAN: no round */
 };
 
 /* Over the latest `most` stored rounds, 0: all. O(rounds). */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { VOCABULARIES = PRICER_WORDS_ORIGIN + 1, MOST = PRICER_DROP_KINDS };
+enum { VOCABULARIES = PRICER_WORDS_WITHHELD + 1, MOST = PRICER_DROP_KINDS };
 
 static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_BIAS] = {"worst-case", "unbiased", "l1", "l2"},
@@ -26,6 +26,7 @@ static const char *const words[VOCABULARIES][MOST] = {
                            "range", "stranger", "refused"},
     [PRICER_WORDS_CREDIT] = {"none", "losses"},
     [PRICER_WORDS_ORIGIN] = {"scenario", "measured"},
+    [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger"},
 };
 
 const char *pricer_word(enum pricer_vocabulary vocabulary, int value)

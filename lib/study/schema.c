@@ -182,8 +182,10 @@ const char *const pri_study_schema[] = {
     " round INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"
     " arrived INTEGER NOT NULL,"
+    " contributors INTEGER NOT NULL,"
+    " weight REAL NOT NULL,"
     " error REAL,"
-    " estimate BLOB NOT NULL"
+    " estimate BLOB"
     ")",
 
     "CREATE TABLE arrival ("
@@ -198,6 +200,14 @@ const char *const pri_study_schema[] = {
     " link INTEGER NOT NULL REFERENCES link,"
     " arrived INTEGER NOT NULL,"
     " PRIMARY KEY (round, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE withheld ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " link INTEGER NOT NULL,"
+    " reason TEXT NOT NULL,"
+    " PRIMARY KEY (round, node, link)"
     ") WITHOUT ROWID",
 
     "CREATE TABLE dropped ("

@@ -14,7 +14,7 @@ static const struct usage usage = {
     "emulation with the planned probabilities, and compare the error measured\n"
     "with prediction and simulation. Without STUDY: the paper's ten nodes. "
     "With\n"
-    "it: its latest plan; keys are enrolled in it and the rounds stored in it.",
+    "it: its latest plan; the rounds are stored in it when all are done.",
     "pricer demo --rounds 300"};
 
 /* The simulator on the same data: many trials fast, and the fleet's rounds
@@ -27,7 +27,7 @@ static enum pricer_status simulate(struct demo *demo, bool same,
     struct pricer_simulation_settings settings = {
         .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
         .trials = same ? demo->rounds : 100000,
-        .seed = (uint64_t)demo->seed,
+        .seed = demo_seed(demo),
         .data = PRICER_DATA_GIVEN,
         .given = demo->data,
     };
@@ -47,7 +47,34 @@ struct comparison {
     struct pricer_outcome same; /* of the fleet's rounds, simulated */
     bool equal;                 /* whether fleet and simulator agree */
     double seconds;             /* that the fleet took */
+    int64_t none;               /* rounds without an estimate */
 };
+
+/*
+ * The simulator counts a round in which nothing arrives as an estimate of 0,
+ * whose error is the squared length of the mean; the fleet gives none. To
+ * compare, count it in.
+ */
+static void count_none(const struct demo *demo, struct comparison *found)
+{
+    struct pricer_rounds_summary *measured = &found->measured;
+    const struct pricer_matrix *data = demo->data;
+    const double *rows = data->values;
+    double zero = 0;
+    found->none = measured->rounds - measured->estimates;
+    if (found->none == 0)
+        return;
+    for (int64_t k = 0; k < data->columns; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < data->rows; i++)
+            sum += rows[i * data->columns + k] / (double)data->rows;
+        zero += sum * sum;
+    }
+    double total =
+        isnan(measured->mse) ? 0 : measured->mse * (double)measured->measured;
+    measured->mse =
+        (total + (double)found->none * zero) / (double)measured->rounds;
+}
 
 static void report_json(const struct demo *demo, const struct comparison *found)
 {
@@ -55,6 +82,7 @@ static void report_json(const struct demo *demo, const struct comparison *found)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", demo->network->nodes);
     json_count(&json, "rounds", found->measured.rounds);
+    json_count(&json, "without_estimate", found->none);
     json_number(&json, "predicted", found->many.predicted);
     json_number(&json, "worst_case", found->many.worst_case);
     json_number(&json, "simulated", found->many.mse);
@@ -102,22 +130,23 @@ static void report_table(const struct demo *demo,
            found->seconds,
            found->equal ? "the fleet's rounds are the simulator's"
                         : "THE FLEET'S ROUNDS ARE NOT THE SIMULATOR'S");
+    if (found->none > 0)
+        printf("%lld rounds gave no estimate, as nobody's data arrived; they "
+               "are counted as 0\n",
+               (long long)found->none);
 }
 
-/* A study that already had rounds gives the fleet others than the simulator
- * starts with; then only the statistics can agree. */
-static int show(struct demo *demo, double seconds, bool as_json)
+static int show(struct demo *demo, const struct pricer_rounds_summary *measured,
+                double seconds, bool as_json)
 {
     struct pricer_fault fault = {""};
-    struct comparison found = {.seconds = seconds};
-    enum pricer_status status =
-        pricer_study_rounds(demo->study, demo->rounds, &found.measured, &fault);
-    if (status == PRICER_OK)
-        status = simulate(demo, false, &found.many, &fault);
+    struct comparison found = {.measured = *measured, .seconds = seconds};
+    enum pricer_status status = simulate(demo, false, &found.many, &fault);
     if (status == PRICER_OK)
         status = simulate(demo, true, &found.same, &fault);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
+    count_none(demo, &found);
     double apart = fabs(found.measured.mse - found.same.mse);
     found.equal = found.measured.rounds == demo->rounds &&
                   apart <= 1e-12 * found.same.mse;
@@ -149,16 +178,25 @@ int verb_demo(int argc, char **argv)
     if (demo.port > 65535)
         return program_fail("--port is at most 65535");
     struct pricer_fault fault = {""};
+    struct pricer_rounds_summary measured;
     struct progress progress;
     double started = program_seconds();
     progress_start(&progress, "demo");
     enum pricer_status status = demo_prepare(&demo, &fault);
     if (status == PRICER_OK)
         status = demo_run(&demo, &progress.watch, &fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_rounds(demo.study, demo.rounds, &measured, &fault);
+    if (status == PRICER_OK)
+        status = demo_keep(&demo, &fault);
+    /* No keys are left behind, also if what follows is interrupted. */
+    demo_clean(&demo);
     progress_end(&progress);
-    int result = status == PRICER_OK
-                     ? show(&demo, program_seconds() - started, as_json)
-                     : program_fault(status, &fault);
+    int result =
+        status == PRICER_OK
+            ? show(&demo, &measured, program_seconds() - started, as_json)
+            : program_fault(status, &fault);
     demo_close(&demo);
     return result;
 }

@@ -1,6 +1,6 @@
 /*
  * From a fraction done to a bar with the time left, on a terminal only; Ctrl-C
- * while it runs asks the work to stop and is remembered.
+ * while it runs, SIGTERM or SIGHUP ask the work to stop and are remembered.
  */
 #include "program.h"
 
@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
+
+/* Ctrl-C, being ended, and a terminal that goes away ask the same. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* A second Ctrl-C ends the program at once: the first may go unheard. */
 static void on_interrupt(int signal_number)
@@ -53,7 +56,8 @@ void progress_start(struct progress *progress, const char *label)
     progress->shown = 0;
     progress->terminal = isatty(STDERR_FILENO);
     interrupted = 0;
-    signal(SIGINT, on_interrupt);
+    for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+        signal(signals[k], on_interrupt);
 }
 
 bool progress_stopped(void)
@@ -65,6 +69,7 @@ bool progress_end(struct progress *progress)
 {
     if (progress->terminal && progress->shown > 0)
         fputs("\r\033[K", stderr);
-    signal(SIGINT, SIG_DFL);
+    for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+        signal(signals[k], SIG_DFL);
     return interrupted;
 }

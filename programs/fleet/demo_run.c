@@ -103,7 +103,8 @@ static enum pricer_status start_server(struct demo *demo, struct words *words,
     add(words, "--rounds=%lld", (long long)demo->rounds);
     add(words, "--quorum=%d", (int)demo->network->nodes);
     add(words, "--emulate");
-    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
+    add(words, "--replay-after=%lld", (long long)demo->before);
     add(words, "--port=%lld", (long long)demo->port);
     add(words, "--early");
     add(words, "--probe");
@@ -135,7 +136,8 @@ static enum pricer_status start_node(struct demo *demo, struct words *words,
     add(words, "--ledger=%s/%d.ledger", demo->folder, node);
     add(words, "--data=%s/data.npy", demo->folder);
     add(words, "--emulate=%s", demo->path);
-    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
+    add(words, "--replay-after=%lld", (long long)demo->before);
     add(words, "--replay-noise");
     return start(demo, words, node, fault);
 }
@@ -230,15 +232,21 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-void demo_close(struct demo *demo)
+void demo_clean(struct demo *demo)
 {
     if (demo->children != NULL)
         end_children(demo);
+    pricer_study_close(demo->study);
+    demo->study = NULL;
+    if (demo->keep == NULL && demo->folder[0] != '\0')
+        remove_folder(demo->folder);
+}
+
+void demo_close(struct demo *demo)
+{
+    demo_clean(demo);
     free(demo->children);
     pricer_matrix_free(demo->data);
     pricer_plan_free(demo->plan);
     pricer_network_free(demo->network);
-    pricer_study_close(demo->study);
-    if (demo->keep == NULL && demo->folder[0] != '\0')
-        remove_folder(demo->folder);
 }

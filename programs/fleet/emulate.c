@@ -3,11 +3,16 @@
  */
 #include "emulate.h"
 
+int64_t emulate_trial(const struct emulate *emulate, int64_t round)
+{
+    return round - 1 - emulate->after;
+}
+
 bool emulate_up(const struct emulate *emulate, int64_t round, int32_t from,
                 int32_t to)
 {
     const struct pricer_network *network = emulate->network;
-    int64_t trial = round - 1;
+    int64_t trial = emulate_trial(emulate, round);
     if (network == NULL)
         return true;
     if (from < 0 || from >= network->nodes)

@@ -56,6 +56,7 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         strcpy(out->address, seat->address);
         out->weight = server->plan->weight[l];
         out->noise = server->plan->noise[l];
+        out->p = server->credit ? network->p[l] : 1;
     }
     for (int32_t k = network->in_start[i]; k < network->in_start[i + 1]; k++) {
         int32_t l = network->in_link[k];
@@ -82,6 +83,8 @@ bool server_write_slice(struct server *server, int32_t node)
         .radius = network->radius,
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
+        .rounds = server->plan_rounds,
+        .credit = server->credit,
         .own = {server->plan->self_weight[node], server->plan->self_noise[node],
                 server->own_limits[node]},
         .out = calloc(out + 1, sizeof *slice.out),
@@ -101,7 +104,8 @@ static enum pricer_status digest_slices(struct server *server)
 {
     for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
-        seat->ready = false;
+        seat->ready = seat->told = false;
+        seat->own_why = -1;
         seat->sliced = 0;
         if (!seat->enrolled)
             continue;
@@ -146,6 +150,24 @@ static enum pricer_status seat_members(struct server *server,
     return PRICER_OK;
 }
 
+/* Whether the plan gives lost packets credit. What depends on it is SLICE's
+ * `credit` and the p of its links, and behind them the node's trust file and
+ * ledger. */
+static bool has_credit(const struct pricer_plan_record *record)
+{
+    return record->settings.credit == PRICER_CREDIT_LOSSES;
+}
+
+static double add_weights(const struct pricer_plan *plan)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < plan->nodes; i++)
+        sum += plan->self_weight[i];
+    for (int32_t l = 0; l < plan->links; l++)
+        sum += plan->weight[l];
+    return sum;
+}
+
 static enum pricer_status load_plan(struct server *server,
                                     struct pricer_fault *fault)
 {
@@ -161,6 +183,10 @@ static enum pricer_status load_plan(struct server *server,
     pricer_plan_free(server->plan);
     server->plan = plan;
     server->plan_id = record.id;
+    server->plan_rounds =
+        record.settings.rounds > 0 ? record.settings.rounds : 1;
+    server->credit = has_credit(&record);
+    server->plan_weight = add_weights(plan);
     status = find_limits(server, fault);
     if (status == PRICER_OK)
         status = seat_members(server, fault);
@@ -182,10 +208,15 @@ static bool make_room(struct server *server)
     server->estimate = calloc(dimension, sizeof *server->estimate);
     server->uplink = calloc(nodes, sizeof *server->uplink);
     server->link = calloc(links + 1, sizeof *server->link);
+    server->own = calloc(nodes, sizeof *server->own);
+    server->withheld = calloc(links + 1, sizeof *server->withheld);
+    server->contributed = calloc(nodes, sizeof *server->contributed);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->sum != NULL &&
            server->scratch != NULL && server->estimate != NULL &&
-           server->uplink != NULL && server->link != NULL;
+           server->uplink != NULL && server->link != NULL &&
+           server->own != NULL && server->withheld != NULL &&
+           server->contributed != NULL;
 }
 
 enum pricer_status server_load(struct server *server,
@@ -234,6 +265,9 @@ void server_unload(struct server *server)
     free(server->estimate);
     free(server->uplink);
     free(server->link);
+    free(server->own);
+    free(server->withheld);
+    free(server->contributed);
     free(server->truth);
     wire_free(&server->bytes);
 }

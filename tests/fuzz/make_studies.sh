@@ -37,10 +37,11 @@ sqlite3 full.pricer "
         (-1, '0123456789012345678901234567890123456789', 'tcp://127.0.0.1:7100'),
         (1, '9876543210987654321098765432109876543210', 'tcp://127.0.0.1:7101');
     INSERT INTO round_opened VALUES (1, 3);
-    INSERT INTO round VALUES (1, 1, 2, 0.25, zeroblob(16)),
-                             (2, 1, 1, NULL, zeroblob(16));
+    INSERT INTO round VALUES (1, 1, 2, 2, 0.5, 0.25, zeroblob(16)),
+                             (2, 1, 1, 0, 0, NULL, NULL);
     INSERT INTO arrival VALUES (1, 0, 1), (1, 1, 1), (2, 0, 0), (2, 2, 1);
     INSERT INTO delivery VALUES (1, 0, 1), (1, 2, 1), (2, 5, 0);
+    INSERT INTO withheld VALUES (2, 0, 0, 'spent'), (2, 1, -1, 'trust');
     INSERT INTO dropped VALUES (1, 'late', 3)"
 
 cp full.pricer measured.pricer
@@ -80,6 +81,8 @@ make member_far full "UPDATE member SET node = 9e9 WHERE node = 1"
 make round_far full "UPDATE arrival SET node = 99 WHERE node = 2"
 make round_odd full "UPDATE delivery SET link = -7, arrived = 5 WHERE link = 0"
 make round_text full "UPDATE round SET error = 'x', arrived = -1"
+make round_weight full "UPDATE round SET weight = 'x', contributors = -1"
+make withheld_odd full "UPDATE withheld SET reason = x'00', link = 9e9"
 make scenario_blob full "UPDATE setting SET value = x'00ff' WHERE key = 'scenario'"
 make simulation_word full "UPDATE simulation SET engine = 'zzz'"
 make simulation_text full "UPDATE simulation_strategy SET mse = 'x'"

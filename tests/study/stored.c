@@ -287,11 +287,14 @@ static void test_rounds(void **state)
     assert_true(found.rounds == 0 && found.measured == 0);
     assert_true(isnan(found.mse) && isnan(found.mse_stderr) &&
                 isnan(found.arrived));
-    edit("INSERT INTO round VALUES (1, 1, 4, 100, x''), (2, 1, 2, 1, x''),"
-         " (5, 1, 3, NULL, x''), (9, 1, 4, 3, x'')");
+    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x''),"
+         " (2, 1, 2, 3, .5, 1, x''), (5, 1, 3, 0, 0, NULL, NULL),"
+         " (9, 1, 4, 3, .25, 3, x'')");
     assert_int_equal(pricer_study_rounds(study, 3, &found, NULL), PRICER_OK);
     assert_true(found.rounds == 3 && found.measured == 2);
     assert_true(found.mse == 2 && found.arrived == 3);
+    assert_true(found.estimates == 2 && found.contributors == 2 &&
+                found.weight == .25);
     assert_close(found.mse_stderr, 1, 1e-15); /* sqrt(((1+1)/2) / (2-1)) */
     assert_int_equal(pricer_study_rounds(study, 1, &found, NULL), PRICER_OK);
     assert_true(found.mse == 3 && isnan(found.mse_stderr));
@@ -309,10 +312,13 @@ static void test_rounds(void **state)
 static void test_rounds_damaged(void **state)
 {
     (void)state;
-    static const char *const edits[] = {
-        "UPDATE round SET error = 'x'", "UPDATE round SET error = -1",
-        "UPDATE round SET arrived = 'x'", "UPDATE round SET arrived = -3"};
-    edit("INSERT INTO round VALUES (1, 1, 4, 100, x'')");
+    static const char *const edits[] = {"UPDATE round SET error = 'x'",
+                                        "UPDATE round SET error = -1",
+                                        "UPDATE round SET arrived = 'x'",
+                                        "UPDATE round SET arrived = -3",
+                                        "UPDATE round SET contributors = -1",
+                                        "UPDATE round SET weight = 'half'"};
+    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'')");
     for (size_t k = 0; k < sizeof edits / sizeof *edits; k++) {
         struct pricer_rounds_summary found = {.rounds = -1};
         edit("SAVEPOINT before");
