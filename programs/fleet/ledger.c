@@ -4,12 +4,11 @@
  */
 #include "ledger.h"
 #include "daemon.h"
-#include "trust_file.h"
+#include "spent.h"
 #include "common/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <float.h>
 #include <libgen.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -262,26 +261,6 @@ done:
     return status;
 }
 
-/* What stands in an account. */
-struct spent {
-    long double square; /* of all ratios */
-    int64_t releases;
-    double most;    /* the largest ratio */
-    double likely;  /* the largest probability */
-    int64_t ratios; /* different ones, each of which costs a rounding */
-};
-
-static void add(struct spent *spent, double mu, double p, int64_t releases)
-{
-    if (releases <= 0)
-        return;
-    spent->square += (long double)mu * (long double)mu * (long double)releases;
-    spent->releases += releases;
-    spent->most = fmax(spent->most, mu);
-    spent->likely = fmax(spent->likely, p);
-    spent->ratios++;
-}
-
 /* False: cannot read, or it is no account. */
 static bool find_spent(struct ledger *ledger, const char *key,
                        struct spent *spent)
@@ -295,90 +274,25 @@ static bool find_spent(struct ledger *ledger, const char *key,
         double p = sqlite3_column_double(ledger->find, 1);
         int64_t releases = sqlite3_column_int64(ledger->find, 2);
         good = good && mu >= 0 && p > 0 && p <= 1 && releases >= 0;
-        add(spent, mu, p, releases);
+        spent_add(spent, mu, p, releases);
     }
     sqlite3_reset(ledger->find);
     return good && step == SQLITE_DONE;
 }
 
-/*
- * The ratio of all releases together, rounded up. Every product and sum of the
- * square costs at most one unit, 2 ratios + 2 in all with the root.
- */
-static double find_ratio(const struct spent *spent)
-{
-    if (spent->square == 0)
-        return 0;
-    long double slack = LDBL_EPSILON * (3 * (long double)spent->ratios + 3);
-    long double ratio = sqrtl(spent->square) * (1 + slack);
-    double rounded = (double)ratio;
-    return rounded < ratio ? nextafter(rounded, INFINITY) : rounded;
-}
-
 double ledger_spent(struct ledger *ledger, const char *key)
 {
     struct spent spent;
-    return find_spent(ledger, key, &spent) ? find_ratio(&spent) : INFINITY;
-}
-
-/* The budget holds all that is spent. What was released without credit for
- * losses has p = 1, and then nothing in the account has credit. */
-static bool fits(const struct ledger_charge *charge, const struct spent *spent)
-{
-    double eps = charge->total_eps, delta = charge->total_delta;
-    return trust_allows(eps, delta, find_ratio(spent)) ||
-           (spent->likely < 1 &&
-            trust_allows_often(eps, delta, spent->most, spent->releases,
-                               spent->likely));
-}
-
-static bool fits_more(const struct ledger_charge *charge, struct spent spent,
-                      int64_t releases)
-{
-    add(&spent, charge->mu, charge->p, releases);
-    return fits(charge, &spent);
-}
-
-/* How many releases fit, by the calibrated ratio of the budget: right but for
- * rounding where losses have no credit, and too few where they have. */
-static int64_t guess_left(const struct ledger_charge *charge,
-                          const struct spent *spent, int64_t most)
-{
-    long double ratio = trust_most(charge->total_eps, charge->total_delta);
-    long double room = ratio * ratio - spent->square;
-    long double count = room / ((long double)charge->mu * charge->mu);
-    if (!(count > 0))
-        return 0;
-    return count < (long double)most ? (int64_t)count : most;
+    return find_spent(ledger, key, &spent) ? spent_ratio(&spent) : INFINITY;
 }
 
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
 {
-    enum { ENOUGH = 1 << 24 };
     struct spent spent;
     if (charge->mu == 0)
         return LEDGER_NO_END;
-    if (!find_spent(ledger, charge->key, &spent))
-        return 0;
-    int64_t low = guess_left(charge, &spent, ENOUGH), step = 1;
-    for (; low > 0 && !fits_more(charge, spent, low); step *= 2)
-        low = low > step ? low - step : 0;
-    int64_t high = low + 1;
-    for (step = 1; high <= ENOUGH && fits_more(charge, spent, high);
-         step *= 2) {
-        low = high;
-        high += step;
-    }
-    if (high > ENOUGH)
-        return LEDGER_NO_END;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (fits_more(charge, spent, middle))
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return find_spent(ledger, charge->key, &spent) ? spent_left(&spent, charge)
+                                                   : 0;
 }
 
 static bool charge_one(struct ledger *ledger, int64_t round,
@@ -387,7 +301,7 @@ static bool charge_one(struct ledger *ledger, int64_t round,
     struct spent spent;
     if (!find_spent(ledger, charge->key, &spent))
         return false;
-    charge->allowed = charge->mu == 0 || fits_more(charge, spent, 1);
+    charge->allowed = charge->mu == 0 || spent_fits(&spent, charge, 1);
     if (!charge->allowed)
         return true;
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
