@@ -106,17 +106,12 @@ class Fleet:
         with sqlite3.connect(self.study) as db:
             plan = 1 + (db.execute('SELECT max(plan) FROM plan').fetchone()[0]
                         or 0)
-            values = dict(plan=plan, bias='worst-case', calibration='analytic',
-                          method='given', rounds=rounds, sum_multiplier=0,
-                          network=1, credit='none')
-            values['lambda'] = 0
-            known = [row[1] for row in db.execute('PRAGMA table_info(plan)')]
-            names = [name for name in values if name in known]
-            db.execute(f'INSERT INTO plan ({",".join(names)}) VALUES '
-                       f'({",".join("?" * len(names))})',
-                       [values[name] for name in names])
+            db.execute("INSERT INTO plan (plan, network, bias, lambda,"
+                       " calibration, method, rounds, credit, sum_multiplier)"
+                       " VALUES (?, 1, 'worst-case', 0, 'analytic', 'given', ?,"
+                       " 'none', 0)", (plan, rounds))
             for i in range(self.nodes):
-                db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0)',
+                db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0,0)',
                            (plan, i, own, own_noise))
             links = [l for l, in db.execute('SELECT link FROM link')]
             for l in links:
