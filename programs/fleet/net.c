@@ -66,10 +66,12 @@ enum pricer_status net_bind(void *context, int type, const char *address,
 
 enum pricer_status net_connect(void *context, int type, const char *address,
                                const struct key_pair *pair, const char *key,
-                               int64_t largest, void **socket,
-                               struct pricer_fault *fault)
+                               int64_t largest, struct handshake *handshake,
+                               void **socket, struct pricer_fault *fault)
 {
     void *made = zmq_socket(context, type);
+    if (made != NULL && handshake != NULL)
+        handshake_follow(handshake, context, made);
     if (made == NULL || !set_common(made, pair, largest) ||
         !set_int(made, ZMQ_IMMEDIATE, 1) ||
         !set_int(made, ZMQ_CONNECT_TIMEOUT, CONNECT) ||

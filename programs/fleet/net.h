@@ -5,6 +5,7 @@
 #define PROGRAM_NET_H
 
 #include "gate.h"
+#include "handshake.h"
 
 /* A socket that binds and demands CURVE from whoever connects. */
 enum pricer_status net_bind(void *context, int type, const char *address,
@@ -12,11 +13,12 @@ enum pricer_status net_bind(void *context, int type, const char *address,
                             void **socket, struct pricer_fault *fault);
 
 /* A socket that connects to the owner of `key` and never queues for a peer
- * that is not there. */
+ * that is not there. The handshake (or NULL) follows it from before its first
+ * step. */
 enum pricer_status net_connect(void *context, int type, const char *address,
                                const struct key_pair *pair, const char *key,
-                               int64_t largest, void **socket,
-                               struct pricer_fault *fault);
+                               int64_t largest, struct handshake *handshake,
+                               void **socket, struct pricer_fault *fault);
 
 /*
  * ZeroMQ bounds messages and frames, but not the frames of one message, which

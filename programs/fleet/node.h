@@ -58,6 +58,7 @@ struct node {
     struct gate gate;
     void *server, *inbox;
     struct handshake handshake; /* with the server */
+    int64_t connected;          /* when it was last tried anew */
     int64_t inbox_dimension, inbox_largest;
     struct net_guard guard;
     int64_t next_hello;

@@ -234,7 +234,8 @@ static void open_peer(struct node *node, int32_t k)
     if (code != 0)
         node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
     if (net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
-                    peer->key, WIRE_SLACK, &peer->socket, &fault) != PRICER_OK)
+                    peer->key, WIRE_SLACK, NULL, &peer->socket,
+                    &fault) != PRICER_OK)
         node_refuse(node, 0, WIRE_CODE_SLICE, out->to, fault.text);
 }
 

@@ -133,10 +133,37 @@ static void watch_memory(struct node *node)
         daemon_say("%s", fault.text);
 }
 
+static enum pricer_status connect_server(struct node *node,
+                                         struct pricer_fault *fault)
+{
+    void *fresh = NULL;
+    node->connected = daemon_clock();
+    enum pricer_status status = net_connect(
+        node->context, ZMQ_DEALER, node->server_address, &node->pair,
+        node->server_key, WIRE_SLICE_SIZE, &node->handshake, &fresh, fault);
+    if (status == PRICER_OK) {
+        net_close(&node->server);
+        node->server = fresh;
+    }
+    return status;
+}
+
+/* ZeroMQ does not try again where a key was turned away, and keys can be
+ * enrolled meanwhile; so connect anew. */
+static void try_again(struct node *node)
+{
+    enum { PATIENCE = 15000 };
+    struct pricer_fault fault = {""};
+    if (node->handshake.monitor == NULL || node->handshake.up ||
+        node->state != NODE_IDLE || daemon_clock() - node->connected < PATIENCE)
+        return;
+    if (connect_server(node, &fault) != PRICER_OK)
+        daemon_say("%s", fault.text);
+}
+
 /* Why the server does not answer, and what to do about it. */
 static void watch_server(struct node *node)
 {
-    handshake_follow(&node->handshake, node->context, node->server);
     switch (handshake_read(&node->handshake, true)) {
     case HANDSHAKE_REFUSED:
         daemon_say("the server at %s does not admit this node's key %s: "
@@ -157,6 +184,7 @@ static void watch_server(struct node *node)
     case HANDSHAKE_FINE:
         break;
     }
+    try_again(node);
 }
 
 static void loop(struct node *node)
@@ -298,9 +326,7 @@ static enum pricer_status connect_all(struct node *node,
     zmq_ctx_set(node->context, ZMQ_MAX_SOCKETS, 66000);
     enum pricer_status status = gate_open(node->context, &node->gate, fault);
     if (status == PRICER_OK)
-        status = net_connect(node->context, ZMQ_DEALER, node->server_address,
-                             &node->pair, node->server_key, WIRE_SLICE_SIZE,
-                             &node->server, fault);
+        status = connect_server(node, fault);
     return status;
 }
 
