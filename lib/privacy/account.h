@@ -65,19 +65,20 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
                                   struct pri_view *view);
 
 /*
- * One case of a case-by-case account: of which sources it tells whether they
- * are seen (bit k of `told`, `seen`), and of which pairs, whether the first
+ * One case of a case-by-case account: on which sources it is conditioned,
+ * seen or not (bit k of `given`, `seen`), and on which pairs, whether the first
  * link of each is up.
  */
 struct pri_case {
-    uint64_t told, seen, pair_told, pair_up;
-    int32_t next;    /* what to tell next: a source, PRI_TOLD_MOST + a pair, or
-                        -1: nothing is open */
-    bool open;       /* some pair had to be decoupled */
-    double worth[2]; /* what it adds to a measure of cost, by side */
+    uint64_t given, seen, pair_given, pair_up;
+    /* The condition to add next: a source, or PRI_GIVEN_MOST + a pair; -1:
+     * nothing is open. */
+    int32_t next;
+    bool open;              /* some pair had to be decoupled */
+    double contribution[2]; /* what it adds to a measure of cost, by side */
 };
 
-enum { PRI_CASES_MOST = 16384, PRI_TOLD_MOST = 64 };
+enum { PRI_CASES_MOST = 16384, PRI_GIVEN_MOST = 64 };
 
 /* Scratch of the accounts, one for each thread. */
 struct pri_scratch {
@@ -92,11 +93,11 @@ struct pri_scratch {
     double *size, *draw; /* [room] the noises of one source */
     double *chance;      /* [room] as a case has them */
     int32_t *partner;    /* [room] the open pair it is of, or -1 */
-    double *effect;      /* [room] what decouple.c finds: how much it */
-    double *tilt;        /* matters; a factor of what is lost with it; */
-    double *shift;       /* by how much it may be absent more often */
-    double *link, *seen; /* [terms] the same */
-    double *base;        /* [terms] the same */
+    double *effect;      /* [room] by decouple.c: how much it matters */
+    double *tilt;        /* [room] by decouple.c: a factor of what it hides */
+    double *shift;       /* [room] how much more often it may be absent */
+    double *link, *seen; /* [terms] probabilities as a case has them */
+    double *base;        /* [terms] variance as a case has it */
     int32_t *gate;       /* [terms] the open pair of its link, or -1 */
     double *gated;       /* [terms] how much that link matters */
     bool *paired;        /* [terms] some pair is about it */
@@ -115,24 +116,24 @@ struct pri_attempt {
     int64_t rounds;
     double tail;   /* mass that may be given up */
     double low;    /* of mu^2 over all rounds: less hardly costs anything */
-    double eps;    /* that holds, and the part of it that may not: */
-    double nearby; /* what follows speaks of these */
-    double above;  /* what f''/f' of the raised curve is at most, by side */
-    double below;
-    bool tuned;    /* the former is as good as it gets */
-    double growth; /* the one that is used */
+    double eps;    /* an eps that holds */
+    double window; /* all below speaks of eps from this part of it on */
+    double above;  /* f''/f' of the raised curve is at most this, from above */
+    double below;  /* the same from below */
+    bool tuned;    /* `above` is as good as it gets */
+    double growth; /* `above` or `below`, by side */
     double fall;   /* f''/f' is at least -1/8 - this */
-    bool usual;    /* look at what links usually do, not at the worst */
+    bool typical;  /* look at what links typically do, not at the worst */
     double little; /* what the sources left out can add to a round */
-    double width;  /* that pairs made at the last try, */
-    int idle;      /* and for how many that has hardly changed */
+    double width;  /* that pairs made at the last try */
+    int idle;      /* tries since the width has changed much */
 };
 
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
                                        const struct pri_view *view);
 
 /*
- * Set scratch->chance, seen and base to those of one case, and what to tell
+ * Set scratch->chance, seen and base to those of one case, and what to add
  * next. Returns the probability of the case.
  */
 double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
@@ -151,7 +152,7 @@ double pri_decoupled(const struct pri_attempt *attempt,
                      const struct pri_scratch *scratch);
 
 /*
- * How much the links that a case leaves coupled usually matter, into
+ * How much the links that a case leaves coupled typically matter, into
  * scratch->effect and gated: see decouple.c. scratch->partner and gate are
  * set.
  */
@@ -172,7 +173,7 @@ enum pricer_status pri_view_law(const struct pri_attempt *attempt,
  * itself, the lower one for a grain more. Probabilities such as 0.1 are not
  * numbers of the computer's, so whether three of them multiply to no more than
  * 0.001, and with it whether a plateau of the curve costs anything, is decided
- * by rounding: against us above, and for a lower bound the other way.
+ * by rounding: against us above, and for a lower bound the opposite.
  */
 static inline double pri_delta_for(double delta, enum pri_side side)
 {
@@ -219,8 +220,8 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
  */
 struct pri_knot {
     double value;
-    struct pri_reach way[2];
-    struct pri_bend bend[2];            /* from here to the next */
+    struct pri_reach direction[2];
+    struct pri_curvature curvature[2];  /* from here to the next */
     int32_t first[2];                   /* by side: the first atom */
     double mass[2], near[2], within[2]; /* by side */
 };
@@ -251,7 +252,7 @@ struct pri_aim {
  * others: `high` from above, all else those of a law from below. */
 enum pricer_status pri_identity_average(struct pri_identity *identity,
                                         double eps, const struct pri_aim *aim,
-                                        struct pri_reach way[2]);
+                                        struct pri_reach direction[2]);
 
 /* The laws of the others' variance at the relay of a link. */
 enum pricer_status pri_identity_others(const struct pricer_network *network,
@@ -283,7 +284,7 @@ struct pri_curves {
     int32_t last;
     double step;
     double loss[PRI_POINTS + 1];
-    struct pri_reach way[2][PRI_POINTS + 1];
+    struct pri_reach direction[2][PRI_POINTS + 1];
     double infinite[2]; /* by side */
 };
 

@@ -1,22 +1,22 @@
 /*
- * From a case to the probabilities it has: what of the links is told, what
+ * From a case to the probabilities it has: what of the links is given, what
  * follows from that, and what is decoupled to the safe side.
  */
 #include "account.h"
 
 #include <math.h>
 
-static bool tells_source(const struct pri_case *one, int32_t source)
+static bool given_source(const struct pri_case *one, int32_t source)
 {
-    return source < PRI_TOLD_MOST && one->told >> source & 1;
+    return source < PRI_GIVEN_MOST && one->given >> source & 1;
 }
 
-static bool tells_pair(const struct pri_case *one, int32_t pair)
+static bool given_pair(const struct pri_case *one, int32_t pair)
 {
-    return pair < PRI_TOLD_MOST && one->pair_told >> pair & 1;
+    return pair < PRI_GIVEN_MOST && one->pair_given >> pair & 1;
 }
 
-/* The sources that are told. Returns the probability. */
+/* The sources that the case is conditioned on. Returns the probability. */
 static double set_sources(const struct pri_view *view,
                           const struct pri_case *one,
                           struct pri_scratch *scratch)
@@ -27,7 +27,7 @@ static double set_sources(const struct pri_view *view,
         double seen = source->uplink * source->link;
         scratch->base[k] = source->base;
         scratch->seen[k] = seen;
-        if (!tells_source(one, k))
+        if (!given_source(one, k))
             continue;
         bool yes = one->seen >> k & 1;
         weight *= yes ? seen : 1 - seen;
@@ -46,7 +46,7 @@ static void set_second(const struct pri_view *view,
 }
 
 /*
- * A pair that is told, or that follows: where a source is seen its link was up;
+ * A pair that is given, or that follows: where a source is seen its link was up;
  * where it is not, the link was up with the probability that is left.
  */
 static double set_pair(const struct pri_view *view, const struct pri_case *one,
@@ -55,7 +55,7 @@ static double set_pair(const struct pri_view *view, const struct pri_case *one,
     const struct pri_coupled *pair = &view->pair[index];
     const struct pri_source *source = &view->source[pair->source];
     double first = pri_pair_first(view, pair);
-    if (tells_pair(one, index)) {
+    if (given_pair(one, index)) {
         bool up = one->pair_up >> index & 1;
         if (pair->gate)
             scratch->seen[pair->source] = up ? source->uplink : 0;
@@ -84,9 +84,9 @@ static bool is_open(const struct pri_view *view, const struct pri_case *one,
                     int32_t index, const struct pri_scratch *scratch)
 {
     const struct pri_coupled *pair = &view->pair[index];
-    if (tells_pair(one, index) || scratch->seen[pair->other] == 0)
+    if (given_pair(one, index) || scratch->seen[pair->other] == 0)
         return false;
-    return pair->gate ? !tells_source(one, pair->source)
+    return pair->gate ? !given_source(one, pair->source)
                       : scratch->seen[pair->source] > 0;
 }
 
@@ -115,19 +115,19 @@ static int32_t next_of(const struct pri_view *view, const struct pri_case *one,
     int32_t next = -1;
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
-        int32_t tell = k < PRI_TOLD_MOST ? PRI_TOLD_MOST + k : -1;
+        int32_t condition = k < PRI_GIVEN_MOST ? PRI_GIVEN_MOST + k : -1;
         if (!is_open(view, one, k, scratch))
             continue;
         double stake = stake_of(view, pair, scratch);
         double seen = scratch->seen[pair->source];
-        if (pair->source < PRI_TOLD_MOST && !tells_source(one, pair->source) &&
+        if (pair->source < PRI_GIVEN_MOST && !given_source(one, pair->source) &&
             seen < 1 && (pair->gate || seen > 0))
-            tell = pair->source;
-        if (pair->other < PRI_TOLD_MOST && scratch->seen[pair->other] < 1)
-            tell = pair->other;
-        if (tell >= 0 && stake > most) {
+            condition = pair->source;
+        if (pair->other < PRI_GIVEN_MOST && scratch->seen[pair->other] < 1)
+            condition = pair->other;
+        if (condition >= 0 && stake > most) {
             most = stake;
-            next = tell;
+            next = condition;
         }
     }
     return next;
@@ -168,12 +168,12 @@ double pri_case_set(const struct pri_attempt *attempt, struct pri_case *one,
         scratch->chance[k] = view->noise[k].chance;
     double weight = set_sources(view, one, scratch);
     for (int32_t k = 0; k < view->pairs; k++)
-        if (tells_pair(one, k) ||
-            (view->pair[k].gate && tells_source(one, view->pair[k].source)))
+        if (given_pair(one, k) ||
+            (view->pair[k].gate && given_source(one, view->pair[k].source)))
             weight *= set_pair(view, one, k, scratch);
     one->next = next_of(view, one, scratch);
     mark_open(attempt, one, scratch);
-    if (one->open && attempt->usual && isfinite(attempt->growth))
+    if (one->open && attempt->typical && isfinite(attempt->growth))
         pri_case_effects(attempt, scratch);
     for (int32_t k = 0; k < view->pairs; k++)
         if (is_open(view, one, k, scratch))

@@ -21,7 +21,7 @@ void pri_coupling_begin(struct pri_coupling *coupling, double s)
 {
     coupling->real = s;
     coupling->stride = 0;
-    coupling->turns = 0;
+    coupling->advances = 0;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
@@ -45,7 +45,7 @@ void pri_coupling_aim(struct pri_coupling *coupling, double step)
 
 void pri_coupling_advance(struct pri_coupling *coupling)
 {
-    coupling->turns++;
+    coupling->advances++;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         double *re = vertex->re, *im = vertex->im;
@@ -82,7 +82,7 @@ static void average_vertex(struct pri_coupling *coupling,
 }
 
 /* One bit of an array from its two values to the two parts of an edge. */
-static void turn_bit(double *a, uint32_t size, uint32_t half,
+static void flip_bit(double *a, uint32_t size, uint32_t half,
                      const struct pri_end *end)
 {
     double e0 = end->even[0], e1 = end->even[1];
@@ -120,20 +120,20 @@ double pri_coupling_parts(struct pri_coupling *coupling)
         double *re = vertex->part_re, *im = vertex->part_im;
         memcpy(re, coupling->work_re, size * sizeof(double));
         memcpy(im, coupling->work_im, size * sizeof(double));
-        if (coupling->turns == 0) {
+        if (coupling->advances == 0) {
             vertex->plain2 = squares(re, im, size);
             vertex->stretch = 1;
         }
         for (int32_t k = 0; k < vertex->degree; k++) {
             const struct pri_end *end = end_of(coupling, vertex, k);
-            turn_bit(re, size, (uint32_t)1 << k, end);
-            turn_bit(im, size, (uint32_t)1 << k, end);
-            if (coupling->turns == 0)
+            flip_bit(re, size, (uint32_t)1 << k, end);
+            flip_bit(im, size, (uint32_t)1 << k, end);
+            if (coupling->advances == 0)
                 vertex->stretch *= hypot(hypot(end->even[0], end->even[1]),
                                          hypot(end->odd[0], end->odd[1]));
         }
         double norm2 = squares(re, im, size) * NORM_SLACK;
-        if (coupling->turns == 0)
+        if (coupling->advances == 0)
             vertex->norm = sqrt(norm2) * NORM_SLACK;
         log_bound += log(norm2) / 2;
     }
@@ -142,7 +142,7 @@ double pri_coupling_parts(struct pri_coupling *coupling)
 
 /*
  * Three kinds of rounding. Entries of tables: heights are right within bits + 2
- * units, so e^(s height) is within |s height| times that, a turn adds 4, and
+ * units, so e^(s height) is within |s height| times that, an advance adds 4, and
  * averages have positive weights. If each entry is a part e away from what it
  * should be, Z is at most (1 + e)^vertices - 1 of Z(real s) away, which the
  * norms there bound. The change of basis: some units a bit of the same change
@@ -153,7 +153,7 @@ double pri_coupling_parts(struct pri_coupling *coupling)
 double pri_coupling_rounding(const struct pri_coupling *coupling)
 {
     double sum = 0, product = 1;
-    double s = hypot(coupling->real, coupling->stride * coupling->turns);
+    double s = hypot(coupling->real, coupling->stride * coupling->advances);
     for (int32_t v = 0; v < coupling->vertices; v++) {
         const struct pri_vertex *vertex = &coupling->vertex[v];
         uint32_t size = (uint32_t)1 << vertex->degree;
@@ -161,7 +161,7 @@ double pri_coupling_rounding(const struct pri_coupling *coupling)
             sqrt(squares(vertex->part_re, vertex->part_im, size)) * NORM_SLACK;
         double plain = vertex->stretch * sqrt(vertex->plain2) * NORM_SLACK;
         double entry = (vertex->bits + 4) * (s * coupling->highest + 2) +
-                       4 * coupling->turns + 3 * vertex->bits;
+                       4 * coupling->advances + 3 * vertex->bits;
         double basis = 8 * vertex->degree;
         double terms = 4 * (double)((uint32_t)1 << vertex->before) + 8;
         norm = fmax(norm, vertex->norm);

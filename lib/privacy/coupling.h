@@ -40,7 +40,7 @@
  * the sum over all P with k edges, left against right.
  *
  * This converges fast where one bit does not change G_v much. Whether a sum is
- * seen at all does, so the account is the mixture of cases that tell it
+ * seen at all does, so the account is the mixture conditioned on it
  * (coupling_case.c), and what is left are pairs of noises.
  *
  * With no edge fixed, |Z| <= prod over v |T_v|, the root of the sum of squares;
@@ -68,9 +68,9 @@ struct pri_bit {
 
 struct pri_vertex {
     int32_t source;    /* of the view */
-    int32_t bits;      /* all, the coupled ones first, in the order of the */
-    int32_t degree;    /* vertices at their other ends: so many of them, */
-    int32_t before;    /* of which these are to vertices absorbed earlier */
+    int32_t bits;      /* all; coupled ones first, by their other ends */
+    int32_t degree;    /* coupled bits */
+    int32_t before;    /* coupled bits to vertices absorbed earlier */
     double seen;       /* of the sum, given its link if that is a bit */
     double scale;      /* tables are divided by this */
     double plain2;     /* squares of the table at a real s, added up */
@@ -114,9 +114,9 @@ struct pri_coupling {
     struct pri_edge *edge;
     int64_t table;       /* entries of all tables */
     double most;         /* mu^2 is at most this */
-    double highest;      /* and of one vertex this */
-    double real, stride; /* s = real + i stride turns */
-    int32_t turns;
+    double highest;      /* mu^2 of one vertex is at most this */
+    double real, stride; /* s = real + i stride advances */
+    int32_t advances;
     double log_scale;          /* Z is e^this times what is computed */
     double *work_re, *work_im; /* [largest table] */
     double *even_re, *even_im; /* a vertex as a matrix */
@@ -164,13 +164,13 @@ enum pricer_status pri_coupling_sum(struct pri_coupling *coupling,
 
 /* ----------------------------------------------------------------- cases -- */
 
-enum { PRI_TOLD_UNCERTAIN = 14 };
+enum { PRI_GIVEN_UNCERTAIN = 14 };
 
-/* The sums of a view that cases tell of, and the view of one case. */
-struct pri_told {
-    uint64_t all, certain; /* by source: told, and always seen */
+/* The sums that cases are conditioned on, and the view of one case. */
+struct pri_condition {
+    uint64_t all, certain; /* by source: given, and always seen */
     int32_t count;
-    int32_t *source; /* [count] the others that are told */
+    int32_t *source; /* [count] the others that are given */
     bool *gated;     /* by noise: the second of a gate */
     bool *paired;    /* by source */
     int32_t *place;  /* of noises, then of sources, in the view of the case */
@@ -178,13 +178,14 @@ struct pri_told {
 };
 
 /* *able is false, and nothing is built, where there would be too many cases. */
-enum pricer_status pri_told_build(const struct pri_view *view,
-                                  struct pri_told *told, bool *able);
-void pri_told_free(struct pri_told *told);
+enum pricer_status pri_condition_build(const struct pri_view *view,
+                                       struct pri_condition *given, bool *able);
+void pri_condition_free(struct pri_condition *given);
 
-/* Set told->view to that of case `number` < 2^count. Returns its probability.
+/* Set given->view to that of case `number` < 2^count. Returns its probability.
  */
-double pri_told_case(const struct pri_attempt *attempt, uint64_t number,
-                     struct pri_scratch *scratch, struct pri_told *told);
+double pri_condition_case(const struct pri_attempt *attempt, uint64_t number,
+                          struct pri_scratch *scratch,
+                          struct pri_condition *given);
 
 #endif

@@ -244,7 +244,7 @@ static bool is_small(const struct pri_view *view)
     for (int32_t k = 0; k < view->sources; k++)
         if (view->source[k].end - view->source[k].begin > PRI_BITS_MOST)
             return false;
-    return view->sources <= PRI_TOLD_MOST;
+    return view->sources <= PRI_GIVEN_MOST;
 }
 
 enum pricer_status pri_coupling_build(const struct pri_view *view, double most,

@@ -63,19 +63,19 @@ static double growth_at(double eps, double x)
 }
 
 /* Set what depends on it for an eps that is known to hold, while one below
- * `nearby` of it is known not to. */
-static enum pricer_status set_low(double eps, double nearby, double delta,
+ * `window` of it is known not to. */
+static enum pricer_status set_low(double eps, double window, double delta,
                                   struct pri_attempt *attempt)
 {
     double above, below;
     attempt->eps = eps;
     attempt->low = 0;
-    attempt->nearby = fmax(nearby, NEARBY);
+    attempt->window = fmax(window, NEARBY);
     attempt->fall = attempt->below = INFINITY;
     attempt->above = attempt->tuned ? attempt->above : INFINITY;
     if (!(eps > 0) || isinf(eps))
         return PRICER_OK;
-    double least = attempt->nearby * eps;
+    double least = attempt->window * eps;
     double off = fmin(OFF_ABOVE * delta, 0.01);
     enum pricer_status status =
         where(NEARBY * eps, NOTHING * delta, &attempt->low);
@@ -143,7 +143,7 @@ static enum pricer_status lower_eps(enum pri_side side, double goal,
  * One end of the bracket. What a law of decoupled pairs says of a curve that
  * grows by no more than `growth` is said of the raised curve instead, see
  * pri_law_delta(): above, that one is what is asked for; below, what it is
- * raised by is taken off. Both speak of an eps from `nearby` of the attempt's
+ * raised by is taken off. Both speak of an eps from `window` of the attempt's
  * on, and below of none beyond it: an end outside is moved in, or given up.
  */
 static enum pricer_status one_end(struct pri_attempt *attempt,
@@ -151,7 +151,7 @@ static enum pricer_status one_end(struct pri_attempt *attempt,
                                   double delta, struct pri_scratch *scratch,
                                   double *eps)
 {
-    double most = attempt->eps, least = attempt->nearby * most;
+    double most = attempt->eps, least = attempt->window * most;
     double goal = pri_delta_for(delta, side);
     attempt->side = side;
     attempt->pairs = pairs;
@@ -187,11 +187,11 @@ static enum pricer_status upper_end(struct pri_attempt *attempt, double delta,
                                     struct pri_scratch *scratch, double *eps)
 {
     double begin = attempt->above, best = begin, factor = 0.85, now;
-    double least = attempt->nearby * attempt->eps;
+    double least = attempt->window * attempt->eps;
     enum pricer_status status =
         one_end(attempt, PRI_ABOVE, PRI_ABOVE, delta, scratch, eps);
     double used[] = {scratch->bins.work, scratch->mix.work};
-    bool tune = attempt->usual && !attempt->tuned && *eps > least &&
+    bool tune = attempt->typical && !attempt->tuned && *eps > least &&
                 was_open(attempt, scratch);
     for (int step = 0; step < 8 && tune && status == PRICER_OK; step++) {
         attempt->above = best * factor;
@@ -272,7 +272,9 @@ static double apart(double more, double less)
 
 static double gap_of(const struct pri_case *one)
 {
-    return one->next < 0 ? -1 : one->worth[PRI_ABOVE] - one->worth[PRI_BELOW];
+    return one->next < 0
+               ? -1
+               : one->contribution[PRI_ABOVE] - one->contribution[PRI_BELOW];
 }
 
 /* Larger gaps first; the masks settle ties, so that the order is always the
@@ -283,12 +285,12 @@ static int by_gap(const void *one, const void *two)
     double gap_a = gap_of(a), gap_b = gap_of(b);
     if (gap_a != gap_b)
         return gap_a > gap_b ? -1 : 1;
-    if (a->told != b->told || a->seen != b->seen)
-        return a->told < b->told || (a->told == b->told && a->seen < b->seen)
-                   ? -1
-                   : 1;
-    if (a->pair_told != b->pair_told)
-        return a->pair_told < b->pair_told ? -1 : 1;
+    if (a->given != b->given)
+        return a->given < b->given ? -1 : 1;
+    if (a->seen != b->seen)
+        return a->seen < b->seen ? -1 : 1;
+    if (a->pair_given != b->pair_given)
+        return a->pair_given < b->pair_given ? -1 : 1;
     return a->pair_up < b->pair_up ? -1 : a->pair_up > b->pair_up;
 }
 
@@ -310,10 +312,10 @@ static bool split_cases(struct pri_scratch *scratch)
          k++) {
         struct pri_case *more = &cases[scratch->case_count++];
         struct pri_case *one = &cases[k];
-        bool pair = one->next >= PRI_TOLD_MOST;
-        uint64_t bit = (uint64_t)1 << (one->next % PRI_TOLD_MOST);
+        bool pair = one->next >= PRI_GIVEN_MOST;
+        uint64_t bit = (uint64_t)1 << (one->next % PRI_GIVEN_MOST);
         done += gap_of(one);
-        *(pair ? &one->pair_told : &one->told) |= bit;
+        *(pair ? &one->pair_given : &one->given) |= bit;
         *more = *one;
         *(pair ? &more->pair_up : &more->seen) |= bit;
     }
@@ -360,8 +362,8 @@ static enum pricer_status look_again(const struct pri_bracket *found,
                                      struct pri_attempt *attempt)
 {
     double most = next_end(found, middle, failed);
-    double nearby = fmin(found->eps_lower / most, 1) * (1 - 1e-9);
-    return set_low(most, nearby, delta, attempt);
+    double window = fmin(found->eps_lower / most, 1) * (1 - 1e-9);
+    return set_low(most, window, delta, attempt);
 }
 
 /* Refine until the two ends are close. */
@@ -395,7 +397,7 @@ static enum pricer_status close_in(struct pri_attempt *attempt, double delta,
             status = look_again(found, middle, failed, delta, attempt);
         if (status != PRICER_OK)
             return status;
-        attempt->usual = true;
+        attempt->typical = true;
         grouping = apart(found->eps, middle);
         pairs = apart(middle, lower);
         if (pairs > CLOSE / 2 && !close_enough(found) && ++tries == EXACT_AFTER)

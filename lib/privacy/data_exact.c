@@ -43,7 +43,7 @@ struct task {
     const struct pri_attempt *attempt;
     struct pri_scratch *scratch;
     struct pri_coupling coupling; /* of the view */
-    struct pri_told told;
+    struct pri_condition given;
     struct pri_coupling one; /* of one case */
     struct pri_contour contour;
     double log_unit;     /* generating functions are in units of e^this */
@@ -78,9 +78,9 @@ static double choose_sigma(struct task *task)
     pri_coupling_balance(&task->coupling);
     double least = log_size(task, sigma);
     for (double factor = 1.5; factor > 1.1; factor = sqrt(factor))
-        for (int way = 0; way < 2; way++)
+        for (int direction = 0; direction < 2; direction++)
             for (int k = 0; k < 40; k++) {
-                double next = way == 0 ? sigma * factor : sigma / factor;
+                double next = direction == 0 ? sigma * factor : sigma / factor;
                 double now = next > most ? INFINITY : log_size(task, next);
                 if (!(now < least))
                     break;
@@ -136,7 +136,7 @@ static double table_cost(const struct pri_coupling *coupling)
 /* The tables of all cases: half of the sums are seen. */
 static double all_tables(const struct task *task)
 {
-    return ldexp(table_cost(&task->coupling), task->told.count) / 4;
+    return ldexp(table_cost(&task->coupling), task->given.count) / 4;
 }
 
 /* x^n, for a whole number n. */
@@ -189,9 +189,10 @@ static enum pricer_status add_node(struct task *task, int32_t n, double weight,
     double complex sum;
     pri_coupling_parts(coupling);
     pri_coupling_rest(coupling, rest);
-    int32_t depth = choose_depth(
-        coupling, rest,
-        enough_at(task, n) / (alike * (task->told.count + 1) * weight), afford);
+    int32_t depth = choose_depth(coupling, rest,
+                                 enough_at(task, n) /
+                                     (alike * (task->given.count + 1) * weight),
+                                 afford);
     double error = rest[depth] + pri_coupling_rounding(coupling);
     task->work -= table_cost(coupling) + pri_coupling_cost(coupling, depth);
     enum pricer_status status = pri_coupling_sum(coupling, depth, &sum);
@@ -228,19 +229,19 @@ static enum pricer_status add_case(struct task *task, double weight,
 /* All cases. *able is false where they turn out to be too much. */
 static enum pricer_status add_cases(struct task *task, bool *able)
 {
-    uint64_t cases = (uint64_t)1 << task->told.count;
+    uint64_t cases = (uint64_t)1 << task->given.count;
     double rounds = (double)task->attempt->rounds;
     enum pricer_status status = PRICER_OK;
     for (uint64_t k = cases; k > 0 && *able && status == PRICER_OK; k--) {
-        double weight =
-            pri_told_case(task->attempt, k - 1, task->scratch, &task->told);
+        double weight = pri_condition_case(task->attempt, k - 1, task->scratch,
+                                           &task->given);
         if (weight == 0)
             continue;
         status =
-            pri_coupling_build(&task->told.view, TABLE_MOST, &task->one, able);
+            pri_coupling_build(&task->given.view, TABLE_MOST, &task->one, able);
         double alike = 1; /* cases with as many sums */
         for (int32_t j = 0; j < __builtin_popcountll(k - 1); j++)
-            alike = alike * (task->told.count - j) / (j + 1);
+            alike = alike * (task->given.count - j) / (j + 1);
         if (*able && status == PRICER_OK)
             status = add_case(task, weight, alike);
         pri_coupling_free(&task->one);
@@ -258,7 +259,7 @@ static enum pricer_status add_cases(struct task *task, bool *able)
 static void repeat(struct task *task, double most)
 {
     double rounds = (double)task->attempt->rounds;
-    double units = 64 + 2 * (double)((uint64_t)1 << task->told.count);
+    double units = 64 + 2 * (double)((uint64_t)1 << task->given.count);
     for (int32_t n = 0; n < task->contour.count; n++) {
         double complex once = task->contour.value[n] / most;
         double error = task->contour.error[n] / most + units * DBL_EPSILON;
@@ -280,7 +281,7 @@ static enum pricer_status walk(struct task *task, bool *able)
     enum pricer_status status = add_cases(task, able);
     if (!*able || status != PRICER_OK)
         return status;
-    double units = 64 + 2 * (double)((uint64_t)1 << task->told.count);
+    double units = 64 + 2 * (double)((uint64_t)1 << task->given.count);
     double most = creal(contour->value[0]) * (1 + units * DBL_EPSILON) +
                   contour->error[0];
     contour->log_most = rounds * (task->log_unit + log(most)) +
@@ -333,7 +334,7 @@ enum pricer_status pri_exact_account(const struct pri_attempt *attempt,
     enum pricer_status status =
         pri_coupling_build(attempt->view, TABLE_MOST, &task.coupling, &able);
     if (able && status == PRICER_OK)
-        status = pri_told_build(attempt->view, &task.told, &able);
+        status = pri_condition_build(attempt->view, &task.given, &able);
     task.eps = found->eps_lower > found->eps / 4
                    ? sqrt(found->eps_lower * found->eps)
                    : found->eps / 2;
@@ -347,6 +348,6 @@ enum pricer_status pri_exact_account(const struct pri_attempt *attempt,
         task.eps = next;
     }
     pri_coupling_free(&task.coupling);
-    pri_told_free(&task.told);
+    pri_condition_free(&task.given);
     return status;
 }

@@ -4,7 +4,7 @@
  *
  * Correlated links (cases.c). A noise in one sum may be up together
  * with a noise in another, or with the link that brings the data: opposite
- * directions of one pair of nodes. The pairs that matter most are told apart
+ * directions of one pair of nodes. The pairs that matter most are conditioned on
  * case by case: for both values of the first link, the second has its
  * conditional probability and is independent of all else, so this is exact.
  * What is left is decoupled to the safe side by changing the probability of the
@@ -247,8 +247,8 @@ static enum pricer_status add_terms(const struct pri_attempt *attempt,
 /* ------------------------------------------------------------------ laws -- */
 
 /* What a law costs at the eps of the attempt: for many rounds its mean. */
-static double worth_of(const struct pri_attempt *attempt,
-                       const struct pri_law *law)
+static double contribution_of(const struct pri_attempt *attempt,
+                              const struct pri_law *law)
 {
     double sum = 0, slope;
     if (attempt->rounds == 1)
@@ -267,7 +267,7 @@ static enum pricer_status add_case(const struct pri_attempt *attempt,
 {
     double weight = pri_case_set(attempt, one, scratch);
     struct pri_law *sum = &scratch->once;
-    one->worth[attempt->pairs] = 0;
+    one->contribution[attempt->pairs] = 0;
     if (weight == 0)
         return PRICER_OK;
     enum pricer_status status = pri_law_copy(&scratch->rest, sum);
@@ -276,7 +276,8 @@ static enum pricer_status add_case(const struct pri_attempt *attempt,
     if (status != PRICER_OK)
         return status;
     if (scratch->case_count > 1)
-        one->worth[attempt->pairs] = weight * worth_of(attempt, sum);
+        one->contribution[attempt->pairs] =
+            weight * contribution_of(attempt, sum);
     pri_bins_add(sum, weight, &scratch->mix);
     return PRICER_OK;
 }

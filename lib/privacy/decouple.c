@@ -1,5 +1,5 @@
 /*
- * From the links that a case leaves coupled to how much each of them usually
+ * From the links that a case leaves coupled to how much each of them typically
  * matters, for pri_decoupled() in cases.c.
  *
  * Let f be a curve with d ln f'/dx <= g, e an open pair of two noises, a at the
@@ -117,7 +117,7 @@ double pri_decoupled(const struct pri_attempt *attempt,
     double crude = pri_pair_given(view, pair, !above), drop, part;
     double covariance = fmax(pair->joint - first * second, 0);
     reach_of(view, pair, scratch->base, &drop, &part);
-    /* A gate turns the sign of the difference round. */
+    /* A gate reverses the sign of the difference. */
     bool grows = above != pair->gate;
     double falls = drop / 8 + fmin(part / 2, attempt->fall * drop);
     double h = grows ? attempt->growth * drop : falls;
@@ -127,7 +127,7 @@ double pri_decoupled(const struct pri_attempt *attempt,
     double change = covariance * (isfinite(h) ? -expm1(-h) : 1) /
                     (larger + (1 - larger) * small);
     change *= 1 + 1e-12;
-    if (attempt->usual && grows)
+    if (attempt->typical && grows)
         change = fmin(change,
                       covariance * (pair->gate ? scratch->gated[pair->source]
                                                : scratch->effect[pair->first]));

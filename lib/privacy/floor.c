@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* As many pairs are told apart; the others are decoupled upwards. */
+/* As many pairs are conditioned on; the others are decoupled upwards. */
 enum { PAIRS_MOST = 14 };
 
 /* The probability that some sum is bare, with all links independent as
@@ -26,8 +26,9 @@ static double bare_chance(const struct pri_view *view,
 }
 
 /* P(second up) given the first. */
-static double given(const struct pri_view *view, const struct pri_coupled *pair,
-                    double first, bool up)
+static double second_given(const struct pri_view *view,
+                           const struct pri_coupled *pair, double first,
+                           bool up)
 {
     double second = view->noise[pair->second].chance;
     double chance =
@@ -37,7 +38,7 @@ static double given(const struct pri_view *view, const struct pri_coupled *pair,
 
 /* Over all states of pair[from], pair[from + 1] ...: how bare it is. */
 static double over_pairs(const struct pri_view *view, int32_t from,
-                         int32_t told, struct pri_scratch *scratch)
+                         int32_t given, struct pri_scratch *scratch)
 {
     while (from < view->pairs &&
            (view->source[view->pair[from].source].base > 0 ||
@@ -50,15 +51,15 @@ static double over_pairs(const struct pri_view *view, int32_t from,
                                : &scratch->chance[pair->first];
     double *second = &scratch->chance[pair->second];
     double chance = *first, other = *second, sum = 0;
-    if (told >= PAIRS_MOST) {
-        *second = given(view, pair, chance, false);
-        sum = over_pairs(view, from + 1, told, scratch);
+    if (given >= PAIRS_MOST) {
+        *second = second_given(view, pair, chance, false);
+        sum = over_pairs(view, from + 1, given, scratch);
     }
-    for (int up = 0; up < 2 && told < PAIRS_MOST; up++) {
+    for (int up = 0; up < 2 && given < PAIRS_MOST; up++) {
         *first = up;
-        *second = given(view, pair, chance, up);
+        *second = second_given(view, pair, chance, up);
         sum += (up ? chance : 1 - chance) *
-               over_pairs(view, from + 1, told + 1, scratch);
+               over_pairs(view, from + 1, given + 1, scratch);
     }
     *first = chance;
     *second = other;

@@ -57,12 +57,13 @@ static enum pricer_status worse_at(struct pri_identity *identity, double eps,
                                    enum pri_side side, double part,
                                    double delta, double *worse, double *middle)
 {
-    struct pri_reach way[2] = {0};
+    struct pri_reach direction[2] = {0};
     double silent = identity->silent[side];
     struct pri_aim aim = {part, 1e-3 * delta, delta - silent};
-    enum pricer_status status = pri_identity_average(identity, eps, &aim, way);
-    double high = fmax(way[0].high, way[1].high) + silent;
-    double low = fmax(way[0].low, way[1].low) + silent;
+    enum pricer_status status =
+        pri_identity_average(identity, eps, &aim, direction);
+    double high = fmax(direction[0].high, direction[1].high) + silent;
+    double low = fmax(direction[0].low, direction[1].low) + silent;
     *worse = side == PRI_ABOVE ? high : low;
     *middle = sqrt(high * low);
     return status;

@@ -27,14 +27,16 @@ enum { TRIES_MOST = 4, REACH_LEAST = 128, REACH_MOST = 2048 };
 
 /* Whether T rounds stay below delta because each stays below delta / T: the
  * distance of two laws in total variation at most adds up. */
-static enum pricer_status tells_nothing(struct pri_identity *identity,
+static enum pricer_status gives_nothing(struct pri_identity *identity,
                                         double delta, int64_t rounds,
                                         bool *nothing)
 {
-    struct pri_reach way[2] = {0};
+    struct pri_reach direction[2] = {0};
     struct pri_aim aim = {.1, 1e-3 * delta / (double)rounds, NAN};
-    enum pricer_status status = pri_identity_average(identity, 0, &aim, way);
-    double most = fmax(way[0].high, way[1].high) + identity->silent[PRI_ABOVE];
+    enum pricer_status status =
+        pri_identity_average(identity, 0, &aim, direction);
+    double most = fmax(direction[0].high, direction[1].high) +
+                  identity->silent[PRI_ABOVE];
     *nothing = (double)rounds * most <= delta * (1 - 1e-9);
     return status;
 }
@@ -94,7 +96,7 @@ static enum pricer_status many_rounds(const struct pricer_network *network,
         status = pri_identity_others(network, plan, link,
                                      1e-9 * delta / (double)rounds, identity);
     if (status == PRICER_OK && found->eps == 0)
-        status = tells_nothing(identity, delta, rounds, &nothing);
+        status = gives_nothing(identity, delta, rounds, &nothing);
     found->floor = -expm1((double)rounds * log1p(-fmin(found->floor, 1)));
     found->eps = nothing ? 0 : INFINITY;
     if (found->floor * (1 - 1e-9) > delta)

@@ -6,7 +6,7 @@
  * (less noise never helps the node), for one from below up.
  *
  * Between two variances a < b at which delta is known it is bounded by how it
- * bends (presence_bend.c). If k1 <= D = d ln G / dv <= k2 in between, where
+ * curves (presence_curvature.c). If k1 <= D = d ln G / dv <= k2 in between, where
  * G = -d delta / dv, then delta is a convex function of e^(k2 v) and a concave
  * one of e^(k1 v), so that
  *
@@ -164,16 +164,16 @@ static void evaluate(const struct pri_identity *identity, double eps,
 {
     struct pri_presence presence = identity->presence;
     presence.others = node->value;
-    pri_presence_at(&presence, eps, node->way);
+    pri_presence_at(&presence, eps, node->direction);
 }
 
-/* How delta bends from a node to the next. */
-static void bend(const struct pri_identity *identity, double eps,
-                 struct pri_knot *node)
+/* The curvature of delta from a node to the next. */
+static void curvature(const struct pri_identity *identity, double eps,
+                      struct pri_knot *node)
 {
     struct pri_presence presence = identity->presence;
     presence.others = node->value;
-    pri_presence_bend(&presence, node[1].value, eps, node->bend);
+    pri_presence_curvature(&presence, node[1].value, eps, node->curvature);
 }
 
 /* Insert a node after another. */
@@ -201,7 +201,7 @@ static bool insert(struct pri_identity *identity, int32_t after, double value,
         if (k >= 0)
             fill(identity, k);
         if (k >= 0 && k + 1 < identity->nodes)
-            bend(identity, eps, &identity->node[k]);
+            curvature(identity, eps, &identity->node[k]);
     }
     return true;
 }
@@ -250,13 +250,13 @@ struct share {
     double mass, high, low;
 };
 
-static struct share share_of(const struct pri_knot *node, int way,
+static struct share share_of(const struct pri_knot *node, int direction,
                              enum pri_side side)
 {
     double apart = node[1].value - node[0].value, within = node->within[side];
     double near = node->near[side], mass = node->mass[side];
-    double over = node->bend[way].high * apart;
-    double under = node->bend[way].low * apart;
+    double over = node->curvature[direction].high * apart;
+    double under = node->curvature[direction].low * apart;
     double peak = over == 0 ? 0 : over * over / -expm1(-over);
     double foot = under == 0 ? 0 : under * under / expm1(under);
     struct share share = {mass, mass, 0};
@@ -270,14 +270,16 @@ static struct share share_of(const struct pri_knot *node, int way,
 
 /* The rise on average, between bounds: from the node on, and from the next
  * back. The share is that of the law from below. */
-static void add_rise(const struct pri_knot *node, int way, struct share share,
-                     struct pri_reach *sum)
+static void add_rise(const struct pri_knot *node, int direction,
+                     struct share share, struct pri_reach *sum)
 {
-    struct pri_reach a = node[0].way[way], b = node[1].way[way];
-    const struct pri_bend *bend = &node->bend[way];
-    double mass = share.mass, k1 = bend->turn_low, k2 = bend->turn_high;
+    struct pri_reach a = node[0].direction[direction],
+                     b = node[1].direction[direction];
+    const struct pri_curvature *curvature = &node->curvature[direction];
+    double mass = share.mass, k1 = curvature->by_eps_low,
+           k2 = curvature->by_eps_high;
     if (isinf(k1) || isinf(k2)) {
-        double most = bend->falls ? fmin(a.high + a.rise_high, 1) : 1;
+        double most = curvature->falls ? fmin(a.high + a.rise_high, 1) : 1;
         sum->rise_high += mass * most;
         return;
     }
@@ -296,10 +298,11 @@ static void add_rise(const struct pri_knot *node, int way, struct share share,
 }
 
 /* The atoms from a node up to the next; returns what another node could add. */
-static double add_interval(const struct pri_knot *node, bool last, int way,
-                           struct pri_reach *sum)
+static double add_interval(const struct pri_knot *node, bool last,
+                           int direction, struct pri_reach *sum)
 {
-    struct pri_reach a = node->way[way], b = last ? a : node[1].way[way];
+    struct pri_reach a = node->direction[direction],
+                     b = last ? a : node[1].direction[direction];
     struct share above = {node->mass[PRI_ABOVE], node->mass[PRI_ABOVE], 0};
     struct share below = {node->mass[PRI_BELOW], node->mass[PRI_BELOW],
                           node->mass[PRI_BELOW]};
@@ -307,9 +310,9 @@ static double add_interval(const struct pri_knot *node, bool last, int way,
         sum->rise_high += below.mass * a.rise_high;
         sum->rise_low += below.mass * a.rise_low;
     } else {
-        above = share_of(node, way, PRI_ABOVE);
-        below = share_of(node, way, PRI_BELOW);
-        add_rise(node, way, below, sum);
+        above = share_of(node, direction, PRI_ABOVE);
+        below = share_of(node, direction, PRI_BELOW);
+        add_rise(node, direction, below, sum);
     }
     double high = a.high * above.high + b.high * (above.mass - above.high);
     double low = a.low * below.low + b.low * (below.mass - below.low);
@@ -324,7 +327,7 @@ static double add_interval(const struct pri_knot *node, bool last, int way,
  * after which most is open, relative to a sum that is not known well enough; -1
  * if both are. */
 static int32_t bound(const struct pri_identity *identity,
-                     const struct pri_aim *aim, struct pri_reach way[2])
+                     const struct pri_aim *aim, struct pri_reach direction[2])
 {
     double p = identity->p;
     int32_t open = -1;
@@ -332,24 +335,26 @@ static int32_t bound(const struct pri_identity *identity,
     for (int k = 0; k < 2; k++) {
         int32_t widest_at = -1;
         double most = 0, sum = 0;
-        way[k] = (struct pri_reach){0};
+        direction[k] = (struct pri_reach){0};
         for (int32_t n = 0; n < identity->nodes; n++) {
             bool last = n + 1 == identity->nodes;
-            double here = add_interval(&identity->node[n], last, k, &way[k]);
+            double here =
+                add_interval(&identity->node[n], last, k, &direction[k]);
             sum += here;
             if (here > most && middle_of(identity, n) > 0) {
                 most = here;
                 widest_at = n;
             }
         }
-        way[k].high = fmin(way[k].high * p * (1 + ROOM), 1);
-        way[k].rise_high = /* never 0: it may be multiplied by e^eps */
-            fmin(fmax(way[k].rise_high * p * (1 + ROOM), DBL_TRUE_MIN), 1);
-        way[k].low *= p * (1 - ROOM);
-        way[k].rise_low *= p * (1 - ROOM);
-        double enough = aim->part * fmax(way[k].high, aim->small);
-        if (p * sum > enough && p * most > widest * way[k].high) {
-            widest = p * most / way[k].high;
+        direction[k].high = fmin(direction[k].high * p * (1 + ROOM), 1);
+        direction[k].rise_high = /* never 0: it may be multiplied by e^eps */
+            fmin(fmax(direction[k].rise_high * p * (1 + ROOM), DBL_TRUE_MIN),
+                 1);
+        direction[k].low *= p * (1 - ROOM);
+        direction[k].rise_low *= p * (1 - ROOM);
+        double enough = aim->part * fmax(direction[k].high, aim->small);
+        if (p * sum > enough && p * most > widest * direction[k].high) {
+            widest = p * most / direction[k].high;
             open = widest_at;
         }
     }
@@ -358,18 +363,19 @@ static int32_t bound(const struct pri_identity *identity,
 
 enum pricer_status pri_identity_average(struct pri_identity *identity,
                                         double eps, const struct pri_aim *aim,
-                                        struct pri_reach way[2])
+                                        struct pri_reach direction[2])
 {
     for (int32_t k = 0; k < identity->nodes; k++)
         evaluate(identity, eps, &identity->node[k]);
     for (int32_t k = 0; k + 1 < identity->nodes; k++)
-        bend(identity, eps, &identity->node[k]);
+        curvature(identity, eps, &identity->node[k]);
     if (identity->nodes == 0 && !begin(identity, eps))
         return PRICER_MEMORY;
     for (;;) {
-        int32_t open = bound(identity, aim, way);
-        if (open < 0 || fmax(way[0].high, way[1].high) <= aim->goal ||
-            fmax(way[0].low, way[1].low) > aim->goal)
+        int32_t open = bound(identity, aim, direction);
+        if (open < 0 ||
+            fmax(direction[0].high, direction[1].high) <= aim->goal ||
+            fmax(direction[0].low, direction[1].low) > aim->goal)
             return PRICER_OK;
         if (!insert(identity, open, middle_of(identity, open), eps))
             return PRICER_MEMORY;

@@ -12,10 +12,11 @@
 static enum pricer_status is_under(struct pri_identity *identity, double loss,
                                    double height, bool *under)
 {
-    struct pri_reach way[2] = {0};
+    struct pri_reach direction[2] = {0};
     struct pri_aim aim = {.3, height, height};
-    enum pricer_status status = pri_identity_average(identity, loss, &aim, way);
-    *under = fmax(way[0].high, way[1].high) <= height;
+    enum pricer_status status =
+        pri_identity_average(identity, loss, &aim, direction);
+    *under = fmax(direction[0].high, direction[1].high) <= height;
     return status;
 }
 
@@ -48,9 +49,10 @@ enum pricer_status pri_identity_curves(struct pri_identity *identity,
 {
     struct pri_aim aim = {curves->part, 1e-6 * delta / (double)rounds, NAN};
     double half = scale > 0 && isfinite(scale) ? scale : 1e-3;
-    struct pri_reach way[2] = {0};
-    enum pricer_status status = pri_identity_average(identity, 0, &aim, way);
-    double height = fmax(way[0].high, way[1].high);
+    struct pri_reach direction[2] = {0};
+    enum pricer_status status =
+        pri_identity_average(identity, 0, &aim, direction);
+    double height = fmax(direction[0].high, direction[1].high);
     if (status == PRICER_OK)
         status = find_fall(identity, height / 2, &half);
     double end = 8 * half;
@@ -61,9 +63,9 @@ enum pricer_status pri_identity_curves(struct pri_identity *identity,
     double at = 0, step = curves->step, steps = 0; /* at = steps * step */
     for (int32_t k = 0; k <= PRI_POINTS && status == PRICER_OK; k++) {
         curves->loss[k] = at;
-        status = pri_identity_average(identity, at, &aim, way);
+        status = pri_identity_average(identity, at, &aim, direction);
         for (int side = 0; side < 2; side++)
-            curves->way[side][k] = way[side];
+            curves->direction[side][k] = direction[side];
         curves->last = k;
         if (at >= end)
             break;

@@ -54,34 +54,36 @@ static void add_corner(struct pri_polygon *polygon, double loss, double height)
     polygon->height[polygon->count++] = height;
 }
 
-static void outline_above(const struct pri_curves *curves, int way,
+static void outline_above(const struct pri_curves *curves, int direction,
                           struct pri_polygon *polygon)
 {
     polygon->count = 0;
     for (int32_t k = 0; k <= curves->last; k++)
-        add_corner(polygon, curves->loss[k], curves->way[way][k].high);
+        add_corner(polygon, curves->loss[k],
+                   curves->direction[direction][k].high);
 }
 
 /* The height of the ray to the left of a point, at a loss before it. */
-static double ray_left(const struct pri_curves *curves, int way, int32_t k,
-                       double loss)
+static double ray_left(const struct pri_curves *curves, int direction,
+                       int32_t k, double loss)
 {
-    const struct pri_reach *point = &curves->way[way][k];
+    const struct pri_reach *point = &curves->direction[direction][k];
     return point->low - point->rise_low * expm1(loss - curves->loss[k]);
 }
 
 /* The points whose rays meet: none lies under the ray of a neighbour. */
-static int32_t pick_points(const struct pri_curves *curves, int way,
+static int32_t pick_points(const struct pri_curves *curves, int direction,
                            int32_t *kept)
 {
-    const struct pri_reach *point = curves->way[way];
+    const struct pri_reach *point = curves->direction[direction];
     const double *loss = curves->loss;
     int32_t count = 0;
     for (int32_t k = 0; k <= curves->last; k++) {
         if (!(point[k].low > 0))
             continue;
-        while (count > 0 && point[kept[count - 1]].low <=
-                                ray_left(curves, way, k, loss[kept[count - 1]]))
+        while (count > 0 &&
+               point[kept[count - 1]].low <=
+                   ray_left(curves, direction, k, loss[kept[count - 1]]))
             count--;
         int32_t before = count > 0 ? kept[count - 1] : 0;
         double ray = count > 0
@@ -96,41 +98,43 @@ static int32_t pick_points(const struct pri_curves *curves, int way,
 
 /* Where the ray to the right of one point meets that to the left of the next,
  * or on the latter before that. */
-static void add_meeting(const struct pri_curves *curves, int way, int32_t here,
-                        int32_t next, struct pri_polygon *polygon)
+static void add_meeting(const struct pri_curves *curves, int direction,
+                        int32_t here, int32_t next, struct pri_polygon *polygon)
 {
-    const struct pri_reach *point = &curves->way[way][here];
+    const struct pri_reach *point = &curves->direction[direction][here];
     double apart = curves->loss[next] - curves->loss[here];
-    double steep =
-        point->rise_high - curves->way[way][next].rise_low * exp(-apart);
-    double top = point->low - ray_left(curves, way, next, curves->loss[here]);
+    double steep = point->rise_high -
+                   curves->direction[direction][next].rise_low * exp(-apart);
+    double top =
+        point->low - ray_left(curves, direction, next, curves->loss[here]);
     double along = fmin(log1p(fmin(top / steep, 1e300)), apart);
     double height =
         fmin(point->low - point->rise_high * expm1(along),
-             ray_left(curves, way, next, curves->loss[here] + along));
+             ray_left(curves, direction, next, curves->loss[here] + along));
     add_corner(polygon, curves->loss[here] + along, fmax(height, 0));
 }
 
 /* Where the last ray ends. */
-static void add_end(const struct pri_curves *curves, int way, int32_t last,
-                    struct pri_polygon *polygon)
+static void add_end(const struct pri_curves *curves, int direction,
+                    int32_t last, struct pri_polygon *polygon)
 {
-    const struct pri_reach *point = &curves->way[way][last];
+    const struct pri_reach *point = &curves->direction[direction][last];
     double along = log1p(fmin(point->low / point->rise_high, 1e300));
     add_corner(polygon, curves->loss[last] + along, 0);
 }
 
-static void outline_below(const struct pri_curves *curves, int way,
+static void outline_below(const struct pri_curves *curves, int direction,
                           struct pri_polygon *polygon)
 {
     int32_t kept[PRI_POINTS + 1];
-    int32_t count = pick_points(curves, way, kept);
+    int32_t count = pick_points(curves, direction, kept);
     polygon->count = 0;
-    add_corner(polygon, 0, count > 0 ? ray_left(curves, way, kept[0], 0) : 0);
+    add_corner(polygon, 0,
+               count > 0 ? ray_left(curves, direction, kept[0], 0) : 0);
     for (int32_t k = 0; k + 1 < count; k++)
-        add_meeting(curves, way, kept[k], kept[k + 1], polygon);
+        add_meeting(curves, direction, kept[k], kept[k + 1], polygon);
     if (count > 0)
-        add_end(curves, way, kept[count - 1], polygon);
+        add_end(curves, direction, kept[count - 1], polygon);
 }
 
 /* What the polygons leave of a mass of 1 for no loss at all. */
@@ -139,9 +143,9 @@ static double left_over(const struct pri_curves *curves, enum pri_side side,
 {
     double left = 1 - curves->infinite[side] - polygon[0].height[0];
     left += side == PRI_ABOVE ? MORE : -CORNER_ROOM;
-    for (int way = 0; way < 2; way++)
-        if (polygon[way].count > 1)
-            left += slope_at(&polygon[way], 0, 1);
+    for (int direction = 0; direction < 2; direction++)
+        if (polygon[direction].count > 1)
+            left += slope_at(&polygon[direction], 0, 1);
     return left;
 }
 
@@ -150,9 +154,9 @@ static double left_over(const struct pri_curves *curves, enum pri_side side,
 static bool drop_corner(struct pri_polygon polygon[2])
 {
     double slope[2] = {0, 0};
-    for (int way = 0; way < 2; way++)
-        if (polygon[way].count > 2)
-            slope[way] = slope_at(&polygon[way], 0, 1);
+    for (int direction = 0; direction < 2; direction++)
+        if (polygon[direction].count > 2)
+            slope[direction] = slope_at(&polygon[direction], 0, 1);
     struct pri_polygon *steep = &polygon[slope[1] < slope[0]];
     if (steep->count < 3)
         return false;
@@ -181,14 +185,15 @@ void pri_polygons(const struct pri_curves *curves, enum pri_side side,
                   struct pri_polygon polygon[2])
 {
     bool above = side == PRI_ABOVE;
-    for (int way = 0; way < 2; way++)
-        (above ? outline_above : outline_below)(curves, way, &polygon[way]);
+    for (int direction = 0; direction < 2; direction++)
+        (above ? outline_above : outline_below)(curves, direction,
+                                                &polygon[direction]);
     double first = polygon[0].height[0], second = polygon[1].height[0];
     double start = above ? fmax(first, second) : fmin(first, second);
     for (int try = 0; try < 40; try++) {
-        for (int way = 0; way < 2; way++) {
-            begin_at(start, side, &polygon[way]);
-            take_hull(&polygon[way]);
+        for (int direction = 0; direction < 2; direction++) {
+            begin_at(start, side, &polygon[direction]);
+            take_hull(&polygon[direction]);
         }
         while (above && left_over(curves, side, polygon) < 0 &&
                drop_corner(polygon))

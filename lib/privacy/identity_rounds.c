@@ -57,12 +57,12 @@ static enum pricer_status one_end(const struct pri_curves *curves, double delta,
     double worst = 0;
     if (status == PRICER_OK)
         pri_polygons(curves, side, polygon);
-    for (int way = 0; way < 2 && status == PRICER_OK; way++) {
+    for (int direction = 0; direction < 2 && status == PRICER_OK; direction++) {
         status = pri_losses_begin(side, curves->reach, curves->step / 4,
                                   &identity->losses);
         if (status != PRICER_OK)
             break;
-        if (!put_losses(curves, polygon, side, way, identity->losses)) {
+        if (!put_losses(curves, polygon, side, direction, identity->losses)) {
             worst = side == PRI_ABOVE ? INFINITY : worst;
             continue;
         }

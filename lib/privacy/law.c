@@ -7,7 +7,7 @@
  * so that a law that spreads over many orders of magnitude is resolved
  * everywhere alike. Of each bin the mass, the first moment and the least and
  * the largest atom are kept. That is enough for a bound: with the mean v of a
- * group in [m, M] and u = e^(bend v), convex, Jensen and the chord give
+ * group in [m, M] and u = e^(curvature v), convex, Jensen and the chord give
  *
  *     u(v) <= mean of u <= u(m) + (u(M) - u(m)) (v - m)/(M - m).
  *
@@ -165,7 +165,7 @@ void pri_bins_add(const struct pri_law *law, double weight,
 
 /* The exponent of u for a group that begins at `least`; u falls for a signal
  * and grows for a variance. */
-static double bend_of(const struct pri_shape *shape, double least)
+static double curvature_of(const struct pri_shape *shape, double least)
 {
     if (shape->kind == PRI_SIGNAL)
         return -(0.125 + 0.5 / fmax(least, 1e-290));
@@ -173,27 +173,29 @@ static double bend_of(const struct pri_shape *shape, double least)
     return fmax(0, (shape->signal / (8 * z) - 1.5) / z);
 }
 
-/* expm1(bend part) / expm1(bend whole) for 0 <= part <= whole. */
-static double share_of(double bend, double part, double whole)
+/* expm1(curvature part) / expm1(curvature whole) for 0 <= part <= whole. */
+static double share_of(double curvature, double part, double whole)
 {
-    if (fabs(bend) * whole < 1e-9)
+    if (fabs(curvature) * whole < 1e-9)
         return part / whole;
-    /* Divided by e^(bend whole) where that could overflow. */
-    if (bend > 0)
-        return exp(bend * (part - whole)) * expm1(-bend * part) /
-               expm1(-bend * whole);
-    return expm1(bend * part) / expm1(bend * whole);
+    /* Divided by e^(curvature whole) where that could overflow. */
+    if (curvature > 0)
+        return exp(curvature * (part - whole)) * expm1(-curvature * part) /
+               expm1(-curvature * whole);
+    return expm1(curvature * part) / expm1(curvature * whole);
 }
 
 /* How far from the near end u^-1 of the chord is. */
-static double place_of(double bend, double part, double whole)
+static double place_of(double curvature, double part, double whole)
 {
     double share = part / whole;
-    if (fabs(bend) * whole < 1e-9)
+    if (fabs(curvature) * whole < 1e-9)
         return part;
-    if (bend > 30 / whole) /* ln(1 - share + share e^(bend whole)) / bend */
-        return whole + log(share + (1 - share) * exp(-bend * whole)) / bend;
-    return log1p(share * expm1(bend * whole)) / bend;
+    if (curvature >
+        30 / whole) /* ln(1 - share + share e^(curvature whole)) / curvature */
+        return whole +
+               log(share + (1 - share) * exp(-curvature * whole)) / curvature;
+    return log1p(share * expm1(curvature * whole)) / curvature;
 }
 
 /* Whether a larger number bounds from above. */
@@ -211,17 +213,18 @@ static void end_group(const struct pri_bins *bins, int32_t bin,
     double least = bins->least[bin], most = bins->most[bin];
     double mass = bins->mass[bin], whole = most - least;
     double part = fmin(fmax(bins->moment[bin] / mass - least, 0), whole);
-    double bend = bend_of(shape, least);
+    double curvature = curvature_of(shape, least);
     if (!(whole > 0)) {
         pri_law_add(law, least, mass);
     } else if (shape->kind == PRI_ORDERED) {
         pri_law_add(law, shape->side == PRI_ABOVE ? least : most, mass);
     } else if (shape->side == PRI_ABOVE) {
-        double up = fmin(fmax(mass * share_of(bend, part, whole), 0), mass);
+        double up =
+            fmin(fmax(mass * share_of(curvature, part, whole), 0), mass);
         pri_law_add(law, least, mass - up);
         pri_law_add(law, most, up);
     } else {
-        pri_law_add(law, least + fmin(place_of(bend, part, whole), whole),
+        pri_law_add(law, least + fmin(place_of(curvature, part, whole), whole),
                     mass);
     }
 }

@@ -13,14 +13,14 @@
  * bound. Two ways to do so with less than the error of rounding all values up:
  *
  * From f''/f' = eps^2/2x^2 - 1/8 - 1/2x >= -(1/8 + 1/2m) for x >= m it follows
- * that f is a convex function of u = e^(-bend x), bend = 1/8 + 1/2m, on
+ * that f is a convex function of u = e^(-curvature x), curvature = 1/8 + 1/2m, on
  * [m, oo). By Jensen, then, a group of atoms in [m, M] may be spread to its
  * ends, keeping its mean of u: a law above; or gathered at one point, keeping
  * that mean: a law below. Either changes expectations to the second order of
  * M - m only.
  *
  * The same holds for the variance z that divides a signal s: k(z) = f(a + s/z)
- * falls, k''/|k'| >= -(s/8z^2 - 3/2z), so k is convex in e^(bend z), bend =
+ * falls, k''/|k'| >= -(s/8z^2 - 3/2z), so k is convex in e^(curvature z), curvature =
  * max(0, s/8z^2 - 3/2z) at the least z of the group (the bound falls with z
  * while it is positive).
  */

@@ -37,9 +37,9 @@ struct pri_reach {
     double high, low, rise_high, rise_low;
 };
 
-/* way[0] of absent from present, way[1] of present from absent. */
+/* direction[0] of absent from present, direction[1] of present from absent. */
 void pri_presence_at(const struct pri_presence *presence, double eps,
-                     struct pri_reach way[2]);
+                     struct pri_reach direction[2]);
 
 /* The two deltas alone, to the side. */
 void pri_presence_delta(const struct pri_presence *presence, double eps,
@@ -51,13 +51,13 @@ void pri_presence_delta(const struct pri_presence *presence, double eps,
  * d ln G / d eps. All infinite where nothing is known but perhaps that the
  * probability of a loss beyond eps under the first law falls.
  */
-struct pri_bend {
-    double low, high, turn_low, turn_high;
+struct pri_curvature {
+    double low, high, by_eps_low, by_eps_high;
     bool falls;
 };
 
 /* For the variances from presence->others to `far`, in both directions. */
-void pri_presence_bend(const struct pri_presence *presence, double far,
-                       double eps, struct pri_bend way[2]);
+void pri_presence_curvature(const struct pri_presence *presence, double far,
+                            double eps, struct pri_curvature direction[2]);
 
 #endif

@@ -220,8 +220,8 @@ static bool pair_relays(const struct scene *scene, int32_t others,
                 false, a, b, x, y, net->joint[link], excess * one * two};
             /* The second is the one to give up if the pair is not split; equal
              * ones take turns, so that no sum loses all its noise. */
-            bool turn = (from + source->node) % 2 == 1;
-            if (two > one * (turn ? 1 - 1e-9 : 1 + 1e-9)) {
+            bool by_eps = (from + source->node) % 2 == 1;
+            if (two > one * (by_eps ? 1 - 1e-9 : 1 + 1e-9)) {
                 pair.source = b;
                 pair.other = a;
                 pair.first = y;

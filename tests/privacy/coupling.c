@@ -225,8 +225,8 @@ static void test_sums(void **state)
         pri_coupling_begin(&coupling, s);
         pri_coupling_balance(&coupling);
         pri_coupling_aim(&coupling, .7 * s);
-        for (int turn = 0; turn < 3; turn++) {
-            brute.s = s + turn * .7 * s * I;
+        for (int by_eps = 0; by_eps < 3; by_eps++) {
+            brute.s = s + by_eps * .7 * s * I;
             enumerate(&scene.view, &brute);
             check_sums(&coupling, brute.sum, &worst);
             pri_coupling_advance(&coupling);
@@ -246,7 +246,7 @@ static void test_cases(void **state)
     struct pri_scratch scratch = {0};
     for (int trial = 0; trial < 30; trial++) {
         struct scene scene;
-        struct pri_told told;
+        struct pri_condition given;
         struct brute brute = {.eps = 0}, part = {.eps = 0};
         double complex sum = 0;
         double all = 0;
@@ -257,17 +257,18 @@ static void test_cases(void **state)
         brute.s = part.s = test_uniform(&seed) + 2 * test_uniform(&seed) * I;
         enumerate(&scene.view, &brute);
         assert_int_equal(pri_scratch_reserve(&scratch, &scene.view), PRICER_OK);
-        assert_int_equal(pri_told_build(&scene.view, &told, &able), PRICER_OK);
+        assert_int_equal(pri_condition_build(&scene.view, &given, &able),
+                         PRICER_OK);
         assert_true(able);
-        for (uint64_t k = 0; k < (uint64_t)1 << told.count; k++) {
-            double weight = pri_told_case(&attempt, k, &scratch, &told);
-            enumerate(&told.view, &part);
+        for (uint64_t k = 0; k < (uint64_t)1 << given.count; k++) {
+            double weight = pri_condition_case(&attempt, k, &scratch, &given);
+            enumerate(&given.view, &part);
             sum += weight * part.sum;
             all += weight;
         }
         assert_close(all, 1, 1e-13);
         assert_true(cabs(sum - brute.sum) < 1e-12 * cabs(brute.sum) + 1e-13);
-        pri_told_free(&told);
+        pri_condition_free(&given);
     }
     pri_scratch_free(&scratch);
 }
@@ -334,18 +335,18 @@ static void test_rounds(void **state)
     for (int k = 0; k < 4; k++) {
         int64_t rounds = (int64_t[]){2, 10, 100, 1000}[k];
         double delta = k % 2 ? 1e-10 : 1e-3;
-        struct pri_bracket usual, found;
+        struct pri_bracket typical, found;
         struct pri_view view = scene.view;
         assert_int_equal(
-            pri_view_account(&view, delta, rounds, 3e8, &scratch, &usual),
+            pri_view_account(&view, delta, rounds, 3e8, &scratch, &typical),
             PRICER_OK);
         struct pri_attempt attempt = {.view = &scene.view, .rounds = rounds};
-        found = (struct pri_bracket){2 * usual.eps, .9 * usual.eps, 0};
+        found = (struct pri_bracket){2 * typical.eps, .9 * typical.eps, 0};
         assert_int_equal(
             pri_exact_account(&attempt, delta, 3e9, &scratch, &found),
             PRICER_OK);
-        assert_true(found.eps >= usual.eps_lower);
-        assert_true(found.eps_lower <= usual.eps);
+        assert_true(found.eps >= typical.eps_lower);
+        assert_true(found.eps_lower <= typical.eps);
         assert_true(found.eps - found.eps_lower < 1e-3 * found.eps);
     }
     pri_scratch_free(&scratch);

@@ -296,7 +296,7 @@ static void test_brute_force(void **state)
 
 /* The law of a view without cases, pairs decoupled to a side. */
 static double decoupled_delta(struct pri_view *view, enum pri_side side,
-                              double eps, double growth, bool usual,
+                              double eps, double growth, bool typical,
                               struct pri_scratch *scratch)
 {
     struct pri_attempt attempt = {.view = view,
@@ -307,7 +307,7 @@ static double decoupled_delta(struct pri_view *view, enum pri_side side,
                                   .eps = eps,
                                   .growth = growth,
                                   .fall = .125 / (eps * eps),
-                                  .usual = usual};
+                                  .typical = typical};
     double slope;
     assert_int_equal(pri_scratch_reserve(scratch, view), PRICER_OK);
     scratch->cases[0] = (struct pri_case){0};
@@ -317,12 +317,12 @@ static double decoupled_delta(struct pri_view *view, enum pri_side side,
 }
 
 /*
- * What links usually do: the raised curve over the decoupled law bounds the
+ * What links typically do: the raised curve over the decoupled law bounds the
  * same over all patterns from both sides, closer than by the worst they can do.
  */
-static void check_usual(const struct world *w, int node, double eps,
-                        double growth, struct pri_scratch *scratch,
-                        double *gaps)
+static void check_typical(const struct world *w, int node, double eps,
+                          double growth, struct pri_scratch *scratch,
+                          double *gaps)
 {
     static struct listing list;
     struct look look = {.node = node, .server = true};
@@ -348,21 +348,21 @@ static void check_usual(const struct world *w, int node, double eps,
     for (int side = PRI_BELOW; side <= PRI_ABOVE; side++) {
         double sign = side == PRI_ABOVE ? 1 : -1, slope;
         double truth = pri_law_delta(&law, eps, growth, !side, &slope);
-        for (int usual = 0; usual < 2; usual++) {
+        for (int typical = 0; typical < 2; typical++) {
             double found =
-                decoupled_delta(&view, side, eps, growth, usual, scratch);
+                decoupled_delta(&view, side, eps, growth, typical, scratch);
             if (!(sign * (found - truth) > -1e-7 * truth))
-                fail_msg("n %d node %d side %d usual %d eps %g growth %g: "
+                fail_msg("n %d node %d side %d typical %d eps %g growth %g: "
                          "%.12g against %.12g",
-                         w->n, node, side, usual, eps, growth, found, truth);
-            gaps[usual] += fabs(log(found / truth));
+                         w->n, node, side, typical, eps, growth, found, truth);
+            gaps[typical] += fabs(log(found / truth));
         }
     }
     pri_view_free(&view);
     pri_law_free(&law);
 }
 
-static void test_usual(void **state)
+static void test_typical(void **state)
 {
     (void)state;
     uint64_t seed = 5;
@@ -374,7 +374,7 @@ static void test_usual(void **state)
         for (int node = 0; node < w.n; node++) {
             double eps = .3 + 2 * test_uniform(&seed);
             double growth = exp(6 * test_uniform(&seed) - 2);
-            check_usual(&w, node, eps, growth, &scratch, gaps);
+            check_typical(&w, node, eps, growth, &scratch, gaps);
         }
         free_world(&w);
     }
@@ -387,7 +387,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_brute_force),
-        cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_typical),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

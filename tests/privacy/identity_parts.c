@@ -68,7 +68,7 @@ static void plain_sum(const struct scene *scene, double eps,
     sum[0] = sum[1] = (struct pri_reach){0};
     for (int set = 0; set < 1 << (scene->leaves - 1); set++) {
         struct pri_presence presence = scene->identity.presence;
-        struct pri_reach way[2];
+        struct pri_reach direction[2];
         double mass = scene->p[0];
         for (int k = 1; k < scene->leaves; k++) {
             bool in = set >> (k - 1) & 1;
@@ -77,12 +77,12 @@ static void plain_sum(const struct scene *scene, double eps,
         }
         if (presence.others == 0 || mass == 0)
             continue;
-        pri_presence_at(&presence, eps, way);
+        pri_presence_at(&presence, eps, direction);
         for (int k = 0; k < 2; k++) {
-            sum[k].high += mass * way[k].high;
-            sum[k].low += mass * way[k].low;
-            sum[k].rise_high += mass * way[k].rise_high;
-            sum[k].rise_low += mass * way[k].rise_low;
+            sum[k].high += mass * direction[k].high;
+            sum[k].low += mass * direction[k].low;
+            sum[k].rise_high += mass * direction[k].rise_high;
+            sum[k].rise_low += mass * direction[k].rise_low;
         }
     }
 }
@@ -91,27 +91,31 @@ static void check_average(struct scene *scene, double eps, double part,
                           bool exact)
 {
     struct pri_aim aim = {part, 1e-12, NAN};
-    struct pri_reach way[2], sum[2];
-    assert_int_equal(pri_identity_average(&scene->identity, eps, &aim, way),
-                     PRICER_OK);
+    struct pri_reach direction[2], sum[2];
+    assert_int_equal(
+        pri_identity_average(&scene->identity, eps, &aim, direction),
+        PRICER_OK);
     plain_sum(scene, eps, sum);
     for (int k = 0; k < 2; k++) {
         double room = 1e-9 * sum[k].high + 1e-300;
-        if (way[k].high < sum[k].low - room || way[k].low > sum[k].high + room)
-            fail_msg("way %d eps %g: [%.12g, %.12g] not around [%.12g, %.12g]",
-                     k, eps, way[k].low, way[k].high, sum[k].low, sum[k].high);
+        if (direction[k].high < sum[k].low - room ||
+            direction[k].low > sum[k].high + room)
+            fail_msg(
+                "direction %d eps %g: [%.12g, %.12g] not around [%.12g, %.12g]",
+                k, eps, direction[k].low, direction[k].high, sum[k].low,
+                sum[k].high);
         if (!exact)
             continue;
-        assert_true(way[k].high - way[k].low <=
-                    (part + 1e-9) * fmax(way[k].high, 1e-12) +
+        assert_true(direction[k].high - direction[k].low <=
+                    (part + 1e-9) * fmax(direction[k].high, 1e-12) +
                         (sum[k].high - sum[k].low));
         room = 1e-9 * sum[k].rise_high + 1e-300;
-        if (way[k].rise_high < sum[k].rise_low - room ||
-            way[k].rise_low > sum[k].rise_high + room)
-            fail_msg("way %d eps %g: rise [%.12g, %.12g] not around "
+        if (direction[k].rise_high < sum[k].rise_low - room ||
+            direction[k].rise_low > sum[k].rise_high + room)
+            fail_msg("direction %d eps %g: rise [%.12g, %.12g] not around "
                      "[%.12g, %.12g]",
-                     k, eps, way[k].rise_low, way[k].rise_high, sum[k].rise_low,
-                     sum[k].rise_high);
+                     k, eps, direction[k].rise_low, direction[k].rise_high,
+                     sum[k].rise_low, sum[k].rise_high);
     }
 }
 
@@ -175,13 +179,13 @@ static void test_polygons(void **state)
             double loss = end * pow(test_uniform(&seed), 3);
             struct pri_reach sum[2];
             plain_sum(&scene, loss, sum);
-            for (int way = 0; way < 2; way++) {
-                double high = height_at(&above[way], loss);
-                double low = height_at(&below[way], loss);
-                assert_true(high >= sum[way].low * (1 - 1e-9));
-                assert_true(low <= sum[way].high * (1 + 1e-9));
+            for (int direction = 0; direction < 2; direction++) {
+                double high = height_at(&above[direction], loss);
+                double low = height_at(&below[direction], loss);
+                assert_true(high >= sum[direction].low * (1 - 1e-9));
+                assert_true(low <= sum[direction].high * (1 + 1e-9));
                 if (trial % 2 == 0 && trial % 3 && loss < 2 &&
-                    sum[way].low > 1e-3)
+                    sum[direction].low > 1e-3)
                     assert_true(high - low < .06 * high);
             }
         }

@@ -1,6 +1,6 @@
 /*
  * From an interval of the others' variance to how the divergences of presence.c
- * bend over it.
+ * curve over it.
  *
  * More noise of the others smooths both laws alike, by the heat equation, so
  * that d delta / d v = -G is half the flow through the sphere on which the loss
@@ -35,7 +35,7 @@
 #include <math.h>
 
 /* Room for rounding, relative to the parts of a sum. */
-#define BEND_ROOM 1e-12
+#define CURVATURE_ROOM 1e-12
 
 /* All numbers from low to high. */
 struct span {
@@ -155,13 +155,14 @@ static struct sphere sphere_of(const struct pieces *p, bool present)
                              plus(log_other, scaled(level, other)));
     out.w_by = times(minus(one, share), by_own);
     struct span moved = scaled(2 * sign * p->eps, own);
-    double room = BEND_ROOM * (size(log_own) + size(moved) + p->m2) * by_s;
+    double room = CURVATURE_ROOM * (size(log_own) + size(moved) + p->m2) * by_s;
     double m2_by_s = -sign * p->m2 * by_s;
     out.excess = widened(
         plus(scaled(by_s, plus(log_own, moved)), between(m2_by_s, m2_by_s)),
         room);
-    struct span slope = widened(present ? p->gap1 : scaled(-1, p->gap0),
-                                BEND_ROOM * p->d * p->s * p->one_by_v0.high);
+    struct span slope =
+        widened(present ? p->gap1 : scaled(-1, p->gap0),
+                CURVATURE_ROOM * p->d * p->s * p->one_by_v0.high);
     double twice = 2 * sign * p->eps;
     out.excess_by = scaled(by_s, plus(slope, between(twice, twice)));
     out.known = out.known && out.w.low > 1e-70 && is_tame(out.w) &&
@@ -170,9 +171,10 @@ static struct sphere sphere_of(const struct pieces *p, bool present)
     return out;
 }
 
-static struct pri_bend bend_of(const struct pieces *p, bool present)
+static struct pri_curvature curvature_of(const struct pieces *p, bool present)
 {
-    struct pri_bend unknown = {-INFINITY, INFINITY, -INFINITY, INFINITY, false};
+    struct pri_curvature unknown = {-INFINITY, INFINITY, -INFINITY, INFINITY,
+                                    false};
     struct sphere s = sphere_of(p, present);
     struct span own = present ? p->v0 : p->v1, d = {p->d, p->d};
     if (!s.known) {
@@ -189,52 +191,58 @@ static struct pri_bend bend_of(const struct pieces *p, bool present)
     struct span first = scaled(.5, times(minus(d, kappa), s.w_by));
     struct span second = scaled(.5, times(kappa, s.lambda_by));
     struct span third = times(apart, apart_by);
-    struct span bend = minus(minus(first, second), third);
-    bend = minus(bend, plus(p->one_by_v0, p->one_by_v1));
-    double room = BEND_ROOM * (size(first) + size(second) + size(third) +
-                               (p->d + 2) * p->one_by_v0.high);
-    bend = widened(bend, room);
+    struct span curvature = minus(minus(first, second), third);
+    curvature = minus(curvature, plus(p->one_by_v0, p->one_by_v1));
+    double room = CURVATURE_ROOM * (size(first) + size(second) + size(third) +
+                                    (p->d + 2) * p->one_by_v0.high);
+    curvature = widened(curvature, room);
     struct span one = over(minus(d, kappa), w_root);
-    struct span turn = over(minus(one, apart), w_root);
-    turn = scaled(present ? 1 / p->s : -1 / p->s, times(own, turn));
-    room =
-        BEND_ROOM * own.high / (p->s * w_root.low) * (size(one) + size(apart));
-    turn = widened(turn, room);
-    struct pri_bend out = {bend.low, bend.high, turn.low, turn.high, false};
+    struct span by_eps = over(minus(one, apart), w_root);
+    by_eps = scaled(present ? 1 / p->s : -1 / p->s, times(own, by_eps));
+    room = CURVATURE_ROOM * own.high / (p->s * w_root.low) *
+           (size(one) + size(apart));
+    by_eps = widened(by_eps, room);
+    struct pri_curvature out = {curvature.low, curvature.high, by_eps.low,
+                                by_eps.high, false};
     bool known = isfinite(out.low) && isfinite(out.high) &&
-                 isfinite(out.turn_low) && isfinite(out.turn_high);
+                 isfinite(out.by_eps_low) && isfinite(out.by_eps_high);
     return known ? out : unknown;
 }
 
 /* Without noise of its own: D = -3/2v - eps^2/2m^2 + m^2/8v^2 and
  * K = 1/2 - eps v/m^2, the same in both directions. */
-static struct pri_bend bend_of_shift(double m, struct span v, double eps)
+static struct pri_curvature curvature_of_shift(double m, struct span v,
+                                               double eps)
 {
     double ratio = eps / m, square = ratio * ratio / 2;
     struct span one = {1.5 / v.high, 1.5 / v.low};
     struct span two =
         between(m / v.high * (m / v.high) / 8, m / v.low * (m / v.low) / 8);
-    struct span bend = minus(two, plus(one, between(square, square)));
-    bend = widened(bend, BEND_ROOM * (one.high + two.high + square));
-    struct span turn = scaled(-ratio / m, v);
-    turn = widened(plus(turn, between(.5, .5)), BEND_ROOM * (size(turn) + 1));
-    return (struct pri_bend){bend.low, bend.high, turn.low, turn.high, false};
+    struct span curvature = minus(two, plus(one, between(square, square)));
+    curvature =
+        widened(curvature, CURVATURE_ROOM * (one.high + two.high + square));
+    struct span by_eps = scaled(-ratio / m, v);
+    by_eps = widened(plus(by_eps, between(.5, .5)),
+                     CURVATURE_ROOM * (size(by_eps) + 1));
+    return (struct pri_curvature){curvature.low, curvature.high, by_eps.low,
+                                  by_eps.high, false};
 }
 
-void pri_presence_bend(const struct pri_presence *presence, double far,
-                       double eps, struct pri_bend way[2])
+void pri_presence_curvature(const struct pri_presence *presence, double far,
+                            double eps, struct pri_curvature direction[2])
 {
     double a = presence->others, s = presence->own, d = presence->dimension;
     double m = presence->shift;
-    way[0] = way[1] =
-        (struct pri_bend){-INFINITY, INFINITY, -INFINITY, INFINITY, false};
+    direction[0] = direction[1] =
+        (struct pri_curvature){-INFINITY, INFINITY, -INFINITY, INFINITY, false};
     if (!(a > 0) || !(far >= a) || (s == 0 && m == 0))
         return;
     if (s == 0) {
-        struct pri_bend bend = bend_of_shift(m, (struct span){a, far}, eps);
-        if (isfinite(bend.low) && isfinite(bend.high) &&
-            isfinite(bend.turn_low))
-            way[0] = way[1] = bend;
+        struct pri_curvature curvature =
+            curvature_of_shift(m, (struct span){a, far}, eps);
+        if (isfinite(curvature.low) && isfinite(curvature.high) &&
+            isfinite(curvature.by_eps_low))
+            direction[0] = direction[1] = curvature;
         return;
     }
     double near_log = d * log1p(s / a), far_log = d * log1p(s / far);
@@ -254,5 +262,5 @@ void pri_presence_bend(const struct pri_presence *presence, double far,
             between(near_log - d * s / (a + s), far_log - d * s / (far + s)),
     };
     for (int present = 0; present < 2; present++)
-        way[present] = bend_of(&p, present);
+        direction[present] = curvature_of(&p, present);
 }
