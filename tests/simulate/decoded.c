@@ -9,6 +9,8 @@
 #include "tests/scratch.h"
 #include "simulate/simulate.h"
 
+#include <stdlib.h>
+
 static struct pricer_network *network;
 static struct pricer_plan *plan;
 static struct pricer_decoder *decoder;
@@ -86,7 +88,8 @@ static void draw(uint64_t seed, int64_t round, bool *uplink, bool *link)
             seed, round,
             &(struct pricer_pair){
                 network->from[l], network->to[l], network->p[l],
-                network->p[network->partner[l]], network->joint[l]});
+                network->partner[l] < 0 ? 0 : network->p[network->partner[l]],
+                network->joint[l]});
 }
 
 /* |E estimate - mean|^2 + d variance of one pattern; weight[i] is what node i's
@@ -118,34 +121,35 @@ static double by_definition(const struct pri_data *data, const bool *uplink,
     return square + (double)network->dimension * variance;
 }
 
-static void test_definition(void **state)
+/* The fast engine's means over `trials` rounds are those of the definition. */
+static void check_definition(int trials)
 {
-    (void)state;
-    enum { TRIALS = 700, NODES = 10, LINKS = 90 };
-    const struct pricer_simulation_settings settings = {.trials = TRIALS,
+    const struct pricer_simulation_settings settings = {.trials = trials,
                                                         .seed = 3,
                                                         .data =
                                                             PRICER_DATA_RANDOM,
                                                         .decoder = decoder};
-    bool uplink[NODES], link[LINKS];
-    double beta[NODES], weight[NODES], mean[NODES] = {0}, mse = 0, bar = 0;
+    int32_t n = network->nodes;
+    bool *uplink = pri_alloc(n, sizeof *uplink);
+    bool *link = pri_alloc(network->links, sizeof *link);
+    double *beta = pri_alloc(n, sizeof *beta), mse = 0, bar = 0;
+    double *weight = pri_alloc(n, sizeof *weight);
+    double *mean = pri_alloc(n, sizeof *mean), vector[16];
     struct pricer_receiver *receiver = NULL;
     struct pri_data data;
-    assert_int_equal(network->links, LINKS);
     assert_int_equal(
         pricer_receiver_new(network, plan, decoder, &receiver, NULL),
         PRICER_OK);
     assert_int_equal(pri_data_make(network, &settings, &data, NULL), PRICER_OK);
-    for (int t = 0; t < TRIALS; t++) {
+    for (int t = 0; t < trials; t++) {
         struct pricer_decoded decoded;
         draw(3, t, uplink, link);
         pricer_receiver_decode(receiver, uplink, link, beta, &decoded);
-        mse += by_definition(&data, uplink, link, beta, weight) / TRIALS;
-        bar += decoded.bar / TRIALS;
-        for (int i = 0; i < NODES; i++)
-            mean[i] += (NODES * weight[i] - 1) / TRIALS;
+        mse += by_definition(&data, uplink, link, beta, weight) / trials;
+        bar += decoded.bar / trials;
+        for (int i = 0; i < n; i++)
+            mean[i] += (n * weight[i] - 1) / trials;
     }
-    double vector[16];
     double bias = pri_bias_length(&data, mean, vector);
     struct pricer_simulation *found = simulate(settings);
     assert_int_equal(found->decode, PRICER_DECODE_MINIMAX);
@@ -155,6 +159,47 @@ static void test_definition(void **state)
     pricer_simulation_free(found);
     pri_data_free(&data);
     pricer_receiver_free(receiver);
+    free(uplink);
+    free(link);
+    free(beta);
+    free(weight);
+    free(mean);
+}
+
+static void test_definition(void **state)
+{
+    (void)state;
+    check_definition(700);
+}
+
+/* More nodes than a chunk of the kernels or a small solver takes, and
+ * a decoder for data that are half alike. */
+static void test_large(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "dimension: 16\n"
+        "network: {generator: erdos-renyi, nodes: 150, p: 0.1, uplink: 0.3}\n"
+        "trust: {eps: 10, delta: 1e-3}\n";
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_settings settings = {0};
+    struct pricer_solve_info info;
+    struct pricer_fault fault = {""};
+    drop();
+    if (pricer_scenario_read(scratch_text("large.yaml", text), NULL, 0,
+                             &scenario, &fault) ||
+        pricer_scenario_network(scenario, NULL, &network, &fault) ||
+        pricer_plan_optimise(network, &settings, NULL, &plan, &info, &fault) ||
+        pricer_decoder_new(150, 1, &decoder, &fault))
+        fail_msg("%s", fault.text);
+    pricer_scenario_free(scenario);
+    for (int i = 0; i < 150; i++) {
+        decoder->own[i] = .5;
+        decoder->shared[i] = sqrt(.5);
+        decoder->target[i] = (.5 + .5 * 150) / 150;
+        decoder->cap[i] = 1;
+    }
+    check_definition(600);
 }
 
 /* ---------------------------------------------------------------- engines --
@@ -327,6 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_definition, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_engines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_constant, set_up, tear_down),
