@@ -91,7 +91,7 @@ enum pricer_vocabulary {
     PRICER_WORDS_EAVESDROPPER,
     PRICER_WORDS_ENGINE,
     PRICER_WORDS_DATA,
-    PRICER_WORDS_DECODE, /* enum pricer_decode of pricer_decode.h */
+    PRICER_WORDS_DECODE,
     PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
     PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
     PRICER_WORDS_CREDIT,
@@ -809,6 +809,13 @@ PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
                                       int32_t nodes, const int64_t *sum,
                                       int64_t count, double *estimate);
 
+/* Add a relay's sum, times its coefficient, to the estimate of a server that
+ * decodes: start from zero and go by ascending relays, so that all who do get
+ * the same bits. */
+PRICER_API void pricer_round_combine(const struct pricer_grid *grid,
+                                     double coefficient, const int64_t *sum,
+                                     int64_t count, double *estimate);
+
 /* A link with what decides when it is up. */
 struct pricer_pair {
     int32_t from, to; /* of an uplink: to = PRICER_SERVER */
@@ -887,6 +894,15 @@ enum pricer_data {
     PRICER_DATA_GIVEN,          /* a matrix, clipped to the radius */
 };
 
+/* How the server turns the sums that arrived into an estimate. */
+enum pricer_decode {
+    PRICER_DECODE_MINIMAX = 0, /* never worse than constant in the worst case */
+    PRICER_DECODE_CONSTANT,    /* every sum counts 1/n, as in the paper */
+    PRICER_DECODE_ADAPTIVE,    /* learns from the sums; no guarantee */
+};
+
+struct pricer_decoder; /* of pricer_decode.h */
+
 /* What is asked of a simulation. Zero everywhere is the default. */
 struct pricer_simulation_settings {
     enum pricer_engine engine;
@@ -896,6 +912,10 @@ struct pricer_simulation_settings {
     const struct pricer_matrix *given; /* a row for every node */
     int32_t threads;                   /* 0: one per core */
     const struct pricer_watch *watch;  /* NULL: never asks */
+    /* Of the first plan's sums; NULL: constant, as it is for other plans. The
+     * adaptive decoder needs the faithful engine. */
+    const struct pricer_decoder *decoder;
+    enum pricer_decode decode;
 };
 
 /* Bins of a histogram: 8 an octave, each as wide as an eighth of its octave. */
@@ -904,10 +924,12 @@ enum { PRICER_BINS = 128 };
 /* What became of one plan. */
 struct pricer_outcome {
     double mse, mse_stderr;    /* mean of |estimate - mean of the data|^2 */
-    double predicted;          /* its exact expectation for this data */
-    double worst_case;         /* no data can give more */
+    double predicted;          /* its exact expectation for this data; NAN: not
+                                * known, where the decoder is not constant */
+    double worst_case;         /* no data can give more; NAN: not known */
+    double bar;                /* mean of the decoder's error bars; NAN: none */
     double bias;               /* length of the mean error vector */
-    double bias_predicted;     /* and of its expectation */
+    double bias_predicted;     /* and of its expectation; NAN: not known */
     double difference;         /* mse less that of the first plan, */
     double difference_stderr;  /* from the same trials, pair by pair */
     int32_t first_octave;      /* bin 0 starts at 2^first_octave */
@@ -928,6 +950,7 @@ struct pricer_simulation {
     uint64_t seed;
     int64_t trials;  /* played; fewer than asked for if the watch said stop */
     int64_t clipped; /* vectors longer than the radius */
+    enum pricer_decode decode; /* of the first plan's sums */
     int32_t nodes, links, plans;
     struct pricer_outcome *outcomes; /* [plans] */
     int64_t *uplink;                 /* [nodes] */

@@ -19,13 +19,6 @@
 extern "C" {
 #endif
 
-/* How the server turns the sums that arrived into an estimate. */
-enum pricer_decode {
-    PRICER_DECODE_MINIMAX = 0, /* never worse than constant in the worst case */
-    PRICER_DECODE_CONSTANT,    /* every sum counts 1/n, as in the paper */
-    PRICER_DECODE_ADAPTIVE,    /* learns from the sums; no guarantee */
-};
-
 /* What is asked of a decoder. Zero everywhere is the default. */
 struct pricer_decoder_settings {
     int32_t rank;     /* of the correlations; 0: all up to 32 nodes, else 1 */

@@ -17,6 +17,7 @@ extern "C" {
  * one transaction: it is done whole or not at all.
  */
 struct pricer_study;
+struct pricer_decoder; /* of pricer_decode.h */
 
 /*
  * Make a study of a scenario and its network. The file appears under its name
@@ -86,10 +87,12 @@ struct pricer_plan_record {
     double tolerance, objective, bound, gap;
     int32_t iterations;
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
+    const struct pricer_decoder *decoder; /* to store with it, borrowed, or
+                                             NULL; input only */
 };
 
 /*
- * Add a plan and, if the record says that its network was measured, that
+ * Add a plan, its decoder if the record has one and, if the record says that its network was measured, that
  * network with it; otherwise it is the scenario's. *id (which may be NULL) is
  * the number of the plan.
  */
@@ -106,6 +109,14 @@ PRICER_API enum pricer_status pricer_study_add_plan(
 PRICER_API enum pricer_status pricer_study_plan(
     struct pricer_study *study, int64_t id, struct pricer_network **network,
     struct pricer_plan **plan, struct pricer_plan_record *record,
+    struct pricer_fault *fault);
+
+/* The decoder that was stored with a plan, for the network that the plan was
+ * made for; *decoder is NULL where there is none, and is freed with
+ * pricer_decoder_free(). */
+PRICER_API enum pricer_status pricer_study_decoder(
+    struct pricer_study *study, int64_t plan,
+    const struct pricer_network *network, struct pricer_decoder **decoder,
     struct pricer_fault *fault);
 
 /* The answers to a question about a plan; all pointers are borrowed. */
@@ -298,12 +309,13 @@ struct pricer_strategy {
     char *name;
     double mse;
     double mse_stderr; /* NAN: not known */
-    double predicted;
-    double worst_case;
+    double predicted;  /* NAN: not known, as with a decoder */
+    double worst_case; /* NAN: not known */
     double bias;
-    double bias_predicted;
+    double bias_predicted; /* NAN: not known */
     double difference;
     double difference_stderr; /* NAN: not known */
+    double bar;               /* NAN: none, as with the constant decoder */
 };
 
 /* A simulation as it is stored. */
@@ -314,7 +326,8 @@ struct pricer_simulation_record {
     enum pricer_data data;
     uint64_t seed;
     int64_t trials;
-    int64_t clipped; /* vectors longer than the radius */
+    int64_t clipped;           /* vectors longer than the radius */
+    enum pricer_decode decode; /* of the plan's sums */
     int32_t count;
     struct pricer_strategy *strategies; /* [count] "plan" first, then by mse */
 };

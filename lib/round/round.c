@@ -370,3 +370,10 @@ void pricer_round_estimate(const struct pricer_grid *grid, int32_t nodes,
     for (int64_t k = 0; k < count; k++)
         estimate[k] = ldexp((double)sum[k], grid->exponent) / nodes;
 }
+
+void pricer_round_combine(const struct pricer_grid *grid, double coefficient,
+                          const int64_t *sum, int64_t count, double *estimate)
+{
+    for (int64_t k = 0; k < count; k++)
+        estimate[k] += coefficient * ldexp((double)sum[k], grid->exponent);
+}

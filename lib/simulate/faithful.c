@@ -5,7 +5,8 @@
  * through, each relay that reaches the server adds them to its own part, the
  * server adds the relays' sums and estimates. The noise of a message is the
  * replayed stream of (seed, trial, from, to), which is what daemons with the
- * same seed send. A message that no one receives changes nothing, so it is not
+ * same seed send. With a decoder the server keeps the first plan's sums apart
+ * and adds them up with their coefficients. A message that no one receives changes nothing, so it is not
  * computed.
  */
 #include "simulate.h"
@@ -16,12 +17,34 @@
 
 struct pri_faithful {
     struct pri_job *job;
-    struct pricer_slice **slices;   /* [plans][nodes] */
-    bool *uplink;                   /* [nodes] */
-    bool *link;                     /* [links] */
-    int64_t *message, *relay, *sum; /* [dimension] */
-    double *estimate;               /* [dimension] */
+    struct pricer_slice **slices;     /* [plans][nodes] */
+    bool *uplink;                     /* [nodes] */
+    bool *link;                       /* [links] */
+    int64_t *message, *relay, *sum;   /* [dimension] */
+    double *estimate;                 /* [dimension] */
+    struct pricer_receiver *receiver; /* of the first plan, or NULL */
+    int64_t *sums;                    /* [nodes][dimension] of its relays */
+    double *values;                   /* the same in the data's units */
+    double *coefficient;              /* [nodes] */
 };
+
+/* What decoding needs. */
+static enum pricer_status prepare_decoder(struct pri_faithful *faithful)
+{
+    const struct pri_job *job = faithful->job;
+    int64_t nodes = job->network->nodes;
+    int64_t size = nodes * job->network->dimension;
+    if (job->decoder == NULL)
+        return PRICER_OK;
+    bool adaptive = job->decode == PRICER_DECODE_ADAPTIVE;
+    faithful->sums = pri_alloc(size, sizeof *faithful->sums);
+    faithful->values = pri_alloc(adaptive ? size : 0, sizeof(double));
+    faithful->coefficient = pri_alloc(nodes, sizeof(double));
+    if (!faithful->sums || !faithful->values || !faithful->coefficient)
+        return PRICER_MEMORY;
+    return pricer_receiver_new(job->network, job->plans[0], job->decoder,
+                               &faithful->receiver, NULL);
+}
 
 static enum pricer_status build_slices(struct pri_job *job,
                                        struct pricer_slice **slices)
@@ -58,6 +81,8 @@ enum pricer_status pri_faithful_new(struct pri_job *job,
     if (made->slices && made->uplink && made->link && made->message &&
         made->relay && made->sum && made->estimate)
         status = build_slices(job, made->slices);
+    if (status == PRICER_OK)
+        status = prepare_decoder(made);
     if (status != PRICER_OK)
         pri_faithful_free(made);
     else
@@ -80,6 +105,10 @@ void pri_faithful_free(struct pri_faithful *faithful)
     free(faithful->relay);
     free(faithful->sum);
     free(faithful->estimate);
+    free(faithful->sums);
+    free(faithful->values);
+    free(faithful->coefficient);
+    pricer_receiver_free(faithful->receiver);
     free(faithful);
 }
 
@@ -150,30 +179,82 @@ static enum pricer_status play_relay(struct pri_faithful *faithful,
     return status;
 }
 
-/* One plan, one trial: its squared error. */
-static enum pricer_status play_plan(struct pri_faithful *faithful, int32_t k,
-                                    int64_t round, pri_total *total,
-                                    double *error, struct pricer_fault *fault)
+/* All relays that reach the server, into its sum; `apart` keeps each. */
+static enum pricer_status play_relays(struct pri_faithful *faithful, int32_t k,
+                                      int64_t round, bool apart,
+                                      struct pricer_fault *fault)
 {
-    struct pri_job *job = faithful->job;
-    int64_t nodes = job->network->nodes, d = job->network->dimension;
+    const struct pricer_network *network = faithful->job->network;
+    int64_t nodes = network->nodes, d = network->dimension;
     struct pricer_slice *const *slices = faithful->slices + k * nodes;
     enum pricer_status status = PRICER_OK;
     memset(faithful->sum, 0, (size_t)d * sizeof *faithful->sum);
-    for (int32_t j = 0; j < nodes && status == PRICER_OK; j++)
+    for (int32_t j = 0; j < nodes && status == PRICER_OK; j++) {
+        if (!faithful->uplink[j])
+            continue;
+        status = play_relay(faithful, slices, j, round, fault);
+        if (apart)
+            memcpy(faithful->sums + j * d, faithful->relay,
+                   (size_t)d * sizeof *faithful->relay);
+    }
+    return status;
+}
+
+/* The estimate from the first plan's sums; its bar. */
+static double decode(struct pri_faithful *faithful, pri_total *total)
+{
+    const struct pri_job *job = faithful->job;
+    const struct pricer_grid *grid = &job->grids[0];
+    int64_t nodes = job->network->nodes, d = job->network->dimension;
+    struct pricer_decoded decoded;
+    if (job->decode == PRICER_DECODE_ADAPTIVE) {
+        for (int64_t j = 0; j < nodes; j++)
+            for (int64_t c = j * d; faithful->uplink[j] && c < (j + 1) * d; c++)
+                faithful->values[c] =
+                    ldexp((double)faithful->sums[c], grid->exponent);
+        pricer_receiver_adapt(faithful->receiver, faithful->uplink,
+                              faithful->link, faithful->values,
+                              faithful->coefficient, &decoded);
+    } else {
+        pricer_receiver_decode(faithful->receiver, faithful->uplink,
+                               faithful->link, faithful->coefficient, &decoded);
+    }
+    memset(faithful->estimate, 0, (size_t)d * sizeof *faithful->estimate);
+    for (int64_t j = 0; j < nodes; j++)
         if (faithful->uplink[j])
-            status = play_relay(faithful, slices, j, round, fault);
+            pricer_round_combine(grid, faithful->coefficient[j],
+                                 faithful->sums + j * d, d, faithful->estimate);
+    for (int64_t c = 0; c < d; c++)
+        total[c] += pri_to_steps((double)nodes * faithful->estimate[c],
+                                 -grid->exponent);
+    return decoded.bar;
+}
+
+/* One plan, one trial: its squared error, and its bar if it is decoded. */
+static enum pricer_status play_plan(struct pri_faithful *faithful, int32_t k,
+                                    int64_t round, pri_total *total,
+                                    double *errors, struct pricer_fault *fault)
+{
+    struct pri_job *job = faithful->job;
+    int64_t d = job->network->dimension;
+    bool decoded = k == 0 && faithful->receiver != NULL;
+    enum pricer_status status = play_relays(faithful, k, round, decoded, fault);
     if (status != PRICER_OK)
         return status;
-    pricer_round_estimate(&job->grids[k], (int32_t)nodes, faithful->sum, d,
-                          faithful->estimate);
+    if (decoded) {
+        errors[(int64_t)job->count * PRI_ROUNDS] = decode(faithful, total);
+    } else {
+        pricer_round_estimate(&job->grids[k], job->network->nodes,
+                              faithful->sum, d, faithful->estimate);
+        for (int64_t c = 0; c < d; c++)
+            total[c] += faithful->sum[c];
+    }
     double square = 0;
     for (int64_t c = 0; c < d; c++) {
         double off = faithful->estimate[c] - job->mean[c];
         square += off * off;
-        total[c] += faithful->sum[c];
     }
-    *error = square;
+    errors[(int64_t)k * PRI_ROUNDS] = square;
     return PRICER_OK;
 }
 
@@ -191,7 +272,7 @@ enum pricer_status pri_faithful_play(struct pri_faithful *faithful,
         for (int32_t k = 0; k < job->count && status == PRICER_OK; k++)
             status = play_plan(faithful, k, first + t,
                                tally->total + k * job->network->dimension,
-                               errors + (int64_t)k * PRI_ROUNDS + t, fault);
+                               errors + t, fault);
     }
     return status;
 }

@@ -20,6 +20,11 @@
  *
  * kernels.c does the last two.
  *
+ * With a decoder the estimate is sum_j beta_j s_j, its coefficients beta chosen
+ * by the pattern of links. The same holds with n beta_j times what sum j holds
+ * of node i in the place of w_i: lib/decode hands out both, w_i - 1 and v, for
+ * 512 trials in the place of step 3.
+ *
  * Every sum is taken in a fixed order and without fused operations, so that the
  * result depends neither on threads nor on the machine.
  */
@@ -42,6 +47,8 @@ struct pri_fast {
     double *projection; /* [plans][blocks][PRI_TILES][PRI_COLUMNS][PRI_TILE] */
     double *variance;   /* [plans][PRI_ROUNDS] */
     double *square;     /* [plans][PRI_ROUNDS] */
+    struct pricer_receiver *receiver; /* of the first plan, or NULL */
+    double *decoded;                  /* [nodes][PRI_ROUNDS] its w - 1 */
 };
 
 static int32_t most_links(const struct pricer_network *network)
@@ -64,6 +71,20 @@ static void *aligned(int64_t count, size_t size)
     return room;
 }
 
+/* What decoding needs: all links at once, and room for its weights. */
+static enum pricer_status prepare_decoder(struct pri_fast *fast)
+{
+    const struct pri_job *job = fast->job;
+    if (job->decoder == NULL)
+        return PRICER_OK;
+    fast->decoded =
+        aligned((int64_t)job->network->nodes * PRI_ROUNDS, sizeof(double));
+    if (fast->decoded == NULL)
+        return PRICER_MEMORY;
+    return pricer_receiver_new(job->network, job->plans[0], job->decoder,
+                               &fast->receiver, NULL);
+}
+
 enum pricer_status pri_fast_new(struct pri_job *job, bool stored,
                                 struct pri_fast **fast)
 {
@@ -74,7 +95,7 @@ enum pricer_status pri_fast_new(struct pri_job *job, bool stored,
     if (made == NULL)
         return PRICER_MEMORY;
     made->job = job;
-    made->stored = stored;
+    made->stored = stored = stored || job->decoder != NULL;
     made->stride = network->nodes < PRI_CHUNK ? network->nodes : PRI_CHUNK;
     int64_t held = network->nodes > PRI_CHUNK ? blocks * PRI_COLUMNS : 0;
     made->uplink = aligned(network->nodes, sizeof *made->uplink);
@@ -85,14 +106,15 @@ enum pricer_status pri_fast_new(struct pri_job *job, bool stored,
     made->projection = aligned(plans * held * PRI_ROUNDS, sizeof(double));
     made->variance = aligned(plans * PRI_ROUNDS, sizeof(double));
     made->square = aligned(plans * PRI_ROUNDS, sizeof(double));
-    if (!made->uplink || !made->link || !made->groups || !made->carry ||
-        !made->excess || !made->projection || !made->variance ||
-        !made->square) {
+    enum pricer_status status = PRICER_MEMORY;
+    if (made->uplink && made->link && made->groups && made->carry &&
+        made->excess && made->projection && made->variance && made->square)
+        status = prepare_decoder(made);
+    if (status != PRICER_OK)
         pri_fast_free(made);
-        return PRICER_MEMORY;
-    }
-    *fast = made;
-    return PRICER_OK;
+    else
+        *fast = made;
+    return status;
 }
 
 void pri_fast_free(struct pri_fast *fast)
@@ -107,6 +129,8 @@ void pri_fast_free(struct pri_fast *fast)
     free(fast->projection);
     free(fast->variance);
     free(fast->square);
+    free(fast->decoded);
+    pricer_receiver_free(fast->receiver);
     free(fast);
 }
 
@@ -261,6 +285,32 @@ static int gather(const struct pri_fast *fast, const struct pricer_plan *plan,
     return (int)(group - fast->groups) + 1;
 }
 
+/* Decode all trials: weights, variances and bars of the first plan. */
+static void decode(struct pri_fast *fast, int count, struct pri_tally *tally,
+                   double *bars)
+{
+    const struct pri_decoded_group group = {
+        .excess = fast->decoded, .variance = fast->variance, .bar = bars};
+    pri_receiver_group(fast->receiver, fast->uplink->word, fast->link->word,
+                       count, &group);
+    for (int32_t i = 0; i < fast->job->network->nodes; i++) {
+        const double *excess = fast->decoded + (int64_t)i * PRI_ROUNDS;
+        double sum = 0;
+        for (int t = 0; t < count; t++)
+            sum += excess[t];
+        tally->excess[i] += pri_to_steps(sum, PRI_FRACTION);
+    }
+}
+
+/* Put a node's decoded weights where its row of the chunk is. */
+static void place_decoded(struct pri_fast *fast, int32_t i, int row)
+{
+    const double *from = fast->decoded + (int64_t)i * PRI_ROUNDS;
+    for (int tile = 0; tile < PRI_TILES; tile++)
+        memcpy(fast->excess + ((int64_t)tile * fast->stride + row) * PRI_TILE,
+               from + (int64_t)tile * PRI_TILE, PRI_TILE * sizeof *from);
+}
+
 /* The nodes of one chunk, in the order of the factor, for every plan. */
 static void play_chunk(struct pri_fast *fast,
                        const struct pri_threefry_key *key,
@@ -276,7 +326,9 @@ static void play_chunk(struct pri_fast *fast,
     for (int row = 0; row < chunk->rows; row++) {
         int32_t i = job->factor->order[chunk->start + row];
         const struct pri_bits *links = ready_links(fast, key, i, count, tally);
-        for (int32_t k = 0; k < job->count; k++)
+        if (fast->receiver != NULL)
+            place_decoded(fast, i, row);
+        for (int32_t k = fast->receiver != NULL; k < job->count; k++)
             pri_kernel_node(fast->groups, gather(fast, job->plans[k], i, links),
                             fast->carry, fast->stride,
                             fast->excess + k * excess + row * PRI_TILE,
@@ -302,6 +354,8 @@ enum pricer_status pri_fast_play(struct pri_fast *fast, int64_t first,
         draw_links(fast, &key, count, tally);
     memset(fast->variance, 0, (size_t)all * sizeof *fast->variance);
     memset(fast->square, 0, (size_t)all * sizeof *fast->square);
+    if (fast->receiver != NULL)
+        decode(fast, count, tally, errors + all);
     for (int32_t start = 0; start < nodes; start += PRI_CHUNK) {
         int32_t left = nodes - start;
         struct pri_chunk chunk = {start, left < PRI_CHUNK ? left : PRI_CHUNK,

@@ -47,6 +47,20 @@ void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
     }
 }
 
+/* What is known of a decoded plan: no expectation for given data has a closed
+ * form, and the adaptive decoder has no worst case. With a finite horizon the
+ * decoder's is that of an average of rounds. */
+static void expect_decoded(const struct pri_job *job,
+                           struct pricer_outcome *outcome)
+{
+    double horizon = job->decoder->horizon;
+    bool single = horizon == 1 || isinf(horizon);
+    outcome->predicted = NAN;
+    outcome->worst_case = job->decode == PRICER_DECODE_MINIMAX && single
+                              ? job->decoder->upper
+                              : NAN;
+}
+
 enum pricer_status pri_simulation_predict(const struct pri_job *job,
                                           struct pricer_simulation *simulation)
 {
@@ -68,7 +82,10 @@ enum pricer_status pri_simulation_predict(const struct pri_job *job,
         double scale = outcome->predicted;
         bool usable = scale > 1e-290 && scale < 1e290;
         outcome->first_octave = (usable ? ilogb(scale) : 0) - OCTAVES_BELOW;
+        outcome->bar = NAN;
     }
+    if (job->decoder != NULL)
+        expect_decoded(job, &simulation->outcomes[0]);
     return PRICER_OK;
 }
 

@@ -31,29 +31,18 @@ struct run {
     struct pri_fast **fast;         /* [threads] */
     struct pri_faithful **faithful; /* [threads] */
     struct pri_tally *tallies;      /* [threads] */
-    double *errors;                 /* [threads][plans][PRI_ROUNDS] */
+    double *errors;                 /* [threads][plans + 1][PRI_ROUNDS] */
     int64_t *bins;                  /* [threads][plans][PRICER_BINS] */
     struct pri_mean *means;         /* [wave][plans][error, difference] */
     struct pri_mean *merged;        /* [plans][error, difference] */
+    struct pri_mean *bars;          /* [wave] of the decoder */
+    struct pri_mean bar;            /* all of them */
     int64_t *used;                  /* [links] as in the tallies */
+    pri_total *excess;              /* [nodes] as in the tallies */
     pri_total *total;               /* [plans][dimension] as in the tallies */
 };
 
 /* --------------------------------------------------------------- prepare -- */
-
-static enum pricer_status check_plan(const struct pricer_network *network,
-                                     const struct pricer_plan *plan,
-                                     struct pricer_fault *fault)
-{
-    if (plan->nodes != network->nodes || plan->links != network->links)
-        return pri_fault(fault, PRICER_VALUE,
-                         "the plan is for %d nodes and %d links, the network "
-                         "has %d and %d",
-                         (int)plan->nodes, (int)plan->links,
-                         (int)network->nodes, (int)network->links);
-    struct pricer_grid grid;
-    return pricer_grid_choose(network, plan, &grid, fault);
-}
 
 /* Units of a wave: about a tenth of a second a thread, by a rough estimate of
  * a nanosecond a link, or 20 a coordinate of a message. */
@@ -108,8 +97,9 @@ static enum pricer_status prepare_thread(struct run *run, int32_t t)
     tally->both = pri_alloc(network->links, sizeof *tally->both);
     tally->used = pri_alloc(fast ? network->links : 0, sizeof *tally->used);
     tally->total = pri_alloc(totals, sizeof *tally->total);
+    tally->excess = pri_alloc(network->nodes, sizeof *tally->excess);
     if (!tally->uplink || !tally->link || !tally->both || !tally->used ||
-        !tally->total)
+        !tally->total || !tally->excess)
         return PRICER_MEMORY;
     bool stored = (double)network->links * run->threads * 64 < 0x1p30;
     return fast ? pri_fast_new(&run->job, stored, &run->fast[t])
@@ -129,20 +119,27 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
     job->factor = &run->factor;
     run->wave = wave_units(run);
     int64_t each = (int64_t)run->threads * job->count;
+    int64_t with_bars = (int64_t)run->threads * (job->count + 1);
     run->fast = pri_alloc(run->threads, sizeof(struct pri_fast *));
     run->faithful = pri_alloc(run->threads, sizeof(struct pri_faithful *));
     run->tallies = pri_alloc(run->threads, sizeof *run->tallies);
-    run->errors = pri_alloc(each * PRI_ROUNDS, sizeof *run->errors);
+    run->errors = pri_alloc(with_bars * PRI_ROUNDS, sizeof *run->errors);
     run->bins = pri_alloc(each * PRICER_BINS, sizeof *run->bins);
     run->means = pri_alloc(run->wave * job->count * 2, sizeof *run->means);
     run->merged = pri_alloc(job->count * 2, sizeof *run->merged);
+    run->bars = pri_alloc(run->wave, sizeof *run->bars);
     run->used = pri_alloc(job->network->links, sizeof *run->used);
+    run->excess = pri_alloc(job->network->nodes, sizeof *run->excess);
     if (!run->fast || !run->faithful || !run->tallies || !run->errors ||
-        !run->bins || !run->means || !run->merged || !run->used)
+        !run->bins || !run->means || !run->merged || !run->bars || !run->used ||
+        !run->excess)
         return PRICER_MEMORY;
     for (int32_t t = 0; t < run->threads && status == PRICER_OK; t++)
         status = prepare_thread(run, t);
-    return status;
+    return status == PRICER_VALUE
+               ? pri_fault(fault, status,
+                           "the decoder is not one of this network and plan")
+               : status;
 }
 
 static void free_tally(struct pri_tally *tally)
@@ -152,6 +149,7 @@ static void free_tally(struct pri_tally *tally)
     free(tally->both);
     free(tally->used);
     free(tally->total);
+    free(tally->excess);
 }
 
 static void clean(struct run *run)
@@ -171,7 +169,9 @@ static void clean(struct run *run)
     free(run->bins);
     free(run->means);
     free(run->merged);
+    free(run->bars);
     free(run->used);
+    free(run->excess);
     free(run->total);
     free(run->mean);
     free(run->grids);
@@ -203,7 +203,7 @@ static enum pricer_status play_unit(struct run *run,
                                     struct pricer_fault *fault)
 {
     int32_t plans = run->job.count, thread = omp_get_thread_num();
-    double *errors = run->errors + (int64_t)thread * plans * PRI_ROUNDS;
+    double *errors = run->errors + (int64_t)thread * (plans + 1) * PRI_ROUNDS;
     int64_t first = unit * run->unit, left = run->trials - first;
     int count = left < run->unit ? (int)left : run->unit;
     enum pricer_status status =
@@ -222,6 +222,9 @@ static enum pricer_status play_unit(struct run *run,
         sort_into_bins(own, count, simulation->outcomes[k].first_octave,
                        run->bins + ((int64_t)thread * plans + k) * PRICER_BINS);
     }
+    if (status == PRICER_OK && run->job.decoder != NULL)
+        run->bars[slot] =
+            pri_mean_of(errors + (int64_t)plans * PRI_ROUNDS, count);
     return status;
 }
 
@@ -233,7 +236,9 @@ static void collect(struct run *run, int32_t thread,
     bool fast = run->engine == PRICER_ENGINE_FAST;
     for (int32_t i = 0; i < simulation->nodes; i++) {
         simulation->uplink[i] += tally->uplink[i];
+        run->excess[i] += tally->excess[i];
         tally->uplink[i] = 0;
+        tally->excess[i] = 0;
     }
     for (int32_t l = 0; l < simulation->links; l++) {
         int32_t back = run->job.network->partner[l];
@@ -291,6 +296,8 @@ static enum pricer_status play_wave(struct run *run, int64_t first,
         for (int32_t m = 0; m < each; m++)
             run->merged[m] =
                 pri_mean_merge(run->merged[m], run->means[k * each + m]);
+    for (int64_t k = 0; k < wave && run->job.decoder != NULL; k++)
+        run->bar = pri_mean_merge(run->bar, run->bars[k]);
     for (int32_t t = 0; t < run->threads; t++)
         collect(run, t, simulation);
     simulation->trials = run->merged[0].count;
@@ -332,6 +339,22 @@ static double faithful_bias(const struct run *run, int32_t k, double trials)
     return sqrt(square);
 }
 
+/* What decoding changes: there is a bar, and the bias is of decoded weights.
+ * `excess` and `vector` are room. */
+static void summarise_decoded(const struct run *run,
+                              struct pricer_outcome *outcome, double *excess,
+                              double *vector)
+{
+    outcome->bar = run->bar.mean;
+    outcome->bias_predicted = NAN;
+    if (run->engine == PRICER_ENGINE_FAITHFUL)
+        return;
+    for (int32_t i = 0; i < run->data.nodes; i++)
+        excess[i] = ldexp((double)run->excess[i], -PRI_FRACTION) /
+                    (double)run->bar.count;
+    outcome->bias = pri_bias_length(&run->data, excess, vector);
+}
+
 /* From merged means and tallies to outcomes: the mean squared error, its
  * difference from the first plan's, and the bias, expected and measured. */
 static enum pricer_status summarise(const struct run *run,
@@ -360,31 +383,10 @@ static enum pricer_status summarise(const struct run *run,
             outcome->bias = pri_bias_length(&run->data, excess, vector);
         }
     }
+    if (run->job.decoder != NULL)
+        summarise_decoded(run, &simulation->outcomes[0], excess, vector);
     free(excess);
     free(vector);
-    return PRICER_OK;
-}
-
-static enum pricer_status check(
-    const struct pricer_network *network,
-    const struct pricer_plan *const *plans, int32_t count,
-    const struct pricer_simulation_settings *settings,
-    struct pricer_fault *fault)
-{
-    if (count < 1)
-        return pri_fault(fault, PRICER_VALUE, "there is no plan");
-    if (settings->trials < 0 || settings->threads < 0)
-        return pri_fault(fault, PRICER_VALUE,
-                         "%lld trials on %d threads make no sense",
-                         (long long)settings->trials, (int)settings->threads);
-    if (pricer_word(PRICER_WORDS_ENGINE, settings->engine) == NULL ||
-        pricer_word(PRICER_WORDS_DATA, settings->data) == NULL)
-        return pri_fault(fault, PRICER_VALUE, "no such engine or data");
-    for (int32_t k = 0; k < count; k++) {
-        enum pricer_status status = check_plan(network, plans[k], fault);
-        if (status != PRICER_OK)
-            return status;
-    }
     return PRICER_OK;
 }
 
@@ -402,6 +404,9 @@ static void begin(const struct pricer_network *network,
     run->job.count = count;
     run->job.seed = settings->seed;
     run->job.watch = settings->watch;
+    run->job.decode = settings->decode;
+    if (settings->decode != PRICER_DECODE_CONSTANT)
+        run->job.decoder = settings->decoder;
     run->job.data = &run->data;
     run->engine = settings->engine;
     run->unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS;
@@ -418,7 +423,8 @@ enum pricer_status pricer_simulation_run(
 {
     struct run run;
     struct pricer_simulation *made = NULL;
-    enum pricer_status status = check(network, plans, count, settings, fault);
+    enum pricer_status status =
+        pri_simulation_check(network, plans, count, settings, fault);
     if (status != PRICER_OK)
         return status;
     begin(network, plans, count, settings, &run);
@@ -437,6 +443,8 @@ enum pricer_status pricer_simulation_run(
         made->engine = settings->engine;
         made->data = settings->data;
         made->seed = settings->seed;
+        made->decode =
+            run.job.decoder != NULL ? settings->decode : PRICER_DECODE_CONSTANT;
         made->clipped = run.data.clipped;
         *simulation = made;
     } else {

@@ -6,10 +6,19 @@
 #define PRICER_SIMULATE_H
 
 #include "base/base.h"
+#include "decode/decode.h"
 #include "round/round.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
+
+/* Whether settings and plans make sense for this network. */
+enum pricer_status pri_simulation_check(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_fault *fault);
 
 /* ------------------------------------------------------------------ data -- */
 
@@ -81,6 +90,9 @@ struct pri_job {
     const struct pri_factor *factor; /* of the data; fast engine only */
     const double *mean; /* [dimension] of the data; faithful engine only */
     const struct pricer_grid *grids; /* [count]; faithful engine only */
+    const struct pricer_decoder
+        *decoder; /* of the first plan; NULL: constant */
+    enum pricer_decode decode;
     const struct pricer_watch *watch;
     double done;         /* part of the trials when this wave began */
     atomic_bool stopped; /* the watch asked to stop, or a trial failed */
@@ -99,19 +111,33 @@ __extension__ typedef __int128 pri_total;
 /* What one thread adds up in one wave: integers, so that the order does not
  * matter. */
 struct pri_tally {
-    uint32_t *uplink; /* [nodes] trials in which the uplink was up */
-    uint32_t *link;   /* [links] trials in which the link was up */
-    uint32_t *both;   /* [links] trials in which it and its partner were up;
+    uint32_t *uplink;  /* [nodes] trials in which the uplink was up */
+    uint32_t *link;    /* [links] trials in which the link was up */
+    uint32_t *both;    /* [links] trials in which it and its partner were up;
                          counted at the link of the lower node */
-    uint32_t *used;   /* [links] trials in which it and its relay's uplink were
+    uint32_t *used;    /* [links] trials in which it and its relay's uplink were
                          up; fast engine only */
-    pri_total *total; /* [plans][dimension] sums of the server's sums; faithful
+    pri_total *total;  /* [plans][dimension] sums of the server's sums, or of n
+                         times decoded estimates in steps of the grid; faithful
                          engine only */
+    pri_total *excess; /* [nodes] sums of the weight less 1 that decoding gave
+                          each node, in 2^-PRI_FRACTION; fast engine only */
 };
+
+enum { PRI_FRACTION = 40 };
+
+/* To an integer of so many steps a unit, held within what a pri_total can sum
+ * up. */
+static inline pri_total pri_to_steps(double value, int exponent)
+{
+    double steps = nearbyint(ldexp(value, exponent));
+    return (pri_total)fmin(fmax(steps, -0x1p80), 0x1p80);
+}
 
 /*
  * Each engine plays `count` trials from `first` on and writes the squared error
- * of each, that of plan k at errors + k * PRI_ROUNDS. One object per thread.
+ * of each, that of plan k at errors + k * PRI_ROUNDS; with a decoder its error
+ * bars follow those of the last plan. One object per thread.
  */
 struct pri_fast;
 enum pricer_status pri_fast_new(struct pri_job *job, bool stored,

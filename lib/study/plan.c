@@ -2,6 +2,7 @@
  * Plans, into a study and out of it.
  */
 #include "study.h"
+#include "pricer_decode.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,6 +110,9 @@ enum pricer_status pricer_study_add_plan(
     if (plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,
                          "the plan is not for this network");
+    if (record->decoder != NULL && record->decoder->nodes != network->nodes)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the decoder is not for this network");
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
@@ -122,6 +126,8 @@ enum pricer_status pricer_study_add_plan(
         status = store_nodes(study, made, plan, fault);
     if (status == PRICER_OK)
         status = store_links(study, made, plan, fault);
+    if (status == PRICER_OK && record->decoder != NULL)
+        status = pri_study_add_decoder(study, made, record->decoder, fault);
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && id != NULL)
         *id = made;

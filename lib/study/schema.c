@@ -95,6 +95,32 @@ const char *const pri_study_schema[] = {
     " PRIMARY KEY (plan, link)"
     ") WITHOUT ROWID",
 
+    "CREATE TABLE decoder ("
+    " plan INTEGER PRIMARY KEY REFERENCES plan,"
+    " rank INTEGER NOT NULL,"
+    " blind INTEGER NOT NULL,"
+    " blend REAL NOT NULL,"
+    " horizon REAL NOT NULL,"
+    " constant REAL NOT NULL,"
+    " lower REAL NOT NULL,"
+    " reached REAL NOT NULL,"
+    " upper REAL NOT NULL,"
+    " lower_stderr REAL NOT NULL,"
+    " upper_stderr REAL NOT NULL,"
+    " patterns INTEGER NOT NULL,"
+    " exact INTEGER NOT NULL"
+    ")",
+
+    "CREATE TABLE decoder_node ("
+    " plan INTEGER NOT NULL REFERENCES decoder,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " own REAL NOT NULL,"
+    " target REAL NOT NULL,"
+    " cap REAL NOT NULL,"
+    " shared BLOB NOT NULL,"
+    " PRIMARY KEY (plan, node)"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE privacy ("
     " privacy INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"
@@ -125,7 +151,8 @@ const char *const pri_study_schema[] = {
     " data TEXT NOT NULL,"
     " seed INTEGER NOT NULL,"
     " trials INTEGER NOT NULL,"
-    " clipped INTEGER NOT NULL"
+    " clipped INTEGER NOT NULL,"
+    " decoder TEXT NOT NULL"
     ")",
 
     "CREATE TABLE simulation_strategy ("
@@ -133,12 +160,13 @@ const char *const pri_study_schema[] = {
     " strategy TEXT NOT NULL,"
     " mse REAL NOT NULL,"
     " mse_stderr REAL,"
-    " predicted REAL NOT NULL,"
-    " worst_case REAL NOT NULL,"
+    " predicted REAL,"
+    " worst_case REAL,"
     " bias REAL NOT NULL,"
-    " bias_predicted REAL NOT NULL,"
+    " bias_predicted REAL,"
     " difference REAL NOT NULL,"
     " difference_stderr REAL,"
+    " bar REAL,"
     " PRIMARY KEY (simulation, strategy)"
     ") WITHOUT ROWID",
 

@@ -16,8 +16,8 @@ static enum pricer_status store_summary(
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
-        "INSERT INTO simulation (plan, engine, data, seed, trials, clipped)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO simulation (plan, engine, data, seed, trials, clipped,"
+        " decoder) VALUES (?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -31,6 +31,9 @@ static enum pricer_status store_summary(
     sqlite3_bind_int64(insert, 4, (int64_t)simulation->seed);
     sqlite3_bind_int64(insert, 5, simulation->trials);
     sqlite3_bind_int64(insert, 6, simulation->clipped);
+    sqlite3_bind_text(insert, 7,
+                      pricer_word(PRICER_WORDS_DECODE, simulation->decode), -1,
+                      SQLITE_STATIC);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -41,17 +44,19 @@ static enum pricer_status store_outcomes(
     const struct pricer_simulation *simulation, struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
-    enum pricer_status status = pri_study_prepare(
-        study,
-        "INSERT INTO simulation_strategy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        &insert, fault);
+    enum pricer_status status =
+        pri_study_prepare(study,
+                          "INSERT INTO simulation_strategy"
+                          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                          &insert, fault);
     for (int32_t k = 0; k < simulation->plans && status == PRICER_OK; k++) {
         const struct pricer_outcome *outcome = &simulation->outcomes[k];
         const double numbers[] = {
             outcome->mse,        outcome->mse_stderr,
             outcome->predicted,  outcome->worst_case,
             outcome->bias,       outcome->bias_predicted,
-            outcome->difference, outcome->difference_stderr};
+            outcome->difference, outcome->difference_stderr,
+            outcome->bar};
         sqlite3_bind_int64(insert, 1, id);
         sqlite3_bind_text(insert, 2, names[k], -1, SQLITE_STATIC);
         for (int c = 0; c < (int)(sizeof numbers / sizeof *numbers); c++)
@@ -157,7 +162,7 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     sqlite3_stmt *query = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
-        "SELECT simulation, plan, engine, data, seed, trials, clipped"
+        "SELECT simulation, plan, engine, data, seed, trials, clipped, decoder"
         " FROM simulation WHERE plan = ?1 OR ?1 = 0"
         " ORDER BY simulation DESC LIMIT 1",
         &query, fault);
@@ -170,17 +175,20 @@ static enum pricer_status load_summary(const struct pricer_study *study,
             pricer_word_find(PRICER_WORDS_ENGINE, pri_study_text(query, 2));
         int data =
             pricer_word_find(PRICER_WORDS_DATA, pri_study_text(query, 3));
+        int decode =
+            pricer_word_find(PRICER_WORDS_DECODE, pri_study_text(query, 7));
         record->id = sqlite3_column_int64(query, 0);
         record->plan = sqlite3_column_int64(query, 1);
         record->seed = (uint64_t)sqlite3_column_int64(query, 4);
         record->trials = sqlite3_column_int64(query, 5);
         record->clipped = sqlite3_column_int64(query, 6);
-        if (engine < 0 || data < 0 || record->id < 1 || record->trials < 1 ||
-            record->clipped < 0 || !pri_study_is_number(query, 5) ||
-            !pri_study_is_number(query, 6))
+        if (engine < 0 || data < 0 || decode < 0 || record->id < 1 ||
+            record->trials < 1 || record->clipped < 0 ||
+            !pri_study_is_number(query, 5) || !pri_study_is_number(query, 6))
             status = pri_study_damaged(study, "simulation", record->id, fault);
         record->engine = (enum pricer_engine)engine;
         record->data = (enum pricer_data)data;
+        record->decode = (enum pricer_decode)decode;
     } else if (step != SQLITE_DONE) {
         status = pri_study_fault(study, fault);
     }
@@ -188,8 +196,8 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     return status;
 }
 
-/* Columns of simulation_strategy that may be NULL: not known. */
-enum { MSE_STDERR = 2, DIFFERENCE_STDERR = 8 };
+/* Columns of simulation_strategy that may not be NULL; the others: not known. */
+enum { MSE = 1, BIAS = 5, DIFFERENCE = 7 };
 
 static enum pricer_status load_strategy(const struct pricer_study *study,
                                         sqlite3_stmt *query,
@@ -201,10 +209,11 @@ static enum pricer_status load_strategy(const struct pricer_study *study,
         &strategy->mse,        &strategy->mse_stderr,
         &strategy->predicted,  &strategy->worst_case,
         &strategy->bias,       &strategy->bias_predicted,
-        &strategy->difference, &strategy->difference_stderr};
+        &strategy->difference, &strategy->difference_stderr,
+        &strategy->bar};
     for (int c = 1; c <= (int)(sizeof numbers / sizeof *numbers); c++) {
         bool known = sqlite3_column_type(query, c) != SQLITE_NULL;
-        bool optional = c == MSE_STDERR || c == DIFFERENCE_STDERR;
+        bool optional = c != MSE && c != BIAS && c != DIFFERENCE;
         if (known ? !pri_study_is_number(query, c) : !optional)
             return pri_study_damaged(study, "simulation_strategy",
                                      record->count, fault);
@@ -225,7 +234,7 @@ static enum pricer_status load_strategies(
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT strategy, mse, mse_stderr, predicted, worst_case, bias,"
-        " bias_predicted, difference, difference_stderr"
+        " bias_predicted, difference, difference_stderr, bar"
         " FROM simulation_strategy WHERE simulation = ?1"
         " ORDER BY strategy <> 'plan', mse LIMIT ?2",
         &query, fault);

@@ -19,7 +19,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 2 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 3 };
 
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,
@@ -66,6 +66,12 @@ enum pricer_status pri_study_add_network(
     const struct pricer_study *study, const struct pricer_network *network,
     const struct pricer_network_record *record, int64_t *id,
     struct pricer_fault *fault);
+
+/* Inside a transaction: add the decoder of a plan. */
+enum pricer_status pri_study_add_decoder(const struct pricer_study *study,
+                                         int64_t plan,
+                                         const struct pricer_decoder *decoder,
+                                         struct pricer_fault *fault);
 
 /* A network by its number, with how it came about. */
 enum pricer_status pri_study_load_network(struct pricer_study *study,

@@ -12,6 +12,10 @@
  * as the plan, as nothing but the network's chance holds its weights apart. */
 enum { COLREL_LINKS = 200000 };
 
+/* With more nodes a decoder is fitted only if it is asked for: it takes more
+ * than some seconds, and longer than the plan. */
+enum { DECODER_NODES = 100 };
+
 static enum pricer_status say(struct plan_job *job, const char *words,
                               const char *about)
 {
@@ -227,6 +231,53 @@ enum pricer_status plan_job_price(struct plan_job *job)
                                      &job->fault);
 }
 
+/* ------------------------------------------------------------- decoder -- */
+
+/* The bound on every plan within the budgets; none where this plan breaks
+ * them, as it says nothing about such plans. */
+static void find_floor(struct plan_job *job,
+                       const struct pricer_decoder_settings *ask)
+{
+    struct pricer_fault why;
+    if (job->view.certificate.open_links > 0 ||
+        pricer_decoder_genie(job->from.network, &job->view.settings, ask,
+                             &job->view.floor, &why) != PRICER_OK)
+        job->view.floor = (struct pricer_estimate){NAN, NAN};
+}
+
+enum pricer_status plan_job_decode(struct plan_job *job)
+{
+    struct plan_view *view = &job->view;
+    const struct plan_request *ask = &job->request;
+    bool unbiased = view->settings.bias == PRICER_BIAS_UNBIASED;
+    struct pricer_decoder_settings settings = {.horizon =
+                                                   unbiased ? INFINITY : 1,
+                                               .seed = (uint64_t)job->from.seed,
+                                               .threads = (int32_t)ask->threads,
+                                               .watch = view->settings.watch};
+    struct pricer_fault why = {""};
+    if (ask->decoder == PRICER_DECODE_CONSTANT)
+        return PRICER_OK;
+    if (ask->decoder < 0 && job->from.network->nodes > DECODER_NODES) {
+        view->decoder_note = "--decoder minimax fits a better one, which takes "
+                             "a while";
+        return PRICER_OK;
+    }
+    enum pricer_status status = pricer_decoder_fit(
+        job->from.network, job->from.plan, &settings, &job->decoder, &why);
+    if (status == PRICER_MEMORY)
+        return status;
+    if (status != PRICER_OK) {
+        view->decoder_note = status == PRICER_STOPPED
+                                 ? "the fit of a better one was stopped"
+                                 : "this plan has no better one";
+        return PRICER_OK;
+    }
+    view->decoder = job->decoder;
+    find_floor(job, &settings);
+    return PRICER_OK;
+}
+
 static double price_of(const struct plan_job *job,
                        const struct plan_change *change)
 {
@@ -284,6 +335,7 @@ enum pricer_status plan_job_store(struct plan_job *job)
     int64_t most = view->iterations < INT32_MAX ? view->iterations : INT32_MAX;
     struct pricer_plan_record record = {
         .network = view->origin,
+        .decoder = job->decoder,
         .settings = view->settings,
         .method = job->request.weights != NULL
                       ? PRICER_METHOD_GIVEN

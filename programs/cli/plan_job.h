@@ -10,7 +10,7 @@
 /* What the command line asks; negative or NAN where it says nothing. */
 struct plan_request {
     struct planner_request planner;
-    int method;
+    int method, decoder;
     double tolerance, weight_step, noise_step;
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace;
@@ -24,6 +24,7 @@ struct plan_job {
     struct material from;           /* its plan is the one that is made */
     struct pricer_network *changed; /* with the trust of --what-if, or NULL */
     double *price, *self_price, *server_price;
+    struct pricer_decoder *decoder; /* NULL: constant */
     struct progress progress;
     FILE *trace;
     struct plan_view view;
@@ -43,6 +44,10 @@ enum pricer_status plan_job_judge(struct plan_job *job);
 
 /* The price of trust on every link. */
 enum pricer_status plan_job_price(struct plan_job *job);
+
+/* Fit the decoder, and find what no plan with any decoder could beat. Leaves
+ * none, and says why, where it would take long, was stopped, or cannot be. */
+enum pricer_status plan_job_decode(struct plan_job *job);
 
 /* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);

@@ -5,6 +5,7 @@
 #define PROGRAM_PRINT_PLAN_H
 
 #include "common/program.h"
+#include "pricer_decode.h"
 
 /* A baseline next to the plan, or why there is none. */
 struct plan_rival {
@@ -45,6 +46,9 @@ struct plan_view {
     const double *price;        /* [links] d objective / d ln eps, or NULL */
     const double *self_price;   /* [nodes] d objective / d ln eps, or NULL */
     const double *server_price; /* [nodes] d objective / d ln eps, or NULL */
+    const struct pricer_decoder *decoder; /* or NULL */
+    const char *decoder_note;             /* why there is none, or NULL */
+    struct pricer_estimate floor; /* of every plan; value NAN: unknown */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

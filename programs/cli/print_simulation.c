@@ -10,6 +10,8 @@
 static double distance(const struct pricer_outcome *outcome)
 {
     double gap = outcome->mse - outcome->predicted;
+    if (isnan(outcome->predicted))
+        return 0;
     if (fabs(gap) <= 1e-9 * fabs(outcome->predicted) ||
         !(outcome->mse_stderr > 0))
         return 0;
@@ -96,6 +98,7 @@ static void json_strategy(struct json *json, const char *name,
     json_open(json, NULL, '{');
     json_text(json, "strategy", name);
     json_outcome(json, outcome);
+    json_number(json, "bar", outcome->bar);
     json_number(json, "bias", outcome->bias);
     json_number(json, "bias_predicted", outcome->bias_predicted);
     json_number(json, "difference", outcome->difference);
@@ -122,6 +125,9 @@ void simulation_print_json(const struct simulation_report *report)
     json_count(&json, "trials", simulation->trials);
     json_outcome(&json, &simulation->outcomes[0]);
     json_number(&json, "seconds", report->seconds);
+    json_text(&json, "decoder",
+              pricer_word(PRICER_WORDS_DECODE, simulation->decode));
+    json_number(&json, "bar", simulation->outcomes[0].bar);
     json_count(&json, "plan", report->plan);
     json_text(&json, "engine",
               pricer_word(PRICER_WORDS_ENGINE, simulation->engine));
@@ -142,6 +148,29 @@ void simulation_print_json(const struct simulation_report *report)
 
 /* ---------------------------------------------------------------- tables -- */
 
+/* A number, or a dash where it is not known. */
+static void cell(struct table *table, const char *format, double value)
+{
+    char text[64] = "-";
+    if (!isnan(value))
+        snprintf(text, sizeof text, format, value);
+    table_cell(table, "%s", text);
+}
+
+/* What a decoder says of its own rounds. */
+static void print_bar(const struct pricer_simulation *simulation)
+{
+    const struct pricer_outcome *outcome = &simulation->outcomes[0];
+    if (simulation->decode == PRICER_DECODE_CONSTANT)
+        return;
+    printf("%s decoder%s: mean error bar %.6g, %.3g times the measured "
+           "error\n",
+           pricer_word(PRICER_WORDS_DECODE, simulation->decode),
+           simulation->decode == PRICER_DECODE_ADAPTIVE ? " (no guarantee)"
+                                                        : "",
+           outcome->bar, outcome->bar / fmax(outcome->mse, 1e-300));
+}
+
 static void print_strategies(const struct simulation_report *report)
 {
     static const char *const headings[] = {
@@ -153,11 +182,12 @@ static void print_strategies(const struct simulation_report *report)
         table_cell(table, "%s", report->names[k]);
         table_cell(table, "%.6g", outcome->mse);
         table_cell(table, "%.2g", outcome->mse_stderr);
-        table_cell(table, "%.6g", outcome->predicted);
-        table_cell(table, "%.1f", distance(outcome));
-        table_cell(table, "%.6g", outcome->worst_case);
+        cell(table, "%.6g", outcome->predicted);
+        cell(table, "%.1f",
+             isnan(outcome->predicted) ? NAN : distance(outcome));
+        cell(table, "%.6g", outcome->worst_case);
         table_cell(table, "%.5g", outcome->bias);
-        table_cell(table, "%.5g", outcome->bias_predicted);
+        cell(table, "%.5g", outcome->bias_predicted);
         if (k == 0) {
             table_cell(table, " ");
             table_cell(table, " ");
@@ -245,6 +275,7 @@ void simulation_print(const struct simulation_report *report)
     if (simulation->clipped > 0)
         printf("%lld of %d vectors were longer than the radius and clipped\n",
                (long long)simulation->clipped, (int)simulation->nodes);
+    print_bar(simulation);
     putchar('\n');
     print_strategies(report);
     putchar('\n');
@@ -269,6 +300,11 @@ void simulation_warn(const struct simulation_report *report)
 {
     for (int32_t k = 0; k < report->simulation->plans; k++) {
         const struct pricer_outcome *outcome = &report->simulation->outcomes[k];
+        double over = outcome->mse - outcome->worst_case;
+        if (isnan(outcome->predicted) && over > 5 * outcome->mse_stderr)
+            program_warn("%s: the error %.6g is above the decoder's worst case "
+                         "%.6g",
+                         report->names[k], outcome->mse, outcome->worst_case);
         if (fabs(distance(outcome)) > 5)
             program_warn("%s: the error %.6g differs from the prediction %.6g "
                          "by %.1f standard errors",

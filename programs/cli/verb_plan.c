@@ -27,6 +27,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
         PLANNER_OPTIONS(&ask->planner),
         {"method", OPTION_CHOICE, &ask->method, "exact|gradient",
          "gradient is the paper's descent; default exact"},
+        {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
+         "how the server weighs the sums that arrive; default minimax"},
         {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
@@ -55,8 +57,10 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *ask = (struct plan_request){
-        .planner = {-1, -1, NAN}, .seed = -1, .trace_every = 100};
+    *ask = (struct plan_request){.planner = {-1, -1, NAN},
+                                 .decoder = -1,
+                                 .seed = -1,
+                                 .trace_every = 100};
     return options_parse(&usage, options, argc, argv, operands);
 }
 
@@ -221,13 +225,14 @@ static void close_job(struct plan_job *job)
     free(job->price);
     free(job->self_price);
     free(job->server_price);
+    pricer_decoder_free(job->decoder);
     pricer_network_free(job->changed);
     material_close(&job->from);
 }
 
 int verb_plan(int argc, char **argv)
 {
-    struct plan_job job = {0};
+    struct plan_job job = {.view.floor = {NAN, NAN}};
     const char *operands[1];
     int go = parse(argc, argv, &job.request, operands);
     if (go == OPTIONS_GO)
@@ -243,6 +248,10 @@ int verb_plan(int argc, char **argv)
         status = plan_job_judge(&job);
     if (status == PRICER_OK)
         status = plan_job_price(&job);
+    if (status == PRICER_OK && !progress_stopped()) {
+        progress_start(&job.progress, "decoder");
+        status = plan_job_decode(&job);
+    }
     if (status == PRICER_OK && job.view.what_if.count > 0 &&
         !progress_stopped()) {
         progress_start(&job.progress, "what if");

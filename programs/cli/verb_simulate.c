@@ -5,6 +5,7 @@
 #include "material.h"
 #include "print_simulation.h"
 #include "verbs.h"
+#include "pricer_decode.h"
 
 #include <string.h>
 
@@ -25,6 +26,7 @@ enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
+    int decode;       /* -1: minimax where the plan has it */
     int64_t plan;
     bool seeded;
     bool wanted[STRATEGIES];
@@ -34,6 +36,7 @@ struct request {
 struct work {
     struct material from;
     struct pricer_matrix *matrix;
+    struct pricer_decoder *decoder; /* of the study's plan, or NULL */
     int32_t count;
     struct pricer_plan *plans[STRATEGIES + 1]; /* the study's first */
     const char *names[STRATEGIES + 1];
@@ -83,6 +86,33 @@ static enum pricer_status make_strategies(const struct request *request,
     return status;
 }
 
+/* The decoder of the plan, and whether it is used: by default where it is
+ * better than the constant one. */
+static enum pricer_status read_decoder(struct request *request,
+                                       struct work *work,
+                                       struct pricer_fault *fault)
+{
+    int64_t plan = work->from.record.id;
+    enum pricer_status status = pricer_study_decoder(
+        work->from.study, plan, work->from.network, &work->decoder, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool better = work->decoder != NULL && work->decoder->blend > 0;
+    if (request->decode < 0)
+        request->decode =
+            better ? PRICER_DECODE_MINIMAX : PRICER_DECODE_CONSTANT;
+    if (request->decode != PRICER_DECODE_CONSTANT && work->decoder == NULL) {
+        snprintf(fault->text, sizeof fault->text,
+                 "plan %lld has no decoder: 'pricer plan --decoder minimax' "
+                 "makes a plan with one",
+                 (long long)plan);
+        return PRICER_VALUE;
+    }
+    request->settings.decode = (enum pricer_decode)request->decode;
+    request->settings.decoder = work->decoder;
+    return PRICER_OK;
+}
+
 static enum pricer_status read_work(const char *path, struct request *request,
                                     struct work *work,
                                     struct pricer_fault *fault)
@@ -97,7 +127,9 @@ static enum pricer_status read_work(const char *path, struct request *request,
     work->count = 1;
     if (!request->seeded)
         request->settings.seed = (uint64_t)work->from.seed;
-    status = read_data(request, work, fault);
+    status = read_decoder(request, work, fault);
+    if (status == PRICER_OK)
+        status = read_data(request, work, fault);
     request->settings.given = work->matrix;
     if (status == PRICER_OK)
         status = make_strategies(request, work, fault);
@@ -109,6 +141,7 @@ static void free_work(struct work *work)
     for (int32_t k = 1; k < work->count; k++)
         pricer_plan_free(work->plans[k]);
     pricer_matrix_free(work->matrix);
+    pricer_decoder_free(work->decoder);
     material_close(&work->from);
 }
 
@@ -179,7 +212,7 @@ int verb_simulate(int argc, char **argv)
     bool as_json = false;
     int engine = 0;
     int64_t seed = -1, threads = 0;
-    struct request request = {.data = "worst-case"};
+    struct request request = {.data = "worst-case", .decode = -1};
     struct option_list list = {0};
     const struct option options[] = {
         {"trials", OPTION_MANY, &request.settings.trials, "N",
@@ -191,6 +224,8 @@ int verb_simulate(int argc, char **argv)
          "worst-case"},
         {"engine", OPTION_CHOICE, &engine, "fast|faithful",
          "integrate the noise out, or send every message; fast"},
+        {"decoder", OPTION_CHOICE, &request.decode, "minimax|constant|adaptive",
+         "what the server makes of the plan's sums; minimax if it has one"},
         {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
          "play this on the same trials; may be given again"},
         {"plan", OPTION_MANY, &request.plan, "N",

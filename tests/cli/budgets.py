@@ -108,11 +108,14 @@ def check(what, plan):
         if audit and (audit['credit'] != plan['credit'] or 'budget' not in
                       [c['claim'] for c in audit['audits'][0]['claims']]):
             complain(what, f'the budget was not audited: {audit}')
-    played = run('simulate', study, '--trials', '50')
-    if played:
+    for decoder, key in ((), 'decoder_mse_upper'), \
+            (('--decoder', 'constant'), 'mse_worst_case'):
+        played = run('simulate', study, '--trials', '50', *decoder)
+        if not played:
+            continue
         error = played['strategies'][0]['worst_case']
-        if abs(error - plan['mse_worst_case']) > 1e-9 * error:
-            complain(what, f'error {error}, planned {plan["mse_worst_case"]}')
+        if abs(error - plan[key]) > 1e-9 * error:
+            complain(what, f'error {error}, planned {key} {plan[key]}')
 
 
 def main():

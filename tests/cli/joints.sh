@@ -26,7 +26,7 @@ about() {
     shift
     say "$name-privacy" privacy "$@"
     say "$name-audit" audit --trials 2000 "$@"
-    say "$name-simulate" simulate --trials 5000 "$@"
+    say "$name-simulate" simulate --trials 5000 --decoder constant "$@"
     "$pricer" report ten.pricer -o "$name.html" "$@" >/dev/null ||
         fail "report $*"
     python3 - "$name" <<'PYTHON' || fail "the parts disagree about the plan $name"

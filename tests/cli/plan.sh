@@ -210,6 +210,41 @@ network 'node,p\n0,0.5\n1,0.5\n' 'from,to,p,eps\n0,1,0.5,1e-9\n'
 plan odd.pricer
 holds "o->>'objective' <= o->>'\$.baselines.best.objective' * (1 + 1e-8)"
 
+# The decoder: a bracket below the constant decoder's error and above the floor,
+# stored with the plan; left out on request, and of large networks by itself.
+plan ten.pricer
+holds "(o->>'decoder', o->>'zero_mse') = ('minimax', 1)"
+holds "o->>'decoder_mse_upper' < 0.8 * (o->>'mse_worst_case')"
+holds "o->>'decoder_mse_lower' BETWEEN 0.95 * (o->>'decoder_mse_upper') AND o->>'decoder_mse_upper'"
+holds "o->>'mse_floor' BETWEEN 0.5 * (o->>'decoder_mse_lower') AND o->>'decoder_mse_lower'"
+holds "o->>'decoder_mse_upper_stderr' BETWEEN 1e-6 AND 1e-3"
+[ "$(sqlite3 ten.pricer "SELECT count(*), upper = readfile('out.json')->>'decoder_mse_upper',
+    horizon, blend > 0 FROM decoder JOIN decoder_node USING (plan)
+    WHERE plan = readfile('out.json')->>'plan'")" = '10|1|1.0|1' ] ||
+    fail "the stored decoder differs from the printed one"
+cp out.json exact.json
+for threads in 1 3; do
+    plan ten.pricer --threads $threads
+    holds "o->>'decoder_mse_upper' = e->>'decoder_mse_upper' AND
+        o->>'mse_floor' = e->>'mse_floor'"
+done
+plan ten.pricer --bias unbiased
+[ "$(sqlite3 ten.pricer "SELECT horizon FROM decoder ORDER BY plan DESC LIMIT 1")" = Inf ] ||
+    fail "the decoder of an unbiased plan is biased"
+plan ten.pricer --weights bare.csv
+holds "o->>'mse_floor' IS NULL" # it binds plans that keep their budgets
+plan ten.pricer --decoder constant
+holds "o->>'decoder' = 'constant' AND o->>'decoder_mse_upper' = o->>'mse_worst_case' AND
+    o->>'decoder_mse_lower' IS NULL"
+[ "$(sqlite3 ten.pricer 'SELECT max(decoder.plan) < max(plan.plan) FROM decoder, plan')" = 1 ] ||
+    fail "a decoder was stored that nobody asked for"
+expect 0 "this plan's decoder, at most" "$pricer" plan ten.pricer
+expect 0 "any plan and any linear decoder, at least" "$pricer" plan ten.pricer
+expect 2 "--decoder" "$pricer" plan ten.pricer --decoder adaptive
+"$pricer" new wide.pricer "$here"/examples/geometric.yaml \
+    --set network.nodes=101 >/dev/null 2>&1
+expect 0 "--decoder minimax fits a better one" "$pricer" plan wide.pricer
+
 # Ctrl-C stores the best plan so far, with its gap. The network is large enough
 # for the signal to arrive in time on any machine; should planning be done
 # before, the plan is simply complete.

@@ -21,9 +21,11 @@ sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
 }
 
-# simulate ARGUMENT...: into out.json, and nothing on stderr.
+# simulate ARGUMENT...: into out.json, and nothing on stderr. The constant
+# decoder, of which everything is known exactly, unless it says otherwise.
+decoder=(--decoder constant)
 simulate() {
-    "$pricer" simulate "$@" --json >out.json 2>err.txt ||
+    "$pricer" simulate "$@" "${decoder[@]}" --json >out.json 2>err.txt ||
         fail "simulate $* exited $?: $(cat err.txt)"
     [ ! -s err.txt ] || fail "simulate $* said: $(cat err.txt)"
 }
@@ -90,6 +92,41 @@ holds "s['best']['difference_stderr'] < math.hypot(s['best']['mse_stderr'], o['m
 holds "s['colrel']['mse'] < o['mse'] < s['best']['mse'] < s['naive']['mse'] < s['unbiased']['mse']"
 expect 0 "against plan" "$pricer" simulate ten.pricer --trials 2000 --strategy gradient
 expect 2 "there is no strategy 'nive'" "$pricer" simulate ten.pricer --strategy nive
+
+# The decoder: by default where the plan has one, below the constant one's
+# error and its own worst case, with bars; the others stay as they were.
+simulate ten.pricer --strategy best
+cp out.json constant.json
+decoder=()
+simulate ten.pricer --strategy best
+holds "o['decoder'] == 'minimax' and o['predicted'] is None and s['plan']['bias_predicted'] is None"
+holds "o['mse'] < 0.8 * json.load(open('constant.json'))['mse']"
+holds "o['mse'] < o['worst_case'] + 4 * o['mse_stderr'] and 0.95 < o['bar'] / o['mse'] < 1.1"
+holds "s['best']['mse'] == json.load(open('constant.json'))['strategies'][1]['mse']"
+holds "s['best']['bar'] is None and agrees(s['best'])"
+holds "json.load(open('constant.json'))['decoder'] == 'constant'"
+[ "$(sqlite3 ten.pricer "SELECT decoder, mse = readfile('out.json')->>'mse',
+    bar = readfile('out.json')->>'bar', predicted IS NULL
+    FROM simulation JOIN simulation_strategy USING (simulation)
+    WHERE strategy = 'plan' ORDER BY simulation DESC LIMIT 1")" = 'minimax|1|1|1' ] ||
+    fail "decoder and bar are not stored"
+simulate ten.pricer --data random --engine faithful --trials 500
+holds "o['decoder'] == 'minimax' and o['mse'] < o['worst_case']"
+simulate ten.pricer --data random --engine faithful --decoder adaptive --trials 500
+holds "o['decoder'] == 'adaptive' and o['worst_case'] is None and o['bar'] > 0"
+expect 0 "adaptive decoder (no guarantee): mean error bar" "$pricer" simulate ten.pricer \
+    --engine faithful --decoder adaptive --trials 100
+expect 1 "only the faithful engine" "$pricer" simulate ten.pricer --decoder adaptive
+expect 2 "--decoder" "$pricer" simulate ten.pricer --decoder best
+"$pricer" new bare.pricer "$here"/examples/paper.yaml >/dev/null
+"$pricer" plan bare.pricer --decoder constant >/dev/null
+expect 1 "plan 1 has no decoder" "$pricer" simulate bare.pricer --decoder minimax
+simulate bare.pricer --trials 1000
+holds "o['decoder'] == 'constant' and o['bar'] is None"
+"$pricer" plan bare.pricer >/dev/null
+sqlite3 bare.pricer "UPDATE decoder_node SET own = 2 WHERE node = 3"
+expect 1 "decoder_node is not in order" "$pricer" simulate bare.pricer
+decoder=(--decoder constant)
 
 # What the study holds of it.
 "$pricer" new kept.pricer "$here"/examples/paper.yaml >/dev/null

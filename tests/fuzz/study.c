@@ -1,11 +1,27 @@
 /*
  * Fuzz the opening of a study and the reading of all it holds: settings,
- * network, latest plan, members, rounds, simulation, privacy, and each of its
+ * network, latest plan, its decoder, members, rounds, simulation, privacy, and each of its
  * tables cell by cell. The file is opened for reading, so it is the same
  * afterwards.
  */
 #include "fuzz.h"
+#include "pricer_decode.h"
 #include "pricer_study.h"
+
+/* A decoder that was accepted can be used. */
+static void read_decoder(const struct pricer_network *network,
+                         const struct pricer_plan *plan,
+                         const struct pricer_decoder *decoder)
+{
+    struct pricer_receiver *receiver = NULL;
+    struct pricer_fault fault = {""};
+    if (decoder == NULL)
+        return;
+    int status =
+        (int)pricer_receiver_new(network, plan, decoder, &receiver, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    pricer_receiver_free(receiver);
+}
 
 /* What is read once the network is there. */
 static void read_rest(struct pricer_study *study,
@@ -15,16 +31,25 @@ static void read_rest(struct pricer_study *study,
     struct pricer_plan *plan = NULL;
     struct pricer_member *members = NULL;
     struct pricer_deliveries *deliveries = NULL;
+    struct pricer_decoder *decoder = NULL;
+    struct pricer_plan_record record;
     struct pricer_fault fault = {""};
     int32_t count = 0;
     int status =
-        (int)pricer_study_plan(study, 0, &planned, &plan, NULL, &fault);
+        (int)pricer_study_plan(study, 0, &planned, &plan, &record, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
+    if (status == PRICER_OK) {
+        status = (int)pricer_study_decoder(study, record.id, planned, &decoder,
+                                           &fault);
+        fuzz_check_fault(status, fault.text, sizeof fault.text);
+    }
+    read_decoder(planned, plan, decoder);
     status = (int)pricer_study_members(study, &members, &count, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status =
         (int)pricer_study_deliveries(study, network, 0, &deliveries, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
+    pricer_decoder_free(decoder);
     pricer_plan_free(plan);
     pricer_network_free(planned);
     pricer_members_free(members);
