@@ -26,7 +26,7 @@ enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
-    int decode;       /* -1: minimax where the plan has it */
+    int decode;       /* enum pricer_decode */
     int64_t plan;
     bool seeded;
     bool wanted[STRATEGIES];
@@ -86,8 +86,7 @@ static enum pricer_status make_strategies(const struct request *request,
     return status;
 }
 
-/* The decoder of the plan, and whether it is used: by default where it is
- * better than the constant one. */
+/* The decoder of the plan, where one is asked for. */
 static enum pricer_status read_decoder(struct request *request,
                                        struct work *work,
                                        struct pricer_fault *fault)
@@ -97,10 +96,6 @@ static enum pricer_status read_decoder(struct request *request,
         work->from.study, plan, work->from.network, &work->decoder, fault);
     if (status != PRICER_OK)
         return status;
-    bool better = work->decoder != NULL && work->decoder->blend > 0;
-    if (request->decode < 0)
-        request->decode =
-            better ? PRICER_DECODE_MINIMAX : PRICER_DECODE_CONSTANT;
     if (request->decode != PRICER_DECODE_CONSTANT && work->decoder == NULL) {
         snprintf(fault->text, sizeof fault->text,
                  "plan %lld has no decoder: 'pricer plan --decoder minimax' "
@@ -212,7 +207,8 @@ int verb_simulate(int argc, char **argv)
     bool as_json = false;
     int engine = 0;
     int64_t seed = -1, threads = 0;
-    struct request request = {.data = "worst-case", .decode = -1};
+    struct request request = {.data = "worst-case",
+                              .decode = PRICER_DECODE_CONSTANT};
     struct option_list list = {0};
     const struct option options[] = {
         {"trials", OPTION_MANY, &request.settings.trials, "N",
@@ -225,7 +221,7 @@ int verb_simulate(int argc, char **argv)
         {"engine", OPTION_CHOICE, &engine, "fast|faithful",
          "integrate the noise out, or send every message; fast"},
         {"decoder", OPTION_CHOICE, &request.decode, "minimax|constant|adaptive",
-         "what the server makes of the plan's sums; minimax if it has one"},
+         "what is made of the plan's sums; constant, as pricer-server does"},
         {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
          "play this on the same trials; may be given again"},
         {"plan", OPTION_MANY, &request.plan, "N",

@@ -108,9 +108,10 @@ def check(what, plan):
         if audit and (audit['credit'] != plan['credit'] or 'budget' not in
                       [c['claim'] for c in audit['audits'][0]['claims']]):
             complain(what, f'the budget was not audited: {audit}')
-    for decoder, key in ((), 'decoder_mse_upper'), \
-            (('--decoder', 'constant'), 'mse_worst_case'):
-        played = run('simulate', study, '--trials', '50', *decoder)
+    for decoder, key in (plan['decoder'], 'decoder_mse_upper'), \
+            ('constant', 'mse_worst_case'):
+        played = run('simulate', study, '--trials', '50',
+                     '--decoder', decoder)
         if not played:
             continue
         error = played['strategies'][0]['worst_case']

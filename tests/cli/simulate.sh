@@ -93,11 +93,11 @@ holds "s['colrel']['mse'] < o['mse'] < s['best']['mse'] < s['naive']['mse'] < s[
 expect 0 "against plan" "$pricer" simulate ten.pricer --trials 2000 --strategy gradient
 expect 2 "there is no strategy 'nive'" "$pricer" simulate ten.pricer --strategy nive
 
-# The decoder: by default where the plan has one, below the constant one's
+# The decoder of the plan: below the constant one's
 # error and its own worst case, with bars; the others stay as they were.
 simulate ten.pricer --strategy best
 cp out.json constant.json
-decoder=()
+decoder=(--decoder minimax)
 simulate ten.pricer --strategy best
 holds "o['decoder'] == 'minimax' and o['predicted'] is None and s['plan']['bias_predicted'] is None"
 holds "o['mse'] < 0.8 * json.load(open('constant.json'))['mse']"
@@ -112,6 +112,7 @@ holds "json.load(open('constant.json'))['decoder'] == 'constant'"
     fail "decoder and bar are not stored"
 simulate ten.pricer --data random --engine faithful --trials 500
 holds "o['decoder'] == 'minimax' and o['mse'] < o['worst_case']"
+decoder=()
 simulate ten.pricer --data random --engine faithful --decoder adaptive --trials 500
 holds "o['decoder'] == 'adaptive' and o['worst_case'] is None and o['bar'] > 0"
 expect 0 "adaptive decoder (no guarantee): mean error bar" "$pricer" simulate ten.pricer \
@@ -125,7 +126,7 @@ simulate bare.pricer --trials 1000
 holds "o['decoder'] == 'constant' and o['bar'] is None"
 "$pricer" plan bare.pricer >/dev/null
 sqlite3 bare.pricer "UPDATE decoder_node SET own = 2 WHERE node = 3"
-expect 1 "decoder_node is not in order" "$pricer" simulate bare.pricer
+expect 1 "decoder_node is not in order" "$pricer" simulate bare.pricer --decoder minimax
 decoder=(--decoder constant)
 
 # What the study holds of it.
