@@ -78,10 +78,10 @@ void pri_fault_locate(struct pricer_fault *fault, const char *file,
 void *pri_alloc(int64_t count, size_t size)
 {
     const size_t page = (size_t)2 << 20;
-    if (count < 0)
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes))
         return NULL;
     void *memory = calloc(count > 0 ? (size_t)count : 1, size);
-    size_t bytes = (size_t)count * size;
     if (memory != NULL && bytes >= 4 * page) {
         uintptr_t start = ((uintptr_t)memory + page - 1) / page * page;
         uintptr_t end = ((uintptr_t)memory + bytes) / page * page;

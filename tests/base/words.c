@@ -17,8 +17,12 @@ static void test_there_and_back(void **state)
         [PRICER_WORDS_EAVESDROPPER] = PRICER_RADIO + 1,
         [PRICER_WORDS_ENGINE] = PRICER_ENGINE_FAITHFUL + 1,
         [PRICER_WORDS_DATA] = PRICER_DATA_GIVEN + 1,
+        [PRICER_WORDS_DECODE] = PRICER_DECODE_ADAPTIVE + 1,
         [PRICER_WORDS_METHOD] = PRICER_METHOD_GIVEN + 1,
         [PRICER_WORDS_DROP] = PRICER_DROP_KINDS,
+        [PRICER_WORDS_CREDIT] = PRICER_CREDIT_LOSSES + 1,
+        [PRICER_WORDS_ORIGIN] = PRICER_ORIGIN_MEASURED + 1,
+        [PRICER_WORDS_WITHHELD] = PRICER_WITHHELD_KINDS,
     };
     for (int v = 0; v < (int)(sizeof count / sizeof *count); v++) {
         enum pricer_vocabulary vocabulary = (enum pricer_vocabulary)v;
