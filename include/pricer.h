@@ -579,7 +579,7 @@ PRICER_API const char *pricer_eavesdropper_text(
  */
 struct pricer_question {
     enum pricer_observer observer;
-    enum pricer_protect protect; /* identity: of a relay only */
+    enum pricer_protect protect; /* identity: not of a link */
     enum pricer_eavesdropper eavesdropper;
     double delta;           /* 0: each statement's own */
     int64_t rounds;         /* 1 */

@@ -91,6 +91,10 @@ static void print_heading(const struct privacy_answers *answers)
            question->eavesdropper == PRICER_RADIO
                ? "a packet lost on the way was still heard near its sender"
                : "a packet lost on the way was heard by nobody");
+    if (question->protect == PRICER_PROTECT_IDENTITY &&
+        question->observer != PRICER_OBSERVER_RELAY)
+        printf("This is about the sums alone: in a fleet every SUM names whose "
+               "shares it\ncontains, which tells the server who took part.\n");
 }
 
 static void add_row(struct table *table, const struct privacy_answers *answers,

@@ -70,9 +70,8 @@ static int parse(int argc, char **argv, struct request *ask,
     if (ask->coalition != NULL && ask->observer >= 0)
         wrong = "--coalition is an observer of its own, without --observer";
     else if (ask->protect == PRICER_PROTECT_IDENTITY &&
-             (ask->coalition != NULL ||
-              (ask->observer >= 0 && ask->observer != PRICER_OBSERVER_RELAY)))
-        wrong = "--protect identity is for --observer relay";
+             ask->observer == PRICER_OBSERVER_LINK)
+        wrong = "--protect identity is for relays, the server and coalitions";
     else if (ask->coalition != NULL && ask->mode == 1)
         wrong = "the paper has no bound for coalitions";
     else if (ask->delta != 0 && !(ask->delta > 0 && ask->delta <= 1))

@@ -107,6 +107,16 @@ privacy --observer relay --protect identity
 holds "len(o) == 90 and all(s['protect'] == 'identity' for s in o)"
 holds "all(s['epsilon'] == 0 or (s['epsilon'] == 'inf' and s['floor'] > 2**-9 - 1e-12) for s in o)"
 
+# At the server relays add up: never less than one relay tells in a sum that
+# reaches it, and the output says what a fleet reveals anyway.
+privacy --observer server --protect identity
+holds "len(o) == 10 and all(s['protect'] == 'identity' and s['observer'] == 'server' for s in o)"
+expect 0 'names whose shares' "$pricer" privacy a.pricer --observer server --protect identity
+privacy --coalition 2,5 --protect identity
+holds "len(o) == 8 and all(s['protect'] == 'identity' for s in o)"
+privacy --mode paper --observer server --protect identity
+holds "len(o) == 10 and all(s['guarantee'] is False for s in o)"
+
 # The paper's bounds: marked, with a reason; the corrected ones hold.
 privacy --mode paper --observer relay
 holds "all(s['guarantee'] is False and s['note'] == 'as printed, not a guarantee' and s['reason'] for s in o)"
@@ -117,7 +127,8 @@ expect 0 'As printed, not a guarantee' "$pricer" privacy a.pricer --mode paper
 
 # What else it refuses; the study stays as it was.
 before=$(sqlite3 a.pricer 'SELECT count(*) FROM privacy')
-expect 2 'identity is for' "$pricer" privacy a.pricer --protect identity --observer server
+expect 2 'identity is for' "$pricer" privacy a.pricer --protect identity --observer link
+expect 1 'is below' "$pricer" privacy a.pricer --delta 1e-295
 expect 2 'without --observer' "$pricer" privacy a.pricer --coalition 1 --observer link
 expect 1 'is not a list' "$pricer" privacy a.pricer --coalition 1,12
 expect 1 'is not a list' "$pricer" privacy a.pricer --coalition 1,,2
