@@ -25,7 +25,7 @@
 
 /* Nodes times groups of variances, at most, and nodes where more are many. */
 #define STEPS_MOST 4e5
-enum { NODES_MANY = 200, LINES = 3 };
+enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3 };
 
 /* A guess of eps, better than the bound: with Laplace's approximation of the
  * integral along the line. */
@@ -107,7 +107,7 @@ static bool choose_line(const struct pri_model *model, double delta, double eps,
     int32_t groups = 1, most;
     for (int32_t k = 0; k < model->factors; k++)
         groups += model->factor[k].law.count;
-    most = (int32_t)(STEPS_MOST / groups) + NODES_MANY;
+    most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
     for (line->count = 4; line->count < most;
          line->count += 2 + line->count / 12) {
         if (!mean)

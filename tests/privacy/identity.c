@@ -478,7 +478,7 @@ static double draw_server(const struct pricer_network *network,
         if (network->from[l] == 0)
             weight[network->to[l]] = plan->weight[l];
     }
-    for (int j = 0; j < 3; j++) {
+    for (int j = 1; j < 3; j++) { /* its own sum has nothing of it */
         double v0 = 0, own = sigma[0][j] * sigma[0][j], square = 0, moved = 0;
         if (test_uniform(seed) >= network->uplink[j] || !up[0][j])
             continue;
