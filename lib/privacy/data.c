@@ -427,7 +427,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
     if (status == PRICER_OK && lone &&
-        (directions == 0 || found.eps - found.eps_lower > 1e-3 * found.eps)) {
+        (directions == 0 || found.eps - found.eps_lower > 3e-3 * found.eps)) {
         struct pri_bracket one = found;
         status = pri_identity_once(view, delta, scratch, &one);
         found.eps = directions == 0 ? one.eps : fmin(found.eps, one.eps);

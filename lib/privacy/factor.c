@@ -293,7 +293,8 @@ static double loss_exponent(const struct loss *loss, const struct place *at,
     double half = loss->signal / 2, r = loss->own / loss->v;
     double x = loss->sigma * loss->part, y = at->w * loss->part;
     double sign = loss->first ? -loss->ratio : loss->ratio;
-    double narrow = loss->v * at->e, s = hypot(loss->sigma, at->w);
+    double narrow = loss->v * at->e;
+    double s = sqrt(loss->sigma * loss->sigma + at->w * at->w);
     double least =
         loss->first ? loss->ratio : fmax(loss->ratio, r * narrow * narrow);
     double moves =
@@ -333,7 +334,7 @@ static void loss_curvature(const struct loss *loss, const struct place *at,
 static double loss_remainder(const struct loss *loss, const struct place *at)
 {
     double a = 1 / loss->low, b = 1 / (loss->low + loss->own);
-    double e = 1 / hypot(loss->low_near, at->far);
+    double e = 1 / sqrt(loss->low_near * loss->low_near + at->far * at->far);
     double across = loss->d * loss->own * loss->own / 2 * a * b * e;
     double along = loss->signal / 2 * e * e;
     double sum = a + b + e, squares = a * a + b * b + e * e;
