@@ -118,9 +118,9 @@ static void look(const char *name, const struct pricer_network *network,
     if (wide > 0 || cpu > 1)
         printf("%-28s %-17s %-8s T %-5lld delta %-8g %6lld statements, %5lld "
                "wide, widest %.4f %8.3f s\n",
-               name, kind_names[kind], pricer_eavesdropper_text(who),
-               (long long)rounds, delta, (long long)count, (long long)wide,
-               widest, cpu);
+               name, kind_names[kind],
+               pricer_word(PRICER_WORDS_EAVESDROPPER, who), (long long)rounds,
+               delta, (long long)count, (long long)wide, widest, cpu);
     fflush(stdout);
     total[kind].statements += count;
     total[kind].wide += wide;
@@ -220,9 +220,11 @@ static struct pricer_network *extreme_network(int32_t n, uint64_t *seed)
                     i,   j, same > 0 ? same : one_of(chances, 10, seed),
                     NAN, 1, 1e-3};
     }
-    if (pricer_network_build(1 + (int64_t)pow(10, 4 * uniform(seed)), 1,
-                             reciprocity, nodes, n, links, count, &network,
-                             NULL, NULL) != PRICER_OK)
+    if (pricer_network_build(
+            &(struct pricer_network_parts){
+                1 + (int64_t)pow(10, 4 * uniform(seed)), 1, reciprocity, nodes,
+                n, links, count, NULL, NULL},
+            &network, NULL, NULL) != PRICER_OK)
         fail("a random network");
     return network;
 }
@@ -236,7 +238,7 @@ static struct pricer_plan *extreme_plan(const struct pricer_network *network,
     double decades = 6 * uniform(seed) * (uniform(seed) < .7);
     double size = pow(10, 6 * uniform(seed) - 3);
     double bare = uniform(seed) < .3 ? .1 : 0;
-    if (pricer_plan_new(network, &plan) != PRICER_OK)
+    if (pricer_plan_new(network, &plan, NULL) != PRICER_OK)
         fail("out of memory");
     for (int32_t k = 0; k < network->links + network->nodes; k++) {
         bool own = k >= network->links;
@@ -292,8 +294,10 @@ static struct pricer_network *reciprocal_network(int32_t n, double p)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-5};
     }
-    if (pricer_network_build(100, 1, 1, nodes, n, links, count, &network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){100, 1, 1, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &network, NULL, NULL) != PRICER_OK)
         fail("a reciprocal network");
     return network;
 }

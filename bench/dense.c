@@ -62,8 +62,10 @@ struct dense dense_make(int32_t n)
             links[count++] = (struct pricer_link){j, i, p, joint, eps[1], 1e-3};
         }
     struct pricer_fault fault = {""};
-    if (pricer_network_build(128, 1, 1, nodes, n, links, count, &dense.network,
-                             NULL, &fault) != PRICER_OK) {
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 1, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &dense.network, NULL, &fault) != PRICER_OK) {
         fprintf(stderr, "bench: %s\n", fault.text);
         exit(1);
     }

@@ -2,7 +2,7 @@
  * How the geometric generator grows: time and memory for 10^4 to 10^6 nodes
  * (about 30 links each), and the exponent of time against links.
  */
-#include "pricer.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static double measure(const char *path, int64_t nodes, double *links)
         *links = network->links;
         if (run == 0)
             printf("%-12lld %12d %10.1f", (long long)nodes, (int)network->links,
-                   (double)pricer_network_bytes(network) / network->links);
+                   (double)pri_network_bytes(network) / network->links);
         pricer_network_free(network);
         pricer_scenario_free(scenario);
     }

@@ -5,7 +5,7 @@
 #ifndef HARD_NETWORKS_H
 #define HARD_NETWORKS_H
 
-#include "pricer.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,13 +47,13 @@ static inline double hard_probability(uint64_t *state, double extreme)
 
 static inline double hard_eps(uint64_t *state, double extreme)
 {
-    static const double usual[] = {0.1, 1, 10, 1000};
+    static const double common[] = {0.1, 1, 10, 1000};
     double u = hard_uniform(state);
     if (u < 0.4 * extreme)
         return INFINITY;
     if (u < extreme)
         return hard_logarithmic(state, 1e-3, 1e6);
-    return usual[(int)(4 * hard_uniform(state))];
+    return common[(int)(4 * hard_uniform(state))];
 }
 
 static inline double hard_delta(uint64_t *state, double extreme)
@@ -64,7 +64,7 @@ static inline double hard_delta(uint64_t *state, double extreme)
     return u < extreme ? hard_logarithmic(state, 1e-12, 1) : 1e-3;
 }
 
-/* Which nodes have a way to the server, from the definition. */
+/* How many nodes reach the server by no path, from the definition. */
 static inline int32_t hard_unreached(const struct pricer_network *net)
 {
     int32_t lost = 0;
@@ -101,6 +101,28 @@ static inline int64_t hard_links(uint64_t *state, int32_t n, double extreme,
     return count;
 }
 
+/* Budgets towards the server for some or all nodes. */
+static inline void hard_budgets(struct pricer_network *network, uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    size_t bytes = (size_t)network->nodes * sizeof(double);
+    double *eps = malloc(bytes), *delta = malloc(bytes);
+    double extreme = hard_uniform(&state) < 0.3 ? 0 : hard_uniform(&state);
+    bool all = hard_uniform(&state) < 0.5;
+    if (eps == NULL || delta == NULL)
+        abort();
+    for (int32_t i = 0; i < network->nodes; i++) {
+        eps[i] = hard_eps(&state, extreme);
+        delta[i] = hard_delta(&state, extreme);
+        if (!all && hard_uniform(&state) < 0.5)
+            eps[i] = INFINITY;
+    }
+    if (pri_network_budget(network, eps, delta, NULL, NULL) != PRICER_OK)
+        abort();
+    free(eps);
+    free(delta);
+}
+
 /* A network of `least` to `most` nodes. */
 static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
                                                    int32_t most)
@@ -118,7 +140,7 @@ static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
         nodes[i] = (struct pricer_node){hard_probability(&state, extreme),
                                         hard_eps(&state, extreme),
                                         hard_delta(&state, extreme), NAN, NAN};
-    if (hard_uniform(&state) < 0.3) /* the usual: full trust in the uplink */
+    if (hard_uniform(&state) < 0.3) /* often: full trust in the uplink */
         for (int32_t i = 0; i < n; i++)
             nodes[i].eps = INFINITY;
     int64_t count = hard_links(&state, n, extreme, links);
@@ -139,9 +161,11 @@ static inline struct hard_network hard_network_new(uint64_t seed, int32_t least,
                                     ? PRICER_CALIBRATION_ANALYTIC
                                     : PRICER_CALIBRATION_CLASSIC;
     hard.settings.threads = 1;
-    if (pricer_network_build((int64_t)dimension, radius, reciprocity, nodes, n,
-                             links, count, &hard.network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){(int64_t)dimension,
+                                                            radius, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &hard.network, NULL, NULL) != PRICER_OK)
         abort();
     free(nodes);
     free(links);

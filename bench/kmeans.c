@@ -3,7 +3,7 @@
  * of Lloyd's steps: this program does ours and prints what it took; kmeans.py
  * runs both. Arguments: data, starts (.npy), steps, threads, runs.
  */
-#include "pricer.h"
+#include "pricer_kmeans.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static struct pricer_matrix *read_points(const char *path, bool unit_norm)
     struct pricer_matrix *data = NULL, *points = NULL;
     struct pricer_fault fault = {""};
     if (pricer_matrix_read(path, &data, &fault) != PRICER_OK ||
-        pricer_kmeans_points(data, unit_norm, &points) != PRICER_OK) {
+        pricer_kmeans_points(data, unit_norm, &points, NULL) != PRICER_OK) {
         fprintf(stderr, "bench_kmeans: %s\n", fault.text);
         exit(1);
     }
@@ -49,8 +49,10 @@ int main(int argc, char **argv)
         memcpy(centres, start->values, bytes);
         double began = now();
         clock_t cpu = clock();
-        if (pricer_kmeans_lloyd(points, (int32_t)start->rows, steps, threads,
-                                centres, &inertia, NULL) != PRICER_OK)
+        if (pricer_kmeans_lloyd(
+                points, (int32_t)start->rows, steps, threads,
+                &(struct pricer_kmeans_result){centres, &inertia},
+                NULL) != PRICER_OK)
             return 1;
         best = fmin(best, now() - began);
         spent = fmin(spent, (double)(clock() - cpu) / CLOCKS_PER_SEC);

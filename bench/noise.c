@@ -3,8 +3,8 @@
  * use and for replay, beside Canonne, Kamath and Steinke's rejection written
  * plainly in 64-bit integers on the same words.
  *
- * The rival is their Algorithms 1 to 3: a discrete Laplace of scale t =
- * floor(sigma) + 1 from coins of probability exp(-x / y), accepted with
+ * The rival is their Algorithms 1 to 3: a discrete Laplace of scale
+ * t = floor(sigma) + 1 from coins of probability exp(-x / y), accepted with
  * probability exp(-(|y| - sigma^2 / t)^2 / (2 sigma^2)); sigma is an integer
  * small enough for 128-bit products.
  */
@@ -64,8 +64,7 @@ static int64_t rival(struct pricer_random *random, uint64_t sigma)
         bool negative = below(random, 2);
         if (negative && y == 0)
             continue;
-        /* (y - sigma^2 / t)^2 / (2 sigma^2) over the denominator 2 sigma^2 t^2
-         */
+        /* (y - sigma^2 / t)^2 / (2 sigma^2) = num / den. */
         int64_t gap = y * (int64_t)t - (int64_t)(sigma * sigma);
         pri_wide num = (pri_wide)((__int128_t)gap * gap);
         pri_wide den = (pri_wide)2 * sigma * sigma * t * t;
@@ -79,16 +78,16 @@ static double ours_rate(double sigma, bool secret)
     enum { COUNT = 1 << 20 };
     static int64_t values[COUNT];
     struct pricer_random random;
-    struct pricer_noise noise;
+    struct pri_noise noise;
     double best = 1e9;
     pricer_random_replay(&random, 1, PRICER_PURPOSE_NOISE, 0, 0, 0);
     if (secret && pricer_random_secret(&random, NULL) != PRICER_OK)
         return 0;
-    if (pricer_noise_prepare(sigma, &noise, NULL) != PRICER_OK)
+    if (pri_noise_prepare(sigma, &noise, NULL) != PRICER_OK)
         return 0;
-    for (int turn = 0; turn < 15; turn++) {
+    for (int repeat = 0; repeat < 15; repeat++) {
         double start = now();
-        pricer_noise_add(&noise, &random, COUNT, values);
+        pri_noise_add(&noise, &random, COUNT, values);
         double took = now() - start;
         best = took < best ? took : best;
     }
@@ -102,7 +101,7 @@ static double rival_rate(uint64_t sigma)
     double best = 1e9;
     volatile int64_t sink = 0;
     pricer_random_replay(&random, 1, PRICER_PURPOSE_NOISE, 0, 0, 0);
-    for (int turn = 0; turn < 10; turn++) {
+    for (int repeat = 0; repeat < 10; repeat++) {
         double start = now();
         for (int k = 0; k < COUNT; k++)
             sink += rival(&random, sigma);

@@ -101,8 +101,10 @@ static struct pricer_network *dense_network(int32_t n, bool free_uplinks)
                                          eps[(int)(4 * uniform(&seed))],
                                          1e-3};
         }
-    if (pricer_network_build(128, 1, 0, nodes, n, links, count, &network, NULL,
-                             &fault) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 0, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &network, NULL, &fault) != PRICER_OK)
         fail(fault.text);
     free(nodes);
     free(links);
@@ -167,7 +169,7 @@ static double exponent(const double *links, const double *seconds, int count)
 }
 
 /* Two rows of the table, one thread's and two threads', and their seconds.
-   Their runs take turns, so that a slow minute of the machine hits both. */
+   Their runs alternate, so that a slow minute of the machine hits both. */
 static void geometric_rows(const struct pricer_network *network,
                            double seconds[2][QUESTIONS])
 {

@@ -28,8 +28,10 @@ static struct pricer_network *ten_nodes(double p_c)
         }
     }
     struct pricer_network *net = NULL;
-    if (pricer_network_build(128, 1, 1, nodes, 10, links, count, &net, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 1, nodes,
+                                                            10, links, count,
+                                                            NULL, NULL},
+                             &net, NULL, NULL) != PRICER_OK)
         exit(1);
     return net;
 }
@@ -69,7 +71,7 @@ static double descend(const struct pricer_network *net, double lambda,
     struct pricer_error error;
     if (pricer_plan_descend(net, &settings, &options, &plan, NULL) !=
             PRICER_OK ||
-        pricer_plan_evaluate(net, &settings, plan, &error) != PRICER_OK)
+        pricer_plan_evaluate(net, &settings, plan, &error, NULL) != PRICER_OK)
         exit(1);
     pricer_plan_free(plan);
     return error.objective;

@@ -45,7 +45,7 @@ static bool generate(const char *nodes_path, const char *links_path,
 static double time_ours(const char *nodes_path, const char *links_path)
 {
     double best = INFINITY;
-    struct pri_trust_default trust = {1, 1e-3, INFINITY, 1};
+    struct pri_trust_default trust = {1, 1e-3, INFINITY, 1, INFINITY, 1};
     for (int run = 0; run < 5; run++) {
         struct pricer_network *network = NULL;
         struct pricer_fault fault = {""};

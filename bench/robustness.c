@@ -1,14 +1,13 @@
 /*
  * The robustness battery: random networks of 1 to 12 and of 25 to 55 nodes,
- with
- * every parameter pushed to its extremes now and then, each planned with all
- * four bias terms and checked by pricer_plan_verify().
+ * with every parameter pushed to its extremes now and then, each planned with
+ * all four bias terms and checked by pricer_plan_verify().
  *
- *     robustness [NETWORKS [SEED]]
+ *     robustness [--server] [NETWORKS [SEED]]
  *
  * NETWORKS small ones, 10,000 if not given, and a twentieth of that larger
- ones.
-
+ * ones. --server gives nodes random budgets towards the server as well.
+ *
  * Every plan must be certified to 1e-6, or refused for the right reason: an
  * unbiased plan where a node reaches the server by no path. Prints the counts,
  * the worst gap and the first failures; exits 1 if there is any.
@@ -16,6 +15,7 @@
 #include "hard_networks.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static const char *bias_name[] = {"worst-case", "unbiased", "l1", "l2"};
@@ -64,7 +64,7 @@ static void try_one(const struct hard_network *hard, uint64_t seed,
         complain(count, seed, bias, "should have been refused", info.gap);
     else if (!certificate.feasible)
         complain(count, seed, bias, certificate.words, certificate.gap);
-    else if (certificate.open_links > 0 &&
+    else if (certificate.open_links + certificate.open_budgets > 0 &&
              settings.calibration == PRICER_CALIBRATION_ANALYTIC)
         complain(count, seed, bias, certificate.words, certificate.gap);
     else if (!(certificate.gap <= 1e-6))
@@ -78,15 +78,17 @@ static void try_one(const struct hard_network *hard, uint64_t seed,
     count->slowest = fmax(count->slowest, info.seconds);
 }
 
-/* Plan `networks` networks; returns how many plans are not as they should be.
- */
-static long battery(long networks, uint64_t first, int32_t least, int32_t most)
+/* Plan `networks` networks; returns how many plans are wrong. */
+static long battery(long networks, uint64_t first, int32_t least, int32_t most,
+                    bool server)
 {
     struct count count[4] = {{0}};
     long failed = 0;
     for (long k = 0; k < networks; k++) {
         uint64_t seed = first + (uint64_t)k;
         struct hard_network hard = hard_network_new(seed, least, most);
+        if (server)
+            hard_budgets(hard.network, seed);
         for (int bias = 0; bias < 4; bias++)
             try_one(&hard, seed, (enum pricer_bias)bias, &count[bias]);
         pricer_network_free(hard.network);
@@ -107,9 +109,12 @@ static long battery(long networks, uint64_t first, int32_t least, int32_t most)
 
 int main(int argc, char **argv)
 {
+    bool server = argc > 1 && strcmp(argv[1], "--server") == 0;
+    argc -= server;
+    argv += server;
     long networks = argc > 1 ? atol(argv[1]) : 10000;
     uint64_t first = argc > 2 ? (uint64_t)atoll(argv[2]) : 1;
-    long failed = battery(networks, first, 1, 12);
-    failed += battery((networks + 19) / 20, first, 25, 55);
+    long failed = battery(networks, first, 1, 12, server);
+    failed += battery((networks + 19) / 20, first, 25, 55, server);
     return failed > 0;
 }

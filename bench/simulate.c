@@ -53,14 +53,16 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
         nodes[i] = (struct pricer_node){.1 + .8 * (i * 37 % 101) / 101,
                                         INFINITY, 1, NAN, NAN};
         for (int32_t j = 0; j < n; j++) {
-            double turn = (double)(((int64_t)i * j + i + j) % 997) / 997;
+            double part = (double)(((int64_t)i * j + i + j) % 997) / 997;
             if (i != j)
                 links[m++] =
-                    (struct pricer_link){i, j, .05 + .9 * turn, NAN, 1, .001};
+                    (struct pricer_link){i, j, .05 + .9 * part, NAN, 1, .001};
         }
     }
-    die(pricer_network_build(dimension, 1, 1, nodes, n, links, m, &network,
-                             NULL, &fault),
+    die(pricer_network_build(&(struct pricer_network_parts){dimension, 1, 1,
+                                                            nodes, n, links, m,
+                                                            NULL, NULL},
+                             &network, NULL, &fault),
         &fault);
     free(nodes);
     free(links);
@@ -71,7 +73,7 @@ static struct pricer_network *dense(int32_t n, int64_t dimension)
 static struct pricer_plan *full_plan(const struct pricer_network *network)
 {
     struct pricer_plan *plan;
-    if (pricer_plan_new(network, &plan) != PRICER_OK)
+    if (pricer_plan_new(network, &plan, NULL) != PRICER_OK)
         exit(1);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = (.2 + .01 * (l % 7)) * 10 / network->nodes;
@@ -96,16 +98,16 @@ static struct pricer_simulation *run(const struct pricer_network *network,
 
 /* Microseconds a trial of the paper's network, the best of many runs. */
 static double small_time(const struct pricer_network *network, clockid_t clock,
-                         int32_t threads, int64_t trials, int turns)
+                         int32_t threads, int64_t trials, int repeats)
 {
     struct pricer_plan *plan = full_plan(network);
     double best = INFINITY;
-    for (int turn = 0; turn < turns; turn++) {
+    for (int repeat = 0; repeat < repeats; repeat++) {
         double start = clock_now(clock);
         pricer_simulation_free(
             run(network, plan,
                 (struct pricer_simulation_settings){.trials = trials,
-                                                    .seed = (uint64_t)turn,
+                                                    .seed = (uint64_t)repeat,
                                                     .data = PRICER_DATA_RANDOM,
                                                     .threads = threads}));
         best = fmin(best, clock_now(clock) - start);
@@ -183,10 +185,10 @@ static void against_bits(void)
     if (pri_fast_new(&job, true, &fast) != PRICER_OK)
         exit(1);
     double bits = INFINITY, all = INFINITY;
-    for (int turn = 0; turn < 12; turn++) {
-        bits = fmin(bits, draw_time(network, turn));
+    for (int repeat = 0; repeat < 12; repeat++) {
+        bits = fmin(bits, draw_time(network, repeat));
         double start = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-        pri_fast_play(fast, (int64_t)turn * PRI_ROUNDS, PRI_ROUNDS, &tally,
+        pri_fast_play(fast, (int64_t)repeat * PRI_ROUNDS, PRI_ROUNDS, &tally,
                       errors);
         all = fmin(all, clock_now(CLOCK_PROCESS_CPUTIME_ID) - start);
     }
@@ -200,7 +202,7 @@ static void two_threads(const char *path)
     struct pricer_network *network = paper(path, "network.p=0.1");
     double one = INFINITY, two = INFINITY;
     /* Many short runs: on a busy machine some find both cores free. */
-    for (int turn = 0; turn < 600; turn++) {
+    for (int repeat = 0; repeat < 600; repeat++) {
         one = fmin(one, small_time(network, CLOCK_MONOTONIC, 1, 1 << 16, 1));
         two = fmin(two, small_time(network, CLOCK_MONOTONIC, 2, 1 << 16, 1));
     }
@@ -222,7 +224,7 @@ static void agreement(const char *path)
     die(pricer_plan_optimise(network, &settings, NULL, &plan, &info, &fault),
         &fault);
     die(pricer_matrix_new(network->nodes, network->dimension, PRICER_FLOAT64,
-                          &given),
+                          &given, NULL),
         &fault);
     for (int64_t k = 0; k < given->rows * given->columns; k++)
         ((double *)given->values)[k] = sin((double)(k * k % 1009)) / 8;
@@ -237,7 +239,7 @@ static void agreement(const char *path)
                                                 .given = given});
         const struct pricer_outcome *outcome = simulation->outcomes;
         printf("%-24s %12.8g %12.2g %12.8g %10.2f\n",
-               pricer_data_text((enum pricer_data)data), outcome->mse,
+               pricer_word(PRICER_WORDS_DATA, data), outcome->mse,
                outcome->mse_stderr, outcome->predicted,
                (outcome->mse - outcome->predicted) / outcome->mse_stderr);
         pricer_simulation_free(simulation);

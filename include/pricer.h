@@ -1,20 +1,29 @@
 /*
  * pricer: private mean estimation over networks whose links come and go.
  *
- * This is the whole public interface. It follows the order of the data,
+ * This is the core of the public interface. It follows the order of the data,
  *
- *     network -> plan -> privacy -> round -> simulation -> study,
+ *     scenario -> network -> calibration -> plan -> privacy -> round ->
+ *     simulation,
  *
- * and each part needs only the parts above it.
+ * and each part needs only the parts above it. Three headers stand on this one:
+ * pricer_study.h keeps all of it in a file and knows the members and rounds of
+ * a real fleet, pricer_audit.h attacks what nodes send, and pricer_kmeans.h
+ * clusters data that is spread over the nodes.
  *
  * Rules that hold everywhere:
- *   - Every function that can fail returns an enum pricer_status. Outputs come
- *     last and are untouched on failure.
- *   - Functions that take a struct pricer_fault (it may be NULL) write into it
- *     one line that says what is wrong and where; it is untouched on success.
+ *   - Every function that can fail returns an enum pricer_status. Its outputs
+ *     come after its inputs and are untouched on failure.
+ *   - The last argument of such a function is a struct pricer_fault, which may
+ *     be NULL: one line that says what is wrong and where. It is untouched on
+ *     success, and may be where the status says all (PRICER_MEMORY,
+ *     PRICER_STOPPED).
+ *   - No function takes more than six arguments; structs of plain numbers and
+ *     arrays take the rest.
  *   - The library never prints, exits, reads the environment or keeps a global.
- *   - Inputs are borrowed. What a function hands out in a ** is the caller's,
- * to be freed with the _free function of its type; _free(NULL) does nothing.
+ *   - Inputs are borrowed and never changed. What a function hands out in a **
+ *     is the caller's, to be freed with the _free function of its type;
+ *     _free(NULL) does nothing.
  *   - In settings, zero means the default.
  *   - Results never depend on the number of threads unless said so.
  */
@@ -72,6 +81,67 @@ struct pricer_watch {
     void *context;
 };
 
+/* Which enumeration a word belongs to. */
+enum pricer_vocabulary {
+    PRICER_WORDS_BIAS = 0,
+    PRICER_WORDS_CALIBRATION,
+    PRICER_WORDS_BASELINE,
+    PRICER_WORDS_OBSERVER,
+    PRICER_WORDS_PROTECT,
+    PRICER_WORDS_EAVESDROPPER,
+    PRICER_WORDS_ENGINE,
+    PRICER_WORDS_DATA,
+    PRICER_WORDS_DECODE, /* enum pricer_decode of pricer_decode.h */
+    PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
+    PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
+    PRICER_WORDS_CREDIT,
+    PRICER_WORDS_ORIGIN,   /* enum pricer_origin of pricer_study.h */
+    PRICER_WORDS_WITHHELD, /* enum pricer_withheld of pricer_study.h */
+};
+
+/* The name of a value in scenarios, studies and on the command line; NULL for
+ * a value that is none. The values of each enumeration are 0, 1, 2, ... */
+PRICER_API const char *pricer_word(enum pricer_vocabulary vocabulary,
+                                   int value);
+
+/* The value of a name, or -1. */
+PRICER_API int pricer_word_find(enum pricer_vocabulary vocabulary,
+                                const char *word);
+
+/* -------------------------------------------------------------- scenario -- */
+
+struct pricer_network;
+struct pricer_settings;
+
+/* A scenario file as read: docs in pricer-scenario(5). */
+struct pricer_scenario;
+
+/*
+ * Read a scenario (YAML). Each override is "key=value" with a dotted key, such
+ * as "network.p=0.5", and stands above the file; override_count may be 0. The
+ * fault names file and line.
+ */
+PRICER_API enum pricer_status pricer_scenario_read(
+    const char *path, const char *const *overrides, int override_count,
+    struct pricer_scenario **scenario, struct pricer_fault *fault);
+
+PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
+
+/* What the scenario asks of the planner. */
+PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
+                                         struct pricer_settings *settings);
+
+/* What its generators and simulations draw from. */
+PRICER_API int64_t pricer_scenario_seed(const struct pricer_scenario *scenario);
+
+/*
+ * Make or read the network of a scenario. Generators draw from the scenario's
+ * seed and give the same network everywhere. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_scenario_network(
+    const struct pricer_scenario *scenario, const struct pricer_watch *watch,
+    struct pricer_network **network, struct pricer_fault *fault);
+
 /* --------------------------------------------------------------- network -- */
 
 /*
@@ -85,6 +155,9 @@ struct pricer_watch {
  * carries must stay (eps[l], delta[l])-private from its receiver; eps may be
  * INFINITY (full trust). self_eps and self_delta are the same for a node's own
  * part of what it sends to the server; self links are implied, always up.
+ * server_eps and server_delta, where there are any, say what the server may
+ * learn about node i from all that reaches it, over whichever relays, whatever
+ * links are up; server_eps[i] may be INFINITY (no such budget).
  *
  * Links are ordered by (from, to): those leaving node i are out_start[i] to
  * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
@@ -96,9 +169,10 @@ struct pricer_network {
     double radius;
     int32_t nodes;
     int32_t links;
-    double *uplink;     /* [nodes] */
-    double *self_eps;   /* [nodes] */
-    double *self_delta; /* [nodes] */
+    double *uplink;                    /* [nodes] */
+    double *self_eps;                  /* [nodes] */
+    double *self_delta;                /* [nodes] */
+    double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
     double *x, *y;      /* [nodes] positions in metres, or both NULL */
     int32_t *out_start; /* [nodes + 1] */
     int32_t *in_start;  /* [nodes + 1] */
@@ -126,28 +200,79 @@ struct pricer_link {
     double eps, delta; /* trust of `from` in `to` */
 };
 
+/* A network as nodes and links, in any order. */
+struct pricer_network_parts {
+    int64_t dimension;
+    double radius;
+    double reciprocity; /* of pairs whose joint is NAN; 0 to 1 */
+    const struct pricer_node *nodes;
+    int64_t node_count;
+    const struct pricer_link *links; /* NULL where there are none */
+    int64_t link_count;
+    const double *server_eps;   /* [node_count] towards the server, or NULL */
+    const double *server_delta; /* [node_count] or NULL */
+};
+
+/* The same as one array for each number of a node or link. */
+struct pricer_network_arrays {
+    int64_t dimension;
+    double radius;
+    double reciprocity; /* of pairs whose joint is NAN; 0 to 1 */
+    int64_t node_count;
+    const double *uplink;       /* [node_count] */
+    const double *self_eps;     /* [node_count] trust in the uplink */
+    const double *self_delta;   /* [node_count] */
+    const double *x, *y;        /* [node_count] positions, or both NULL */
+    const double *server_eps;   /* [node_count] towards the server, or NULL */
+    const double *server_delta; /* [node_count] or NULL */
+    int64_t link_count;         /* 0: the arrays below may be NULL */
+    const int32_t *from, *to;   /* [link_count] */
+    const double *p;            /* [link_count] */
+    const double *joint;        /* [link_count] or NULL: NAN everywhere */
+    const double *eps;          /* [link_count] trust of `from` in `to` */
+    const double *delta;        /* [link_count] */
+};
+
 /* Which entry a fault of pricer_network_build() is about. */
 struct pricer_place {
-    int64_t node; /* index into nodes[], or -1 */
-    int64_t link; /* index into links[], or -1 */
+    int64_t node; /* index of the node, or -1 */
+    int64_t link; /* index of the link, or -1 */
 };
 
 /*
- * Build a network from nodes and links in any order, checking every rule of the
- * model: probabilities in [0, 1], joint probabilities within
- * p_ij p_ji <= E <= min(p_ij, p_ji) and equal in both directions, eps > 0,
- * 0 < delta <= 1, no link twice, none from a node to itself, none to a node
- * that does not exist. Links with p = 0 are left out. A joint that is NAN
- * becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij p_ji), so that 0 is
- * independent and 1 fully reciprocal. On failure *place names the entry to
- * blame. O(nodes + links).
+ * Build a network, checking every rule of the model: probabilities in [0, 1],
+ * joint probabilities within p_ij p_ji <= E <= min(p_ij, p_ji) and equal in
+ * both directions, eps > 0, 0 < delta <= 1, no link twice, none from a node to
+ * itself, none to a node that does not exist. Links with p = 0 are left out. A
+ * joint that is NAN becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij
+ * p_ji), so that 0 is independent and 1 fully reciprocal. On failure *place
+ * (which may be NULL) names the entry to blame. O(nodes + links).
  */
 PRICER_API enum pricer_status pricer_network_build(
-    int64_t dimension, double radius, double reciprocity,
-    const struct pricer_node *nodes, int64_t node_count,
-    const struct pricer_link *links, int64_t link_count,
-    struct pricer_network **network, struct pricer_place *place,
-    struct pricer_fault *fault);
+    const struct pricer_network_parts *parts, struct pricer_network **network,
+    struct pricer_place *place, struct pricer_fault *fault);
+
+/* The same network from arrays, and the same faults; the arrays are not copied.
+ * An array that is NULL and may not be: PRICER_VALUE. */
+PRICER_API enum pricer_status pricer_network_build_arrays(
+    const struct pricer_network_arrays *arrays, struct pricer_network **network,
+    struct pricer_place *place, struct pricer_fault *fault);
+
+/* Another eps for the link from -> to, or for a node's own part where both are
+ * one. */
+struct pricer_trust {
+    int32_t from, to;
+    double eps;
+};
+
+/*
+ * What if some links had another eps: a copy of the network with the changes
+ * made in their order, so that of two for one link the later holds.
+ * PRICER_VALUE if there is no such link or node. O(nodes + links).
+ */
+PRICER_API enum pricer_status pricer_network_retrust(
+    const struct pricer_network *network, const struct pricer_trust *changes,
+    int64_t count, struct pricer_network **changed, struct pricer_fault *fault);
 
 PRICER_API void pricer_network_free(struct pricer_network *network);
 
@@ -155,62 +280,50 @@ PRICER_API void pricer_network_free(struct pricer_network *network);
 PRICER_API int32_t pricer_network_find(const struct pricer_network *network,
                                        int32_t from, int32_t to);
 
-/* How many bytes of memory the network takes. */
-PRICER_API size_t pricer_network_bytes(const struct pricer_network *network);
+/* ----------------------------------------------------------- calibration -- */
 
-/* ---------------------------------------------------------------- matrix -- */
-
-enum pricer_element {
-    PRICER_FLOAT32 = 0,
-    PRICER_FLOAT64,
+/* How much noise a link's (eps, delta) asks for. */
+enum pricer_calibration {
+    PRICER_CALIBRATION_ANALYTIC = 0, /* exact for every eps */
+    PRICER_CALIBRATION_CLASSIC,      /* the paper's; a guarantee for eps <= 1 */
 };
-
-/* Data as vectors: row after row, each of `columns` numbers. */
-struct pricer_matrix {
-    int64_t rows, columns;
-    enum pricer_element element;
-    void *values; /* float or double [rows * columns] */
-};
-
-/* A matrix of zeros. */
-PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
-                                                enum pricer_element element,
-                                                struct pricer_matrix **matrix);
 
 /*
- * Read a file of vectors; what it is shows in its first bytes, and each kind
- * may be compressed with gzip:
- *   - NumPy .npy, versions 1.0 to 3.0, little-endian float32 or float64 in C
- *     order. An array of one dimension is one row; of an array of three or more
- *     the first dimension counts the rows and the others make the columns.
- *   - IDX of unsigned bytes, as MNIST is distributed: a row per image, float32,
- *     byte / 255. One dimension (labels) is a column of the bytes themselves.
- *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
- *     of 3072 per image, float32, byte / 255; the labels are left out.
- * Every number must be finite and there must be at least one. Takes no more
- * memory than a small multiple of what the file really holds, whatever its
- * header says.
+ * The least delta for which a Gaussian mechanism is (eps, delta)-private; mu is
+ * its sensitivity over its standard deviation. Exact for every eps, rounded up
+ * in the last digits; never overflows. Both may be INFINITY. Arguments that
+ * are negative or not numbers get 1, which claims nothing.
  */
-PRICER_API enum pricer_status pricer_matrix_read(const char *path,
-                                                 struct pricer_matrix **matrix,
-                                                 struct pricer_fault *fault);
+PRICER_API double pricer_gaussian_delta(double eps, double mu);
 
-/* The labels of an IDX label file or of CIFAR-10 images, as a float32 column.
+/*
+ * A budget and what it is spent on: (eps, delta) over `rounds` rounds of a link
+ * that is up with probability p.
  */
-PRICER_API enum pricer_status pricer_matrix_read_labels(
-    const char *path, struct pricer_matrix **matrix,
+struct pricer_budget {
+    enum pricer_calibration calibration;
+    double eps, delta;
+    int64_t rounds; /* 0: one */
+    double p;
+};
+
+/*
+ * The most that one packet may say within a budget: the ratio mu of what the
+ * data can change (2 radius weight) to the noise of one packet. INFINITY: no
+ * noise is needed.
+ *
+ * With PRICER_CALIBRATION_ANALYTIC the result is the exact one to the safe
+ * side, less than 1e-12 of it away, with two decisions. The observer is the
+ * receiver, who sees only what arrives; for an eavesdropper near the sender
+ * give p = 1. And a packet is never less private than (eps, delta) by itself,
+ * however seldom the link is up, so one round asks the same for every p.
+ * With PRICER_CALIBRATION_CLASSIC it is the paper's formula for `rounds`
+ * certain rounds; *guaranteed (may be NULL) says whether (eps, delta) truly
+ * holds there.
+ */
+PRICER_API enum pricer_status pricer_calibrate(
+    const struct pricer_budget *budget, double *mu, bool *guaranteed,
     struct pricer_fault *fault);
-
-/* One row, as double; `out` has room for `columns`. */
-PRICER_API void pricer_matrix_row(const struct pricer_matrix *matrix,
-                                  int64_t row, double *out);
-
-/* Write NumPy's .npy, version 1.0. The file appears complete or not at all. */
-PRICER_API enum pricer_status pricer_matrix_write_npy(
-    const struct pricer_matrix *matrix, const char *path,
-    struct pricer_fault *fault);
-
-PRICER_API void pricer_matrix_free(struct pricer_matrix *matrix);
 
 /* ------------------------------------------------------------------ plan -- */
 
@@ -222,23 +335,15 @@ enum pricer_bias {
     PRICER_BIAS_L2,             /* lambda sum bias^2 */
 };
 
-/* How much noise a link's (eps, delta) asks for. */
-enum pricer_calibration {
-    PRICER_CALIBRATION_ANALYTIC = 0, /* exact for every eps */
-    PRICER_CALIBRATION_CLASSIC,      /* the paper's; a guarantee for eps <= 1 */
+/*
+ * What a lost packet is worth to a budget over several rounds. Nobody can prove
+ * that a packet was not heard, so by default every release counts, as it does
+ * in a node's ledger.
+ */
+enum pricer_credit {
+    PRICER_CREDIT_NONE = 0, /* nothing: every release counts as heard */
+    PRICER_CREDIT_LOSSES,   /* what is lost on the way was heard by nobody */
 };
-
-enum pricer_method {
-    PRICER_METHOD_EXACT = 0, /* optimal, with a certificate */
-    PRICER_METHOD_GRADIENT,  /* the paper's projected gradient descent */
-};
-
-/* Their names in scenarios, studies and on the command line; NULL for a value
- * that is none of them. */
-PRICER_API const char *pricer_bias_text(enum pricer_bias bias);
-PRICER_API const char *pricer_calibration_text(
-    enum pricer_calibration calibration);
-PRICER_API const char *pricer_method_text(enum pricer_method method);
 
 /*
  * What is asked of the planner. Zero everywhere asks for the default: the
@@ -248,9 +353,9 @@ struct pricer_settings {
     enum pricer_bias bias;
     double lambda; /* of the l1 and l2 bias terms */
     enum pricer_calibration calibration;
-    enum pricer_method method;
-    int64_t rounds;     /* eps and delta are spent over so many rounds; 1 */
-    double tolerance;   /* certified relative gap to reach; 1e-8 */
+    int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
+    enum pricer_credit credit; /* that a budget over rounds gives to losses */
+    double tolerance;          /* certified relative gap to reach; 1e-8 */
     int32_t iterations; /* limit; a default that is never reached in health */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
@@ -270,7 +375,8 @@ struct pricer_plan {
     double *self_weight, *self_noise; /* [nodes] */
     double *row_multiplier;           /* [nodes] v, of the expected weights */
     double *relay_multiplier;         /* [nodes] u, of the relays' sums */
-    double sum_multiplier;            /* t, of the sum over all nodes */
+    double *server_multiplier; /* [nodes] k, of the server budgets, or NULL */
+    double sum_multiplier;     /* t, of the sum over all nodes */
 };
 
 /*
@@ -278,7 +384,8 @@ struct pricer_plan {
  * elsewhere; the planner makes its own.
  */
 PRICER_API enum pricer_status pricer_plan_new(
-    const struct pricer_network *network, struct pricer_plan **plan);
+    const struct pricer_network *network, struct pricer_plan **plan,
+    struct pricer_fault *fault);
 
 PRICER_API void pricer_plan_free(struct pricer_plan *plan);
 
@@ -314,114 +421,7 @@ struct pricer_error {
 PRICER_API enum pricer_status pricer_plan_evaluate(
     const struct pricer_network *network,
     const struct pricer_settings *settings, const struct pricer_plan *plan,
-    struct pricer_error *error);
-
-/*
- * The exact expected squared error for given data: node i's vector stands at
- * data[i * dimension]. Nothing is clipped. O(links * dimension).
- */
-PRICER_API enum pricer_status pricer_plan_mse(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const double *data, double *mse);
-
-/*
- * The paper's own planner, projected gradient descent, with its options; zero
- * means the paper's choice where it tells, else ours.
- */
-struct pricer_gradient {
-    double weight_step;  /* 0.01 */
-    double noise_step;   /* as weight_step */
-    int64_t iterations;  /* of every start; 100000 */
-    int32_t starts;      /* 4 */
-    int64_t trace_every; /* iterations between traces; 1 */
-    uint64_t seed;       /* of the random starts */
-    void (*trace)(void *context, int32_t start, int64_t iteration,
-                  double objective); /* may be NULL */
-    void *context;
-};
-
-/*
- * Plan as the paper does (its Algorithm 3) and hand out the best end of all
- * starts. The plan is private but nothing tells how far from optimal it is;
- * its multipliers are zero. The watch stops it early. A bias term of
- * `unbiased` is beyond this method: PRICER_VALUE, as are steps so long that
- * every start diverges. O(links) an iteration.
- */
-PRICER_API enum pricer_status pricer_plan_descend(
-    const struct pricer_network *network,
-    const struct pricer_settings *settings,
-    const struct pricer_gradient *options, struct pricer_plan **plan,
-    struct pricer_fault *fault);
-
-/* What a plan is compared with. */
-enum pricer_baseline {
-    PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */
-    PRICER_BASELINE_UNBIASED,  /* no relaying, own weights 1/p */
-    PRICER_BASELINE_BEST,      /* no relaying, own weights optimal */
-    PRICER_BASELINE_COLREL,    /* relaying without noise, unbiased */
-};
-#define PRICER_BASELINES 4
-
-/* The name of a baseline; NULL for a value that is none. */
-PRICER_API const char *pricer_baseline_text(enum pricer_baseline baseline);
-
-/*
- * Make the plan of a baseline. ColRel's keeps no link private. Where a node
- * cannot do what is asked of it: PRICER_INFEASIBLE.
- */
-PRICER_API enum pricer_status pricer_plan_baseline(
-    const struct pricer_network *network,
-    const struct pricer_settings *settings, enum pricer_baseline baseline,
-    struct pricer_plan **plan, struct pricer_fault *fault);
-
-/*
- * The price of trust: for an optimal plan, d objective / d ln eps of every link
- * [links] and of every node's own part [nodes]. None is above zero; -0.01 means
- * that one per cent more eps lowers the optimal error by 0.0001. O(links).
- */
-PRICER_API enum pricer_status pricer_trust_price(
-    const struct pricer_network *network,
-    const struct pricer_settings *settings, const struct pricer_plan *plan,
-    double *price, double *self_price, struct pricer_fault *fault);
-
-/*
- * The one change that a network may see: exchange the eps of the link
- * from -> to, or of a node's own part where both are one, with *eps. Doing it
- * again undoes it. What was planned for the network before no longer holds.
- * O(log degree).
- */
-PRICER_API enum pricer_status pricer_trust_swap(struct pricer_network *network,
-                                                int32_t from, int32_t to,
-                                                double *eps,
-                                                struct pricer_fault *fault);
-
-/*
- * The one family of networks whose optimal plan is a formula: `reaching` of
- * the nodes reach the server with probability `uplink`, the others never, and
- * each of the others reaches each of these with probability `link`. Weights
- * minimise tiv + piv + lambda sum bias^2.
- */
-struct pricer_erdos_renyi {
-    int32_t nodes, reaching;
-    double link, uplink;
-    int64_t dimension;
-    double radius;
-    double slope;  /* noise per weight of a link */
-    double lambda; /* INFINITY: unbiased */
-};
-
-struct pricer_closed_form {
-    double weight, noise; /* of each link from the others to the reaching */
-    double self_weight;   /* of the reaching nodes */
-    double mse;           /* tiv + piv */
-    double bias_l2;       /* sum over nodes of (expected weight - 1)^2 */
-    double objective;     /* mse + lambda bias_l2 */
-};
-
-/* O(1). PRICER_VALUE if a number is outside its range. */
-PRICER_API enum pricer_status pricer_erdos_renyi_solve(
-    const struct pricer_erdos_renyi *network,
-    struct pricer_closed_form *solution);
+    struct pricer_error *error, struct pricer_fault *fault);
 
 /* What an answer of the planner is worth. */
 enum pricer_solve_outcome {
@@ -463,11 +463,13 @@ PRICER_API enum pricer_status pricer_plan_optimise(
  * What pricer_plan_verify() finds. A plan is `feasible` if its weights are
  * numbers of at least 0 and its expected weights keep the bias term's rule (1
  * for unbiased, at most 1 for worst-case) to 1e-9. `open_links` counts the
- * links, own ones included, whose noise spends more than their (eps, delta).
+ * links, own ones included, whose noise spends more than their (eps, delta),
+ * `open_budgets` the nodes of whom the server may learn more than they allow.
  */
 struct pricer_certificate {
     bool feasible;
     int64_t open_links;
+    int64_t open_budgets;
     double objective, bound, gap; /* as in struct pricer_solve_info */
     double largest_bias;          /* of any node, absolute */
     char words[256];              /* what is wrong, in one line, or empty */
@@ -475,8 +477,8 @@ struct pricer_certificate {
 
 /*
  * Check a plan from nothing but itself: feasibility, the noise of every link
- * against its budget over the rounds of the settings, the objective, and the
- * lower bound that its multipliers prove. In long double and by other code than
+ * against its budget over the rounds of the settings, by their credit, the
+ * objective, and the lower bound that its multipliers prove. In long double and by other code than
  * the optimiser's. For a plan without multipliers the bound is only valid, not
  * close. O(links).
  */
@@ -485,66 +487,98 @@ PRICER_API enum pricer_status pricer_plan_verify(
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     struct pricer_certificate *certificate, struct pricer_fault *fault);
 
-/* -------------------------------------------------------------- scenario -- */
-
-/* A scenario file as read: docs in pricer-scenario(5). */
-struct pricer_scenario;
-
-/*
- * Read a scenario (YAML). Each override is "key=value" with a dotted key, such
- * as "network.p=0.5", and stands above the file; override_count may be 0. The
- * fault names file and line.
- */
-PRICER_API enum pricer_status pricer_scenario_read(
-    const char *path, const char *const *overrides, int override_count,
-    struct pricer_scenario **scenario, struct pricer_fault *fault);
-
-PRICER_API void pricer_scenario_free(struct pricer_scenario *scenario);
-
-/* What the scenario asks of the planner. */
-PRICER_API void pricer_scenario_settings(const struct pricer_scenario *scenario,
-                                         struct pricer_settings *settings);
-
-/* What its generators and simulations draw from. */
-PRICER_API int64_t pricer_scenario_seed(const struct pricer_scenario *scenario);
+/* What a plan is compared with. */
+enum pricer_baseline {
+    PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */
+    PRICER_BASELINE_UNBIASED,  /* no relaying, own weights 1/p */
+    PRICER_BASELINE_BEST,      /* no relaying, own weights optimal */
+    PRICER_BASELINE_COLREL,    /* relaying without noise, unbiased */
+};
+#define PRICER_BASELINES 4
 
 /*
- * Make or read the network of a scenario. Generators draw from the scenario's
- * seed and give the same network everywhere. O(nodes + links).
+ * Make the plan of a baseline. ColRel's keeps no link private. Where a node
+ * cannot do what is asked of it: PRICER_INFEASIBLE.
  */
-PRICER_API enum pricer_status pricer_scenario_network(
-    const struct pricer_scenario *scenario, const struct pricer_watch *watch,
-    struct pricer_network **network, struct pricer_fault *fault);
+PRICER_API enum pricer_status pricer_plan_baseline(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, enum pricer_baseline baseline,
+    struct pricer_plan **plan, struct pricer_fault *fault);
+
+/*
+ * The paper's own planner, projected gradient descent, with its options; zero
+ * means the paper's choice where it tells, else ours.
+ */
+struct pricer_gradient {
+    double weight_step;  /* 0.01 */
+    double noise_step;   /* as weight_step */
+    int64_t iterations;  /* of every start; 100000 */
+    int32_t starts;      /* 4 */
+    int64_t trace_every; /* iterations between traces; 1 */
+    uint64_t seed;       /* of the random starts */
+    void (*trace)(void *context, int32_t start, int64_t iteration,
+                  double objective); /* may be NULL */
+    void *context;
+};
+
+/*
+ * Plan as the paper does (its Algorithm 3) and hand out the best end of all
+ * starts. The plan is private but nothing tells how far from optimal it is;
+ * its multipliers are zero. The watch stops it early. A bias term of
+ * `unbiased` is beyond this method: PRICER_VALUE, as are steps so long that
+ * every start diverges. O(links) an iteration.
+ */
+PRICER_API enum pricer_status pricer_plan_descend(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings,
+    const struct pricer_gradient *options, struct pricer_plan **plan,
+    struct pricer_fault *fault);
+
+/*
+ * The price of trust: for an optimal plan, d objective / d ln eps of every link
+ * [links] and of every node's own part [nodes]. None is above zero; -0.01 means
+ * that one per cent more eps lowers the optimal error by 0.0001. O(links).
+ */
+PRICER_API enum pricer_status pricer_trust_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *self_price, struct pricer_fault *fault);
+
+/* The same for the budgets towards the server [nodes]; 0 without one. */
+PRICER_API enum pricer_status pricer_trust_server_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, struct pricer_fault *fault);
+
+/*
+ * The one family of networks whose optimal plan is a formula: `reaching` of
+ * the nodes reach the server with probability `uplink`, the others never, and
+ * each of the others reaches each of these with probability `link`. Weights
+ * minimise tiv + piv + lambda sum bias^2.
+ */
+struct pricer_erdos_renyi {
+    int32_t nodes, reaching;
+    double link, uplink;
+    int64_t dimension;
+    double radius;
+    double slope;  /* noise per weight of a link */
+    double lambda; /* INFINITY: unbiased */
+};
+
+struct pricer_closed_form {
+    double weight, noise; /* of each link from the others to the reaching */
+    double self_weight;   /* of the reaching nodes */
+    double mse;           /* tiv + piv */
+    double bias_l2;       /* sum over nodes of (expected weight - 1)^2 */
+    double objective;     /* mse + lambda bias_l2 */
+};
+
+/* O(1). PRICER_VALUE if a number is outside its range. */
+PRICER_API enum pricer_status pricer_erdos_renyi_solve(
+    const struct pricer_erdos_renyi *network,
+    struct pricer_closed_form *solution, struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- privacy -- */
-
-/*
- * The least delta for which a Gaussian mechanism is (eps, delta)-private; mu is
- * its sensitivity over its standard deviation. Exact for every eps, rounded up
- * in the last digits; never overflows. Both may be INFINITY. Arguments that
- * are negative or not numbers get 1, which claims nothing.
- */
-PRICER_API double pricer_gaussian_delta(double eps, double mu);
-
-/*
- * The most that one packet may say, so that `rounds` rounds of a link that is
- * up with probability p stay within (eps, delta): the ratio mu of what the data
- * can change (2 radius weight) to the noise of one packet. INFINITY: no noise
- * is needed.
- *
- * With PRICER_CALIBRATION_ANALYTIC the result is the exact one to the safe
- * side, less than 1e-12 of it away, with two decisions. The observer is the
- * receiver, who sees only what arrives; for an eavesdropper near the sender
- * give p = 1. And a packet is never less private than (eps, delta) by itself,
- * however seldom the link is up, so one round asks the same for every p.
- * With PRICER_CALIBRATION_CLASSIC it is the paper's formula for `rounds`
- * certain rounds; *guaranteed (may be NULL) says whether (eps, delta) truly
- * holds there.
- */
-PRICER_API enum pricer_status pricer_calibrate(
-    enum pricer_calibration calibration, double eps, double delta,
-    int64_t rounds, double p, double *mu, bool *guaranteed,
-    struct pricer_fault *fault);
 
 /* Who looks at the data of a node. */
 enum pricer_observer {
@@ -560,17 +594,12 @@ enum pricer_protect {
     PRICER_PROTECT_IDENTITY,
 };
 
-/* Who hears a packet besides its receiver. */
+/* Who hears a packet besides its receiver. The receiver alone is the account
+ * with credit for losses, radio the one without. */
 enum pricer_eavesdropper {
     PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
     PRICER_RADIO,        /* someone near the sender hears every packet */
 };
-
-/* "link", "data", "receiver" and so on. */
-PRICER_API const char *pricer_observer_text(enum pricer_observer observer);
-PRICER_API const char *pricer_protect_text(enum pricer_protect protect);
-PRICER_API const char *pricer_eavesdropper_text(
-    enum pricer_eavesdropper eavesdropper);
 
 /*
  * What is asked about a plan's privacy. Zero everywhere asks for every link,
@@ -660,11 +689,14 @@ struct pricer_random {
 };
 
 /* What a replayed stream is used for. */
+/* What a replayed stream is used for. */
 enum pricer_purpose {
     PRICER_PURPOSE_LINKS = 1, /* which links are up */
     PRICER_PURPOSE_NOISE,     /* the noise of one message */
     PRICER_PURPOSE_DATA,      /* data made up for a simulation */
     PRICER_PURPOSE_OTHER,     /* anything else; the library never uses it */
+    PRICER_PURPOSE_PLACES,    /* where the nodes of a geometric network are */
+    PRICER_PURPOSE_STARTS,    /* where a gradient descent begins */
 };
 
 /* In place of a node's number: the server. */
@@ -685,36 +717,6 @@ PRICER_API uint64_t pricer_random_word(struct pricer_random *random);
 
 /* Overwrite the state, so that nothing of it stays in memory. */
 PRICER_API void pricer_random_wipe(struct pricer_random *random);
-
-/*
- * A discrete Gaussian on the integers, prepared for drawing: its deviation is
- * sigma / 2^fraction, the rest follows from that. sigma = 0 is no noise.
- */
-struct pricer_noise {
-    uint64_t sigma;
-    int32_t fraction;
-    int32_t shift;
-    uint64_t width;
-    uint64_t inverse;
-};
-
-/* The deviation may be 0 to 2^50 and is kept exactly, or rounded up where it is
- * below 1/16. */
-PRICER_API enum pricer_status pricer_noise_prepare(double sigma,
-                                                   struct pricer_noise *noise,
-                                                   struct pricer_fault *fault);
-
-/* The deviation it was prepared for. */
-PRICER_API double pricer_noise_sigma(const struct pricer_noise *noise);
-
-/*
- * Add a sample to each of the values. The law is the discrete Gaussian's
- * exactly, cut off at 2048 deviations; lib/round/noise.c has the claim and the
- * proof.
- */
-PRICER_API void pricer_noise_add(const struct pricer_noise *noise,
-                                 struct pricer_random *random, int64_t count,
-                                 int64_t *values);
 
 /*
  * The integers that messages are made of: a value v of a message stands for
@@ -756,15 +758,14 @@ struct pricer_slice {
                                   */
 };
 
+/* The slice of a node. PRICER_VALUE if there is no such node or the plan is not
+ * for this network. */
 PRICER_API enum pricer_status pricer_slice_build(
     const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_grid *grid, int32_t node, struct pricer_slice **slice);
+    const struct pricer_grid *grid, int32_t node, struct pricer_slice **slice,
+    struct pricer_fault *fault);
 
 PRICER_API void pricer_slice_free(struct pricer_slice *slice);
-
-/* The share for a receiver, or NULL. O(log count). */
-PRICER_API const struct pricer_share *pricer_slice_find(
-    const struct pricer_slice *slice, int32_t to);
 
 /*
  * Write the message of a share: the data (dimension numbers) clipped to the
@@ -780,6 +781,16 @@ PRICER_API enum pricer_status pricer_round_share(
     const struct pricer_slice *slice, const struct pricer_share *share,
     const double *data, struct pricer_random *random, int64_t *message,
     struct pricer_fault *fault);
+
+/*
+ * How large the values of an honest message of a share are, at most: what a
+ * receiver may refuse. The weight times the radius and 64 deviations, which are
+ * passed with a probability below 10^-800; never above the grid's limit, and 0
+ * for a share that is not used.
+ */
+PRICER_API int64_t pricer_round_limit(const struct pricer_grid *grid,
+                                      double radius,
+                                      const struct pricer_share *share);
 
 /*
  * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds
@@ -798,15 +809,68 @@ PRICER_API void pricer_round_estimate(const struct pricer_grid *grid,
                                       int32_t nodes, const int64_t *sum,
                                       int64_t count, double *estimate);
 
+/* A link with what decides when it is up. */
+struct pricer_pair {
+    int32_t from, to; /* of an uplink: to = PRICER_SERVER */
+    double p;
+    double p_back, joint; /* as in the network; 0 where there is no partner */
+};
+
 /*
  * Whether the link from -> to is up in a simulated round. The pair of links
- * between two nodes is drawn jointly: p, p_back and joint are as in the
- * network, p_back and joint 0 where there is no partner. An uplink has to =
- * PRICER_SERVER. The probability is p to within 2^-128.
+ * between two nodes is drawn jointly. The probability is p to within 2^-128.
  */
-PRICER_API bool pricer_round_up(uint64_t seed, int64_t round, int32_t from,
-                                int32_t to, double p, double p_back,
-                                double joint);
+PRICER_API bool pricer_round_up(uint64_t seed, int64_t round,
+                                const struct pricer_pair *link);
+
+/* ---------------------------------------------------------------- matrix -- */
+
+enum pricer_element {
+    PRICER_FLOAT32 = 0,
+    PRICER_FLOAT64,
+};
+
+/* Data as vectors: row after row, each of `columns` numbers. */
+struct pricer_matrix {
+    int64_t rows, columns;
+    enum pricer_element element;
+    void *values; /* float or double [rows * columns] */
+};
+
+/* A matrix of zeros. */
+PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
+                                                enum pricer_element element,
+                                                struct pricer_matrix **matrix,
+                                                struct pricer_fault *fault);
+
+/*
+ * Read a file of vectors; what it is shows in its first bytes, and each kind
+ * may be compressed with gzip:
+ *   - NumPy .npy, versions 1.0 to 3.0, little-endian float32 or float64 in C
+ *     order. An array of one dimension is one row; of an array of three or more
+ *     the first dimension counts the rows and the others make the columns.
+ *   - IDX of unsigned bytes, as MNIST is distributed: a row per image, float32,
+ *     byte / 255. One dimension (labels) is a column of the bytes themselves.
+ *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
+ *     of 3072 per image, float32, byte / 255; the labels are left out.
+ * Every number must be finite and there must be at least one. Takes no more
+ * memory than a small multiple of what the file really holds, whatever its
+ * header says.
+ */
+PRICER_API enum pricer_status pricer_matrix_read(const char *path,
+                                                 struct pricer_matrix **matrix,
+                                                 struct pricer_fault *fault);
+
+/* One row, as double; `out` has room for `columns`. */
+PRICER_API void pricer_matrix_row(const struct pricer_matrix *matrix,
+                                  int64_t row, double *out);
+
+/* Write NumPy's .npy, version 1.0. The file appears complete or not at all. */
+PRICER_API enum pricer_status pricer_matrix_write_npy(
+    const struct pricer_matrix *matrix, const char *path,
+    struct pricer_fault *fault);
+
+PRICER_API void pricer_matrix_free(struct pricer_matrix *matrix);
 
 /* ------------------------------------------------------------ simulation -- */
 
@@ -822,10 +886,6 @@ enum pricer_data {
     PRICER_DATA_RANDOM,         /* each at random on the sphere */
     PRICER_DATA_GIVEN,          /* a matrix, clipped to the radius */
 };
-
-/* Their names on the command line and in studies; NULL for no such value. */
-PRICER_API const char *pricer_engine_text(enum pricer_engine engine);
-PRICER_API const char *pricer_data_text(enum pricer_data data);
 
 /* What is asked of a simulation. Zero everywhere is the default. */
 struct pricer_simulation_settings {
@@ -890,361 +950,6 @@ PRICER_API enum pricer_status pricer_simulation_run(
     struct pricer_simulation **simulation, struct pricer_fault *fault);
 
 PRICER_API void pricer_simulation_free(struct pricer_simulation *simulation);
-
-/* ----------------------------------------------------------------- audit -- */
-
-/*
- * What is to be attacked: who looks at what (the question, with its delta,
- * rounds, threads and watch), at which node. Zero elsewhere is the default.
- */
-struct pricer_audit_settings {
-    struct pricer_question question;
-    int32_t node;          /* whose data or identity */
-    int32_t at;            /* links and relays: who receives it */
-    int64_t trials;        /* of either hypothesis; 0: some seconds' worth */
-    int64_t budget_rounds; /* the rounds that the plan was made for; 1 */
-    double confidence;     /* of eps_counted and eps_fitted each; 0.95 */
-    double alarm;          /* of a wrong verdict, at most; 1e-6 */
-    uint64_t seed;
-};
-
-/* At most so many trials of either hypothesis; each pair takes 48 bytes. */
-enum { PRICER_AUDIT_TRIALS_LEAST = 1000, PRICER_AUDIT_TRIALS_MOST = 100000000 };
-
-/*
- * What an attack has shown. Each eps_ is a lower bound: with the stated
- * confidence no smaller eps holds at statement.delta.
- *
- * eps_counted takes nothing for granted: it counts how often each hypothesis
- * led to what the other rarely leads to (Clopper and Pearson), and cannot
- * exceed the logarithm of the trials. eps_fitted takes for granted that the
- * noise is Gaussian and that all of it is off from the plan by one factor,
- * which it measures; it reaches any eps. The sure_ ones are the same at
- * the confidence 1 - alarm / 2 each; verdicts are by them alone.
- */
-struct pricer_audit {
-    struct pricer_statement statement; /* what the account claims */
-    double budget; /* the eps agreed on for the link at this delta, or NAN */
-    int64_t trials;
-    int64_t judged;           /* of the trials; the others chose the test */
-    int64_t hits, other_hits; /* of judged, for eps_counted */
-    double eps_counted, sure_counted;
-    double eps_fitted, sure_fitted; /* NAN: there is nothing to fit */
-};
-
-/*
- * Attack what a node sends, through the functions that real rounds use.
- *
- * The two hypotheses are the ends of a diameter of what a node may hold (the
- * data is sent longer than that, so that clipping is attacked too), or that it
- * takes part and that it does not. The observer knows plan, links and the data
- * of all others. The result does not depend on the number of threads.
- * PRICER_STOPPED if the watch asked to. A trial costs as many messages as reach
- * the observer's sums.
- */
-PRICER_API enum pricer_status pricer_audit_run(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_audit_settings *settings, struct pricer_audit *audit,
-    struct pricer_fault *fault);
-
-/*
- * Whether the attack contradicts the claim that this eps holds at the audit's
- * delta. If the claim is true, and so is what eps_fitted takes for granted, the
- * answer is yes with probability `alarm` at most; INFINITY and NAN claim
- * nothing.
- */
-PRICER_API bool pricer_audit_contradicts(const struct pricer_audit *audit,
-                                         double eps);
-
-/* --------------------------------------------------------------- k-means -- */
-
-/*
- * The points of a data file, in single precision as K-means takes them; with
- * unit_norm each is divided by its length (a point at the origin stays there).
- */
-PRICER_API enum pricer_status pricer_kmeans_points(
-    const struct pricer_matrix *data, bool unit_norm,
-    struct pricer_matrix **points);
-
-/* A k-means++ start: centres has room for clusters * columns numbers. The same
- * for the same seed. O(clusters * rows * columns). */
-PRICER_API enum pricer_status pricer_kmeans_start(
-    const struct pricer_matrix *points, int32_t clusters, uint64_t seed,
-    int32_t threads, float *centres, struct pricer_fault *fault);
-
-/*
- * So many of Lloyd's steps: label every point with its nearest centre, move
- * every centre to the mean of its points (one without points stays). *inertia
- * is the sum of squared distances of the points to the nearest of the final
- * centres. threads is 0 for one per core; let OpenBLAS have one of its own
- * (openblas_set_num_threads(1)), as the work is divided here. O(steps * rows *
- * columns * clusters).
- */
-PRICER_API enum pricer_status pricer_kmeans_lloyd(
-    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
-    int32_t threads, float *centres, double *inertia,
-    struct pricer_fault *fault);
-
-/*
- * Two ways to cluster together.
- *
- * PAPER: every node starts from a k-means++ start of its own, sends its centres
- * and the server takes the mean of them index by index, as the paper does.
- * Centres of equal index mean the same cluster only from the second round on,
- * and what does not arrive pulls them towards the origin.
- *
- * PRICER: all nodes begin from one start: that of the node which is most likely
- * heard, or where no node is, or noise would drown it, the mean of all points
- * with centres spread around it in public directions. Then each node sends, for
- * each cluster, its share of points and how far their mean lies from the common
- * centre times that share, all as one vector of length at most the radius. The
- * server divides the sum of moves by the sum of shares: what arrives counts,
- * what does not arrive is missing from both. docs/mathematics.md has the
- * details.
- */
-enum pricer_kmeans_procedure {
-    PRICER_KMEANS_PRICER = 0,
-    PRICER_KMEANS_PAPER,
-};
-
-struct pricer_kmeans_settings {
-    enum pricer_kmeans_procedure procedure;
-    int32_t clusters; /* 10 */
-    int32_t rounds;   /* 10 */
-    int32_t steps;    /* Lloyd's steps of a node in each round; 5 */
-    uint64_t seed;    /* of split, starts, links and noise */
-    bool in_order;    /* nodes get the points as they come, not shuffled */
-    bool last_only;   /* measure the inertia after the last round only */
-    double reach;    /* length of a move, in radii, that fills a message; .05 */
-    double spread;   /* of the shared start, in radii; 0.1 */
-    int32_t threads; /* 0: one per core */
-    const struct pricer_watch *watch; /* NULL: never asks */
-};
-
-/*
- * What the network has to carry: the numbers of one message, the longest it can
- * be, and how many messages of that kind a node sends on each link in all. Plan
- * with these in place of the network's dimension and radius and with settings
- * for `rounds` rounds, and (eps, delta) of every link holds for the whole run.
- *
- * Claim: a message of PRICER lies in a ball of the radius, whatever the data,
- * hence changing all points of a node moves it by at most 2 radii, as the
- * planner assumes; a run is `rounds` Gaussian messages with fresh noise, each
- * computed from public values (the centres as broadcast) and the node's data,
- * so the adaptive composition of Gaussian mechanisms applies and is exact. A
- * message of PAPER is `clusters` vectors, each within the radius: that many
- * more Gaussian releases.
- */
-struct pricer_kmeans_task {
-    int64_t dimension;
-    int64_t rounds;
-};
-PRICER_API void pricer_kmeans_task(
-    const struct pricer_kmeans_settings *settings, int64_t columns,
-    struct pricer_kmeans_task *task);
-
-/*
- * Cluster points that are spread over the nodes of a network. Points longer
- * than the network's radius are not cut, but messages are. Without a plan
- * (NULL) every message arrives, bare. centres has room for clusters * columns
- * numbers, inertia for one number a round (NAN where not measured). The same
- * seed gives the same result for any number of threads.
- */
-PRICER_API enum pricer_status pricer_kmeans_run(
-    const struct pricer_matrix *points, const struct pricer_network *network,
-    const struct pricer_plan *plan,
-    const struct pricer_kmeans_settings *settings, float *centres,
-    double *inertia, struct pricer_fault *fault);
-
-/* ----------------------------------------------------------------- study -- */
-
-/*
- * A study is one SQLite file that holds a network and everything learnt about
- * it; docs/study.md describes its tables. Each function that writes does so in
- * one transaction: it is done whole or not at all.
- */
-struct pricer_study;
-struct sqlite3;
-
-/*
- * Make a study of a scenario and its network. The file appears under its name
- * only when it is complete; an existing one is refused unless it is to be
- * replaced. O(nodes + links).
- */
-PRICER_API enum pricer_status pricer_study_create(
-    const char *path, bool replace, const struct pricer_scenario *scenario,
-    const struct pricer_network *network, const struct pricer_watch *watch,
-    struct pricer_fault *fault);
-
-/* Open a study, to read or to add to it. */
-PRICER_API enum pricer_status pricer_study_open(const char *path, bool writable,
-                                                struct pricer_study **study,
-                                                struct pricer_fault *fault);
-
-PRICER_API void pricer_study_close(struct pricer_study *study);
-
-/* The database itself, for queries of one's own. It stays the study's. */
-PRICER_API struct sqlite3 *pricer_study_handle(struct pricer_study *study);
-
-/* What the scenario asked of the planner, and its seed (which may be NULL). */
-PRICER_API enum pricer_status pricer_study_settings(
-    struct pricer_study *study, struct pricer_settings *settings, int64_t *seed,
-    struct pricer_fault *fault);
-
-PRICER_API enum pricer_status pricer_study_network(
-    struct pricer_study *study, struct pricer_network **network,
-    struct pricer_fault *fault);
-
-/* What is stored with a plan. Numbers that are not known are NAN. */
-struct pricer_plan_record {
-    int64_t id; /* the number of the plan in its study; output only */
-    struct pricer_settings settings;
-    bool given; /* the weights were given, not chosen */
-    double tolerance, objective, bound, gap;
-    int32_t iterations;
-    double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
-};
-
-/* Add a plan for the study's network; *id (which may be NULL) is its number. */
-PRICER_API enum pricer_status pricer_study_add_plan(
-    struct pricer_study *study, const struct pricer_plan *plan,
-    const struct pricer_plan_record *record, int64_t *id,
-    struct pricer_fault *fault);
-
-/* Read a plan by its number, or with 0 the latest; record may be NULL. */
-PRICER_API enum pricer_status pricer_study_plan(
-    struct pricer_study *study, const struct pricer_network *network,
-    int64_t id, struct pricer_plan **plan, struct pricer_plan_record *record,
-    struct pricer_fault *fault);
-
-/*
- * Add the answers to a question about the plan with the number `plan`. bounds
- * is NULL, or the paper's bound for each statement.
- */
-PRICER_API enum pricer_status pricer_study_add_statements(
-    struct pricer_study *study, int64_t plan,
-    const struct pricer_question *question,
-    const struct pricer_statement *statements,
-    const struct pricer_paper_bound *bounds, int64_t count, int64_t *id,
-    struct pricer_fault *fault);
-
-/*
- * Add a simulation of the plan with the number `plan`. names[k] says what the
- * simulation's plan k was; no two may be the same.
- */
-PRICER_API enum pricer_status pricer_study_add_simulation(
-    struct pricer_study *study, int64_t plan, const char *const *names,
-    const struct pricer_simulation *simulation, int64_t *id,
-    struct pricer_fault *fault);
-
-/* ----------------------------------------------------------------- fleet -- */
-
-enum { PRICER_KEY_TEXT = 41, PRICER_ADDRESS_TEXT = 256 };
-
-/*
- * Who takes part in real rounds: a node or the server (node = PRICER_SERVER),
- * its public key in Z85 and where it listens, such as "tcp://10.0.0.3:7100".
- */
-struct pricer_member {
-    int32_t node;
-    char key[PRICER_KEY_TEXT];
-    char address[PRICER_ADDRESS_TEXT];
-};
-
-/* Enrol a member, in place of what was enrolled under its number. A key that
- * belongs to another member is refused. */
-PRICER_API enum pricer_status pricer_study_enrol(
-    struct pricer_study *study, const struct pricer_member *member,
-    struct pricer_fault *fault);
-
-/* Everyone enrolled, by number, the server first; free with free(). */
-PRICER_API enum pricer_status pricer_study_members(
-    struct pricer_study *study, struct pricer_member **members, int32_t *count,
-    struct pricer_fault *fault);
-
-/* Why a message was dropped; docs/protocol.md, section 7. */
-enum pricer_drop {
-    PRICER_DROP_MALFORMED = 0,
-    PRICER_DROP_LENGTH,
-    PRICER_DROP_ROUND,
-    PRICER_DROP_REPEATED,
-    PRICER_DROP_LATE,
-    PRICER_DROP_RANGE,
-    PRICER_DROP_STRANGER,
-    PRICER_DROP_REFUSED,
-    PRICER_DROP_KINDS,
-};
-
-/* Its word in studies and metrics. */
-PRICER_API const char *pricer_drop_text(enum pricer_drop drop);
-
-/* One round that was run, as it is stored; all arrays are borrowed. */
-struct pricer_round_record {
-    int64_t round, plan;
-    int32_t nodes, links;
-    int64_t dimension;
-    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: no
-                               member */
-    const int8_t *link;     /* [links] 1: the share arrived, 0: not, -1: not
-                               known or not used */
-    const double *estimate; /* [dimension] */
-    double error;           /* squared distance from the mean, or NAN */
-    int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
-};
-
-/* The number of the next round, noted so that it is never used again, also
- * after a crash; at least `least`. */
-PRICER_API enum pricer_status pricer_study_open_round(
-    struct pricer_study *study, int64_t least, int64_t *round,
-    struct pricer_fault *fault);
-
-/* Store a round and, if next is not NULL, open the next one in the same
- * transaction. */
-PRICER_API enum pricer_status pricer_study_add_round(
-    struct pricer_study *study, const struct pricer_round_record *record,
-    int64_t least, int64_t *next, struct pricer_fault *fault);
-
-/* How often something arrived, of how many times that are known. */
-struct pricer_delivery {
-    int64_t arrived, tried;
-};
-
-/*
- * What the stored rounds say about the links. both[l] counts the rounds in
- * which l and its partner are both known, and both arrived.
- */
-struct pricer_deliveries {
-    int32_t nodes, links;
-    int64_t rounds;
-    struct pricer_delivery *uplink; /* [nodes] */
-    struct pricer_delivery *link;   /* [links] */
-    struct pricer_delivery *both;   /* [links] */
-};
-
-/* Count over the latest `rounds` stored rounds, 0: all. O(rows). */
-PRICER_API enum pricer_status pricer_study_deliveries(
-    struct pricer_study *study, const struct pricer_network *network,
-    int64_t rounds, struct pricer_deliveries **deliveries,
-    struct pricer_fault *fault);
-
-PRICER_API void pricer_deliveries_free(struct pricer_deliveries *deliveries);
-
-/* Wilson's interval for a probability, from what arrived; [0, 1] where nothing
- * was tried. */
-PRICER_API void pricer_delivery_interval(const struct pricer_delivery *delivery,
-                                         double confidence, double *low,
-                                         double *high);
-
-/*
- * The network as measured: every probability is (arrived + 2 p) / (tried + 2)
- * with the p of the given network, so that what was never tried keeps its p
- * and no link vanishes; joints are measured the same way and held within their
- * bounds. Links, trust and numbering stay. For planning anew.
- */
-PRICER_API enum pricer_status pricer_network_measured(
-    const struct pricer_network *network,
-    const struct pricer_deliveries *deliveries,
-    struct pricer_network **measured, struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

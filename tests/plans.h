@@ -130,8 +130,10 @@ static inline struct pricer_network *paper_network(double p)
                 links[count++] =
                     (struct pricer_link){i, j, p, p, friends ? 1000 : 1, 1e-3};
         }
-    if (pricer_network_build(128, 1, 1, nodes, 10, links, count, &network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){128, 1, 1, nodes,
+                                                            10, links, count,
+                                                            NULL, NULL},
+                             &network, NULL, NULL) != PRICER_OK)
         abort();
     return network;
 }
@@ -161,8 +163,10 @@ static inline struct pricer_network *random_network(
             links[count++] = (struct pricer_link){
                 j, i, p, joint, eps[(int)(4 * uniform(seed))], 1e-3};
         }
-    if (pricer_network_build(16, 1, 0, nodes, n, links, count, &network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){16, 1, 0, nodes, n,
+                                                            links, count, NULL,
+                                                            NULL},
+                             &network, NULL, NULL) != PRICER_OK)
         abort();
     free(nodes);
     free(links);

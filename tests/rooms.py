@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check the house on the symbols that the compiler saw, and draw it.
 
-    tests/rooms.py BUILD                complain about what breaks a rule
-    tests/rooms.py BUILD --draw FILE    write the drawing of docs/architecture.md
+    tests/rooms.py BUILD           complain about what breaks a rule
+    tests/rooms.py BUILD --draw    write the drawings of docs/architecture.md
 
 The rules, for lib/ and programs/:
   - a room uses only rooms before it, and nobody knows programs/ but programs/;
@@ -12,7 +12,9 @@ The rules, for lib/ and programs/:
   - no two files need each other, directly or round a corner;
   - sources stand in meson.build in an order in which a file uses only what is
     before it;
-  - no tag and no macro is defined twice.
+  - no tag and no macro is defined twice;
+  - docs/architecture.md says of every room what it does, and its drawings are
+    those of this build.
 Tests may look behind the doors.
 """
 import collections
@@ -22,8 +24,10 @@ import re
 import subprocess
 import sys
 
+import draw_rooms
+
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
-       'privacy', 'round', 'simulate', 'audit', 'kmeans', 'study']
+       'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'study']
 PROGRAMS = ['common', 'page', 'fleet', 'cli']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]
@@ -177,21 +181,46 @@ def check_definitions():
                          (what, name, ' and '.join(sorted(paths))))
 
 
+def read_words():
+    """What each room does, from the first two columns of the page's table."""
+    text = open('docs/architecture.md').read()
+    words = dict(re.findall(r'^\| ((?:lib|programs)/\w+) \| (.*?) \|', text, re.M))
+    for room in ORDER:
+        if len(words.setdefault(room, '?' * 99)) > draw_rooms.LETTERS:
+            complain('docs/architecture.md does not say what %s does, in at '
+                     'most %d letters' % (room, draw_rooms.LETTERS))
+    for room in words:
+        if room not in ORDER:
+            complain('docs/architecture.md has %s, which is no room' % room)
+    return words
+
+
+def check_drawings(files, uses):
+    for path, text in draw_rooms.draw(files, uses, ORDER, read_words()).items():
+        if not os.path.exists(path) or open(path).read() != text:
+            complain('%s is old: run tests/rooms.py build --draw' % path)
+
+
+def write_drawings(files, uses):
+    for path, text in draw_rooms.draw(files, uses, ORDER, read_words()).items():
+        with open(path, 'w') as file:
+            file.write(text)
+
+
 def main():
-    build = sys.argv[1]
+    build = os.path.abspath(sys.argv[1])
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
     files, uses = read_graph(build)
-    if len(sys.argv) > 3 and sys.argv[2] == '--draw':
-        sys.path.insert(0, 'docs')
-        import draw_rooms
-        draw_rooms.draw(files, uses, ORDER, sys.argv[3])
-        return 0
+    if '--draw' in sys.argv[2:]:
+        write_drawings(files, uses)
+        return 1 if complaints else 0
     check_order(uses)
     check_cycles(files, uses)
     check_doors(uses)
     check_includes()
     check_meson(files, uses)
     check_definitions()
+    check_drawings(files, uses)
     return 1 if complaints else 0
 
 

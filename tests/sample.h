@@ -49,8 +49,11 @@ static inline struct pricer_network *sample_network(uint64_t *seed, int32_t n,
                     1e-3};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
-    if (pricer_network_build(dimension, radius, test_uniform(seed), nodes, n,
-                             links, count, &network, NULL, &fault) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){dimension, radius,
+                                                            test_uniform(seed),
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &network, NULL, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
     return network;
 }
@@ -60,7 +63,7 @@ static inline struct pricer_plan *sample_plan(
     uint64_t *seed, const struct pricer_network *network)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t i = 0; i < network->nodes; i++) {
         plan->self_weight[i] = 2 * test_uniform(seed);
         plan->self_noise[i] = test_uniform(seed);

@@ -6,6 +6,7 @@
 #define PRICER_VECTORS_H
 
 #include "tests/scratch.h"
+#include "read/read.h"
 #include "read/stream.h"
 
 #include <zlib.h>
@@ -26,7 +27,7 @@ static inline struct pricer_matrix *accept_path(const char *path, bool labels)
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {"untouched"};
     enum pricer_status status =
-        labels ? pricer_matrix_read_labels(path, &matrix, &fault)
+        labels ? pri_matrix_read_labels(path, &matrix, &fault)
                : pricer_matrix_read(path, &matrix, &fault);
     if (status != PRICER_OK)
         fail_msg("%s was refused: %s", path, fault.text);
@@ -40,7 +41,7 @@ static inline void refuse_path(const char *path, bool labels,
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
     enum pricer_status status =
-        labels ? pricer_matrix_read_labels(path, &matrix, &fault)
+        labels ? pri_matrix_read_labels(path, &matrix, &fault)
                : pricer_matrix_read(path, &matrix, &fault);
     scratch_says(fault.text, words);
     assert_int_equal(status, expected);

@@ -17,6 +17,7 @@
  * too small or too large for a double because the data is.
  */
 #include "audit.h"
+#include "round/round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,11 +26,12 @@
 enum { AXES_MOST = 32, TOO_LONG = 3 };
 
 /* One sum that the observer may see. */
-struct sight {
-    int32_t relay;        /* who makes it; the node itself: its own part */
-    int32_t link;         /* that carries the data there, or -1 */
-    double weight, noise; /* of the attacked node in it */
-    bool direct;          /* seen by a member, without uplink and own part */
+struct observation {
+    int32_t relay; /* who adds it up; the attacked node: its own part */
+    int32_t link;  /* the link that carries the data to the relay, or -1 */
+    double weight; /* of the attacked node's data in the sum */
+    double noise;  /* standard deviation of the attacked node's noise in it */
+    bool direct;   /* seen by a member, without uplink and own part */
 };
 
 struct pri_attack {
@@ -38,15 +40,21 @@ struct pri_attack {
     struct pri_audit_code code;
     struct pricer_grid grid;
     uint64_t seed;
-    int32_t node;
-    bool identity, radio, alone;
-    int64_t dimension, rounds;
-    int32_t sights;
-    struct sight *sight;
-    bool *member;                /* [nodes] */
-    struct pricer_slice **slice; /* [nodes] made when first needed */
-    double *here, *there, *zero; /* [dimension] both data, and that of others */
-    int64_t *message, *sum;      /* [dimension] */
+    int32_t node;      /* the attacked one */
+    bool identity;     /* whether it took part is attacked, not its data */
+    bool radio;        /* the observer hears what does not arrive */
+    bool one_link;     /* the observer sees a single link */
+    int64_t dimension; /* of the messages that are played */
+    int64_t rounds;    /* of a trial */
+    int32_t observations;
+    struct observation *observation; /* [observations] */
+    bool *member;                    /* [nodes] */
+    struct pricer_slice **slice;     /* [nodes] made when first needed */
+    double *first;                   /* [dimension] data, first hypothesis */
+    double *other;                   /* [dimension] data, other hypothesis */
+    double *zero;                    /* [dimension] data of all other nodes */
+    int64_t *message;                /* [dimension] */
+    int64_t *sum;                    /* [dimension] */
 };
 
 void pri_attack_free(struct pri_attack *attack)
@@ -58,16 +66,16 @@ void pri_attack_free(struct pri_attack *attack)
         pricer_slice_free(attack->slice[k]);
     free(attack->slice);
     free(attack->member);
-    free(attack->sight);
-    free(attack->here);
-    free(attack->there);
+    free(attack->observation);
+    free(attack->first);
+    free(attack->other);
     free(attack->zero);
     free(attack->message);
     free(attack->sum);
     free(attack);
 }
 
-/* Who looks. */
+/* The members of the observer. */
 static void list_members(struct pri_attack *attack,
                          const struct pricer_audit_settings *settings)
 {
@@ -82,7 +90,7 @@ static void list_members(struct pri_attack *attack,
 }
 
 /* The sums that show something of the node. */
-static void list_sights(struct pri_attack *attack, bool server)
+static void list_observations(struct pri_attack *attack, bool server)
 {
     const struct pricer_network *net = attack->network;
     const struct pricer_plan *plan = attack->plan;
@@ -93,11 +101,11 @@ static void list_sights(struct pri_attack *attack, bool server)
         bool shows =
             plan->weight[l] > 0 || (attack->identity && plan->noise[l] > 0);
         if (shows && (direct || server))
-            attack->sight[attack->sights++] =
-                (struct sight){to, l, plan->weight[l], plan->noise[l], direct};
+            attack->observation[attack->observations++] = (struct observation){
+                to, l, plan->weight[l], plan->noise[l], direct};
     }
     if (server && plan->self_weight[node] > 0)
-        attack->sight[attack->sights++] = (struct sight){
+        attack->observation[attack->observations++] = (struct observation){
             node, -1, plan->self_weight[node], plan->self_noise[node], false};
 }
 
@@ -108,16 +116,18 @@ static bool reserve(struct pri_attack *attack)
     int64_t d = attack->dimension;
     int32_t degree =
         net->out_start[attack->node + 1] - net->out_start[attack->node];
-    attack->sight = pri_alloc((int64_t)degree + 1, sizeof *attack->sight);
+    attack->observation =
+        pri_alloc((int64_t)degree + 1, sizeof *attack->observation);
     attack->member = pri_alloc(net->nodes, sizeof *attack->member);
     attack->slice = pri_alloc(net->nodes, sizeof(void *));
-    attack->here = pri_alloc(d, sizeof(double));
-    attack->there = pri_alloc(d, sizeof(double));
+    attack->first = pri_alloc(d, sizeof(double));
+    attack->other = pri_alloc(d, sizeof(double));
     attack->zero = pri_alloc(d, sizeof(double));
     attack->message = pri_alloc(d, sizeof(int64_t));
     attack->sum = pri_alloc(d, sizeof(int64_t));
-    return attack->sight && attack->member && attack->slice && attack->here &&
-           attack->there && attack->zero && attack->message && attack->sum;
+    return attack->observation && attack->member && attack->slice &&
+           attack->first && attack->other && attack->zero && attack->message &&
+           attack->sum;
 }
 
 enum pricer_status pri_attack_new(const struct pricer_network *network,
@@ -139,7 +149,7 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
         .node = settings->node,
         .identity = question->protect == PRICER_PROTECT_IDENTITY,
         .radio = question->eavesdropper == PRICER_RADIO,
-        .alone = question->observer == PRICER_OBSERVER_LINK,
+        .one_link = question->observer == PRICER_OBSERVER_LINK,
         .dimension = network->dimension,
         .rounds = question->rounds > 0 ? question->rounds : 1,
     };
@@ -152,10 +162,11 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
         pri_attack_free(made);
         return status;
     }
-    made->here[made->dimension - 1] = TOO_LONG * network->radius;
-    made->there[made->dimension - 1] = -TOO_LONG * network->radius;
+    made->first[made->dimension - 1] = TOO_LONG * network->radius;
+    made->other[made->dimension - 1] = -TOO_LONG * network->radius;
     list_members(made, settings);
-    list_sights(made, question->observer == PRICER_OBSERVER_SERVER ||
+    list_observations(made,
+                      question->observer == PRICER_OBSERVER_SERVER ||
                           (question->observer == PRICER_OBSERVER_COALITION &&
                            question->with_server));
     *attack = made;
@@ -167,14 +178,16 @@ double pri_attack_cost(const struct pri_attack *attack)
 {
     const struct pricer_network *net = attack->network;
     double message = 0.5 + .04 * (double)attack->dimension, cost = .3;
-    for (int32_t k = 0; k < attack->sights; k++) {
-        const struct sight *sight = &attack->sight[k];
-        int32_t at = sight->relay;
+    for (int32_t k = 0; k < attack->observations; k++) {
+        const struct observation *observation = &attack->observation[k];
+        int32_t at = observation->relay;
         int32_t others = net->in_start[at + 1] - net->in_start[at];
-        double seen = sight->direct || attack->radio ? 1 : net->uplink[at];
-        double carried =
-            sight->link < 0 || attack->radio ? 1 : net->p[sight->link];
-        cost += seen * carried * message * (attack->alone ? 1 : 1 + others);
+        double seen =
+            observation->direct || attack->radio ? 1 : net->uplink[at];
+        double carried = observation->link < 0 || attack->radio
+                             ? 1
+                             : net->p[observation->link];
+        cost += seen * carried * message * (attack->one_link ? 1 : 1 + others);
     }
     return cost * (double)attack->rounds;
 }
@@ -185,12 +198,14 @@ static bool is_up(const struct pri_attack *attack, int64_t round, int32_t link,
 {
     const struct pricer_network *net = attack->network;
     if (link < 0)
-        return pricer_round_up(attack->seed, round, from, PRICER_SERVER,
-                               net->uplink[from], 0, 0);
+        return pricer_round_up(attack->seed, round,
+                               &(struct pricer_pair){from, PRICER_SERVER,
+                                                     net->uplink[from], 0, 0});
     int32_t back = net->partner[link];
-    return pricer_round_up(attack->seed, round, from, net->to[link],
-                           net->p[link], back < 0 ? 0 : net->p[back],
-                           net->joint[link]);
+    return pricer_round_up(
+        attack->seed, round,
+        &(struct pricer_pair){from, net->to[link], net->p[link],
+                              back < 0 ? 0 : net->p[back], net->joint[link]});
 }
 
 /* Node `from` writes its message to `to` (itself: its own part), which is added
@@ -204,12 +219,12 @@ static enum pricer_status send(struct pri_attack *attack, int64_t round,
     enum pricer_status status = PRICER_OK;
     if (*slice == NULL) {
         status = pricer_slice_build(attack->network, attack->plan,
-                                    &attack->grid, from, slice);
+                                    &attack->grid, from, slice, fault);
         if (status != PRICER_OK)
             return status;
         (*slice)->dimension = attack->dimension;
     }
-    const struct pricer_share *share = pricer_slice_find(*slice, to);
+    const struct pricer_share *share = pri_slice_find(*slice, to);
     if (share == NULL)
         return PRICER_OK;
     pricer_random_replay(&random, attack->seed, PRICER_PURPOSE_NOISE, round,
@@ -242,25 +257,25 @@ static double seen_at(const struct pri_attack *attack, int64_t coordinate)
  * besides the attacked node's own.
  */
 static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
-                                   const struct sight *sight,
+                                   const struct observation *observation,
                                    const double *data, double *others,
                                    struct pricer_fault *fault)
 {
     const struct pricer_network *net = attack->network;
     const struct pricer_plan *plan = attack->plan;
-    int32_t at = sight->relay, node = attack->node;
+    int32_t at = observation->relay, node = attack->node;
     enum pricer_status status = PRICER_OK;
     *others = 0;
     for (int64_t k = 0; k < attack->dimension; k++)
         attack->sum[k] = 0;
     if (data != NULL)
         status = send(attack, round, node, at, data, fault);
-    if (status == PRICER_OK && at != node && !sight->direct) {
+    if (status == PRICER_OK && at != node && !observation->direct) {
         *others = variance_of(attack, plan->self_noise[at]);
         status = send(attack, round, at, at, attack->zero, fault);
     }
     for (int32_t k = net->in_start[at];
-         k < net->in_start[at + 1] && status == PRICER_OK && !attack->alone;
+         k < net->in_start[at + 1] && status == PRICER_OK && !attack->one_link;
          k++) {
         int32_t l = net->in_link[k], from = net->from[l];
         if (from == node || attack->member[from] ||
@@ -272,33 +287,34 @@ static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
     return status;
 }
 
-/* Add what one sum says about the two ends of the diameter. */
+/* Add the log-likelihood ratio of one sum, the two ends of the diameter. */
 static void weigh_data(const struct pri_attack *attack,
-                       const struct sight *sight, double others,
+                       const struct observation *observation, double others,
                        struct pri_trial *result)
 {
-    double variance = variance_of(attack, sight->noise) + others;
+    double variance = variance_of(attack, observation->noise) + others;
     double seen = seen_at(attack, attack->dimension - 1);
     if (variance == 0) {
         result->ratio += seen == 0 ? 0 : seen > 0 ? INFINITY : -INFINITY;
         result->mu = INFINITY;
         return;
     }
-    double half = sight->weight / sqrt(variance);
+    double half = observation->weight / sqrt(variance);
     result->ratio += 2 * half * (seen / sqrt(variance));
     result->mu += 4 * half * half;
 }
 
-/* Add what one sum says about whether the node took part. */
+/* Add the log-likelihood ratio of one sum, with and without the node. */
 static void weigh_presence(const struct pri_attack *attack,
-                           const struct sight *sight, double others,
+                           const struct observation *observation, double others,
                            struct pri_trial *result)
 {
-    double own = variance_of(attack, sight->noise), all = own + others;
+    double own = variance_of(attack, observation->noise), all = own + others;
     double near = 0, far = 0;
     for (int64_t k = 0; k < attack->dimension; k++) {
         double seen = seen_at(attack, k);
-        double left = seen - (k == attack->dimension - 1 ? sight->weight : 0);
+        double left =
+            seen - (k == attack->dimension - 1 ? observation->weight : 0);
         far += seen * seen;
         near += left * left;
     }
@@ -309,30 +325,32 @@ static void weigh_presence(const struct pri_attack *attack,
                          (double)attack->dimension / 2 * log1p(own / others);
 }
 
+/* One round under one of the hypotheses: every sum that is seen adds to the
+ * log-likelihood ratio, as sums are independent conditioned on the links. */
 static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
                                      bool other, struct pri_trial *result,
                                      struct pricer_fault *fault)
 {
-    const double *data = !other             ? attack->here
+    const double *data = !other             ? attack->first
                          : attack->identity ? NULL
-                                            : attack->there;
-    for (int32_t k = 0; k < attack->sights; k++) {
-        const struct sight *sight = &attack->sight[k];
-        bool carried = sight->link < 0 || attack->radio ||
-                       is_up(attack, round, sight->link, attack->node);
-        bool seen = sight->direct || attack->radio ||
-                    is_up(attack, round, -1, sight->relay);
+                                            : attack->other;
+    for (int32_t k = 0; k < attack->observations; k++) {
+        const struct observation *observation = &attack->observation[k];
+        bool carried = observation->link < 0 || attack->radio ||
+                       is_up(attack, round, observation->link, attack->node);
+        bool seen = observation->direct || attack->radio ||
+                    is_up(attack, round, -1, observation->relay);
         double others;
         if (!carried || !seen)
             continue;
         enum pricer_status status =
-            make_sum(attack, round, sight, data, &others, fault);
+            make_sum(attack, round, observation, data, &others, fault);
         if (status != PRICER_OK)
             return status;
         if (attack->identity)
-            weigh_presence(attack, sight, others, result);
+            weigh_presence(attack, observation, others, result);
         else
-            weigh_data(attack, sight, others, result);
+            weigh_data(attack, observation, others, result);
     }
     return PRICER_OK;
 }
@@ -349,7 +367,7 @@ enum pricer_status pri_attack_play(struct pri_attack *attack, int64_t trial,
         if (status != PRICER_OK)
             return status;
     }
-    /* Infinite evidence for both sides, or none: nothing can be told. */
+    /* Infinite evidence for both hypotheses: they cannot be told apart. */
     result->ratio = isnan(found.ratio) ? 0 : found.ratio;
     result->mu = attack->identity ? NAN : isnan(found.mu) ? 0 : sqrt(found.mu);
     return PRICER_OK;

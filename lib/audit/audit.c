@@ -10,8 +10,8 @@
  * fit.c, half the alarm each.
  *
  * Trials are addressed by number, each with links and noise of its own, so the
- * threads change nothing. 48 bytes a pair of trials: 32 for what they were
- * worth, and 16 to sort them.
+ * threads change nothing. 48 bytes a pair of trials: 32 for what they showed,
+ * and 16 to sort them.
  */
 #include "audit.h"
 
@@ -47,6 +47,10 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
                          "trials = %lld is not between %d and %d",
                          (long long)trials, PRICER_AUDIT_TRIALS_LEAST,
                          PRICER_AUDIT_TRIALS_MOST);
+    if (settings->question.protect == PRICER_PROTECT_IDENTITY &&
+        settings->question.observer != PRICER_OBSERVER_RELAY)
+        return pri_fault(fault, PRICER_VALUE,
+                         "identities are attacked at relays only");
     if (!(confidence >= 0 && confidence < 1))
         return pri_fault(fault, PRICER_VALUE,
                          "confidence = %g is not between 0 and 1", confidence);
@@ -58,8 +62,8 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
 
 /*
  * What was agreed on for a link, as far as it says something about this delta,
- * these rounds and this eavesdropper: calibration over several rounds counts
- * only what arrives, over one round it protects every packet.
+ * these rounds and this eavesdropper: where losses have credit, calibration over
+ * several rounds counts only what arrives; otherwise it protects every packet.
  */
 static double budget_of(const struct pricer_network *network,
                         const struct pricer_audit_settings *settings,
@@ -69,7 +73,8 @@ static double budget_of(const struct pricer_network *network,
     int64_t rounds = question->rounds > 0 ? question->rounds : 1;
     int64_t planned = settings->budget_rounds > 0 ? settings->budget_rounds : 1;
     int32_t link = pricer_network_find(network, settings->node, settings->at);
-    bool counts = question->eavesdropper == PRICER_RECEIVER || rounds == 1 ||
+    bool counts = settings->budget_credit == PRICER_CREDIT_NONE ||
+                  question->eavesdropper == PRICER_RECEIVER || rounds == 1 ||
                   network->p[link] == 1;
     bool says = delta >= network->delta[link] && rounds <= planned && counts;
     return says ? network->eps[link] : NAN;
@@ -105,7 +110,7 @@ static void note(struct run *run, enum pricer_status status,
     }
 }
 
-/* Both trials of a pair. The first thread tells the watch. */
+/* Both trials of a pair. Only the first thread asks the watch. */
 static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
                                     int64_t pair, struct pricer_fault *fault)
 {
@@ -118,13 +123,15 @@ static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
     }
 #pragma omp atomic capture
     done = ++run->done;
-    bool told = omp_get_thread_num() == 0;
-    if (told && !pri_tick(run->settings->question.watch,
-                          (double)done / (double)run->count))
+    if (omp_get_thread_num() == 0 &&
+        !pri_tick(run->settings->question.watch,
+                  (double)done / (double)run->count))
         return PRICER_STOPPED;
     return PRICER_OK;
 }
 
+/* All pairs on all threads, each with an attack of its own; the first failure
+ * ends them. */
 static enum pricer_status play_all(struct run *run)
 {
     int threads = pri_threads(run->settings->question.threads, INT64_MAX);

@@ -5,6 +5,7 @@
 #ifndef PRICER_AUDIT_H
 #define PRICER_AUDIT_H
 
+#include "pricer_audit.h"
 #include "privacy/privacy.h"
 
 /* The code under attack: how a node writes a message. */
@@ -27,12 +28,13 @@ enum pricer_status pri_audit_run(const struct pricer_network *network,
 /* ---------------------------------------------------------------- attack -- */
 
 /*
- * What one trial is worth to the observer: the log-likelihood ratio of the two
- * hypotheses, and mu, their distance given which links were up: 0 if nothing
- * was seen, INFINITY if it was seen bare, NAN for identities.
+ * What one trial shows the observer. mu is the distance of the two hypotheses
+ * in standard deviations, conditioned on which links were up: 0 if nothing was
+ * seen, INFINITY if it was seen without noise, NAN for identities.
  */
 struct pri_trial {
-    double ratio, mu;
+    double ratio; /* the log-likelihood ratio of the hypotheses */
+    double mu;
 };
 
 /* Everything that trials need; one for each thread. */
@@ -61,9 +63,14 @@ double pri_hits_lower(int64_t hits, int64_t trials, double error);
 double pri_hits_upper(int64_t hits, int64_t trials, double error);
 
 struct pri_counted {
-    int64_t judged, hits, other_hits;
-    double eps;
+    int64_t judged;     /* pairs of trials that were counted */
+    int64_t hits;       /* those inside the set S under P, see count.c */
+    int64_t other_hits; /* those inside S under Q */
+    double eps;         /* the lower bound that they prove, or 0 */
 };
+
+/* The order of two doubles, for qsort(). */
+int pri_by_value(const void *one, const void *two);
 
 /*
  * What `count` pairs of trials, [2k] of the first hypothesis and [2k + 1] of
@@ -78,7 +85,7 @@ enum pricer_status pri_count_eps(const struct pri_trial *trials, int64_t count,
 /*
  * The factor between the distance that the code keeps and the one in the plan,
  * from below, wrong with probability at most `error`; 0 if it may be anything,
- * NAN if too little was seen to tell.
+ * NAN if too few trials saw something.
  */
 double pri_fit_scale(const struct pri_trial *trials, int64_t count,
                      double error);

@@ -1,13 +1,14 @@
 /*
  * From trials of two hypotheses to an eps that they disprove, by counting.
  *
- * Claim. If what is seen is (eps, delta)-private then P(S) <= e^eps Q(S) +
- * delta for every set S, with P and Q the laws under the two hypotheses in
- * either order. S is a threshold on the likelihood ratio, which by Neyman and
- * Pearson is the best kind of set; which one is chosen on the first half of the
- * trials. On the other half, whose trials are independent of that choice, hits
- * are binomial, P(S) is at least and Q(S) at most their Clopper-Pearson bounds
- * but for error / 2 each, and then
+ * Claim. If what is seen is (eps, delta)-private then
+ * P(S) <= e^eps Q(S) + delta for every set S, with P and Q the laws under the
+ * two hypotheses in either order: delta bounds their hockey-stick divergence.
+ * S is a threshold on the likelihood ratio, which by Neyman and Pearson is the
+ * best kind of set; which one is chosen on the first half of the trials. On the
+ * other half, whose trials are independent of that choice, hits are binomial,
+ * P(S) is at least and Q(S) at most their Clopper-Pearson bounds but for
+ * error / 2 each, and then
  *
  *     eps >= ln((P_low - delta) / Q_high).
  *
@@ -78,7 +79,7 @@ double pri_hits_upper(int64_t hits, int64_t trials, double error)
     return 1 - pri_hits_lower(trials - hits, trials, error);
 }
 
-/* ------------------------------------------------------------- the tests -- */
+/* ----------------------------------------------------------------- tests -- */
 
 /* A set of ratios: those above a threshold, or all others. */
 struct test {
@@ -86,13 +87,14 @@ struct test {
     bool upwards;
 };
 
-/* One half of the trials, sorted, under either hypothesis. */
+/* The log-likelihood ratios of one half of the trials, sorted. */
 struct half {
     int64_t count;
-    double *with, *without;
+    double *first; /* [count] under the first hypothesis */
+    double *other; /* [count] under the other */
 };
 
-static int by_value(const void *one, const void *two)
+int pri_by_value(const void *one, const void *two)
 {
     double a = *(const double *)one, b = *(const double *)two;
     return a < b ? -1 : a > b;
@@ -102,16 +104,16 @@ static enum pricer_status sort_half(const struct pri_trial *trials,
                                     int64_t count, struct half *half)
 {
     half->count = count;
-    half->with = pri_alloc(count, sizeof(double));
-    half->without = pri_alloc(count, sizeof(double));
-    if (half->with == NULL || half->without == NULL)
+    half->first = pri_alloc(count, sizeof(double));
+    half->other = pri_alloc(count, sizeof(double));
+    if (half->first == NULL || half->other == NULL)
         return PRICER_MEMORY;
     for (int64_t k = 0; k < count; k++) {
-        half->with[k] = trials[2 * k].ratio;
-        half->without[k] = trials[2 * k + 1].ratio;
+        half->first[k] = trials[2 * k].ratio;
+        half->other[k] = trials[2 * k + 1].ratio;
     }
-    qsort(half->with, (size_t)count, sizeof(double), by_value);
-    qsort(half->without, (size_t)count, sizeof(double), by_value);
+    qsort(half->first, (size_t)count, sizeof(double), pri_by_value);
+    qsort(half->other, (size_t)count, sizeof(double), pri_by_value);
     return PRICER_OK;
 }
 
@@ -133,8 +135,8 @@ static struct pri_counted judge(const struct test *test,
                                 const struct half *half, double delta,
                                 double error)
 {
-    int64_t n = half->count, one = above(half->with, n, test->threshold);
-    int64_t two = above(half->without, n, test->threshold);
+    int64_t n = half->count, one = above(half->first, n, test->threshold);
+    int64_t two = above(half->other, n, test->threshold);
     struct pri_counted found = {n, test->upwards ? one : n - two,
                                 test->upwards ? two : n - one, 0};
     /* Hopeless ones need no bound: most of those that are tried. */
@@ -157,7 +159,7 @@ static struct test find_test(const struct half *half, double delta,
     for (int64_t rank = 0; rank < n; rank = rank * 9 / 8 + 1)
         for (int side = 0; side < 2; side++) {
             struct test test = {
-                side ? half->without[n - 1 - rank] : half->with[rank], side};
+                side ? half->other[n - 1 - rank] : half->first[rank], side};
             double eps = judge(&test, half, delta, error).eps;
             if (eps > most && isfinite(test.threshold)) {
                 most = eps;
@@ -180,9 +182,9 @@ enum pricer_status pri_count_eps(const struct pri_trial *trials, int64_t count,
         struct test test = find_test(&first, delta, error);
         *counted = judge(&test, &second, delta, error);
     }
-    free(first.with);
-    free(first.without);
-    free(second.with);
-    free(second.without);
+    free(first.first);
+    free(first.other);
+    free(second.first);
+    free(second.other);
     return status;
 }

@@ -6,19 +6,21 @@
  * that the code does wrong is one factor on signal or noise, the observer's
  * distance is scale * mu in place of the plan's mu, and the scale shows.
  *
- * Claim. Suppose that given the links the ratio of a trial is normal, with mean
- * +-slope mu^2 / 2 and variance (spread mu)^2. Then, but for a probability of
- * `error`, no eps below the result holds at delta. Proof. ratio / mu is normal
- * with mean slope x, x = +-mu / 2, and deviation spread: a regression through
- * the origin. Its slope is off by more than q spread / sqrt(sum x^2), q the
- * normal quantile, and spread exceeds what the chi-square quantile of the
- * residuals allows, with error / 4 each. Otherwise given the links the
- * observer faces a Gaussian of distance at least scale mu, scale = slope low /
- * spread high, and as it sees the links
+ * Claim. Suppose that, conditioned on the links, the log-likelihood ratio of a
+ * trial is normal with mean +-slope mu^2 / 2 and standard deviation s mu. Then,
+ * but for a probability of `error`, no eps below the result holds at delta.
  *
- *     delta(eps) = E delta_G(eps; slope mu / spread)
- *                >= sum over k of P(mu >= m_k) (delta_G(eps; scale m_k)
- *                                             - delta_G(eps; scale m_(k-1)))
+ * Proof. ratio / mu is normal with mean slope x, x = +-mu / 2, and standard
+ * deviation s: a regression through the origin. Each with probability at most
+ * error / 4, the fitted slope is off by more than q s / sqrt(sum x^2), q the
+ * normal quantile, and s exceeds what the chi-square quantile of the residuals
+ * allows. Otherwise, conditioned on the links, the observer faces a Gaussian of
+ * distance at least scale mu, where scale is the low end of the slope over the
+ * high end of s; and as it sees the links
+ *
+ *     delta(eps)  = E delta_G(eps; slope mu / s)
+ *                >= sum over k of P(mu >= m_k)
+ *                   (delta_G(eps; scale m_k) - delta_G(eps; scale m_(k-1)))
  *
  * for any m_0 = 0 < m_1 < m_2 ..., as delta_G grows with mu. The m_k are
  * quantiles of the first half of the trials, the P are bounded by Clopper and
@@ -42,8 +44,8 @@ static const double survivals[] = {1,    .9,   .8,   .7,   .6,   .5,  .4,
                                    .005, .002, .001, 5e-4, 2e-4, 1e-4};
 enum { THRESHOLDS = sizeof survivals / sizeof *survivals };
 
-/* The point that a standard normal exceeds with this probability, below 1/2;
- * from above. */
+/* The quantile that a standard normal exceeds with probability `error`, which
+ * is below 1/2; from above. */
 static double normal_quantile(double error)
 {
     double low = 0, high = 40;
@@ -54,9 +56,9 @@ static double normal_quantile(double error)
     return high;
 }
 
-/* About the value that a chi-square variable stays below with probability
+/* About the quantile that a chi-square variable stays below with probability
  * `error`, by Wilson and Hilferty. */
-static double chi_low(double degrees, double error)
+static double chi_square_quantile(double degrees, double error)
 {
     double part = 2 / (9 * degrees);
     double root = 1 - part - normal_quantile(error) * sqrt(part);
@@ -66,7 +68,7 @@ static double chi_low(double degrees, double error)
 double pri_fit_scale(const struct pri_trial *trials, int64_t count,
                      double error)
 {
-    double xx = 0, xz = 0, left = 0;
+    double xx = 0, xz = 0, residual = 0;
     int64_t seen = 0;
     for (int pass = 0; pass < 2; pass++) {
         double slope = pass == 0 ? 0 : xz / xx;
@@ -81,34 +83,44 @@ double pri_fit_scale(const struct pri_trial *trials, int64_t count,
                 xz += x * z;
                 seen++;
             }
-            left += pass == 0 ? 0 : (z - slope * x) * (z - slope * x);
+            residual += pass == 0 ? 0 : (z - slope * x) * (z - slope * x);
         }
         if (seen < SEEN_LEAST || !(xx > 0))
             return NAN;
     }
-    double least = chi_low((double)seen - 1, error / 2);
+    double least = chi_square_quantile((double)seen - 1, error / 2);
     if (!(least > 0))
         return 0;
-    double spread = sqrt(left / least);
-    double low = xz / xx - normal_quantile(error / 2) * spread / sqrt(xx);
+    double deviation = sqrt(residual / least);
+    double low = xz / xx - normal_quantile(error / 2) * deviation / sqrt(xx);
     if (!(low > 0))
         return 0;
-    return spread > 0 ? low / spread : INFINITY;
+    return deviation > 0 ? low / deviation : INFINITY;
 }
 
-/* How often mu takes at least some values, from below. */
+/* P(mu >= m_k) from below, for ascending m_k. */
 struct ladder {
     int count;
     double mu[THRESHOLDS + 1];
-    double chance[THRESHOLDS + 1]; /* the last is 0 */
+    double chance[THRESHOLDS + 1]; /* P(mu >= mu[k]); 0 after the last */
 };
 
-static int by_value(const void *one, const void *two)
+/* The m_k: quantiles of sorted values of mu, each once. */
+static void choose_thresholds(const double *sorted, int64_t count,
+                              struct ladder *ladder)
 {
-    double a = *(const double *)one, b = *(const double *)two;
-    return a < b ? -1 : a > b;
+    *ladder = (struct ladder){0};
+    for (int k = 0; k < THRESHOLDS; k++) {
+        int64_t place = count - (int64_t)((double)count * survivals[k]);
+        double mu = place < count ? sorted[place] : 0;
+        bool new = mu > 0 &&
+                   (ladder->count == 0 || mu > ladder->mu[ladder->count - 1]);
+        if (new)
+            ladder->mu[ladder->count++] = mu;
+    }
 }
 
+/* Thresholds from the first half of the trials, bounds from the other. */
 static enum pricer_status build_ladder(const struct pri_trial *trials,
                                        int64_t count, double error,
                                        struct ladder *ladder)
@@ -119,16 +131,8 @@ static enum pricer_status build_ladder(const struct pri_trial *trials,
         return PRICER_MEMORY;
     for (int64_t k = 0; k < first; k++)
         sorted[k] = trials[k].mu;
-    qsort(sorted, (size_t)first, sizeof *sorted, by_value);
-    *ladder = (struct ladder){0};
-    for (int k = 0; k < THRESHOLDS; k++) {
-        int64_t place = first - (int64_t)((double)first * survivals[k]);
-        double mu = place < first ? sorted[place] : 0;
-        bool new = mu > 0 &&
-                   (ladder->count == 0 || mu > ladder->mu[ladder->count - 1]);
-        if (new)
-            ladder->mu[ladder->count++] = mu;
-    }
+    qsort(sorted, (size_t)first, sizeof *sorted, pri_by_value);
+    choose_thresholds(sorted, first, ladder);
     free(sorted);
     for (int k = 0; k < ladder->count; k++) {
         int64_t hits = 0;

@@ -9,6 +9,7 @@
 
 #include "pricer.h"
 
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,6 +24,12 @@ enum pricer_status pri_fault(struct pricer_fault *fault,
                              enum pricer_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same with the arguments as a list. */
+enum pricer_status pri_fault_list(struct pricer_fault *fault,
+                                  enum pricer_status status, const char *format,
+                                  va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
 /* Put "file:line: " before the text of a fault; line 0 leaves the line out. */
 void pri_fault_locate(struct pricer_fault *fault, const char *file,
                       int64_t line);
@@ -35,10 +42,10 @@ void *pri_alloc(int64_t count, size_t size);
 typedef double pri_two __attribute__((vector_size(16)));
 
 /* How many threads to use: as many as asked for, else one per core, or one
- * where the work (links, about) is not worth more. */
+ * where the work (links, about) is too little for more. */
 int pri_threads(int32_t asked, int64_t work);
 
-/* Tell the watch (which may be NULL) how far the work is; false: stop. */
+/* Report to the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 
 /*
@@ -49,6 +56,20 @@ bool pri_parse_number(const char *text, double *value);
 
 /* The same for a whole number, of either sign. */
 bool pri_parse_count(const char *text, int64_t *value);
+
+/*
+ * The length of a vector over its largest entry, which neither overflows nor
+ * underflows, to a relative error of about count 2^-53; NAN if an entry is not
+ * finite. The length is *largest times what is returned.
+ */
+double pri_relative_length(const double *vector, int64_t count,
+                           double *largest);
+
+/* Whether a number is a weight or a standard deviation: finite, at least 0. */
+static inline bool pri_is_amount(double value)
+{
+    return value >= 0 && value <= DBL_MAX;
+}
 
 /* ----------------------------------------------------------------- files -- */
 

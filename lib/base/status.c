@@ -37,15 +37,22 @@ const char *pricer_status_text(enum pricer_status status)
     return "unknown status";
 }
 
+enum pricer_status pri_fault_list(struct pricer_fault *fault,
+                                  enum pricer_status status, const char *format,
+                                  va_list arguments)
+{
+    if (fault != NULL)
+        vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    return status;
+}
+
 enum pricer_status pri_fault(struct pricer_fault *fault,
                              enum pricer_status status, const char *format, ...)
 {
-    if (fault != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(fault->text, sizeof fault->text, format, arguments);
-        va_end(arguments);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    pri_fault_list(fault, status, format, arguments);
+    va_end(arguments);
     return status;
 }
 

@@ -3,11 +3,15 @@
  * curve of that many rounds with fresh noise.
  *
  * Claim: an observer of `rounds` rounds of a link that is up with probability
- * p sees K ~ Binomial(rounds, p) packets and knows K. Given K the packets are
- * one Gaussian mechanism with ratio sqrt(K) mu (their average is a sufficient
- * statistic), so delta(eps) = E delta_G(eps; sqrt(K) mu), exactly: the law of K
- * is the same under both hypotheses, and a divergence of two mixtures whose
- * component is visible is the mixture of the divergences.
+ * p sees K ~ Binomial(rounds, p) packets and knows K. Conditioned on K the
+ * packets are one Gaussian mechanism with ratio sqrt(K) mu (their average is a
+ * sufficient statistic), so
+ *
+ *     delta(eps) = E delta_G(eps; sqrt(K) mu)
+ *
+ * exactly: the law of K is the same under both hypotheses, and the hockey-stick
+ * divergence of two mixtures whose component is observed is the mixture of the
+ * divergences.
  */
 #include "calibrate.h"
 
@@ -24,10 +28,10 @@ static long double step_up(int64_t rounds, long double odds, int64_t k)
     return (long double)(rounds - k) / (long double)(k + 1) * odds;
 }
 
-/* How far to go from the mode upwards: the ratios of neighbours fall, so what
- * is left is less than a geometric series. */
-static int64_t walk_up(int64_t rounds, long double odds, int64_t mode,
-                       long double tail)
+/* The last count that is kept above the mode: the ratios of neighbours fall, so
+ * the tail beyond is less than a geometric series. */
+static int64_t last_count(int64_t rounds, long double odds, int64_t mode,
+                          long double tail)
 {
     long double weight = 1;
     for (int64_t k = mode; k < rounds; k++) {
@@ -39,8 +43,8 @@ static int64_t walk_up(int64_t rounds, long double odds, int64_t mode,
     return rounds;
 }
 
-static int64_t walk_down(int64_t rounds, long double odds, int64_t mode,
-                         long double tail)
+static int64_t first_count(int64_t rounds, long double odds, int64_t mode,
+                           long double tail)
 {
     long double weight = 1;
     for (int64_t k = mode; k > 0; k--) {
@@ -84,8 +88,8 @@ enum pricer_status pri_rounds_law(int64_t rounds, double p, long double tail,
     long double odds = p / (1 - (long double)p), sum = 1;
     int64_t mode = (int64_t)floorl(((long double)rounds + 1) * p);
     mode = mode > rounds ? rounds : mode;
-    int64_t last = p == 1 ? rounds : walk_up(rounds, odds, mode, tail / 4);
-    int64_t first = p == 1 ? rounds : walk_down(rounds, odds, mode, tail / 4);
+    int64_t last = p == 1 ? rounds : last_count(rounds, odds, mode, tail / 4);
+    int64_t first = p == 1 ? rounds : first_count(rounds, odds, mode, tail / 4);
     enum pricer_status status = make_room(law, last - first + 1);
     if (status != PRICER_OK)
         return status;
@@ -120,13 +124,14 @@ void pri_rounds_curve(const struct pri_rounds *law, long double eps,
         long double delta = weight * expl(g.log_delta);
         long double rest = weight * expl(g.log_rest);
         long double density = weight * expl(g.log_density);
-        long double slip = 4 * ROUNDING * density * root * mu;
+        long double rounding = 4 * ROUNDING * density * root * mu;
         curve->delta += delta;
         curve->rest += rest;
         curve->by_mu += density * root;
         curve->by_eps -= density * g.mills;
-        wrong += delta * g.error + (isnan(slip) ? 0 : slip);
-        wrong_rest += rest * g.error + (isnan(slip) ? 0 : slip);
+        rounding = isnan(rounding) ? 0 : rounding;
+        wrong += delta * g.error + rounding;
+        wrong_rest += rest * g.error + rounding;
     }
     long double terms = (long double)(law->last - law->first) + 2;
     long double common = law->error + 8 * ROUNDING * terms;

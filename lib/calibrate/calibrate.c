@@ -1,6 +1,6 @@
 /*
- * From a budget (eps, delta) to the most that a packet may say: the largest
- * signal-to-noise ratio mu that keeps within it.
+ * From a budget (eps, delta) to the largest signal-to-noise ratio mu that keeps
+ * a packet within it.
  *
  * The privacy curve grows with mu, so the answer is the one root of
  *
@@ -25,31 +25,36 @@
 #define SAFETY 0x1p-49L
 #define ROOT_2PI 2.50662827463100050241576528481104525L
 
-/* What the search needs to know; `rest` says which equation is solved. */
+/* What the search needs to know. */
 struct search {
     const struct pri_rounds *law;
-    long double eps, target; /* delta, or 1 - delta */
-    bool rest;
+    long double eps;
+    long double target; /* delta, or 1 - delta if `rest` */
+    bool rest;          /* the equation for 1 - delta is solved */
 };
 
-/* How far ln delta(mu) (or -ln(1 - delta)) is above its target, and its slope
- * in ln mu. Far out, where nothing is left to take the logarithm of, only the
- * sign says something. */
+/* How far ln delta(mu) (or -ln(1 - delta)) is above its target, and its
+ * derivative by ln mu. Far out, where the logarithm is infinite, only the sign
+ * is of use. */
 static long double excess(const struct search *search, long double mu,
-                          long double *slope)
+                          long double *derivative)
 {
     struct pri_curve curve;
     pri_rounds_curve(search->law, search->eps, mu, &curve);
     long double value = search->rest ? curve.rest : curve.delta;
-    *slope = mu * curve.by_mu / value;
+    *derivative = mu * curve.by_mu / value;
     long double distance = logl(value) - logl(search->target);
     return search->rest ? -distance : distance;
 }
 
 /*
- * Where to begin for one certain round. delta <= mu / sqrt(2 pi) and delta <=
- * exp(-a^2/2) / 2 with a = eps/mu - mu/2 >= 0, each solved for mu, are lower
- * bounds; the second, mirrored, is close where delta > 1/2.
+ * Where to begin for one certain round. Each of
+ *
+ *     delta <= mu / sqrt(2 pi),
+ *     delta <= exp(-a^2 / 2) / 2,   a = eps / mu - mu / 2 >= 0,
+ *
+ * solved for mu is a lower bound; the second, mirrored, is close where
+ * delta > 1/2.
  */
 static long double first_guess(const struct search *search)
 {
@@ -69,12 +74,12 @@ static long double find_root(const struct search *search, long double mu)
 {
     long double low = 0, high = INFINITY;
     for (int step = 0; step < 400; step++) {
-        long double slope, over = excess(search, mu, &slope);
+        long double derivative, over = excess(search, mu, &derivative);
         if (over > 0)
             high = mu;
         else
             low = mu;
-        long double move = -over / slope;
+        long double move = -over / derivative;
         if (fabsl(move) < 0x1p-58L)
             break;
         if (!(fabsl(move) < 2))
@@ -100,7 +105,8 @@ static bool holds(const struct search *search, long double mu)
     return curve.delta + curve.error_delta + tail <= search->target;
 }
 
-/* The largest mu for the law, to the safe side. `guess` is where to begin, or
+/*
+ * The largest mu for the law, to the safe side. `guess` is where to begin, or
  * 0. If delta covers every packet being read in the clear, no noise is needed.
  */
 static long double solve(const struct pri_rounds *law, long double eps,
@@ -154,6 +160,24 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
     return PRICER_OK;
 }
 
+bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
+                      struct pri_rounds *law)
+{
+    int64_t rounds = budget->rounds > 1 ? budget->rounds : 1;
+    double eps = budget->eps, delta = budget->delta;
+    if (rounds == 1 || budget->p == 1)
+        return pri_gaussian_above(eps, mu * sqrtl((long double)rounds)) <=
+               delta;
+    if (pri_rounds_law(rounds, budget->p, delta * 0x1p-70L, law) != PRICER_OK)
+        return false;
+    struct pri_curve curve;
+    pri_rounds_curve(law, eps, mu, &curve);
+    if (delta > 0.5)
+        return curve.rest - curve.error_rest - law->tail >=
+               1 - (long double)delta;
+    return curve.delta + curve.error_delta + law->tail <= delta;
+}
+
 static enum pricer_status check_budget(double eps, double delta, int64_t rounds,
                                        double p, struct pricer_fault *fault)
 {
@@ -172,24 +196,26 @@ static enum pricer_status check_budget(double eps, double delta, int64_t rounds,
     return PRICER_OK;
 }
 
-enum pricer_status pricer_calibrate(enum pricer_calibration calibration,
-                                    double eps, double delta, int64_t rounds,
-                                    double p, double *mu, bool *guaranteed,
+enum pricer_status pricer_calibrate(const struct pricer_budget *budget,
+                                    double *mu, bool *guaranteed,
                                     struct pricer_fault *fault)
 {
+    double eps = budget->eps, delta = budget->delta, p = budget->p;
+    int64_t rounds = budget->rounds;
     struct pri_rounds law = {0};
     long double ratio;
     enum pricer_status status = check_budget(eps, delta, rounds, p, fault);
     if (status != PRICER_OK)
         return status;
     rounds = rounds == 0 ? 1 : rounds;
-    status = pri_calibrate(calibration, eps, delta, rounds, p, &law, &ratio);
+    status =
+        pri_calibrate(budget->calibration, eps, delta, rounds, p, &law, &ratio);
     pri_rounds_free(&law);
     if (status != PRICER_OK)
         return pri_fault(fault, status, "%s", pricer_status_text(status));
     long double total = ratio * sqrtl((long double)rounds);
     if (guaranteed != NULL)
-        *guaranteed = calibration == PRICER_CALIBRATION_ANALYTIC ||
+        *guaranteed = budget->calibration == PRICER_CALIBRATION_ANALYTIC ||
                       pri_gaussian_above(eps, total) <= delta;
     *mu = pri_round_down(ratio);
     return PRICER_OK;

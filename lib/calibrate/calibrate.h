@@ -1,10 +1,10 @@
 /*
- * What the files of the privacy part share: one Gaussian mechanism, many
- * rounds of it, and the noise that a budget asks for.
+ * One Gaussian mechanism, many rounds of it, and the noise that a budget asks
+ * for.
  *
  * Throughout, `mu` is the signal-to-noise ratio of a Gaussian mechanism: the
- * distance between the two means that the observer has to tell apart, over the
- * standard deviation of the noise.
+ * distance between the means of the two hypotheses over the standard deviation
+ * of the noise.
  */
 #ifndef PRICER_CALIBRATE_H
 #define PRICER_CALIBRATE_H
@@ -14,12 +14,14 @@
 /* -------------------------------------------------------------- gaussian -- */
 
 /*
- * The privacy curve of one Gaussian mechanism at one eps, in logarithms.
+ * The privacy curve of one Gaussian mechanism at one eps, in logarithms: delta
+ * is the hockey-stick divergence of order e^eps of its two output laws.
  *
- * delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). `error` bounds the
- * absolute error of log_delta and of log_rest. The other two are the pieces of
- * the derivatives: d delta / d mu = exp(log_density) and d delta / d eps =
- * -exp(log_density) * mills.
+ *     delta           = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
+ *     d delta / d mu  =  exp(log_density),
+ *     d delta / d eps = -exp(log_density) * mills.
+ *
+ * `error` bounds the absolute error of log_delta and of log_rest.
  */
 struct pri_gaussian {
     long double log_delta;
@@ -54,8 +56,9 @@ double pri_round_down(long double x);
 struct pri_rounds {
     int64_t first, last;
     long double *weight; /* [last - first + 1] */
-    long double tail, error;
-    int64_t room; /* how many weights there is room for */
+    long double tail;    /* mass left out, at most */
+    long double error;   /* relative, of a weight */
+    int64_t room;        /* how many weights there is room for */
 };
 
 /* The most rounds that an intermittent link is accounted for. */
@@ -75,11 +78,12 @@ void pri_rounds_free(struct pri_rounds *law);
  * are not logarithms.
  */
 struct pri_curve {
-    long double delta;                   /* E delta */
-    long double rest;                    /* E (1 - delta) */
-    long double by_mu;                   /* d delta / d mu */
-    long double by_eps;                  /* d delta / d eps, negative */
-    long double error_delta, error_rest; /* bounds on their errors */
+    long double delta;       /* E delta */
+    long double rest;        /* E (1 - delta) */
+    long double by_mu;       /* d delta / d mu */
+    long double by_eps;      /* d delta / d eps, negative */
+    long double error_delta; /* bound on the error of delta */
+    long double error_rest;  /* bound on the error of rest */
 };
 void pri_rounds_curve(const struct pri_rounds *law, long double eps,
                       long double mu, struct pri_curve *curve);
@@ -96,24 +100,45 @@ enum pricer_status pri_calibrate(enum pricer_calibration calibration,
                                  double p, struct pri_rounds *law,
                                  long double *mu);
 
-/* ---------------------------------------------------------------- slopes -- */
+/*
+ * Claim: true only if whoever gets each of `rounds` packets of ratio mu with
+ * probability p learns no more than (eps, delta) allows. Conditioned on how
+ * many were got, the packets are one Gaussian mechanism with ratio sqrt(count)
+ * mu; binomial.c has the proof, and bounds on the errors, which are charged
+ * here. `law` is scratch.
+ */
+bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
+                      struct pri_rounds *law);
+
+/* ---------------------------------------------------------- noise slopes -- */
 
 /*
  * The noise that each link [links] and each node's own part [nodes] must add
- * for one unit of weight, by the calibration and rounds of the settings; 0 for
- * eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
+ * for one unit of weight, by the calibration, rounds and credit of the settings;
+ * 0 for eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
  * noise = slope * weight, rounded to double, keeps the budget.
  *
- * Over several rounds the observer of a link is its receiver, who sees what
- * arrives. A node's own part counts every round, whether or not it reaches the
- * server: what leaves a node is protected from all who hear it. On failure the
+ * Over several rounds every release counts, whether or not it arrives: what
+ * leaves a node is protected from all who hear it. With the credit for losses
+ * the observer of a link is its receiver, who sees what arrives; a node's own
+ * part counts in every round all the same. On failure the
  * arrays hold nothing of use. O(nodes + links) beside one solution for each
- * different budget (and p, if rounds > 1).
+ * different budget (and p, if losses have credit).
  */
-enum pricer_status pri_slopes(const struct pricer_network *network,
-                              const struct pricer_settings *settings,
-                              double *slope, double *self_slope,
-                              struct pricer_fault *fault);
+enum pricer_status pri_noise_slopes(const struct pricer_network *network,
+                                    const struct pricer_settings *settings,
+                                    double *slope, double *self_slope,
+                                    struct pricer_fault *fault);
+
+/*
+ * The slope [nodes] that each node's budget towards the server would ask of its
+ * only link, 0 where there is no such budget: 2 radius / mu, mu^2 the most that
+ * the squared ratios of all its links may add up to in a round. Every round
+ * counts, whatever arrives.
+ */
+enum pricer_status pri_server_slopes(const struct pricer_network *network,
+                                     const struct pricer_settings *settings,
+                                     double *slope, struct pricer_fault *fault);
 
 /*
  * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the

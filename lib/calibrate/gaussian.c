@@ -3,10 +3,10 @@
  * in logarithms, with a bound on its own rounding error.
  *
  * Claim (Balle and Wang 2018, theorem 8): two normal laws of the same
- * covariance whose means are mu standard deviations apart are (eps, delta)-
- * indistinguishable if and only if
+ * covariance whose means are mu standard deviations apart have the hockey-stick
+ * divergence of order e^eps, the least delta for which (eps, delta) holds,
  *
- *     delta >= Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu).
+ *     delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu).
  *
  * With a = eps/mu - mu/2, b = eps/mu + mu/2 and e^eps = phi(a)/phi(b) this is
  *
@@ -103,9 +103,9 @@ static long double mills_difference(long double m, long double h)
     return 2 * sum;
 }
 
-/* The ends, where there is nothing to compute. */
-static bool at_the_end(long double eps, long double mu,
-                       struct pri_gaussian *gaussian)
+/* mu of 0 or infinity, or infinite eps: delta is 0 or 1. */
+static bool is_limit(long double eps, long double mu,
+                     struct pri_gaussian *gaussian)
 {
     bool none = mu == 0 || (isinf(eps) && !isinf(mu));
     if (!none && !isinf(mu))
@@ -122,7 +122,7 @@ void pri_gaussian_at(long double eps, long double mu,
                      struct pri_gaussian *gaussian)
 {
     assert(eps >= 0 && mu >= 0);
-    if (at_the_end(eps, mu, gaussian))
+    if (is_limit(eps, mu, gaussian))
         return;
     long double m = eps / mu, h = mu / 2, a = m - h;
     long double density = -a * a / 2 - LOG_ROOT_2PI;

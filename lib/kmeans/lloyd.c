@@ -2,15 +2,15 @@
  * From points and centres to better centres: Lloyd's steps and k-means++.
  *
  * The nearest centre of x minimises |c|^2 / 2 - <x, c>, so one product of a
- * block of points with all centres labels the block; that product is the
- * library's fastest path to the answer, and reads each point once. The sums of
- * the clusters are kept from step to step and only points that changed their
- * cluster are moved between them: after the first few steps few do. They are
- * kept in double precision, so that taking a point out again leaves no trace
- * beyond the last digits.
+ * block of points with all centres labels the block and reads each point once.
+ * The sums of the clusters are kept from step to step and only points that
+ * changed their cluster are moved between them: after the first few steps few
+ * do. They are kept in double precision, so that taking a point out again
+ * leaves no trace beyond the last digits.
  *
- * The points are cut into lanes, at most LANES whatever the number of threads.
- * A lane is the unit of work and owns its sums; lanes are added in their order.
+ * The points are cut into chunks, at most CHUNKS whatever the number of
+ * threads. A chunk is the unit of work and owns its sums; chunks are added in
+ * their order.
  */
 #include "kmeans.h"
 #include "random/random.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum {
-    LANES = 16,
+    CHUNKS = 16,
     BLOCK = 256, /* rows a product: enough to pay for packing the centres */
     WIDE = 16,   /* partial sums, so that strict arithmetic vectorises */
 };
@@ -70,33 +70,33 @@ static void move_row(const float *restrict row, int64_t columns,
             to[d] += row[d];
 }
 
-/* ----------------------------------------------------------------- lanes -- */
+/* ---------------------------------------------------------------- chunks -- */
 
-static int64_t lane_start(const struct pri_lloyd *lloyd, int64_t lane)
+static int64_t chunk_start(const struct pri_lloyd *lloyd, int64_t chunk)
 {
-    return lloyd->points.rows * lane / lloyd->lanes;
+    return lloyd->points.rows * chunk / lloyd->chunks;
 }
 
 enum pricer_status pri_lloyd_new(const struct pri_points *points,
                                  int32_t clusters, struct pri_lloyd **lloyd)
 {
-    int64_t lanes = (points->rows + BLOCK - 1) / BLOCK;
-    if (lanes > LANES)
-        lanes = LANES;
+    int64_t chunks = (points->rows + BLOCK - 1) / BLOCK;
+    if (chunks > CHUNKS)
+        chunks = CHUNKS;
     struct pri_lloyd *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->points = *points;
     made->clusters = clusters;
-    made->lanes = (int32_t)lanes;
+    made->chunks = (int32_t)chunks;
     made->block = BLOCK;
     made->label = pri_alloc(points->rows, sizeof *made->label);
     made->half = pri_alloc(clusters, sizeof *made->half);
-    made->product = pri_alloc(lanes * BLOCK * clusters, sizeof *made->product);
+    made->product = pri_alloc(chunks * BLOCK * clusters, sizeof *made->product);
     made->sum =
-        pri_alloc(lanes * clusters * points->columns, sizeof *made->sum);
-    made->size = pri_alloc(lanes * clusters, sizeof *made->size);
-    made->distance = pri_alloc(lanes, sizeof *made->distance);
+        pri_alloc(chunks * clusters * points->columns, sizeof *made->sum);
+    made->size = pri_alloc(chunks * clusters, sizeof *made->size);
+    made->distance = pri_alloc(chunks, sizeof *made->distance);
     if (made->label == NULL || made->half == NULL || made->product == NULL ||
         made->sum == NULL || made->size == NULL || made->distance == NULL) {
         pri_lloyd_free(made);
@@ -134,35 +134,42 @@ static int32_t nearest(const float *product, const float *half,
     return best;
 }
 
-static void assign_lane(struct pri_lloyd *lloyd, const float *centres,
-                        int32_t lane)
+/* Move a point of a chunk to cluster `now`, if it is not there. */
+static void relabel(struct pri_lloyd *lloyd, int32_t chunk, int64_t row,
+                    int32_t now)
+{
+    const int64_t columns = lloyd->points.columns;
+    double *sum = lloyd->sum + (int64_t)chunk * lloyd->clusters * columns;
+    int64_t *size = lloyd->size + (int64_t)chunk * lloyd->clusters;
+    int32_t before = lloyd->label[row];
+    if (now == before)
+        return;
+    move_row(lloyd->points.values + row * columns, columns, sum + now * columns,
+             before >= 0 ? sum + before * columns : NULL);
+    size[now]++;
+    if (before >= 0)
+        size[before]--;
+    lloyd->label[row] = now;
+}
+
+/* Label the points of a chunk, block by block. */
+static void assign_chunk(struct pri_lloyd *lloyd, const float *centres,
+                         int32_t chunk)
 {
     const int64_t columns = lloyd->points.columns,
-                  last = lane_start(lloyd, lane + 1);
+                  last = chunk_start(lloyd, chunk + 1);
     const int32_t clusters = lloyd->clusters;
-    float *product = lloyd->product + lane * lloyd->block * clusters;
-    double *sum = lloyd->sum + (int64_t)lane * clusters * columns;
-    int64_t *size = lloyd->size + (int64_t)lane * clusters;
-    for (int64_t row = lane_start(lloyd, lane); row < last;
+    float *product = lloyd->product + chunk * lloyd->block * clusters;
+    for (int64_t row = chunk_start(lloyd, chunk); row < last;
          row += lloyd->block) {
         int64_t rows = last - row < lloyd->block ? last - row : lloyd->block;
         const float *block = lloyd->points.values + row * columns;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows,
                     clusters, (int)columns, 1, block, (int)columns, centres,
                     (int)columns, 0, product, clusters);
-        for (int64_t r = 0; r < rows; r++) {
-            int32_t now =
-                nearest(product + r * clusters, lloyd->half, clusters);
-            int32_t before = lloyd->label[row + r];
-            if (now == before)
-                continue;
-            move_row(block + r * columns, columns, sum + now * columns,
-                     before >= 0 ? sum + before * columns : NULL);
-            size[now]++;
-            if (before >= 0)
-                size[before]--;
-            lloyd->label[row + r] = now;
-        }
+        for (int64_t r = 0; r < rows; r++)
+            relabel(lloyd, chunk, row + r,
+                    nearest(product + r * clusters, lloyd->half, clusters));
     }
 }
 
@@ -178,24 +185,24 @@ void pri_lloyd_assign(struct pri_lloyd *lloyd, const float *centres,
         lloyd->half[k] = (float)(square / 2);
     }
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-        assign_lane(lloyd, centres, lane);
+    for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+        assign_chunk(lloyd, centres, chunk);
 }
 
 void pri_lloyd_sums(const struct pri_lloyd *lloyd, int32_t threads, double *sum,
                     int64_t *size)
 {
-    const int64_t cells = lloyd->clusters * lloyd->points.columns;
+    const int64_t entries = lloyd->clusters * lloyd->points.columns;
     for (int32_t k = 0; k < lloyd->clusters; k++) {
         size[k] = 0;
-        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-            size[k] += lloyd->size[lane * lloyd->clusters + k];
+        for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+            size[k] += lloyd->size[chunk * lloyd->clusters + k];
     }
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t c = 0; c < cells; c++) {
+    for (int64_t c = 0; c < entries; c++) {
         double total = 0;
-        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-            total += lloyd->sum[lane * cells + c];
+        for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+            total += lloyd->sum[chunk * entries + c];
         sum[c] = total;
     }
 }
@@ -204,16 +211,16 @@ void pri_lloyd_move(const struct pri_lloyd *lloyd, int32_t threads,
                     float *centres)
 {
     const int64_t columns = lloyd->points.columns;
-    const int64_t cells = lloyd->clusters * columns;
+    const int64_t entries = lloyd->clusters * columns;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int32_t k = 0; k < lloyd->clusters; k++) {
         int64_t size = 0;
-        for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-            size += lloyd->size[lane * lloyd->clusters + k];
+        for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+            size += lloyd->size[chunk * lloyd->clusters + k];
         for (int64_t d = 0; d < columns && size > 0; d++) {
             double total = 0;
-            for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-                total += lloyd->sum[lane * cells + k * columns + d];
+            for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+                total += lloyd->sum[chunk * entries + k * columns + d];
             centres[k * columns + d] = (float)(total / (double)size);
         }
     }
@@ -224,17 +231,17 @@ double pri_lloyd_inertia(struct pri_lloyd *lloyd, const float *centres,
 {
     const int64_t columns = lloyd->points.columns;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int32_t lane = 0; lane < lloyd->lanes; lane++) {
+    for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++) {
         double total = 0;
-        for (int64_t row = lane_start(lloyd, lane);
-             row < lane_start(lloyd, lane + 1); row++)
+        for (int64_t row = chunk_start(lloyd, chunk);
+             row < chunk_start(lloyd, chunk + 1); row++)
             total += pri_square_distance(lloyd->points.values + row * columns,
                                          centres + lloyd->label[row] * columns,
                                          columns);
-        lloyd->distance[lane] = total;
+        lloyd->distance[chunk] = total;
     }
     double total = 0;
-    for (int32_t lane = 0; lane < lloyd->lanes; lane++)
-        total += lloyd->distance[lane];
+    for (int32_t chunk = 0; chunk < lloyd->chunks; chunk++)
+        total += lloyd->distance[chunk];
     return total;
 }

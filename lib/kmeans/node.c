@@ -20,16 +20,16 @@ enum pricer_status pri_kmeans_local(const struct pri_kmeans *run, int32_t node,
                                     int64_t *size)
 {
     struct pri_points part = pri_kmeans_part(run, node);
-    const int64_t cells = run->clusters * part.columns;
+    const int64_t entries = run->clusters * part.columns;
     struct pri_lloyd *lloyd = NULL;
     enum pricer_status status = pri_lloyd_new(&part, run->clusters, &lloyd);
-    double *sum = pri_alloc(cells, sizeof *sum);
+    double *sum = pri_alloc(entries, sizeof *sum);
     if (status == PRICER_OK && sum == NULL)
         status = PRICER_MEMORY;
     if (status != PRICER_OK)
         goto done;
     if (centres != start)
-        memcpy(centres, start, (size_t)cells * sizeof *centres);
+        memcpy(centres, start, (size_t)entries * sizeof *centres);
     for (int32_t step = 0; step < run->settings.steps; step++) {
         pri_lloyd_assign(lloyd, centres, 1);
         pri_lloyd_move(lloyd, 1, centres);

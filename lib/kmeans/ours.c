@@ -1,6 +1,6 @@
 /*
- * Our procedure of distributed K-means: what nodes say in a round and what the
- * server makes of it, once the centres are common knowledge.
+ * Our procedure of distributed K-means: what nodes send in a round and what the
+ * server makes of it, once the centres are common (initial.c).
  *
  * The centres c_k are common knowledge. Node i moves them by a few of
  * Lloyd's steps on its own points, to c_ik with a share q_ik of its points, and
@@ -21,8 +21,8 @@
  * is less by the same factor.
  *
  * The noise in the received sums has a variance that the server knows. In so
- * many dimensions their length tells the signal from the noise, so each
- * move is shortened by the positive-part James-Stein factor
+ * many dimensions the squared length of a sum is its signal's plus d v up to
+ * little, so each move is shortened by the positive-part James-Stein factor
  * 1 - d v / |sum|^2, and so are the differences between the shares. Sums are
  * also carried over to the next round with half their weight, moved along with
  * the centres. All of this is computed from what was released, hence free.
@@ -57,9 +57,9 @@ static enum pricer_status speak_moves(const struct pri_kmeans *run,
     return status;
 }
 
-static int64_t pricer_cells(const struct pri_kmeans *run)
+static int64_t pricer_length(const struct pri_kmeans *run)
 {
-    return run->started ? run->cells : pri_opening_cells(run);
+    return run->initialised ? run->longest : pri_initial_length(run);
 }
 
 static enum pricer_status pricer_speak(const struct pri_kmeans *run,
@@ -67,13 +67,13 @@ static enum pricer_status pricer_speak(const struct pri_kmeans *run,
                                        double *message)
 {
     (void)round;
-    enum pricer_status status = run->started
+    enum pricer_status status = run->initialised
                                     ? speak_moves(run, node, message)
-                                    : pri_opening_speak(run, node, message);
+                                    : pri_initial_speak(run, node, message);
     if (status != PRICER_OK)
         return status;
-    pri_cut(1, message, pricer_cells(run));
-    pri_scale(run->radius, message, pricer_cells(run));
+    pri_cut(1, message, pricer_length(run));
+    pri_scale(run->radius, message, pricer_length(run));
     return PRICER_OK;
 }
 
@@ -82,12 +82,12 @@ static enum pricer_status pricer_speak(const struct pri_kmeans *run,
 static double settle_shares(const struct pri_kmeans *run, double *share)
 {
     const int32_t clusters = run->clusters;
-    double mean = 0, spread = 0;
+    double mean = 0, squares = 0;
     for (int32_t k = 0; k < clusters; k++)
         mean += share[k] / clusters;
     for (int32_t k = 0; k < clusters; k++)
-        spread += (share[k] - mean) * (share[k] - mean);
-    double keep = pri_shrinkage(spread, (clusters - 1) * run->kept_variance);
+        squares += (share[k] - mean) * (share[k] - mean);
+    double keep = pri_shrinkage(squares, (clusters - 1) * run->kept_variance);
     for (int32_t k = 0; k < clusters; k++)
         share[k] = mean + keep * (share[k] - mean);
     return mean;
@@ -109,11 +109,12 @@ static void move_centre(struct pri_kmeans *run, int32_t k, double share)
     }
 }
 
+/* Add what arrived to what is kept, then move every centre that has a share. */
 static void hear_moves(struct pri_kmeans *run, int64_t round)
 {
-    const int64_t columns = run->points.columns, cells = run->cells;
+    const int64_t columns = run->points.columns, entries = run->longest;
     double *share = run->kept + run->clusters * columns;
-    for (int64_t c = 0; c < cells; c++)
+    for (int64_t c = 0; c < entries; c++)
         run->kept[c] = carry * run->kept[c] + run->sum[c] / run->radius;
     run->kept_variance = carry * carry * run->kept_variance +
                          run->expected / (run->radius * run->radius);
@@ -138,11 +139,11 @@ static void hear_moves(struct pri_kmeans *run, int64_t round)
 
 static void pricer_hear(struct pri_kmeans *run, int64_t round)
 {
-    if (run->started)
+    if (run->initialised)
         hear_moves(run, round);
     else
-        pri_opening_hear(run, round);
+        pri_initial_hear(run, round);
 }
 
 const struct pri_kmeans_procedure pri_kmeans_ours = {
-    pri_opening_choose, pricer_cells, pricer_speak, pricer_hear};
+    pri_initial_choose, pricer_length, pricer_speak, pricer_hear};

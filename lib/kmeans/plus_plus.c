@@ -1,11 +1,11 @@
 /*
- * From data to points that K-means takes, to starts, to a clustering of all
- * points in one place.
+ * From data to points that K-means takes, to initial centres, to a clustering
+ * of all points in one place.
  *
  * k-means++ (Arthur and Vassilvitskii 2007): the first centre is a point at
  * random, each further one a point drawn with probability proportional to its
- * squared distance from the centres so far. The draws of a start have
- * an address (seed, stream), so every start can be had again by itself.
+ * squared distance from the centres so far. The draws have an address (seed,
+ * stream), so any of them can be repeated by itself.
  */
 #include "kmeans.h"
 
@@ -33,16 +33,16 @@ static int64_t pick(const double *distance, int64_t rows, double target)
     return last;
 }
 
-enum pricer_status pri_kmeans_start(const struct pri_points *points,
-                                    int32_t clusters, uint64_t seed,
-                                    int32_t stream, int32_t threads,
-                                    float *centres)
+enum pricer_status pri_plus_plus(const struct pri_points *points,
+                                 int32_t clusters, uint64_t seed,
+                                 int32_t stream, int32_t threads,
+                                 float *centres)
 {
     const int64_t rows = points->rows, columns = points->columns;
     struct pricer_random random;
     double *distance = pri_alloc(rows, sizeof *distance);
     pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, stream,
-                         PRI_KMEANS_START);
+                         PRI_KMEANS_PLUS_PLUS);
     if (distance == NULL)
         return PRICER_MEMORY;
     for (int64_t row = 0; row < rows; row++)
@@ -70,24 +70,22 @@ enum pricer_status pri_kmeans_start(const struct pri_points *points,
 
 enum pricer_status pricer_kmeans_points(const struct pricer_matrix *data,
                                         bool unit_norm,
-                                        struct pricer_matrix **points)
+                                        struct pricer_matrix **points,
+                                        struct pricer_fault *fault)
 {
     struct pricer_matrix *made = NULL;
     double *row = pri_alloc(data->columns, sizeof *row);
     if (row == NULL)
-        return PRICER_MEMORY;
-    enum pricer_status status =
-        pricer_matrix_new(data->rows, data->columns, PRICER_FLOAT32, &made);
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
+    enum pricer_status status = pricer_matrix_new(data->rows, data->columns,
+                                                  PRICER_FLOAT32, &made, fault);
     for (int64_t r = 0; r < data->rows && status == PRICER_OK; r++) {
         float *out = (float *)made->values + r * data->columns;
-        double most = 0, square = 0, scale = 1;
+        double most = 0, scale = 1;
         pricer_matrix_row(data, r, row);
-        for (int64_t d = 0; d < data->columns; d++)
-            most = fmax(most, fabs(row[d]));
-        for (int64_t d = 0; d < data->columns && most > 0; d++)
-            square += (row[d] / most) * (row[d] / most);
+        double length = pri_relative_length(row, data->columns, &most);
         if (unit_norm && most > 0)
-            scale = 1 / most / sqrt(square);
+            scale = 1 / most / length;
         for (int64_t d = 0; d < data->columns; d++)
             out[d] = (float)(row[d] * scale);
     }
@@ -125,16 +123,16 @@ enum pricer_status pricer_kmeans_start(const struct pricer_matrix *points,
     enum pricer_status status = pri_kmeans_check(points, clusters, fault);
     if (status != PRICER_OK)
         return status;
-    return pri_kmeans_start(&view, clusters, seed, 0,
-                            pri_kmeans_threads(threads), centres);
+    return pri_plus_plus(&view, clusters, seed, 0, pri_kmeans_threads(threads),
+                         centres);
 }
 
-enum pricer_status pricer_kmeans_lloyd(const struct pricer_matrix *points,
-                                       int32_t clusters, int32_t steps,
-                                       int32_t threads, float *centres,
-                                       double *inertia,
-                                       struct pricer_fault *fault)
+enum pricer_status pricer_kmeans_lloyd(
+    const struct pricer_matrix *points, int32_t clusters, int32_t steps,
+    int32_t threads, const struct pricer_kmeans_result *result,
+    struct pricer_fault *fault)
 {
+    float *centres = result->centres;
     struct pri_points view = {points->values, points->rows, points->columns};
     struct pri_lloyd *lloyd = NULL;
     enum pricer_status status = pri_kmeans_check(points, clusters, fault);
@@ -148,7 +146,7 @@ enum pricer_status pricer_kmeans_lloyd(const struct pricer_matrix *points,
         pri_lloyd_move(lloyd, threads, centres);
     }
     pri_lloyd_assign(lloyd, centres, threads);
-    *inertia = pri_lloyd_inertia(lloyd, centres, threads);
+    result->inertia[0] = pri_lloyd_inertia(lloyd, centres, threads);
     pri_lloyd_free(lloyd);
     return PRICER_OK;
 }

@@ -3,12 +3,15 @@
  * that come and go: the rounds that both procedures share.
  *
  * In every round each node runs a few of Lloyd's steps on its own points and
- * makes one message of them. The network adds messages up: given which links
- * are up, what reaches the server is sum_i w_i message_i + N(0, v I), where w_i
- * adds the weights of the paths of node i that are up and v the variances of
- * the noise on them; so a round is drawn exactly without making every packet.
- * What a message says and what the server does with the sum is the procedure's
- * (paper.c, ours.c). The new centres reach every node.
+ * makes one message of them. The network adds messages up: conditioned on which
+ * links are up, what reaches the server is
+ *
+ *     sum_i w_i message_i + N(0, v I),
+ *
+ * where w_i adds the weights of the paths of node i that are up and v the
+ * variances of the noise on them; so a round is drawn exactly without making
+ * every packet. What a message holds and what the server does with the sum is
+ * the procedure's (paper.c, ours.c). The new centres reach every node.
  *
  * Messages are made in parallel, a batch at a time, and added in the order of
  * the nodes; those of weight 0 are not made at all. The working memory is a
@@ -59,8 +62,10 @@ static bool link_is_up(const struct pri_kmeans *run, int64_t round,
     const struct pricer_network *net = run->network;
     int32_t partner = net->partner[link];
     return pricer_round_up(
-        run->settings.seed, round, net->from[link], net->to[link], net->p[link],
-        partner >= 0 ? net->p[partner] : 0, net->joint[link]);
+        run->settings.seed, round,
+        &(struct pricer_pair){net->from[link], net->to[link], net->p[link],
+                              partner >= 0 ? net->p[partner] : 0,
+                              net->joint[link]});
 }
 
 /* Which links are up, as the weight of every node's message in the sum and the
@@ -76,8 +81,9 @@ static void draw_weights(struct pri_kmeans *run, int64_t round)
     if (plan == NULL)
         return;
     for (int32_t j = 0; j < net->nodes; j++)
-        run->up[j] = pricer_round_up(run->settings.seed, round, j,
-                                     PRICER_SERVER, net->uplink[j], 0, 0);
+        run->up[j] = pricer_round_up(
+            run->settings.seed, round,
+            &(struct pricer_pair){j, PRICER_SERVER, net->uplink[j], 0, 0});
     for (int32_t i = 0; i < net->nodes; i++) {
         if (run->up[i]) {
             run->weight[i] += plan->self_weight[i];
@@ -98,21 +104,21 @@ static void draw_weights(struct pri_kmeans *run, int64_t round)
 }
 
 /* Add the noise of all packets at once: normal numbers by Box and Muller. */
-static void add_noise(struct pri_kmeans *run, int64_t round, int64_t cells)
+static void add_noise(struct pri_kmeans *run, int64_t round, int64_t length)
 {
-    const double deviation = sqrt(run->variance), turn = 2 * acos(-1);
+    const double deviation = sqrt(run->variance), circle = 2 * acos(-1);
     struct pricer_random random;
     if (deviation == 0)
         return;
     pricer_random_replay(&random, run->settings.seed, PRICER_PURPOSE_NOISE,
                          round, PRICER_SERVER, PRICER_SERVER);
-    for (int64_t c = 0; c < cells; c += 2) {
+    for (int64_t c = 0; c < length; c += 2) {
         double first = (double)((pricer_random_word(&random) >> 11) + 1);
         double second = (double)(pricer_random_word(&random) >> 11);
-        double length = deviation * sqrt(-2 * log(first * 0x1p-53));
-        run->sum[c] += length * cos(turn * second * 0x1p-53);
-        if (c + 1 < cells)
-            run->sum[c + 1] += length * sin(turn * second * 0x1p-53);
+        double size = deviation * sqrt(-2 * log(first * 0x1p-53));
+        run->sum[c] += size * cos(circle * second * 0x1p-53);
+        if (c + 1 < length)
+            run->sum[c + 1] += size * sin(circle * second * 0x1p-53);
     }
 }
 
@@ -130,25 +136,25 @@ static int32_t next_batch(const struct pri_kmeans *run, int32_t node,
 
 static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
 {
-    const int64_t cells = run->procedure->cells(run);
+    const int64_t length = run->procedure->length(run);
     int32_t batch[PRI_KMEANS_BATCH], count, node = 0;
     enum pricer_status status[PRI_KMEANS_BATCH] = {PRICER_OK};
-    memset(run->sum, 0, (size_t)cells * sizeof *run->sum);
+    memset(run->sum, 0, (size_t)length * sizeof *run->sum);
     while (node < run->nodes) {
         node = next_batch(run, node, batch, &count);
 #pragma omp parallel for schedule(dynamic) num_threads(run->threads)
         for (int32_t k = 0; k < count; k++)
             status[k] = run->procedure->speak(run, round, batch[k],
-                                              run->message + k * run->cells);
+                                              run->message + k * run->longest);
         for (int32_t k = 0; k < count; k++) {
-            const double *message = run->message + k * run->cells;
+            const double *message = run->message + k * run->longest;
             if (status[k] != PRICER_OK)
                 return status[k];
-            for (int64_t c = 0; c < cells; c++)
+            for (int64_t c = 0; c < length; c++)
                 run->sum[c] += run->weight[batch[k]] * message[c];
         }
     }
-    add_noise(run, round, cells);
+    add_noise(run, round, length);
     return PRICER_OK;
 }
 
@@ -201,15 +207,15 @@ void pricer_kmeans_task(const struct pricer_kmeans_settings *settings,
 static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
 {
     const int64_t columns = run->points.columns;
-    run->cells = run->clusters * (columns + 1);
+    run->longest = run->clusters * (columns + 1);
     run->dealt = pri_alloc(rows * columns, sizeof *run->dealt);
     run->centres = pri_alloc(run->clusters * columns, sizeof *run->centres);
     run->weight = pri_alloc(run->nodes, sizeof *run->weight);
     run->up = pri_alloc(run->nodes, sizeof *run->up);
     run->message =
-        pri_alloc(PRI_KMEANS_BATCH * run->cells, sizeof *run->message);
-    run->sum = pri_alloc(run->cells, sizeof *run->sum);
-    run->kept = pri_alloc(run->cells, sizeof *run->kept);
+        pri_alloc(PRI_KMEANS_BATCH * run->longest, sizeof *run->message);
+    run->sum = pri_alloc(run->longest, sizeof *run->sum);
+    run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
     if (run->dealt == NULL || run->centres == NULL || run->weight == NULL ||
         run->up == NULL || run->message == NULL || run->sum == NULL ||
@@ -242,8 +248,8 @@ static enum pricer_status check(const struct pricer_matrix *points,
 enum pricer_status pricer_kmeans_run(
     const struct pricer_matrix *points, const struct pricer_network *network,
     const struct pricer_plan *plan,
-    const struct pricer_kmeans_settings *settings, float *centres,
-    double *inertia, struct pricer_fault *fault)
+    const struct pricer_kmeans_settings *settings,
+    const struct pricer_kmeans_result *result, struct pricer_fault *fault)
 {
     struct pri_kmeans run = {.network = network,
                              .plan = plan,
@@ -264,9 +270,10 @@ enum pricer_status pricer_kmeans_run(
     if (status == PRICER_OK)
         status = deal(points, &run.settings, run.dealt);
     if (status == PRICER_OK)
-        status = play(&run, history, centres);
+        status = play(&run, history, result->centres);
     if (status == PRICER_OK)
-        memcpy(inertia, history, (size_t)run.settings.rounds * sizeof *history);
+        memcpy(result->inertia, history,
+               (size_t)run.settings.rounds * sizeof *history);
     free(history);
     free(run.dealt);
     free(run.centres);

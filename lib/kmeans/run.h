@@ -17,7 +17,7 @@ struct pri_kmeans_procedure {
     /* Prepare, before the first round; may be NULL. */
     void (*open)(struct pri_kmeans *run);
     /* How many numbers a message of the coming round has. */
-    int64_t (*cells)(const struct pri_kmeans *run);
+    int64_t (*length)(const struct pri_kmeans *run);
     /* Write the message of a node. Called in parallel. */
     enum pricer_status (*speak)(const struct pri_kmeans *run, int64_t round,
                                 int32_t node, double *message);
@@ -33,40 +33,40 @@ struct pri_kmeans {
     int32_t nodes, clusters, threads;
     double radius;            /* no point and no message is longer */
     struct pri_points points; /* node after node */
-    float *dealt;             /* the room behind them */
-    struct pri_lloyd *all;    /* to measure */
-    float *centres;           /* as broadcast; [clusters * columns] */
+    float *dealt;             /* [rows * columns] the memory of the points */
+    struct pri_lloyd *all;    /* all points, to measure the inertia */
+    float *centres;           /* [clusters * columns] as broadcast */
     double *weight;           /* [nodes] of the messages in the sum */
     bool *up;                 /* [nodes] uplinks */
-    double variance;          /* of the noise in each cell of the sum */
-    double expected;          /* the same as far as the server can know */
-    int64_t cells;            /* of the longest message */
-    double *message;          /* [batch * cells] */
-    double *sum;              /* [cells] what the server has received */
+    double variance;          /* of the noise in each number of the sum */
+    double expected;          /* that variance, as far as the server knows it */
+    int64_t longest;          /* numbers of the longest message */
+    double *message;          /* [batch * longest] */
+    double *sum;              /* [longest] what the server has received */
 
     /* What the server keeps between rounds (pricer's procedure). */
-    double *kept;         /* [cells] sums and counts of earlier rounds */
-    double kept_variance; /* of the noise in them */
+    double *kept;         /* [longest] sums and shares of earlier rounds */
+    double kept_variance; /* of the noise in each number of `kept` */
     double *mean;         /* [columns] */
-    bool started;         /* the centres are common and apart */
-    int32_t starter;      /* the node whose start is shared; -1: the mean */
+    bool initialised;     /* the centres are common and apart */
+    int32_t initial_node; /* whose centres are the first; -1: the mean's */
 };
 
 /* The part of the points that a node holds. */
 struct pri_points pri_kmeans_part(const struct pri_kmeans *run, int32_t node);
 
-/* Lloyd's steps on a node's own points. sizes may be NULL. */
+/* Lloyd's steps on a node's own points. `size` may be NULL. */
 enum pricer_status pri_kmeans_local(const struct pri_kmeans *run, int32_t node,
                                     const float *start, float *centres,
                                     int64_t *size);
 
-/* Ours, and its opening rounds. */
+/* Ours, and its initial rounds. */
 extern const struct pri_kmeans_procedure pri_kmeans_ours;
-void pri_opening_choose(struct pri_kmeans *run);
-int64_t pri_opening_cells(const struct pri_kmeans *run);
-enum pricer_status pri_opening_speak(const struct pri_kmeans *run, int32_t node,
+void pri_initial_choose(struct pri_kmeans *run);
+int64_t pri_initial_length(const struct pri_kmeans *run);
+enum pricer_status pri_initial_speak(const struct pri_kmeans *run, int32_t node,
                                      double *message);
-void pri_opening_hear(struct pri_kmeans *run, int64_t round);
+void pri_initial_hear(struct pri_kmeans *run, int64_t round);
 
 /* A centre next to another place, in a direction that everyone knows. */
 void pri_spread_centre(struct pri_kmeans *run, int64_t round, int32_t k,

@@ -6,7 +6,7 @@
  * their receivers. The network asks for each row twice, once to count and once
  * to fill, so nothing but the network itself is ever in memory.
  */
-#include "cells.h"
+#include "placement.h"
 #include "network.h"
 #include "read/read.h"
 
@@ -25,20 +25,34 @@ static double mmwave(double distance)
 /* One row: the receivers of a node and the probability of reaching them, or
  * while rows are only counted, how many there are. */
 struct row {
-    bool counting;
-    int32_t *to;
-    double *p;
-    int32_t count, room;
+    bool counting; /* to and p stay empty */
+    int32_t *to;   /* [room] */
+    double *p;     /* [room] */
+    int32_t count;
+    int32_t room;
 };
 
 /* What a generator knows while it lists rows. */
 struct maker {
     const struct pricer_scenario *scenario;
-    const struct pricer_network *network; /* positions and sizes are there */
-    const struct pri_cells *cells;        /* geometric only */
+    const struct pricer_network *network; /* with sizes and positions */
+    const struct pri_cell_list *cells;    /* geometric only */
     enum pricer_status (*list)(const struct maker *maker, int32_t node,
                                struct row *row);
 };
+
+static enum pricer_status grow(struct row *row)
+{
+    int32_t room = 2 * row->room + 64;
+    int32_t *to = realloc(row->to, (size_t)room * sizeof *to);
+    row->to = to != NULL ? to : row->to;
+    double *p = realloc(row->p, (size_t)room * sizeof *p);
+    row->p = p != NULL ? p : row->p;
+    if (to == NULL || p == NULL)
+        return PRICER_MEMORY;
+    row->room = room;
+    return PRICER_OK;
+}
 
 static enum pricer_status add(struct row *row, int32_t to, double p)
 {
@@ -46,16 +60,8 @@ static enum pricer_status add(struct row *row, int32_t to, double p)
         row->count++;
         return PRICER_OK;
     }
-    if (row->count == row->room) {
-        int32_t room = 2 * row->room + 64;
-        int32_t *wider = realloc(row->to, (size_t)room * sizeof *wider);
-        row->to = wider != NULL ? wider : row->to;
-        double *longer = realloc(row->p, (size_t)room * sizeof *longer);
-        row->p = longer != NULL ? longer : row->p;
-        if (wider == NULL || longer == NULL)
-            return PRICER_MEMORY;
-        row->room = room;
-    }
+    if (row->count == row->room && grow(row) != PRICER_OK)
+        return PRICER_MEMORY;
     row->to[row->count] = to;
     row->p[row->count++] = p;
     return PRICER_OK;
@@ -139,10 +145,10 @@ static enum pricer_status list_mmwave(const struct maker *maker, int32_t node,
 static enum pricer_status list_geometric(const struct maker *maker,
                                          int32_t node, struct row *row)
 {
-    const struct pri_cells *cells = maker->cells;
+    const struct pri_cell_list *cells = maker->cells;
     const struct pricer_network *net = maker->network;
-    int32_t column = pri_cells_line(cells, net->x[node]);
-    int32_t line = pri_cells_line(cells, net->y[node]);
+    int32_t column = pri_cell_list_line(cells, net->x[node]);
+    int32_t line = pri_cell_list_line(cells, net->y[node]);
     int32_t left = column > 0 ? column - 1 : 0;
     int32_t right = column + 1 < cells->across ? column + 1 : column;
     enum pricer_status status = PRICER_OK;
@@ -183,25 +189,25 @@ static enum pricer_status fill_uplinks(const struct pricer_scenario *scenario,
 }
 
 /*
- * The paper's three clusters around the server (MATH: section 8). The good node
+ * The paper's three clusters around the server. The good node
  * of each cluster stands 159 m from the server, the others 159 m from it.
  */
 static void place_scattered(double *x, double *y)
 {
     static const struct {
         int cluster;
-        double turn; /* from the direction of the cluster; 0: the good node */
+        double angle; /* from the cluster's direction; 0: the good node */
     } places[10] = {{0, 0},     {0, 1.582},  {0, -1.582}, {1, 0},
                     {1, 1.582}, {1, -1.582}, {2, 0},      {2, -1.582},
                     {2, -1.54}, {2, 1.582}};
     const double third = 2 * acos(-1) / 3, far = 159;
     for (int i = 0; i < 10; i++) {
-        double angle = places[i].cluster * third;
-        x[i] = far * cos(angle);
-        y[i] = far * sin(angle);
-        if (places[i].turn != 0) {
-            x[i] += far * cos(angle + places[i].turn);
-            y[i] += far * sin(angle + places[i].turn);
+        double direction = places[i].cluster * third;
+        x[i] = far * cos(direction);
+        y[i] = far * sin(direction);
+        if (places[i].angle != 0) {
+            x[i] += far * cos(direction + places[i].angle);
+            y[i] += far * sin(direction + places[i].angle);
         }
     }
 }
@@ -313,13 +319,13 @@ static enum pricer_status make_links(struct maker *maker,
     return status;
 }
 
-/* ------------------------------------------------------------- generators --
- */
+/* ------------------------------------------------------------ generators -- */
 
+/* The nodes' uplinks and positions, and the rule that lists their links. */
 static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
                                      struct pricer_network *net,
                                      struct maker *maker,
-                                     struct pri_cells *cells,
+                                     struct pri_cell_list *cells,
                                      struct pricer_fault *fault)
 {
     for (int32_t i = 0; i < net->nodes; i++) {
@@ -340,13 +346,34 @@ static enum pricer_status fill_nodes(const struct pricer_scenario *scenario,
             return pri_scenario_fault(
                 scenario, "network.uplink", fault,
                 "network.uplink is one number where nodes are at random");
-        return pri_cells_place(scenario, net, cells);
+        return pri_place_nodes(scenario, net, cells);
     default:
         maker->list = list_all;
         return fill_uplinks(scenario, net, fault);
     }
 }
 
+/* The same budget towards the server for every node. */
+static enum pricer_status give_budgets(const struct pricer_scenario *scenario,
+                                       struct pricer_network *net,
+                                       struct pricer_fault *fault)
+{
+    double *eps = pri_alloc(net->nodes, sizeof *eps);
+    double *delta = pri_alloc(net->nodes, sizeof *delta);
+    enum pricer_status status = PRICER_MEMORY;
+    if (eps != NULL && delta != NULL) {
+        for (int32_t i = 0; i < net->nodes; i++) {
+            eps[i] = scenario->server_eps;
+            delta[i] = scenario->server_delta;
+        }
+        status = pri_network_budget(net, eps, delta, NULL, fault);
+    }
+    free(eps);
+    free(delta);
+    return status;
+}
+
+/* Nodes first: their positions decide which links there are. */
 static enum pricer_status generate(const struct pricer_scenario *scenario,
                                    const struct pricer_watch *watch,
                                    struct pricer_network **network,
@@ -358,7 +385,7 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
                     : scenario->preset >= 0 ? 10
                                             : scenario->positions.count / 2;
     struct pricer_network *net = NULL;
-    struct pri_cells cells = {0};
+    struct pri_cell_list cells = {0};
     struct maker maker = {.scenario = scenario};
     enum pricer_status status = pri_network_new((int32_t)nodes, placed, &net);
     if (status != PRICER_OK)
@@ -368,6 +395,8 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
     status = fill_nodes(scenario, net, &maker, &cells, fault);
     if (status == PRICER_OK)
         status = make_links(&maker, watch, net, fault);
+    if (status == PRICER_OK && scenario->server_eps < INFINITY)
+        status = give_budgets(scenario, net, fault);
     free(cells.start);
     if (status != PRICER_OK) {
         pricer_network_free(net);
@@ -384,9 +413,9 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
                                      struct pricer_network **network,
                                      struct pricer_fault *fault)
 {
-    const struct pri_trust_default trust = {scenario->eps, scenario->delta,
-                                            scenario->self_eps,
-                                            scenario->self_delta};
+    const struct pri_trust_default trust = {
+        scenario->eps,        scenario->delta,      scenario->self_eps,
+        scenario->self_delta, scenario->server_eps, scenario->server_delta};
     char *nodes = pri_scenario_path(scenario, scenario->nodes_file);
     char *links = pri_scenario_path(scenario, scenario->links_file);
     enum pricer_status status = PRICER_MEMORY;

@@ -3,6 +3,7 @@
  * network to plan with next.
  */
 #include "network.h"
+#include "pricer_study.h"
 
 #include <assert.h>
 #include <math.h>
@@ -95,9 +96,11 @@ enum pricer_status pricer_network_measured(
                                  measured_joint(network, deliveries, l),
                                  network->eps[l],
                                  network->delta[l]};
-    status = pricer_network_build(network->dimension, network->radius, 0, nodes,
-                                  network->nodes, links, network->links, result,
-                                  &place, fault);
+    status = pricer_network_build(
+        &(struct pricer_network_parts){
+            network->dimension, network->radius, 0, nodes, network->nodes,
+            links, network->links, network->server_eps, network->server_delta},
+        result, &place, fault);
 done:
     free(nodes);
     free(links);

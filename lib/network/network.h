@@ -28,15 +28,26 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
 enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
                                   struct pricer_fault *fault);
 
-/* The rules for pairs, of a finished network. links and order (or NULL) are the
- * entries it was made from and which of them each link was, to blame. */
-enum pricer_status pri_network_check_joints(
-    const struct pricer_network *network, const struct pricer_link *links,
-    const int32_t *order, struct pricer_place *place,
-    struct pricer_fault *fault);
+/* The rules for a link and its partner, of a finished network. */
+enum pricer_status pri_joint_check(const struct pricer_network *network,
+                                   int32_t link, struct pricer_fault *fault);
 
 void pri_network_set_node(struct pricer_network *network, int32_t index,
                           const struct pricer_node *node);
+
+/*
+ * Give the nodes of a network that is being built budgets towards the server:
+ * eps > 0, INFINITY for none, and 0 < delta <= 1 of every node. *place (which
+ * may be NULL) names the node to blame. Where no node has a budget the network
+ * stays without the arrays.
+ */
+enum pricer_status pri_network_budget(struct pricer_network *network,
+                                      const double *eps, const double *delta,
+                                      struct pricer_place *place,
+                                      struct pricer_fault *fault);
+
+/* How many bytes of memory the network takes. */
+size_t pri_network_bytes(const struct pricer_network *network);
 
 /* P(both up) of a pair with these probabilities: reciprocity 0 is independent,
  * 1 fully reciprocal. */
@@ -48,18 +59,20 @@ enum pricer_status pri_check_trust(double eps, double delta,
 
 /* ---------------------------------------------------------------- tables -- */
 
-/* The trust where a links file says nothing; an eps of NAN: it must say. */
+/* The trust where a links file gives none. */
 struct pri_trust_default {
-    double eps, delta;           /* of links; NAN: each row must say */
-    double self_eps, self_delta; /* of uplinks */
+    double eps, delta;           /* trust in links; NAN: every row gives it */
+    double self_eps, self_delta; /* trust in uplinks */
+    double server_eps, server_delta; /* of nodes towards the server */
 };
 
 /*
- * A network from two tables. Nodes: node,p[,x,y], numbered from 0, each once,
- * in any order. Links: from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1
- * or empty) gives the trust in the uplink of node i. Empty cells take the
- * default. A links file may hold no rows, and links_path may be NULL: then no
- * node relays for another. O(nodes + links).
+ * A network from two tables. Nodes: node,p[,x,y][,server_eps][,server_delta],
+ * numbered from 0, each once, in any order. Links:
+ * from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1 or empty) gives the
+ * trust in the uplink of node i. Empty cells take the default. A links file may
+ * hold no rows, and links_path may be NULL: then no node relays for another.
+ * O(nodes + links).
  */
 enum pricer_status pri_csv_network(const char *nodes_path,
                                    const char *links_path, int64_t dimension,

@@ -18,6 +18,7 @@ struct node_row {
     double id;
     int64_t line;
     struct pricer_node node;
+    double server_eps, server_delta;
 };
 
 /*
@@ -29,17 +30,20 @@ struct run {
     int64_t first, line;
 };
 
+/* What has been read so far. */
 struct intake {
     const char *nodes_path, *links_path;
     const struct pri_trust_default *trust;
-    struct node_row *rows;
+    struct node_row *rows; /* [row_room] in the order of the file */
     int64_t row_count, row_room;
     struct pricer_node *nodes; /* [row_count], by number */
     int64_t *node_line;        /* [row_count] in the nodes file */
-    int64_t *self_line;        /* [row_count] in the links file, or 0 */
-    struct pricer_link *links;
+    double *server_eps;        /* [row_count] */
+    double *server_delta;      /* [row_count] */
+    int64_t *self_line;        /* [row_count] of i,i in the links file, or 0 */
+    struct pricer_link *links; /* [link_room] in the order of the file */
     int64_t link_count, link_room;
-    struct run *runs;
+    struct run *runs; /* [run_room] */
     int64_t run_count, run_room;
 };
 
@@ -62,14 +66,23 @@ static enum pricer_status no_memory(struct pricer_fault *fault)
 
 /* ----------------------------------------------------------------- nodes -- */
 
-enum { NODE_ID, NODE_P, NODE_X, NODE_Y };
+enum { NODE_ID, NODE_P, NODE_X, NODE_Y, NODE_EPS, NODE_DELTA };
 static const struct pri_column node_columns[] = {
     {"node", true, PRI_COLUMN_INDEX},
     {"p", true, PRI_COLUMN_NUMBER},
     {"x", false, PRI_COLUMN_NUMBER},
     {"y", false, PRI_COLUMN_NUMBER},
+    {"server_eps", false, PRI_COLUMN_NUMBER},
+    {"server_delta", false, PRI_COLUMN_NUMBER},
 };
 
+/* What a cell holds, or the default where it is empty. */
+static double given(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
+
+/* A row of the nodes file, kept until all numbers are known. */
 static enum pricer_status take_node(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -91,7 +104,9 @@ static enum pricer_status take_node(void *context, int64_t line,
         value[NODE_ID],
         line,
         {value[NODE_P], intake->trust->self_eps, intake->trust->self_delta,
-         value[NODE_X], value[NODE_Y]}};
+         value[NODE_X], value[NODE_Y]},
+        given(value[NODE_EPS], intake->trust->server_eps),
+        given(value[NODE_DELTA], intake->trust->server_delta)};
     return PRICER_OK;
 }
 
@@ -108,7 +123,10 @@ static enum pricer_status place_nodes(struct intake *intake,
     intake->nodes = pri_alloc(count, sizeof *intake->nodes);
     intake->node_line = pri_alloc(count, sizeof *intake->node_line);
     intake->self_line = pri_alloc(count, sizeof *intake->self_line);
-    if (!intake->nodes || !intake->node_line || !intake->self_line)
+    intake->server_eps = pri_alloc(count, sizeof(double));
+    intake->server_delta = pri_alloc(count, sizeof(double));
+    if (!intake->nodes || !intake->node_line || !intake->self_line ||
+        !intake->server_eps || !intake->server_delta)
         return no_memory(fault);
     for (int64_t k = 0; k < count; k++) {
         const struct node_row *row = &intake->rows[k];
@@ -124,6 +142,8 @@ static enum pricer_status place_nodes(struct intake *intake,
         else {
             intake->nodes[(int64_t)row->id] = row->node;
             intake->node_line[(int64_t)row->id] = row->line;
+            intake->server_eps[(int64_t)row->id] = row->server_eps;
+            intake->server_delta[(int64_t)row->id] = row->server_delta;
             continue;
         }
         pri_fault_locate(fault, intake->nodes_path, row->line);
@@ -142,11 +162,6 @@ static const struct pri_column link_columns[] = {
     {"p", true, PRI_COLUMN_NUMBER},    {"joint", false, PRI_COLUMN_NUMBER},
     {"eps", false, PRI_COLUMN_NUMBER}, {"delta", false, PRI_COLUMN_NUMBER},
 };
-
-static double given(double value, double otherwise)
-{
-    return isnan(value) ? otherwise : value;
-}
 
 /* A row i,i: the trust of node i in whoever hears its uplink. */
 static enum pricer_status take_self(struct intake *intake, int64_t line,
@@ -194,6 +209,31 @@ static int64_t line_of(const struct intake *intake, int64_t link)
     return line_within(&intake->runs[low], link);
 }
 
+/* Put a link and its line at the end of the lists. */
+static enum pricer_status append_link(struct intake *intake, int64_t line,
+                                      const struct pricer_link *link,
+                                      struct pricer_fault *fault)
+{
+    struct pricer_link *links = grow(intake->links, intake->link_count,
+                                     &intake->link_room, sizeof *links);
+    if (links == NULL)
+        return no_memory(fault);
+    intake->links = links;
+    int64_t at = intake->link_count;
+    if (at == 0 ||
+        line_within(&intake->runs[intake->run_count - 1], at) != line) {
+        struct run *runs = grow(intake->runs, intake->run_count,
+                                &intake->run_room, sizeof *runs);
+        if (runs == NULL)
+            return no_memory(fault);
+        intake->runs = runs;
+        runs[intake->run_count++] = (struct run){at, line};
+    }
+    links[intake->link_count++] = *link;
+    return PRICER_OK;
+}
+
+/* A row of the links file: a link between two nodes, or the trust of one. */
 static enum pricer_status take_link(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -218,35 +258,19 @@ static enum pricer_status take_link(void *context, int64_t line,
         return pri_fault(fault, PRICER_VALUE,
                          "%s is missing, here and in the scenario",
                          isnan(eps) ? "eps" : "delta");
-    struct pricer_link *links = grow(intake->links, intake->link_count,
-                                     &intake->link_room, sizeof *links);
-    if (links == NULL)
-        return no_memory(fault);
-    intake->links = links;
-    int64_t at = intake->link_count;
-    if (at == 0 ||
-        line_within(&intake->runs[intake->run_count - 1], at) != line) {
-        struct run *runs = grow(intake->runs, intake->run_count,
-                                &intake->run_room, sizeof *runs);
-        if (runs == NULL)
-            return no_memory(fault);
-        intake->runs = runs;
-        runs[intake->run_count++] = (struct run){at, line};
-    }
-    links[intake->link_count++] =
-        (struct pricer_link){(int32_t)value[LINK_FROM],
-                             (int32_t)value[LINK_TO],
-                             value[LINK_P],
-                             value[LINK_JOINT],
-                             eps,
-                             delta};
-    return PRICER_OK;
+    struct pricer_link link = {(int32_t)value[LINK_FROM],
+                               (int32_t)value[LINK_TO],
+                               value[LINK_P],
+                               value[LINK_JOINT],
+                               eps,
+                               delta};
+    return append_link(intake, line, &link, fault);
 }
 
 /* ----------------------------------------------------------------- whole -- */
 
-/* Turn the entry that the network was refused for into file and line; for a
- * link that was given before, say where. */
+/* Add file and line of the entry that the network was refused for; for a link
+ * that was given before, that line too. */
 static void locate(const struct intake *intake,
                    const struct pricer_place *place, struct pricer_fault *fault)
 {
@@ -274,7 +298,7 @@ static enum pricer_status read_files(struct intake *intake,
                                      struct pricer_fault *fault)
 {
     struct pri_csv nodes = {
-        intake->nodes_path, node_columns, 4, take_node, intake, watch, 0, .1};
+        intake->nodes_path, node_columns, 6, take_node, intake, watch, 0, .1};
     struct pri_csv links = {
         intake->links_path, link_columns, 6, take_link, intake, watch, .1, .8};
     enum pricer_status status = pri_csv_read(&nodes, fault);
@@ -304,8 +328,11 @@ enum pricer_status pri_csv_network(const char *nodes_path,
         status = read_files(&intake, watch, fault);
     if (status == PRICER_OK) {
         status = pricer_network_build(
-            dimension, radius, reciprocity, intake.nodes, intake.row_count,
-            intake.links, intake.link_count, network, &place, fault);
+            &(struct pricer_network_parts){
+                dimension, radius, reciprocity, intake.nodes, intake.row_count,
+                intake.links, intake.link_count, intake.server_eps,
+                intake.server_delta},
+            network, &place, fault);
         if (status != PRICER_OK)
             locate(&intake, &place, fault);
     }
@@ -313,6 +340,8 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     free(intake.nodes);
     free(intake.node_line);
     free(intake.self_line);
+    free(intake.server_eps);
+    free(intake.server_delta);
     free(intake.links);
     free(intake.runs);
     return status;

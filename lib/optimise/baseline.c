@@ -13,21 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *pricer_baseline_text(enum pricer_baseline baseline)
-{
-    switch (baseline) {
-    case PRICER_BASELINE_NAIVE:
-        return "no collaboration, naive";
-    case PRICER_BASELINE_UNBIASED:
-        return "no collaboration, unbiased";
-    case PRICER_BASELINE_BEST:
-        return "no collaboration, best";
-    case PRICER_BASELINE_COLREL:
-        return "ColRel, no privacy";
-    }
-    return NULL;
-}
-
 /* The nodes alone: arrays of the network are shared, `start` is [nodes + 1]
  * zeros for both indices. */
 static struct pricer_network without_links(const struct pricer_network *network,
@@ -45,9 +30,11 @@ static enum pricer_status fixed_weights(const struct pricer_network *bare,
                                         bool unbiased, struct pricer_plan *plan,
                                         struct pricer_fault *fault)
 {
-    double none;
+    double none, *server = plan->row_multiplier;
     enum pricer_status status =
-        pri_slopes(bare, settings, &none, plan->self_noise, fault);
+        pri_noise_slopes(bare, settings, &none, plan->self_noise, fault);
+    if (status == PRICER_OK)
+        status = pri_server_slopes(bare, settings, server, fault);
     for (int32_t i = 0; i < bare->nodes && status == PRICER_OK; i++) {
         double weight = unbiased ? 1 / bare->uplink[i] : 1;
         if (!isfinite(weight))
@@ -55,7 +42,8 @@ static enum pricer_status fixed_weights(const struct pricer_network *bare,
                              "node %d never reaches the server by itself",
                              (int)i);
         plan->self_weight[i] = weight;
-        plan->self_noise[i] *= weight;
+        plan->self_noise[i] = fmax(plan->self_noise[i], server[i]) * weight;
+        server[i] = 0;
     }
     return status;
 }
@@ -109,7 +97,7 @@ enum pricer_status pricer_plan_baseline(const struct pricer_network *network,
     int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
     enum pricer_status status = PRICER_MEMORY;
     if (start != NULL)
-        status = pricer_plan_new(network, &made);
+        status = pricer_plan_new(network, &made, fault);
     if (status != PRICER_OK)
         goto done;
     struct pricer_network bare = without_links(network, start);

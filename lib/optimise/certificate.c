@@ -8,7 +8,7 @@
  * relative gap of 1e-12 can be told from rounding.
  *
  * One refinement makes the bound robust. A link without cost (full trust, never
- * down) has the conjugate INFINITY as soon as its worth exceeds its price by a
+ * down) has the conjugate INFINITY as soon as its gain exceeds its price by a
  * rounding error. But no optimal share is larger than the cap below, so the
  * bound may maximise over [0, cap] instead, and an error of 1e-16 costs
  * 1e-16 cap.
@@ -34,6 +34,7 @@ void pri_certifier_free(struct pri_certifier *certifier)
 {
     free(certifier->scale);
     free(certifier->cap);
+    free(certifier->rate);
 }
 
 /* ------------------------------------------------------- feasible shares -- */
@@ -47,11 +48,11 @@ void pri_certifier_free(struct pri_certifier *certifier)
  * where L is large: go where that and the cost of stretching are least
  * together.
  */
-static double row_scale(const struct pri_problem *problem, double worth,
-                        double row, double row_cost)
+double pri_row_scale(const struct pri_problem *problem, double gain, double row,
+                     double row_cost)
 {
     double bias = row - 1, penalty = problem->penalty;
-    double loss = penalty * fabs(bias) + worth * bias;
+    double loss = penalty * fabs(bias) + gain * bias;
     bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
@@ -62,7 +63,7 @@ static double row_scale(const struct pri_problem *problem, double worth,
         return near ? 1 / row : 1;
     case PRICER_BIAS_L2:
         if (penalty > 0) {
-            double off = bias + worth / (2 * penalty);
+            double off = bias + gain / (2 * penalty);
             double stretch = -off * penalty / (penalty + 1 + row_cost) / row;
             return fabs(stretch) < 0.5 ? 1 + stretch : 1;
         }
@@ -76,7 +77,7 @@ static double row_scale(const struct pri_problem *problem, double worth,
  * and the sum of all by (sum S - nodes)^2, each of them at most the value of
  * any feasible plan. (And its relay's sum by crowd T^2.)
  */
-static double row_cap(const struct pri_certifier *certifier)
+double pri_row_cap(const struct pri_certifier *certifier)
 {
     const struct pri_problem *problem = certifier->problem;
     double best = certifier->best, penalty = problem->penalty;
@@ -89,15 +90,15 @@ static double row_cap(const struct pri_certifier *certifier)
 }
 
 /* The multipliers as the bound wants them. */
-static void clip(const struct pri_problem *problem, int32_t i, double sum,
-                 double dual[2])
+void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
+              double dual[2])
 {
     uint8_t kind = problem->kind[i];
     dual[0] = pri_most(problem->lower_bound,
                        pri_least(problem->upper_bound, dual[0]));
     if (kind & PRI_UNREACHED)
-        dual[0] = pri_unreached_worth(problem);
-    else if (kind & PRI_WORTH_FIXED)
+        dual[0] = pri_unreached_gain(problem);
+    else if (kind & PRI_GAIN_FIXED)
         dual[0] = 0;
     if (kind & PRI_PRICE_TIED)
         dual[1] = sum;
@@ -108,7 +109,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
 {
     struct pri_certifier *certifier = context;
     const struct pri_problem *problem = certifier->problem;
-    double widest = row_cap(certifier), best = certifier->best;
+    double widest = pri_row_cap(certifier), best = certifier->best;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         const struct pri_arc *self = &problem->self[i];
@@ -123,9 +124,9 @@ static void scale_rows(void *context, int32_t low, int32_t high,
                 cost += (arc->cost + problem->crowd[problem->to[l]]) *
                         arc->share * arc->share;
         }
-        clip(problem, i, certifier->point->sum, dual);
+        pri_clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
-            scale = row_scale(problem, dual[0], row, cost);
+            scale = pri_row_scale(problem, dual[0], row, cost);
         else if (problem->bias == PRICER_BIAS_UNBIASED)
             scale = NAN;
         certifier->scale[i] = scale;
@@ -221,8 +222,8 @@ static void add_pair(const double cost[2], double cross, const double share[2],
 /* ------------------------------------------------------------ node terms -- */
 
 /* The bias term of node i: its value and its part of the distance. */
-static void add_bias(const struct pri_problem *problem, double worth,
-                     double bias, struct pri_sweep_sums *tally)
+void pri_add_bias(const struct pri_problem *problem, double gain, double bias,
+                  struct pri_sweep_sums *tally)
 {
     double penalty = problem->penalty;
     tally->sum[2] += bias;
@@ -230,16 +231,16 @@ static void add_bias(const struct pri_problem *problem, double worth,
     case PRICER_BIAS_UNBIASED:
         break;
     case PRICER_BIAS_WORST_CASE:
-        tally->sum[1] += worth * bias;
+        tally->sum[1] += gain * bias;
         break;
     case PRICER_BIAS_L1:
         tally->sum[0] += penalty * fabs(bias);
-        tally->sum[1] += penalty * fabs(bias) + worth * bias;
+        tally->sum[1] += penalty * fabs(bias) + gain * bias;
         break;
     case PRICER_BIAS_L2:
         tally->sum[0] += penalty * bias * bias;
         if (penalty > 0) {
-            double off = bias + worth / (2 * penalty);
+            double off = bias + gain / (2 * penalty);
             tally->sum[1] += penalty * off * off;
         }
         break;
@@ -294,8 +295,27 @@ static void add_terms(void *context, int32_t low, int32_t high,
         double bias = scale[i] == 1 ? row - 1 : 0;
         if (problem->bias == PRICER_BIAS_L2)
             bias = scale[i] * row - 1;
-        add_bias(problem, dual[0], bias, tally);
+        pri_add_bias(problem, dual[0], bias, tally);
     }
+}
+
+void pri_conclude(struct pri_certifier *certifier,
+                  const struct pri_sweep_sums *total, struct pri_proof *proof)
+{
+    const struct pri_problem *problem = certifier->problem;
+    double off = total->sum[2] - certifier->point->sum / 2;
+    proof->primal = total->sum[0];
+    proof->distance = total->sum[1];
+    if (problem->summed) {
+        proof->primal += total->sum[2] * total->sum[2];
+        proof->distance += off * off;
+    }
+    certifier->best = pri_least(certifier->best, proof->primal);
+    double least = PRI_NOTHING * problem->nodes;
+    /* It cannot be negative but by rounding, and so much it may be off. */
+    proof->gap = fabs(proof->distance) / pri_most(proof->primal, least);
+    if (isnan(proof->distance) || !(proof->primal < INFINITY))
+        proof->gap = INFINITY;
 }
 
 void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
@@ -308,17 +328,5 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
         point->sum = 0;
     pri_sweep(problem, scale_rows, certifier, NULL);
     pri_sweep(problem, add_terms, certifier, &total);
-    double off = total.sum[2] - point->sum / 2;
-    proof->primal = total.sum[0];
-    proof->distance = total.sum[1];
-    if (problem->summed) {
-        proof->primal += total.sum[2] * total.sum[2];
-        proof->distance += off * off;
-    }
-    certifier->best = pri_least(certifier->best, proof->primal);
-    double least = PRI_NOTHING * problem->nodes;
-    /* It cannot be negative but by rounding, and so much it may be off. */
-    proof->gap = fabs(proof->distance) / pri_most(proof->primal, least);
-    if (isnan(proof->distance) || !(proof->primal < INFINITY))
-        proof->gap = INFINITY;
+    pri_conclude(certifier, &total, proof);
 }

@@ -17,9 +17,9 @@ bool pri_system_densify(struct pri_system *system)
 }
 
 /* Where an unknown stands in the dense matrix, or -1. */
-static int32_t worth_place(const struct pri_system *system, int32_t i)
+static int32_t gain_place(const struct pri_system *system, int32_t i)
 {
-    return system->kind[i] & PRI_WORTH_FIXED ? -1 : 2 * i;
+    return system->kind[i] & PRI_GAIN_FIXED ? -1 : 2 * i;
 }
 
 static int32_t price_place(const struct pri_system *system, int32_t i)
@@ -44,35 +44,35 @@ static void add(const struct pri_system *system, int32_t row, int32_t column,
 static void add_rows(const struct pri_system *system, int32_t i)
 {
     const struct pri_problem *problem = system->problem;
-    int32_t worth = worth_place(system, i), price = price_place(system, i);
+    int32_t gain = gain_place(system, i), price = price_place(system, i);
     int32_t sum = system->summed ? 2 * problem->nodes : -1;
     double own = system->own[i], ease = system->ease[i];
-    add(system, worth, worth, own + system->bend[i]);
-    add(system, worth, price, -own);
-    add(system, price, worth, -own);
+    add(system, gain, gain, own + system->curvature[i]);
+    add(system, gain, price, -own);
+    add(system, price, gain, -own);
     add(system, price, price, own + ease);
     add(system, price, sum, -ease);
     add(system, sum, price, -ease);
     add(system, sum, sum, ease);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         int32_t to = problem->to[l];
-        int32_t worth_to = worth_place(system, to);
+        int32_t gain_to = gain_place(system, to);
         int32_t price_to = price_place(system, to);
         const double *exact = &system->exact[3 * (int64_t)l];
-        add(system, worth, worth, exact[0]);
-        add(system, worth, price_to, -exact[0]);
-        add(system, worth, worth_to, exact[1]);
-        add(system, worth, price, -exact[1]);
-        add(system, price, worth, -exact[1]);
+        add(system, gain, gain, exact[0]);
+        add(system, gain, price_to, -exact[0]);
+        add(system, gain, gain_to, exact[1]);
+        add(system, gain, price, -exact[1]);
+        add(system, price, gain, -exact[1]);
         add(system, price, price_to, exact[1]);
-        add(system, price, worth_to, -exact[2]);
+        add(system, price, gain_to, -exact[2]);
         add(system, price, price, exact[2]);
     }
 }
 
 /* Cholesky in place, lower triangle, with inverses on the diagonal. A pivot
  * lost to rounding leaves its unknown at zero. */
-static void factor(long double *matrix, int64_t size)
+void pri_cholesky(long double *matrix, int64_t size)
 {
     for (int64_t j = 0; j < size; j++) {
         long double *row = &matrix[j * size], pivot = row[j];
@@ -90,6 +90,20 @@ static void factor(long double *matrix, int64_t size)
     }
 }
 
+void pri_cholesky_solve(const long double *matrix, int64_t size, long double *x)
+{
+    for (int64_t i = 0; i < size; i++) {
+        for (int64_t k = 0; k < i; k++)
+            x[i] -= matrix[i * size + k] * x[k];
+        x[i] *= matrix[i * size + i];
+    }
+    for (int64_t i = size - 1; i >= 0; i--) {
+        x[i] *= matrix[i * size + i];
+        for (int64_t k = 0; k < i; k++)
+            x[k] -= matrix[i * size + k] * x[i];
+    }
+}
+
 void pri_dense_prepare(struct pri_system *system)
 {
     int32_t nodes = system->problem->nodes;
@@ -99,7 +113,7 @@ void pri_dense_prepare(struct pri_system *system)
         add_rows(system, i);
     if (system->summed)
         system->dense[size * size - 1] += 0.5;
-    factor(system->dense, size);
+    pri_cholesky(system->dense, size);
 }
 
 void pri_dense_solve(struct pri_system *system, const double *right,
@@ -112,16 +126,7 @@ void pri_dense_solve(struct pri_system *system, const double *right,
     for (int64_t i = 0; i < size - 1; i++)
         x[i] = right[i];
     x[size - 1] = system->summed ? right_sum : 0;
-    for (int64_t i = 0; i < size; i++) {
-        for (int64_t k = 0; k < i; k++)
-            x[i] -= matrix[i * size + k] * x[k];
-        x[i] *= matrix[i * size + i];
-    }
-    for (int64_t i = size - 1; i >= 0; i--) {
-        x[i] *= matrix[i * size + i];
-        for (int64_t k = 0; k < i; k++)
-            x[k] -= matrix[i * size + k] * x[i];
-    }
+    pri_cholesky_solve(matrix, size, x);
     solution->sum = (double)x[size - 1];
     for (int32_t i = 0; i < problem->nodes; i++) {
         double *dual = &solution->dual[2 * (int64_t)i];

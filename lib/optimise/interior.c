@@ -4,12 +4,12 @@
  * Shares y and slacks s = 2 q y + c y' - z stay positive and their products are
  * driven to zero together. Linearised, the shares follow the multipliers,
  * dy = M (dz + f) with M the inverse of 2 q + s / y (of a 2 x 2 matrix for a
- * pair), so that one Newton step is a system in worths and prices alone, and a
+ * pair), so that one Newton step is a system in gains and prices alone, and a
  * link without cost does no harm: s / y stands in. A proximal term around the
  * share as it is bounds M where s / y vanishes, and with it the conjugate
  * gradients that a step takes; it grows weaker as the gap closes. The bounds of
- * a worth are treated alike: the bias below or above 1 is a share, the distance
- * of the worth to its bound its slack. Nothing but y and s is stored per link;
+ * a gain are treated alike: the bias below or above 1 is a share, the distance
+ * of the gain to its bound its slack. Nothing but y and s is stored per link;
  * the changes are recomputed from those of the multipliers where they are
  * needed.
  */
@@ -21,7 +21,7 @@
 /* ----------------------------------------------------------------- pairs -- */
 
 /* A link that is not there. */
-static const struct pri_arc nowhere = {INFINITY, 0, 0, 1};
+static const struct pri_arc nowhere = {.cost = INFINITY, .slack = 1};
 
 /* A pair as the linearisation sees it: its shares change by
  * answer * (change of z + force), its slacks by aim - slack - ratio * that. */
@@ -163,23 +163,23 @@ static void finish_node(struct pri_interior *state, int32_t i,
     const struct pri_problem *problem = state->problem;
     struct pri_system *system = state->system;
     const double *dual = &state->point->dual[2 * (int64_t)i];
-    double *right = &state->right[2 * (int64_t)i], bend = 0;
+    double *right = &state->right[2 * (int64_t)i], curvature = 0;
     double lean = system->ease[i] * (dual[1] - state->point->sum);
     right[0] = 1 - right[0];
     right[1] -= lean;
     if (problem->bias == PRICER_BIAS_L2 && problem->penalty > 0) {
-        bend = 1 / (2 * problem->penalty);
-        right[0] -= bend * dual[0];
+        curvature = 1 / (2 * problem->penalty);
+        right[0] -= curvature * dual[0];
     }
     for (int k = 0; k < 2; k++)
         if (pri_bounded(problem, i, k)) {
             double inverse = 1 / state->edge[k][i];
-            bend += state->room[k][i] * inverse;
+            curvature += state->room[k][i] * inverse;
             right[0] -= (k == 0 ? 1 : -1) * state->target * inverse;
         }
-    system->bend[i] = bend;
+    system->curvature[i] = curvature;
     tally->sum[0] += lean;
-    if (problem->kind[i] & PRI_WORTH_FIXED)
+    if (problem->kind[i] & PRI_GAIN_FIXED)
         right[0] = 0;
     if (problem->kind[i] & (PRI_PRICE_TIED | PRI_PRICE_FIXED)) {
         tally->sum[0] += right[1];
@@ -405,7 +405,7 @@ static bool new_state(struct pri_run *run, struct pri_interior *state)
     return made;
 }
 
-/* Worths that their bound is about to hold, onto it. */
+/* Gains that their bound is about to hold, onto it. */
 static void settle(struct pri_interior *state)
 {
     for (int32_t i = 0; i < state->problem->nodes; i++)

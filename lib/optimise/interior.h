@@ -16,20 +16,20 @@ struct pri_interior {
     double *right; /* [2 * nodes] */
     double right_sum;
     double *room[2]; /* [nodes] bias below and above 1 */
-    double *edge[2]; /* [nodes] distance of the worth to its bounds */
+    double *edge[2]; /* [nodes] distance of the gain to its bounds */
     double proximal; /* curvature added to every share */
-    double firm;     /* the least that it may be */
-    double target;   /* product aimed at */
-    double mean;     /* product as it is */
-    double count;    /* of the products */
-    double length;   /* of the last step */
+    double firm;     /* least proximal term, relative to a node's value */
+    double target;   /* product share times slack that is aimed at */
+    double mean;     /* mean product as it is */
+    double count;    /* number of products */
+    double length;   /* of the last step, 1 for a whole one */
 };
 
-/* Whether worth i has an upper (k = 0) or lower (1) bound. */
+/* Whether gain i has an upper (k = 0) or lower (1) bound. */
 static inline bool pri_bounded(const struct pri_problem *problem, int32_t i,
                                int k)
 {
-    return !(problem->kind[i] & PRI_WORTH_FIXED) &&
+    return !(problem->kind[i] & PRI_GAIN_FIXED) &&
            (k == 0 ? problem->upper_bound < INFINITY
                    : problem->lower_bound > -INFINITY);
 }

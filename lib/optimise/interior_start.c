@@ -6,8 +6,8 @@
 
 /*
  * Shares of a row in proportion to what each link would carry if it and its
- * relay were alone. Where bias is allowed the row is no larger than what the
- * first unit of it is worth, so that hopeless links do not set the scale.
+ * relay were alone. Where bias is allowed the row is no larger than what its
+ * first unit gains, so that hopeless links do not set the scale.
  */
 static void start_shares(void *context, int32_t low, int32_t high,
                          struct pri_sweep_sums *tally)
@@ -15,7 +15,7 @@ static void start_shares(void *context, int32_t low, int32_t high,
     struct pri_interior *state = context;
     const struct pri_problem *problem = state->problem;
     double most = problem->bias == PRICER_BIAS_WORST_CASE ? 0.9 : 1;
-    double gain =
+    double first =
         problem->summed ? problem->nodes + problem->penalty : INFINITY;
     for (int32_t i = low; i < high; i++) {
         struct pri_arc *self = &problem->self[i];
@@ -27,7 +27,7 @@ static void start_shares(void *context, int32_t low, int32_t high,
         }
         if (!(sum > 0))
             continue;
-        double row = pri_least(most, gain * sum), scale = row / sum;
+        double row = pri_least(most, first * sum), scale = row / sum;
         self->share *= scale;
         tally->sum[1] += self->share > 0;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
@@ -54,10 +54,10 @@ static void start_prices(void *context, int32_t low, int32_t high,
     }
 }
 
-/* Worths that agree with what a row costs at the margin, on average over its
+/* Gains that agree with what a row costs at the margin, on average over its
  * shares, within the bounds. */
-static void start_worths(void *context, int32_t low, int32_t high,
-                         struct pri_sweep_sums *tally)
+static void start_gains(void *context, int32_t low, int32_t high,
+                        struct pri_sweep_sums *tally)
 {
     struct pri_interior *state = context;
     const struct pri_problem *problem = state->problem;
@@ -79,13 +79,13 @@ static void start_worths(void *context, int32_t low, int32_t high,
                      (2 * arc->cost * arc->share + arc->cross * in->share);
             prices += arc->share * dual[2 * (int64_t)problem->to[l] + 1];
         }
-        double worth = row > 0 ? (links + prices) / row : 0;
+        double gain = row > 0 ? (links + prices) / row : 0;
         if (problem->lower_bound > -INFINITY)
-            worth = pri_most(0.9 * problem->lower_bound,
-                             pri_least(0.9 * problem->upper_bound, worth));
+            gain = pri_most(0.9 * problem->lower_bound,
+                            pri_least(0.9 * problem->upper_bound, gain));
         else if (problem->upper_bound < INFINITY)
-            worth = pri_least(worth, -0.1 * fabs(worth) - 0.1);
-        dual[2 * (int64_t)i] = problem->kind[i] & PRI_WORTH_FIXED ? 0 : worth;
+            gain = pri_least(gain, -0.1 * fabs(gain) - 0.1);
+        dual[2 * (int64_t)i] = problem->kind[i] & PRI_GAIN_FIXED ? 0 : gain;
         tally->sum[0] += links;
     }
 }
@@ -128,16 +128,16 @@ static void start_slacks(void *context, int32_t low, int32_t high,
 void pri_interior_start(struct pri_interior *state)
 {
     const struct pri_problem *problem = state->problem;
-    struct pri_sweep_sums shares, prices, worths;
+    struct pri_sweep_sums shares, prices, gains;
     pri_sweep(problem, start_shares, state, &shares);
     double sum = problem->summed ? 2 * (shares.sum[0] - problem->nodes) : 0;
     state->point->sum = sum;
     pri_sweep(problem, start_prices, state, &prices);
-    pri_sweep(problem, start_worths, state, &worths);
+    pri_sweep(problem, start_gains, state, &gains);
     state->count = shares.sum[1];
     for (int32_t i = 0; i < problem->nodes; i++)
         state->count += pri_bounded(problem, i, 0) + pri_bounded(problem, i, 1);
-    double cost = prices.sum[0] + worths.sum[0] + sum * sum / 2;
+    double cost = prices.sum[0] + gains.sum[0] + sum * sum / 2;
     state->target = pri_most(PRI_NOTHING, cost) / shares.sum[1];
     state->mean = state->target;
     state->length = 1;

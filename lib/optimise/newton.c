@@ -2,12 +2,12 @@
  * The exact method: semismooth Newton on the dual.
  *
  * With the shares as answers to the multipliers, y(z), the negative dual is a
- * convex function of worths, prices and the sum multiplier, piecewise quadratic
+ * convex function of gains, prices and the sum multiplier, piecewise quadratic
  * and once differentiable,
  *
  *     sum of phi(z) + sum (g_j - t)^2 / (4 h_j) + t^2 / 4 + nodes t - sum b(v),
  *
- * to be minimised over bounds: those of the worths, and g_i >= v_i where node
+ * to be minimised over bounds: those of the gains, and g_i >= v_i where node
  * i's own link costs nothing, whose share is the multiplier of that bound. Each
  * step fixes what its bound holds, solves the Newton system of the links in
  * use, and searches along the step, projected. Near the end the set of links
@@ -48,8 +48,8 @@ static int32_t add_pairs(struct pri_newton *state, int32_t i, int32_t low,
         pri_two z = here + pri_swap(there);
         if (!(z[0] > 0 || z[1] > 0) && system->exact == NULL)
             continue;
-        struct pri_answer answer =
-            pri_answer_pair((pri_two){arc->slack, arc->share}, arc->cross, z);
+        struct pri_answer answer = pri_answer_pair(
+            (pri_two){arc->ease, arc->ease_back}, arc->cross, z);
         pri_two part = z * answer.share;
         slope_here += sign * answer.share;
         block_here += answer.own;
@@ -85,7 +85,7 @@ static double add_node(struct pri_newton *state, int32_t i, double *slope_sum)
     double *slope = &state->slope[2 * (int64_t)i];
     double z = dual[0] - dual[1], lean = dual[1] - state->next.sum, value = 0;
     bool own = !(state->given[i] & PRI_OWN_FREE) && z > 0;
-    system->own[i] = own ? problem->self[i].slack : 0;
+    system->own[i] = own ? problem->self[i].ease : 0;
     slope[0] += system->own[i] * z;
     slope[1] -= system->own[i] * z;
     value += system->own[i] * z * z / 2;
@@ -94,8 +94,8 @@ static double add_node(struct pri_newton *state, int32_t i, double *slope_sum)
     slope[1] += system->ease[i] * lean;
     *slope_sum -= system->ease[i] * lean;
     value += system->ease[i] * lean * lean / 2;
-    slope[0] += system->bend[i] * dual[0] - 1;
-    value += (system->bend[i] * dual[0] / 2 - 1) * dual[0];
+    slope[0] += system->curvature[i] * dual[0] - 1;
+    value += (system->curvature[i] * dual[0] / 2 - 1) * dual[0];
     return value;
 }
 
@@ -135,7 +135,7 @@ void pri_newton_evaluate(struct pri_newton *state)
 /* ------------------------------------------------------------ active set -- */
 
 /*
- * What its bounds hold of node i. Where worth and price have met at a free own
+ * What its bounds hold of node i. Where gain and price have met at a free own
  * link, they move together if apart they would cross.
  */
 static uint8_t held(const struct pri_newton *state, int32_t i)
@@ -150,19 +150,19 @@ static uint8_t held(const struct pri_newton *state, int32_t i)
     double curve = system->block[3 * (int64_t)i] + system->own[i];
     if ((dual[0] >= state->upper && pull < 0) ||
         (dual[0] <= state->lower && pull > 0))
-        kind |= PRI_WORTH_FIXED;
-    if (kind & PRI_WORTH_FIXED)
+        kind |= PRI_GAIN_FIXED;
+    if (kind & PRI_GAIN_FIXED)
         return met && slope[1] > 0 ? kind | PRI_PRICE_FIXED : kind;
     if (tight)
         return kind | PRI_PRICE_OWN;
-    return curve > 0 ? kind : kind | PRI_WORTH_FIXED | PRI_WORTH_ALONE;
+    return curve > 0 ? kind : kind | PRI_GAIN_FIXED | PRI_GAIN_ALONE;
 }
 
 /*
  * Decide for each node what its bounds hold, at `here`, and set the right-hand
  * side. A row that no link answers for has no curvature: it is held too, and
  * moved by itself. Tallies an estimate of the distance: what is off at a relay
- * costs crowd times its square, in a row its worth.
+ * costs crowd times its square, in a row its gain.
  */
 static void hold(void *context, int32_t low, int32_t high,
                  struct pri_sweep_sums *tally)
@@ -173,18 +173,18 @@ static void hold(void *context, int32_t low, int32_t high,
     for (int32_t i = low; i < high; i++) {
         const double *slope = &state->slope[2 * (int64_t)i];
         double *right = &state->right[2 * (int64_t)i];
-        double worth = state->here.dual[2 * (int64_t)i] - state->here.sum;
+        double gain = state->here.dual[2 * (int64_t)i] - state->here.sum;
         uint8_t kind = held(state, i);
         state->system->kind[i] = kind;
-        if (kind & PRI_WORTH_ALONE)
+        if (kind & PRI_GAIN_ALONE)
             state->alone[i] =
                 pri_start_row(state->system, state->given, state->here.dual, i);
-        right[0] = kind & PRI_WORTH_FIXED ? 0 : -slope[0];
+        right[0] = kind & PRI_GAIN_FIXED ? 0 : -slope[0];
         right[1] = kind & given ? 0 : -slope[1];
         if (kind & PRI_PRICE_OWN)
             right[0] -= slope[1];
-        double off = kind & PRI_WORTH_ALONE ? slope[0] : right[0];
-        tally->sum[0] += off * off * (fabs(worth) + 1);
+        double off = kind & PRI_GAIN_ALONE ? slope[0] : right[0];
+        tally->sum[0] += off * off * (fabs(gain) + 1);
         if (!(kind & given))
             tally->sum[0] += problem->crowd[i] * slope[1] * slope[1];
     }
@@ -203,19 +203,19 @@ void pri_newton_hold(struct pri_newton *state)
 /* ------------------------------------------------------------------ step -- */
 
 /* Where node i ends up, from its two unknowns as the step leaves them: within
- * its bounds, and worth and price meeting where a free own link joins them. */
+ * its bounds, and gain and price meeting where a free own link joins them. */
 static void land(const struct pri_newton *state, int32_t i, double next[2])
 {
     const double *here = &state->here.dual[2 * (int64_t)i];
     const double *block = &state->system->block[3 * (int64_t)i];
     uint8_t kind = state->system->kind[i];
-    if (kind & PRI_WORTH_FIXED)
+    if (kind & PRI_GAIN_FIXED)
         next[0] = here[0];
     if (kind & PRI_PRICE_TIED)
         next[1] = state->next.sum;
     if (kind & PRI_PRICE_FIXED)
         next[1] = here[1];
-    if (kind & PRI_WORTH_ALONE) {
+    if (kind & PRI_GAIN_ALONE) {
         /* to where its row is full, or to its price, as that moves too */
         double goal = state->alone[i];
         bool meet = kind & PRI_OWN_FREE && goal >= here[1];
@@ -225,7 +225,7 @@ static void land(const struct pri_newton *state, int32_t i, double next[2])
     }
     if (kind & PRI_OWN_FREE && next[1] < next[0]) {
         double ease = block[0] + block[2], part = 0;
-        if (!(kind & PRI_WORTH_FIXED))
+        if (!(kind & PRI_GAIN_FIXED))
             part = ease > 0 ? block[0] / ease : 0.5;
         next[0] = next[1] = next[0] + part * (next[1] - next[0]);
     }

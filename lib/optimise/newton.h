@@ -12,18 +12,18 @@ struct pri_newton {
     struct pri_problem *problem;
     struct pri_system *system;
     struct pri_point here, next, step;
-    double *slope;  /* [2 * nodes] of the function, at `next` */
-    double *before; /* [2 * nodes] the same at `here`, during a search */
-    double *right;  /* [2 * nodes] minus the slope, what is held left out */
+    double *slope;  /* [2 * nodes] gradient of the function at `next` */
+    double *before; /* [2 * nodes] gradient at `here`, during a search */
+    double *right;  /* [2 * nodes] minus the gradient, 0 for what is held */
     double *alone;  /* [nodes] where a row held alone goes */
     uint8_t *given; /* [nodes] kinds, with free own links */
     bool full;      /* no bias term yet: rows are to be full */
-    double upper, lower; /* bounds of the worths, as they are now */
+    double upper, lower; /* bounds of the gains, as they are now */
     double value, slope_sum;
     double gap;    /* estimate of what `here` would be certified to */
-    double least;  /* links that cost less count as this: the certificate takes
-                      the truth, and if it asks for it this is lowered */
-    double length; /* of the step */
+    double least;  /* cost that cheaper links are given; the certificate takes
+                      the true one, and where it is not content this falls */
+    double length; /* of the last step, 1 for a whole one */
 };
 
 /* What a pair answers to its two differences z: shares, and how they change. */
@@ -34,7 +34,7 @@ struct pri_answer {
 };
 
 /*
- * The answer of one pair, w = 1 / (2 q) of its links. A share is w z alone, and
+ * The answer of one pair, w the ease of its links. A share is w z alone, and
  * 0 if that or what the other leaves of it is below 0; two shares that are both
  * in use share. No branches: which links are in use is not to be guessed.
  */
@@ -67,13 +67,12 @@ void pri_newton_hold(struct pri_newton *state);
 /* One step from `here`, which has been held; false if it gets nowhere. */
 bool pri_newton_step(struct pri_newton *state);
 
-/* ------------------------------------------------------------------ start --
- */
+/* ----------------------------------------------------------------- start -- */
 
 /*
- * A cold start: worths and prices for which, by turns, rows and loads are what
- * they should be. kind says which own links are free; slack and share of the
- * arcs hold 1 / (2 q) of both directions, as for Newton.
+ * A cold start: gains and prices for which, one after the other, rows and loads
+ * are what they should be. kind says which own links are free; the arcs hold
+ * ease and ease_back.
  */
 void pri_start(const struct pri_system *system, const uint8_t *kind,
                struct pri_point *point);
@@ -83,11 +82,11 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                      struct pri_point *point);
 
-/* One round of coordinate descent: prices, then worths within bounds. */
+/* One round of coordinate descent: prices, then gains within bounds. */
 void pri_start_relax(const struct pri_system *system, const uint8_t *kind,
                      double lower, double upper, struct pri_point *point);
 
-/* The worth at which row i adds up to what it should, prices given. */
+/* The gain at which row i adds up to what it should, prices given. */
 double pri_start_row(const struct pri_system *system, const uint8_t *kind,
                      const double *dual, int32_t i);
 

@@ -12,21 +12,21 @@ static const double free_cost = 1e-9;
 
 /* --------------------------------------------------------- before, after -- */
 
-/* 1 / (2 q) of both directions, where the pass over the arcs finds them. */
-static void load_slopes(void *context, int32_t low, int32_t high,
-                        struct pri_sweep_sums *tally)
+/* The ease of both directions, where the pass over the arcs finds it. */
+static void load_eases(void *context, int32_t low, int32_t high,
+                       struct pri_sweep_sums *tally)
 {
     struct pri_newton *state = context;
     struct pri_problem *problem = state->problem;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         struct pri_arc *self = &problem->self[i];
-        self->slack = 1 / (2 * pri_most(self->cost, state->least));
+        self->ease = 1 / (2 * pri_most(self->cost, state->least));
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             struct pri_arc *arc = &problem->arc[l];
             double back = problem->arc[problem->partner[l]].cost;
-            arc->slack = 1 / (2 * pri_most(arc->cost, state->least));
-            arc->share = 1 / (2 * pri_most(back, state->least));
+            arc->ease = 1 / (2 * pri_most(arc->cost, state->least));
+            arc->ease_back = 1 / (2 * pri_most(back, state->least));
         }
     }
 }
@@ -40,9 +40,9 @@ static double own_share(const struct pri_newton *state, int32_t i)
     const double *slope = &state->slope[2 * (int64_t)i];
     double z = dual[0] - dual[1];
     if (!(state->given[i] & PRI_OWN_FREE))
-        return z > 0 ? problem->self[i].slack * z : 0;
+        return z > 0 ? problem->self[i].ease * z : 0;
     bool bound = dual[0] >= state->upper || dual[0] <= state->lower ||
-                 state->given[i] & PRI_WORTH_FIXED;
+                 state->given[i] & PRI_GAIN_FIXED;
     return z < 0 ? 0 : pri_most(0, bound ? slope[1] : -slope[0]);
 }
 
@@ -59,7 +59,7 @@ static void store_shares(void *context, int32_t low, int32_t high,
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             struct pri_arc *arc = &problem->arc[l];
             const double *there = &dual[2 * (int64_t)problem->to[l]];
-            pri_two w = {arc->slack, arc->share};
+            pri_two w = {arc->ease, arc->ease_back};
             pri_two z = {here[0] - there[1], there[0] - here[1]};
             arc->share = pri_answer_pair(w, arc->cross, z).share[0];
         }
@@ -82,7 +82,7 @@ static void go_on(struct pri_newton *state)
     bool blunt = state->gap < 1e-2 * state->run->tolerance;
     if (blunt)
         state->least *= 1e-3;
-    pri_sweep(state->problem, load_slopes, state, NULL);
+    pri_sweep(state->problem, load_eases, state, NULL);
     if (!blunt)
         return;
     pri_newton_arrive(state);
@@ -90,7 +90,7 @@ static void go_on(struct pri_newton *state)
     pri_newton_arrive(state);
 }
 
-/* Which own links are free; and where the start has them in use, worth and
+/* Which own links are free; and where the start has them in use, gain and
  * price are made to meet. */
 static void set_kinds(struct pri_newton *state, enum pri_begin begin)
 {
@@ -108,7 +108,7 @@ static void set_kinds(struct pri_newton *state, enum pri_begin begin)
         if (begin == PRI_BEGIN_COLD || (!used && dual[1] >= dual[0]))
             continue;
         bool bound = dual[0] >= state->upper || dual[0] <= state->lower;
-        if (!bound && !(problem->kind[i] & PRI_WORTH_FIXED))
+        if (!bound && !(problem->kind[i] & PRI_GAIN_FIXED))
             dual[0] += (dual[1] - dual[0]) / 2;
         dual[1] = dual[0];
     }
@@ -150,19 +150,19 @@ static bool new_state(struct pri_run *run, struct pri_newton *state)
 /*
  * The bias term, or, to begin with, none: every row is to be full, whatever it
  * costs. From where that ends the level of bias is found at once, and Newton on
- * the problem itself has a short way to go.
+ * the problem itself has little left to do.
  */
 static void set_bias(struct pri_newton *state, bool full)
 {
     const struct pri_problem *problem = state->problem;
     bool soft = problem->bias == PRICER_BIAS_L2 && problem->penalty > 0;
-    double bend = soft && !full ? 1 / (2 * problem->penalty) : 0;
+    double curvature = soft && !full ? 1 / (2 * problem->penalty) : 0;
     state->full = full;
     state->upper = full ? INFINITY : problem->upper_bound;
     state->lower = full ? -INFINITY : problem->lower_bound;
     state->system->summed = problem->summed && !full;
     for (int32_t i = 0; i < problem->nodes; i++)
-        state->system->bend[i] = bend;
+        state->system->curvature[i] = curvature;
 }
 
 static void begin_at(struct pri_newton *state, enum pri_begin begin)
@@ -174,7 +174,7 @@ static void begin_at(struct pri_newton *state, enum pri_begin begin)
     set_bias(state, cold && problem->summed && !fixed);
     pri_point_copy(problem, &run->point, &state->next);
     set_kinds(state, begin);
-    pri_sweep(problem, load_slopes, state, NULL);
+    pri_sweep(problem, load_eases, state, NULL);
     if (cold)
         pri_start(state->system, state->given, &state->next);
     if (cold && !state->full)

@@ -2,7 +2,7 @@
  * From a network and settings to the optimal plan with its certificate.
  *
  * The run: make the problem, move by one method after the other until the
- * certificate is good enough, write the plan. Whatever happens on the way, what
+ * certificate is good enough, write the plan. Whatever happens meanwhile, what
  * is handed out is the best feasible plan seen and a proof of how good it is.
  */
 #include "optimise.h"
@@ -54,8 +54,8 @@ static bool is_steep(const struct pri_problem *problem)
 /*
  * The interior point goes as far as the set of links in use takes to settle,
  * and Newton ends what it began: later and later, if it must. Where links cost
- * next to nothing that set never settles, and the interior point goes all the
- * way; and where it may, it solves its systems exactly.
+ * next to nothing that set never settles, and the interior point goes to the
+ * end; and where it may, it solves its systems exactly.
  */
 static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
 {
@@ -73,6 +73,18 @@ static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
     return status;
 }
 
+/* With server budgets: by Cholesky factors where they are quick, and where
+ * nothing else helps. */
+static enum pricer_status solve_budgets(struct pri_run *run)
+{
+    int32_t nodes = run->problem->nodes;
+    bool dense = nodes <= PRI_BUDGET_NODES;
+    enum pricer_status status = pri_server_interior(run, dense);
+    if (status == PRICER_OK && !run->over && !dense && nodes <= PRI_DENSE_NODES)
+        status = pri_server_interior(run, true);
+    return status;
+}
+
 /* Newton alone is fastest and usually enough; where links answer too steeply it
  * is not tried. */
 static enum pricer_status solve(struct pri_run *run,
@@ -81,6 +93,8 @@ static enum pricer_status solve(struct pri_run *run,
     enum pricer_status status = PRICER_OK;
     if (keep_anything(run) || run->problem->unreached == run->problem->nodes)
         return PRICER_OK;
+    if (run->server != NULL)
+        return solve_budgets(run);
     bool steep = run->system.dense == NULL && is_steep(run->problem);
     if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
         status = pri_newton(run, PRI_BEGIN_PLAN);
@@ -97,6 +111,7 @@ static void free_run(struct pri_run *run)
     pri_certifier_free(&run->certifier);
     free(run->point.dual);
     free(run->trial.dual);
+    pri_server_free(run->server);
     pri_problem_free(run->problem);
 }
 
@@ -109,6 +124,10 @@ static enum pricer_status new_run(struct pri_run *run)
                 pri_certifier_new(run->problem, &run->certifier) &&
                 pri_point_new(run->problem, &run->point) &&
                 pri_point_new(run->problem, &run->trial);
+    if (run->server != NULL) {
+        run->certifier.rate = pri_alloc(run->problem->nodes, sizeof(double));
+        made = made && run->certifier.rate != NULL;
+    }
     return made ? PRICER_OK : PRICER_MEMORY;
 }
 
@@ -126,14 +145,12 @@ static void report(const struct pri_run *run, struct pricer_solve_info *info)
 }
 
 /* Fill the plan's weights and multipliers; slope may be the plan's noise. */
-static enum pricer_status optimise(const struct pricer_network *network,
-                                   const struct pricer_settings *settings,
-                                   const double *slope,
-                                   const double *self_slope,
-                                   const struct pricer_plan *warm,
-                                   struct pricer_plan *plan,
-                                   struct pricer_solve_info *info,
-                                   struct pricer_fault *fault)
+static enum pricer_status optimise(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const double *slope,
+    const double *self_slope, const double *server_slope,
+    const struct pricer_plan *warm, struct pricer_plan *plan,
+    struct pricer_solve_info *info, struct pricer_fault *fault)
 {
     struct pri_run run = {
         .settings = settings, .plan = plan, .outcome = PRICER_OUTCOME_LIMIT};
@@ -149,7 +166,16 @@ static enum pricer_status optimise(const struct pricer_network *network,
                              fault);
     if (status != PRICER_OK)
         return status;
-    status = new_run(&run);
+    if (server_slope != NULL)
+        status = pri_server_new(run.problem, slope, self_slope, server_slope,
+                                &run.server);
+    if (status == PRICER_OK && run.server != NULL &&
+        run.server->bindings == 0) {
+        pri_server_free(run.server);
+        run.server = NULL;
+    }
+    if (status == PRICER_OK)
+        status = new_run(&run);
     if (status == PRICER_OK)
         status = solve(&run, warm);
     if (status == PRICER_OK)
@@ -178,10 +204,10 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
     double began = seconds_now();
-    enum pricer_status status = pricer_plan_new(network, &made);
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
-        status = optimise(network, settings, slope, self_slope, warm, made,
-                          &found, fault);
+        status = optimise(network, settings, slope, self_slope, NULL, warm,
+                          made, &found, fault);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status == PRICER_MEMORY
@@ -207,21 +233,32 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
 {
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
-    double began = seconds_now();
-    enum pricer_status status = pricer_plan_new(network, &made);
+    double began = seconds_now(), *server_slope = NULL;
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
-        status =
-            pri_slopes(network, settings, made->noise, made->self_noise, fault);
+        status = pri_noise_slopes(network, settings, made->noise,
+                                  made->self_noise, fault);
+    if (status == PRICER_OK && network->server_eps != NULL) {
+        server_slope = pri_alloc(network->nodes, sizeof(double));
+        status = server_slope == NULL ? PRICER_MEMORY
+                                      : pri_server_slopes(network, settings,
+                                                          server_slope, fault);
+    }
     if (status == PRICER_OK)
         status = optimise(network, settings, made->noise, made->self_noise,
-                          warm, made, &found, fault);
+                          server_slope, warm, made, &found, fault);
     if (status == PRICER_MEMORY)
         pri_fault(fault, status, "%s", pricer_status_text(status));
+    if (status == PRICER_OK && server_slope != NULL)
+        pri_server_noise(network, made->noise, made->self_noise, server_slope,
+                         made);
+    else if (status == PRICER_OK)
+        fill_noise(made->noise, made->self_noise, made);
+    free(server_slope);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status;
     }
-    fill_noise(made->noise, made->self_noise, made);
     found.seconds = seconds_now() - began;
     *plan = made;
     if (info != NULL)

@@ -230,7 +230,7 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
         bool reaches = fill_arcs(fill, i) || own < INFINITY;
         problem->self[i].cost = own;
         problem->crowd[i] = uplink > 0 ? (1 - uplink) / uplink : INFINITY;
-        problem->kind[i] = (reaches ? 0 : PRI_WORTH_FIXED | PRI_UNREACHED) |
+        problem->kind[i] = (reaches ? 0 : PRI_GAIN_FIXED | PRI_UNREACHED) |
                            (uplink >= 1 ? PRI_PRICE_TIED : 0) |
                            (uplink > 0 ? 0 : PRI_PRICE_FIXED);
         tally->sum[0] += !reaches;
@@ -279,7 +279,7 @@ static void set_bias(struct pri_problem *problem, double penalty)
     }
     for (int32_t i = 0; i < problem->nodes; i++)
         if (priced && penalty == 0)
-            problem->kind[i] |= PRI_WORTH_FIXED;
+            problem->kind[i] |= PRI_GAIN_FIXED;
 }
 
 /* --------------------------------------------------------------- refusal -- */

@@ -11,10 +11,10 @@
  *             + (sum of S_i - nodes)^2 + bias term of S,
  *
  * S_i the sum of the shares that leave node i, T_j of those that relay j
- * carries. The multipliers have a meaning: worth_i is what one more unit of
- * S_i is worth, price_j what one more unit costs at relay j, so that a link is
- * used where worth_i > price_j. In the letters of the mathematics worth is v,
- * price_j is u_j + t, and links see only the difference z = v_i - price_j.
+ * carries. The multipliers have a meaning: gain_i is what one more unit of
+ * S_i saves elsewhere, price_j what one more unit costs at relay j, so that a
+ * link is used where gain_i > price_j. In the letters of the mathematics gain_i
+ * is v_i, price_j is u_j + t, and links see the difference z = v_i - price_j.
  */
 #ifndef PRICER_OPTIMISE_PROBLEM_H
 #define PRICER_OPTIMISE_PROBLEM_H
@@ -32,14 +32,21 @@
 struct pri_arc {
     double cost;  /* q */
     double cross; /* c, equal in both directions */
-    double share; /* y; during Newton, 1 / (2 q) of the other direction */
-    double slack; /* interior point: s; during Newton, 1 / (2 q) */
+    union {
+        double share;     /* y, between methods and in the interior point */
+        double ease_back; /* Newton: the ease of the other direction */
+    };
+    union {
+        double slack; /* interior point: s = 2 q y + c y' - z */
+        double ease;  /* Newton: 1 / (2 q), how a share answers to its z */
+    };
 };
 
 enum {
     PRI_BLOCKS = 64,       /* most blocks of a sweep */
-    PRI_FEW_NODES = 24,    /* up to here systems are solved by Cholesky */
-    PRI_DENSE_NODES = 300, /* and up to here where nothing else helps */
+    PRI_FEW_NODES = 24,    /* most nodes for which Cholesky always solves */
+    PRI_BUDGET_NODES = 24, /* the same with server budgets */
+    PRI_DENSE_NODES = 300, /* most for which it does when all else failed */
 };
 
 /* An objective below this part of radius^2 / nodes is none: at the default
@@ -48,13 +55,13 @@ enum {
 
 /* What is peculiar about a node's two unknowns. */
 enum {
-    PRI_WORTH_FIXED = 1,  /* no link leaves the node, or a bound holds it */
-    PRI_PRICE_TIED = 2,   /* crowd = 0: the price is the sum multiplier */
-    PRI_PRICE_FIXED = 4,  /* nothing reaches the server through the node */
-    PRI_UNREACHED = 8,    /* the node reaches the server by no path */
-    PRI_PRICE_OWN = 16,   /* Newton: the price is the node's own worth */
-    PRI_OWN_FREE = 32,    /* Newton: its own link costs nothing */
-    PRI_WORTH_ALONE = 64, /* Newton: the worth moves by itself */
+    PRI_GAIN_FIXED = 1,  /* no link leaves the node, or a bound holds it */
+    PRI_PRICE_TIED = 2,  /* crowd = 0: the price is the sum multiplier */
+    PRI_PRICE_FIXED = 4, /* nothing reaches the server through the node */
+    PRI_UNREACHED = 8,   /* the node reaches the server by no path */
+    PRI_PRICE_OWN = 16,  /* Newton: the price is the node's own gain */
+    PRI_OWN_FREE = 32,   /* Newton: its own link costs nothing */
+    PRI_GAIN_ALONE = 64, /* Newton: the gain moves by itself */
 };
 
 struct pri_problem {
@@ -76,12 +83,12 @@ struct pri_problem {
     double *crowd;          /* [nodes] h; INFINITY where p_j = 0 */
     uint8_t *kind;          /* [nodes] PRI_... */
     double penalty;         /* L of the l1 and l2 bias terms, else 0 */
-    double upper_bound, lower_bound; /* of every worth */
+    double upper_bound, lower_bound; /* bounds of every gain */
     bool summed;                     /* the sum multiplier is an unknown */
     int32_t unreached;               /* nodes without any path to the server */
 };
 
-/* Multipliers, (worth, price) of each node side by side. */
+/* Multipliers, (gain, price) of each node side by side. */
 struct pri_point {
     double *dual; /* [2 * nodes] */
     double sum;   /* t */
@@ -98,7 +105,7 @@ static inline double pri_least(double a, double b)
     return a < b ? a : b;
 }
 
-/* The two numbers of a pair, in vectors: out and in, or worth and price. */
+/* The two numbers of a pair, in vectors: out and in, or gain and price. */
 typedef int64_t pri_mask __attribute__((vector_size(16)));
 
 static inline pri_two pri_swap(pri_two a)
@@ -172,21 +179,20 @@ void pri_point_copy(const struct pri_problem *problem,
 void pri_problem_plan(const struct pri_problem *problem, const double *scale,
                       const struct pri_point *point, struct pricer_plan *plan);
 
-/* The other way: the multipliers of a plan as a point, and the shares of the
- * own links. False if one is not a number. */
+/* The inverse: the multipliers of a plan as a point, and the shares of the own
+ * links. False if one is not a number. */
 bool pri_problem_point(const struct pri_problem *problem,
                        const struct pricer_plan *plan, struct pri_point *point);
 
-/* The worth that makes the most of a node without a path: a constant. */
-static inline double pri_unreached_worth(const struct pri_problem *problem)
+/* The gain that makes the most of a node without a path: a constant. */
+static inline double pri_unreached_gain(const struct pri_problem *problem)
 {
     if (problem->bias == PRICER_BIAS_L1)
         return problem->penalty;
     return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
 }
 
-/* ------------------------------------------------------------ certificate --
- */
+/* ----------------------------------------------------------- certificate -- */
 
 /* A feasible plan's value and how far below it the optimum may lie. */
 struct pri_proof {
@@ -199,6 +205,7 @@ struct pri_certifier {
     const struct pri_problem *problem;
     double *scale; /* [nodes] out: the factor that makes a row feasible */
     double *cap;   /* [nodes] the most that a link to the relay carries */
+    double *rate;  /* [nodes] of spending server budgets, or NULL */
     double best;   /* least primal value seen: bounds every optimal share */
     struct pri_point *point; /* of the certificate in progress */
 };
@@ -209,10 +216,22 @@ void pri_certifier_free(struct pri_certifier *certifier);
 
 /*
  * Make the shares feasible row by row and bound the distance to the optimum by
- * the point, whose worths are clipped to their bounds in place. Two passes over
+ * the point, whose gains are clipped to their bounds in place. Two passes over
  * the links.
  */
 void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
                  struct pri_proof *proof);
+
+/* Its parts, for problems whose links cost something else. The tally is value
+ * (0), distance (1) and sum of the biases (2). */
+double pri_row_scale(const struct pri_problem *problem, double gain, double row,
+                     double row_cost);
+double pri_row_cap(const struct pri_certifier *certifier);
+void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
+              double dual[2]);
+void pri_add_bias(const struct pri_problem *problem, double gain, double bias,
+                  struct pri_sweep_sums *tally);
+void pri_conclude(struct pri_certifier *certifier,
+                  const struct pri_sweep_sums *total, struct pri_proof *proof);
 
 #endif

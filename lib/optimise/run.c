@@ -25,11 +25,17 @@ bool pri_run_interrupted(struct pri_run *run, double gap)
 bool pri_run_certify(struct pri_run *run)
 {
     pri_point_copy(run->problem, &run->point, &run->trial);
-    pri_certify(&run->certifier, &run->trial, &run->proof);
+    if (run->server != NULL)
+        pri_server_certify(run->server, &run->certifier, &run->trial,
+                           &run->proof);
+    else
+        pri_certify(&run->certifier, &run->trial, &run->proof);
     if (run->proof.gap < run->kept.gap) {
         run->kept = run->proof;
         pri_problem_plan(run->problem, run->certifier.scale, &run->trial,
                          run->plan);
+        if (run->server != NULL)
+            pri_server_plan(run->server, run->plan);
     }
     if (run->kept.gap <= run->tolerance) {
         run->outcome = PRICER_OUTCOME_OPTIMAL;

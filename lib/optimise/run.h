@@ -4,6 +4,7 @@
 #ifndef PRICER_OPTIMISE_RUN_H
 #define PRICER_OPTIMISE_RUN_H
 
+#include "server.h"
 #include "system.h"
 
 /*
@@ -12,13 +13,14 @@
  */
 struct pri_run {
     struct pri_problem *problem;
+    struct pri_server *server; /* NULL where no server budget binds */
     const struct pricer_settings *settings;
     struct pri_system system;
     struct pri_certifier certifier;
     struct pri_point point;   /* where the method is */
-    struct pri_point trial;   /* the same, as certified */
-    struct pri_proof proof;   /* of the trial */
-    struct pri_proof kept;    /* of the plan */
+    struct pri_point trial;   /* a copy of it with the certificate's clipping */
+    struct pri_proof proof;   /* what the trial was certified to */
+    struct pri_proof kept;    /* what the plan was certified to */
     struct pricer_plan *plan; /* the best so far; noise is filled at the end */
     double tolerance;
     int32_t iterations, limit;
@@ -36,12 +38,15 @@ bool pri_run_interrupted(struct pri_run *run, double gap);
  * say whether the run is over. */
 bool pri_run_certify(struct pri_run *run);
 
-/* ---------------------------------------------------------------- methods --
- */
+/* --------------------------------------------------------------- methods -- */
 
 /* Interior point from its own start, until the gap is small enough, the run is
  * over or the digits are used up. Leaves shares and slacks. */
 enum pricer_status pri_interior(struct pri_run *run, double enough);
+
+/* The interior point with server budgets, by Cholesky factors or not; ends as
+ * the other does. */
+enum pricer_status pri_server_interior(struct pri_run *run, bool dense);
 
 /* Where Newton begins. */
 enum pri_begin {

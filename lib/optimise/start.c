@@ -1,11 +1,11 @@
 /*
- * From costs to multipliers worth beginning with, in a few passes.
+ * From costs to multipliers to begin with, in a few passes.
  *
- * With prices given, each worth solves an equation of one variable: its row
- * adds up to what it should. With worths given, each price does: its relay's
+ * With prices given, each gain solves an equation of one variable: its row
+ * adds up to what it should. With gains given, each price does: its relay's
  * load. Both are convex and piecewise linear, and Newton's method from the
  * right side never passes the root. Alternating them is coordinate descent;
- * two rounds, and worths once more, come close enough for Newton on all of
+ * two rounds, and gains once more, come close enough for Newton on all of
  * them. Pairs count as two links.
  */
 #include "newton.h"
@@ -14,15 +14,15 @@ struct beginning {
     const struct pri_system *system;
     const struct pri_problem *problem;
     const uint8_t *kind;
-    double lower, upper; /* bounds of the worths */
+    double lower, upper; /* bounds of the gains */
     double *dual;
     double sum; /* the sum multiplier */
 };
 
 /*
- * The row is convex and increasing in the worth, and its line with every link
+ * The row is convex and increasing in the gain, and its line with every link
  * in use lies below it, so Newton from the root of that line comes down to the
- * root of the row. A free own link takes up the rest where the worth reaches
+ * root of the row. A free own link takes up the rest where the gain reaches
  * the price.
  */
 double pri_start_row(const struct pri_system *system, const uint8_t *kind,
@@ -30,51 +30,52 @@ double pri_start_row(const struct pri_system *system, const uint8_t *kind,
 {
     const struct pri_problem *problem = system->problem;
     bool free = kind[i] & PRI_OWN_FREE;
-    double price = dual[2 * (int64_t)i + 1], worth = INFINITY;
-    double self = free ? 0 : problem->self[i].slack;
-    double bend = system->bend[i];
+    double price = dual[2 * (int64_t)i + 1], gain = INFINITY;
+    double self = free ? 0 : problem->self[i].ease;
+    double curvature = system->curvature[i];
     for (int trial = 0; trial < 20; trial++) {
-        double sum = worth > price ? self : 0, cost = sum * price;
+        double sum = gain > price ? self : 0, cost = sum * price;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             double there = dual[2 * (int64_t)problem->to[l] + 1];
-            double w = worth > there ? problem->arc[l].slack : 0;
+            double w = gain > there ? problem->arc[l].ease : 0;
             sum += w;
             cost += w * there;
         }
-        double next = sum + bend > 0 ? (1 + cost) / (sum + bend) : worth;
-        if (!(next < worth))
+        double next =
+            sum + curvature > 0 ? (1 + cost) / (sum + curvature) : gain;
+        if (!(next < gain))
             break;
-        worth = next;
+        gain = next;
     }
-    return free ? pri_least(worth, price) : worth;
+    return free ? pri_least(gain, price) : gain;
 }
 
-/* The price at which relay j's load is what it should be, worths given: the
+/* The price at which relay j's load is what it should be, gains given: the
  * mirror image, from the left. */
 static double start_price(const struct beginning *state, int32_t j)
 {
     const struct pri_problem *problem = state->problem;
-    double worth = state->dual[2 * (int64_t)j], price = -INFINITY;
+    double gain = state->dual[2 * (int64_t)j], price = -INFINITY;
     bool free = state->kind[j] & PRI_OWN_FREE;
-    double self = free ? 0 : problem->self[j].slack;
+    double self = free ? 0 : problem->self[j].ease;
     double ease = state->system->ease[j];
     for (int trial = 0; trial < 20; trial++) {
-        double sum = worth > price ? self : 0, gain = sum * worth;
+        double sum = gain > price ? self : 0, bid = sum * gain;
         for (int32_t l = problem->start[j]; l < problem->start[j + 1]; l++) {
             double there = state->dual[2 * (int64_t)problem->to[l]];
-            double w = there > price ? problem->arc[l].share : 0;
+            double w = there > price ? problem->arc[l].ease_back : 0;
             sum += w;
-            gain += w * there;
+            bid += w * there;
         }
-        double next = (gain + ease * state->sum) / (sum + ease);
+        double next = (bid + ease * state->sum) / (sum + ease);
         if (!(next > price))
             break;
         price = next;
     }
-    return free ? pri_most(price, worth) : price;
+    return free ? pri_most(price, gain) : price;
 }
 
-/* Worths read only prices and the other way round, so the order of the nodes
+/* Gains read only prices and prices only gains, so the order of the nodes
  * does not matter. */
 static void start_rows(void *context, int32_t low, int32_t high,
                        struct pri_sweep_sums *tally)
@@ -82,12 +83,11 @@ static void start_rows(void *context, int32_t low, int32_t high,
     struct beginning *state = context;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
-        if (state->kind[i] & (PRI_UNREACHED | PRI_WORTH_FIXED))
+        if (state->kind[i] & (PRI_UNREACHED | PRI_GAIN_FIXED))
             continue;
-        double worth =
-            pri_start_row(state->system, state->kind, state->dual, i);
+        double gain = pri_start_row(state->system, state->kind, state->dual, i);
         state->dual[2 * (int64_t)i] =
-            pri_most(state->lower, pri_least(state->upper, worth));
+            pri_most(state->lower, pri_least(state->upper, gain));
     }
 }
 
@@ -103,7 +103,7 @@ static void start_prices(void *context, int32_t low, int32_t high,
 
 /*
  * The bias that a level of minus the sum multiplier leaves, if rows grow in
- * proportion to what they are allowed to cost; the worth of a node is now what
+ * proportion to what they are allowed to cost; the gain of a node is now what
  * its row costs when it is full.
  */
 static double bias_at(const struct beginning *state, double level)
@@ -135,8 +135,8 @@ static void lower(struct beginning *state, double level)
                            pri_least(problem->upper_bound, dual[0] - level));
         dual[1] -= level;
         if (state->kind[i] & PRI_UNREACHED)
-            dual[0] = pri_unreached_worth(problem);
-        else if (state->kind[i] & PRI_WORTH_FIXED)
+            dual[0] = pri_unreached_gain(problem);
+        else if (state->kind[i] & PRI_GAIN_FIXED)
             dual[0] = 0;
         if (state->kind[i] & PRI_OWN_FREE)
             dual[1] = pri_most(dual[0], dual[1]);

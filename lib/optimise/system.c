@@ -1,11 +1,11 @@
 /*
  * From the quadratic model of one Newton step to its solution.
  *
- * The system couples the worth of a node with the prices of its relays, a
+ * The system couples the gain of a node with the prices of its relays, a
  * weighted graph Laplacian on 2 nodes + 1 unknowns with something positive on
  * the diagonal. Conjugate gradients solve it without forming it: one pass over
  * the neighbour lists a step. The preconditioner inverts the 2 x 2 blocks
- * (worth, price) of the nodes, which hold the own links however steep they are,
+ * (gain, price) of the nodes, which hold the own links however steep they are,
  * and the arrow that joins all prices to the sum multiplier; and it solves for
  * the one direction that these two are blind to, all unknowns moving together.
  */
@@ -24,7 +24,7 @@ bool pri_system_new(const struct pri_problem *problem,
     system->entry = pri_alloc(problem->arcs, sizeof *system->entry);
     system->until = pri_alloc(nodes, sizeof(int32_t));
     system->own = pri_alloc(nodes, sizeof(double));
-    system->bend = pri_alloc(nodes, sizeof(double));
+    system->curvature = pri_alloc(nodes, sizeof(double));
     system->ease = pri_alloc(nodes, sizeof(double));
     system->block = pri_alloc(3 * nodes, sizeof(double));
     system->arrow = pri_alloc(2 * nodes, sizeof(double));
@@ -32,8 +32,9 @@ bool pri_system_new(const struct pri_problem *problem,
     system->direction = pri_alloc(2 * nodes, sizeof(double));
     system->product = pri_alloc(2 * nodes, sizeof(double));
     if (!system->kind || !system->entry || !system->until || !system->own ||
-        !system->bend || !system->ease || !system->block || !system->arrow ||
-        !system->residual || !system->direction || !system->product)
+        !system->curvature || !system->ease || !system->block ||
+        !system->arrow || !system->residual || !system->direction ||
+        !system->product)
         return false;
     memcpy(system->kind, problem->kind, (size_t)nodes);
     for (int32_t i = 0; i < nodes; i++) {
@@ -50,7 +51,7 @@ void pri_system_free(struct pri_system *system)
     free(system->entry);
     free(system->until);
     free(system->own);
-    free(system->bend);
+    free(system->curvature);
     free(system->ease);
     free(system->block);
     free(system->arrow);
@@ -106,12 +107,12 @@ static void multiply(void *context, int32_t low, int32_t high,
         double *product = &system->product[2 * (int64_t)i];
         double own = system->own[i] * (direction[0] - direction[1]);
         double lean = system->ease[i] * (direction[1] - sum);
-        double leave = product[0] + own + system->bend[i] * direction[0];
+        double leave = product[0] + own + system->curvature[i] * direction[0];
         double carry = lean - product[1] - own;
         uint8_t kind = system->kind[i];
         part -= lean;
         if (kind != 0) {
-            leave = kind & PRI_WORTH_FIXED ? 0 : leave;
+            leave = kind & PRI_GAIN_FIXED ? 0 : leave;
             carry = kind & PRI_PRICE_FIXED ? 0 : carry;
             part += kind & PRI_PRICE_TIED ? carry : 0;
             leave += kind & PRI_PRICE_OWN ? carry : 0;
@@ -131,13 +132,13 @@ static void multiply(void *context, int32_t low, int32_t high,
  * Invert the diagonal block of one node, [a, -o; -o, c], with a and c both
  * containing the answer of the own link, which may exceed all else by far: the
  * determinant is formed without it. Returns what remains of the price's
- * diagonal, without its ease, when the worth is eliminated.
+ * diagonal, without its ease, when the gain is eliminated.
  */
 static double invert_block(double own, const double sums[3], double ease,
                            uint8_t kind, double inverse[3])
 {
     double a = own + sums[0], o = own + sums[1], rest = own + sums[2];
-    bool moves = !(kind & PRI_WORTH_FIXED) && a > 0;
+    bool moves = !(kind & PRI_GAIN_FIXED) && a > 0;
     if (moves)
         rest = pri_most(
             0,
@@ -161,7 +162,7 @@ static void prepare_blocks(void *context, int32_t low, int32_t high,
         double *block = &system->block[3 * (int64_t)i];
         double *arrow = &system->arrow[2 * (int64_t)i];
         double own = system->own[i], ease = system->ease[i];
-        double sums[3] = {block[0] + system->bend[i], block[1], block[2]};
+        double sums[3] = {block[0] + system->curvature[i], block[1], block[2]};
         uint8_t kind = system->kind[i];
         arrow[1] = 0;
         if (kind & PRI_PRICE_OWN) {
@@ -200,14 +201,14 @@ static void advance(void *context, int32_t low, int32_t high,
         const double *arrow = &system->arrow[2 * i];
         solution[2 * i] += alpha * system->direction[2 * i];
         solution[2 * i + 1] += alpha * system->direction[2 * i + 1];
-        double worth = residual[2 * i] - alpha * system->product[2 * i];
+        double gain = residual[2 * i] - alpha * system->product[2 * i];
         double price = residual[2 * i + 1] - alpha * system->product[2 * i + 1];
-        residual[2 * i] = worth;
+        residual[2 * i] = gain;
         residual[2 * i + 1] = price;
-        dot += worth * (block[0] * worth + block[1] * price) +
-               price * (block[1] * worth + block[2] * price);
-        cross += arrow[0] * worth + arrow[1] * price;
-        all += worth + price;
+        dot += gain * (block[0] * gain + block[1] * price) +
+               price * (block[1] * gain + block[2] * price);
+        cross += arrow[0] * gain + arrow[1] * price;
+        all += gain + price;
     }
     tally->sum[0] += dot;
     tally->sum[1] += cross;
@@ -215,8 +216,8 @@ static void advance(void *context, int32_t low, int32_t high,
 }
 
 /* p = P^-1 r + beta p. */
-static void turn(void *context, int32_t low, int32_t high,
-                 struct pri_sweep_sums *tally)
+static void next_direction(void *context, int32_t low, int32_t high,
+                           struct pri_sweep_sums *tally)
 {
     struct pri_system *system = context;
     double beta = system->beta, shift = system->shift, lift = system->lift;
@@ -227,13 +228,13 @@ static void turn(void *context, int32_t low, int32_t high,
         const double *r = &system->residual[2 * i];
         double *p = &system->direction[2 * i];
         uint8_t kind = system->kind[i];
-        double worth = block[0] * r[0] + block[1] * r[1] - arrow[0] * shift;
+        double gain = block[0] * r[0] + block[1] * r[1] - arrow[0] * shift;
         double price = block[1] * r[0] + block[2] * r[1] - arrow[1] * shift;
-        p[0] = worth + lift + beta * p[0];
+        p[0] = gain + lift + beta * p[0];
         p[1] = price + lift + beta * p[1];
         if (kind == 0)
             continue;
-        if (kind & PRI_WORTH_FIXED)
+        if (kind & PRI_GAIN_FIXED)
             p[0] = 0;
         if (kind & PRI_PRICE_TIED)
             p[1] = system->direction_sum;
@@ -293,7 +294,7 @@ void pri_system_prepare(struct pri_system *system)
     begin(system, 0);
     memset(system->residual, 0, 2 * (size_t)problem->nodes * sizeof(double));
     system->lift = system->direction_sum = 1;
-    pri_sweep(problem, turn, system, NULL);
+    pri_sweep(problem, next_direction, system, NULL);
     system->common = apply(system);
 }
 
@@ -321,7 +322,7 @@ bool pri_system_solve(struct pri_system *system, const double *right,
         system->direction_sum =
             system->summed ? system->shift + system->lift + system->beta * sum
                            : 0;
-        pri_sweep(problem, turn, system, NULL);
+        pri_sweep(problem, next_direction, system, NULL);
         double curve = apply(system);
         if (!(curve > 0))
             break;

@@ -17,9 +17,12 @@ struct pri_entry {
 
 /*
  * The symmetric positive definite system of one Newton step, in the unknowns
- * (worth, price, sum): the entries, plus
- *   own_i (dv_i - dg_i)^2 + bend_i dv_i^2 + ease_j (dg_j - dt)^2 + dt^2 / 2
- * in its quadratic form (times 1/2).
+ * (gain, price, sum): the entries, plus
+ *
+ *     1/2 sum_i own_i (dv_i - dg_i)^2 + curvature_i dv_i^2
+ *   + 1/2 sum_j ease_j (dg_j - dt)^2  + 1/4 dt^2
+ *
+ * in its quadratic form.
  */
 struct pri_system {
     const struct pri_problem *problem;
@@ -29,8 +32,8 @@ struct pri_system {
                                 block looks at from start[low] on */
     int32_t *until;          /* [nodes] where the entries of the node end */
     double *own;             /* [nodes] answer of the own link */
-    double *bend;  /* [nodes] curvature of the bias term in the worth */
-    double *ease;  /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
+    double *curvature;       /* [nodes] of the bias term, in the gain */
+    double *ease;            /* [nodes] 1 / (2 crowd); 0 where tied or fixed */
     double *block; /* [3 * nodes] in: sums of out, both, in over the pairs of a
                       node; then its inverse block of the preconditioner */
     double *arrow; /* [2 * nodes] that inverse times the column of the sum */
@@ -39,7 +42,7 @@ struct pri_system {
     double *exact; /* [3 * arcs] the entries in double, if dense */
     long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] or NULL */
     int64_t steps;      /* of conjugate gradients, in all */
-    /* of the solve in progress: */
+    /* The solve in progress. */
     double *residual, *direction, *product, *solution; /* [2 * nodes] */
     double residual_sum, direction_sum, product_sum;
     double alpha, beta, shift, lift;
@@ -83,7 +86,7 @@ static inline int32_t pri_system_enter(struct pri_system *system, int32_t at,
     return at + 1;
 }
 
-/* After the entries, own, bend, ease and block are set: prepare to solve. */
+/* Prepare to solve, when entries, own, curvature, ease and block are set. */
 void pri_system_prepare(struct pri_system *system);
 
 /* Solve for a right-hand side, to a relative residual or in `most` steps. False
@@ -94,6 +97,9 @@ bool pri_system_solve(struct pri_system *system, const double *right,
 
 /* The same by Cholesky factors, from now on. */
 bool pri_system_densify(struct pri_system *system);
+void pri_cholesky(long double *matrix, int64_t size);
+void pri_cholesky_solve(const long double *matrix, int64_t size,
+                        long double *x);
 void pri_dense_prepare(struct pri_system *system);
 void pri_dense_solve(struct pri_system *system, const double *right,
                      double right_sum, struct pri_point *solution);

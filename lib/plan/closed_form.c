@@ -82,10 +82,11 @@ static bool valid(const struct pricer_erdos_renyi *network)
 
 enum pricer_status pricer_erdos_renyi_solve(
     const struct pricer_erdos_renyi *network,
-    struct pricer_closed_form *solution)
+    struct pricer_closed_form *solution, struct pricer_fault *fault)
 {
     if (!valid(network))
-        return PRICER_VALUE;
+        return pri_fault(fault, PRICER_VALUE,
+                         "a number of the network is outside its range");
     struct terms t = shorten(network);
     double weight = t.others > 0 ? link_weight(&t) : 0;
     double own = own_weight(&t, weight);

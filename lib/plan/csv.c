@@ -2,7 +2,7 @@
  * From a table of weights, from,to,alpha,sigma, to a plan for a network.
  *
  * Rows come in any order; a row i,i is node i's own part. Weights that are not
- * in the table are zero. Every mistake is told with its file and line.
+ * in the table are zero. Every fault names its file and line.
  */
 #include "plan.h"
 #include "network/network.h"
@@ -26,11 +26,6 @@ struct intake {
     int64_t *line; /* [nodes + links] where each weight stands, or 0 */
 };
 
-static bool is_amount(double value)
-{
-    return value >= 0 && isfinite(value);
-}
-
 static enum pricer_status check_row(const struct intake *intake,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -43,10 +38,10 @@ static enum pricer_status check_row(const struct intake *intake,
         if (value[c] >= intake->network->nodes)
             return pri_fault(fault, PRICER_VALUE, "there is no node %.0f",
                              value[c]);
-    if (!is_amount(value[WEIGHT_ALPHA]))
+    if (!pri_is_amount(value[WEIGHT_ALPHA]))
         return pri_fault(fault, PRICER_VALUE, "alpha = %g is not a weight",
                          value[WEIGHT_ALPHA]);
-    if (!is_amount(value[WEIGHT_SIGMA]))
+    if (!pri_is_amount(value[WEIGHT_SIGMA]))
         return pri_fault(fault, PRICER_VALUE,
                          "sigma = %g is not a standard deviation",
                          value[WEIGHT_SIGMA]);
@@ -98,7 +93,7 @@ enum pricer_status pricer_plan_read(const char *path,
                           .context = &intake,
                           .watch = watch,
                           .watch_to = 1};
-    enum pricer_status status = pricer_plan_new(network, &intake.plan);
+    enum pricer_status status = pricer_plan_new(network, &intake.plan, fault);
     if (status != PRICER_OK)
         return status;
     intake.line =

@@ -4,18 +4,18 @@
  * from the optimum it ends.
  *
  * Weight and noise of a link are both variables here. Every iteration takes one
- * step of fixed length factor down the slopes of both and projects each pair
+ * step of fixed length factor down the gradient of both and projects each pair
  * onto the private cone of its link. The paper starts from several random
  * points; so do we, each start addressed by (seed, start), and the best end is
  * handed out. O(links) an iteration.
  */
 #include "plan.h"
 #include "calibrate/calibrate.h"
+#include "random/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <Random123/philox.h>
 
 /* From here on slope^2 has no room in a double. */
 #define SLOPE_UPRIGHT 1e150
@@ -43,29 +43,31 @@ static void project(double slope, double *weight, double *noise)
     }
 }
 
-/* Uniform in [0, 1), the same for equal arguments on every machine. */
-static double start_weight(uint64_t seed, uint64_t start, uint64_t place)
+/* The next weight, uniform in [0, 1). */
+static double start_weight(struct pricer_random *random)
 {
-    philox2x64_ctr_t counter = {{place, start}};
-    philox2x64_key_t key = {{seed}};
-    return (double)(philox2x64(counter, key).v[0] >> 11) * 0x1p-53;
+    return (double)(pri_random_word(random) >> 11) * 0x1p-53;
 }
 
-/* A random point on the slanted edges: uniform weights, the noise they need.
+/*
+ * A random point on the slanted edges: uniform weights, the noise they need.
+ * They are the words of the stream (seed, PRICER_PURPOSE_STARTS, start, 0, 0),
+ * first those of the nodes, then those of the links.
  */
 static void random_start(const struct pri_descent *descent, int32_t start,
                          struct pricer_plan *plan)
 {
-    uint64_t seed = descent->options.seed;
+    struct pricer_random random;
+    pricer_random_replay(&random, descent->options.seed, PRICER_PURPOSE_STARTS,
+                         start, 0, 0);
     for (int32_t i = 0; i < plan->nodes; i++) {
-        double weight = start_weight(seed, (uint64_t)start, (uint64_t)i);
+        double weight = start_weight(&random);
         bool shared = descent->self_slope[i] <= SLOPE_UPRIGHT;
         plan->self_weight[i] = shared ? weight : 0;
         plan->self_noise[i] = shared ? descent->self_slope[i] * weight : 0;
     }
     for (int32_t l = 0; l < plan->links; l++) {
-        uint64_t place = (uint64_t)plan->nodes + (uint64_t)l;
-        double weight = start_weight(seed, (uint64_t)start, place);
+        double weight = start_weight(&random);
         bool shared = descent->slope[l] <= SLOPE_UPRIGHT;
         plan->weight[l] = shared ? weight : 0;
         plan->noise[l] = shared ? descent->slope[l] * weight : 0;
@@ -90,6 +92,12 @@ static void step(const struct pri_descent *descent,
     }
 }
 
+/* What an iteration computes, room that all of them share. */
+struct workspace {
+    struct pri_gradient gradient;
+    double *relay_sum; /* [nodes] what each relay carries */
+};
+
 static void report(const struct pri_descent *descent, int32_t start,
                    int64_t iteration, double objective)
 {
@@ -101,14 +109,14 @@ static void report(const struct pri_descent *descent, int32_t start,
 }
 
 /*
- * Descend from one start. The plan is worth `*objective` at the end, INFINITY
+ * Descend from one start. *objective is that of the plan at the end, INFINITY
  * if the descent climbed far above where it began: steps that are too long
  * leave the finite numbers, or are thrown back and forth between the edges of
  * the cones. False: the watch asked to stop.
  */
 static bool descend(const struct pri_descent *descent, int32_t start,
-                    const struct pri_gradient *gradient,
-                    struct pricer_plan *plan, double *objective)
+                    const struct workspace *work, struct pricer_plan *plan,
+                    double *objective)
 {
     const struct pricer_gradient *options = &descent->options;
     struct pricer_error error;
@@ -116,7 +124,7 @@ static bool descend(const struct pri_descent *descent, int32_t start,
     bool go = true;
     for (int64_t iteration = 0;; iteration++) {
         pri_objective_gradient(descent->network, descent->settings, plan,
-                               plan->relay_multiplier, &error, gradient);
+                               work->relay_sum, &error, &work->gradient);
         report(descent, start, iteration, error.objective);
         if (iteration == 0)
             most = 10 * error.objective;
@@ -128,10 +136,8 @@ static bool descend(const struct pri_descent *descent, int32_t start,
         if (!go || iteration == options->iterations ||
             !(error.objective <= most))
             break;
-        step(descent, gradient, plan);
+        step(descent, &work->gradient, plan);
     }
-    memset(plan->relay_multiplier, 0,
-           (size_t)plan->nodes * sizeof *plan->relay_multiplier);
     *objective = error.objective <= most ? error.objective : INFINITY;
     return go;
 }
@@ -171,10 +177,10 @@ static enum pricer_status check(const struct pricer_settings *settings,
     return PRICER_OK;
 }
 
-/* Run every start in `work` and keep the best end in `best`. */
+/* Run every start in `trial` and keep the best end in `best`. */
 static enum pricer_status run_starts(const struct pri_descent *descent,
-                                     const struct pri_gradient *gradient,
-                                     struct pricer_plan **work,
+                                     const struct workspace *work,
+                                     struct pricer_plan **trial,
                                      struct pricer_plan **best,
                                      struct pricer_fault *fault)
 {
@@ -182,12 +188,12 @@ static enum pricer_status run_starts(const struct pri_descent *descent,
     bool go = true;
     for (int32_t start = 0; go && start < descent->options.starts; start++) {
         double objective = INFINITY;
-        random_start(descent, start, *work);
-        go = descend(descent, start, gradient, *work, &objective);
+        random_start(descent, start, *trial);
+        go = descend(descent, start, work, *trial, &objective);
         if (objective < least) {
             struct pricer_plan *swapped = *best;
-            *best = *work;
-            *work = swapped;
+            *best = *trial;
+            *trial = swapped;
             least = objective;
         }
     }
@@ -205,25 +211,29 @@ enum pricer_status pri_descend(struct pri_descent *descent,
                                struct pricer_fault *fault)
 {
     struct pricer_plan *best = NULL, *work = NULL, *slopes = NULL;
+    double *relay_sum = pri_alloc(descent->network->nodes, sizeof *relay_sum);
     fill_defaults(&descent->options);
     enum pricer_status status =
-        check(descent->settings, &descent->options, fault);
+        relay_sum == NULL ? PRICER_MEMORY
+                          : check(descent->settings, &descent->options, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &best);
+        status = pricer_plan_new(descent->network, &best, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &work);
+        status = pricer_plan_new(descent->network, &work, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(descent->network, &slopes);
+        status = pricer_plan_new(descent->network, &slopes, fault);
     if (status != PRICER_OK)
         goto done;
-    struct pri_gradient gradient = {slopes->weight, slopes->noise,
-                                    slopes->self_weight, slopes->self_noise};
-    status = run_starts(descent, &gradient, &work, &best, fault);
+    struct workspace room = {{slopes->weight, slopes->noise,
+                              slopes->self_weight, slopes->self_noise},
+                             relay_sum};
+    status = run_starts(descent, &room, &work, &best, fault);
     if (status != PRICER_OK)
         goto done;
     *plan = best;
     best = NULL;
 done:
+    free(relay_sum);
     pricer_plan_free(best);
     pricer_plan_free(work);
     pricer_plan_free(slopes);
@@ -236,11 +246,15 @@ enum pricer_status pricer_plan_descend(const struct pricer_network *network,
                                        struct pricer_plan **plan,
                                        struct pricer_fault *fault)
 {
+    if (network->server_eps != NULL)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the paper's descent knows no budget towards the "
+                         "server");
     double *slope = pri_alloc(network->links, sizeof *slope);
     double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
     enum pricer_status status = PRICER_MEMORY;
     if (slope != NULL && self_slope != NULL)
-        status = pri_slopes(network, settings, slope, self_slope, fault);
+        status = pri_noise_slopes(network, settings, slope, self_slope, fault);
     struct pri_descent descent = {network, settings, slope, self_slope,
                                   *options};
     if (status == PRICER_OK)

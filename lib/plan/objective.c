@@ -1,17 +1,16 @@
 /*
  * From a plan to the error of the server's estimate, split into its causes, and
- * to the slopes of that error.
+ * to the gradient of that error.
  *
  * With w_i the random weight that node i's data gets at the server, the error
  * of n times the estimate is sum_i (w_i - 1) x_i plus noise. Hence three
  * parts: the variance of the weights, the squared bias, and the noise.
  *
- *   variance  V = sum_ij p_j p_ij (1 - p_ij) a_ij^2     links come and go
- *               + sum_j p_j (1 - p_j) C_j^2             relays come and go
- *               + sum_{i != j} p_i p_j (E_ij - p_ij p_ji) a_ij a_ji
- *                                                       pairs go together
- *   with a the weights and C_j = sum_i p_ij a_ij what relay j carries,
- *   bias      b_i = S_i - 1, S_i = sum_j p_j p_ij a_ij.
+ *     V   = sum_ij p_j p_ij (1 - p_ij) a_ij^2              the links
+ *         + sum_j p_j (1 - p_j) C_j^2                      the uplinks
+ *         + sum_{i != j} p_i p_j (E_ij - p_ij p_ji) a_ij a_ji  the pairs
+ *     C_j = sum_i p_ij a_ij                                what relay j carries
+ *     b_i = S_i - 1,  S_i = sum_j p_j p_ij a_ij            the bias of node i
  *
  * V is the variance of sum_i w_i, so it is convex in the weights. Each sum is
  * one pass over the links: O(links), no memory. docs/mathematics.md has the
@@ -104,6 +103,8 @@ static struct sums add_up(const struct pricer_network *net,
     return sums;
 }
 
+/* TIV and PIV are the paper's words: the parts of its error without and with
+ * the privacy noise. */
 static struct pricer_error error_of(const struct pricer_network *net,
                                     const struct pricer_settings *settings,
                                     const struct sums *sums)
@@ -137,26 +138,32 @@ static bool fits(const struct pricer_network *net,
     return plan->nodes == net->nodes && plan->links == net->links;
 }
 
+static enum pricer_status misfit(struct pricer_fault *fault)
+{
+    return pri_fault(fault, PRICER_VALUE, "the plan is not for this network");
+}
+
 enum pricer_status pricer_plan_evaluate(const struct pricer_network *network,
                                         const struct pricer_settings *settings,
                                         const struct pricer_plan *plan,
-                                        struct pricer_error *error)
+                                        struct pricer_error *error,
+                                        struct pricer_fault *fault)
 {
     if (!fits(network, plan))
-        return PRICER_VALUE;
+        return misfit(fault);
     struct sums sums = add_up(network, plan);
     *error = error_of(network, settings, &sums);
     return PRICER_OK;
 }
 
 /*
- * The slope of the bias term by S_i. For l1 and l2 it is that of
+ * The derivative of the bias term by S_i. For l1 and l2 it is that of
  * (R^2/n^2) (sum b)^2 + lambda sum |b| or lambda sum b^2, otherwise that of
  * (R^2/n^2) (sum |b|)^2.
  */
-static double bias_slope(const struct pricer_network *net,
-                         const struct pricer_settings *settings,
-                         const struct sums *sums, double bias)
+static double bias_derivative(const struct pricer_network *net,
+                              const struct pricer_settings *settings,
+                              const struct sums *sums, double bias)
 {
     double scale = squared(net->radius / (double)net->nodes);
     double sign = (bias > 0) - (bias < 0);
@@ -170,23 +177,25 @@ static double bias_slope(const struct pricer_network *net,
     }
 }
 
-/* The slopes of node i's own weights and noises. */
+/* The derivatives by the weights and noises that node i sends with;
+ * `by_weight` is the bias term's by its expected weight. */
 static void row_gradient(const struct pricer_network *net,
                          const struct pricer_plan *plan,
-                         const double *relay_sum, int32_t i, double slope,
+                         const double *relay_sum, int32_t i, double by_weight,
                          const struct pri_gradient *gradient)
 {
     double count = (double)net->nodes, scale = squared(net->radius / count);
     double noise = 2 * (double)net->dimension / count / count;
     double p = net->uplink[i];
-    gradient->self_weight[i] = p * (2 * scale * (1 - p) * relay_sum[i] + slope);
+    gradient->self_weight[i] =
+        p * (2 * scale * (1 - p) * relay_sum[i] + by_weight);
     gradient->self_noise[i] = noise * p * plan->self_noise[i];
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         int32_t j = net->to[l];
         double relay = net->uplink[j], reach = relay * net->p[l];
-        double come_and_go =
+        double half =
             (1 - net->p[l]) * plan->weight[l] + (1 - relay) * relay_sum[j];
-        gradient->weight[l] = reach * (2 * scale * come_and_go + slope);
+        gradient->weight[l] = reach * (2 * scale * half + by_weight);
         if (net->partner[l] >= 0)
             gradient->weight[l] += 2 * scale * pair_covariance(net, l) *
                                    plan->weight[net->partner[l]];
@@ -206,7 +215,7 @@ void pri_objective_gradient(const struct pricer_network *network,
     for (int32_t i = 0; i < network->nodes; i++) {
         double bias = node_bias(network, plan, i);
         row_gradient(network, plan, relay_sum, i,
-                     bias_slope(network, settings, &sums, bias), gradient);
+                     bias_derivative(network, settings, &sums, bias), gradient);
     }
     *error = error_of(network, settings, &sums);
 }
@@ -263,19 +272,20 @@ static double row_square(const struct pricer_network *net,
     return single * inner(dimension, own, own) + pairs;
 }
 
-enum pricer_status pricer_plan_mse(const struct pricer_network *network,
-                                   const struct pricer_plan *plan,
-                                   const double *data, double *mse)
+enum pricer_status pri_plan_mse(const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const double *data, double *mse,
+                                struct pricer_fault *fault)
 {
     if (!fits(network, plan))
-        return PRICER_VALUE;
+        return misfit(fault);
     int64_t dimension = network->dimension;
     double *mean = pri_alloc(dimension, sizeof *mean);
     double *vector = pri_alloc(dimension, sizeof *vector);
     if (mean == NULL || vector == NULL) {
         free(mean);
         free(vector);
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
     struct sums sums = add_up(network, plan);
     double square = (double)dimension * sums.noise;

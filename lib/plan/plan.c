@@ -6,30 +6,13 @@
 
 #include <stdlib.h>
 
-const char *pricer_bias_text(enum pricer_bias bias)
-{
-    static const char *const words[] = {"worst-case", "unbiased", "l1", "l2"};
-    return (size_t)bias < 4 ? words[bias] : NULL;
-}
-
-const char *pricer_calibration_text(enum pricer_calibration calibration)
-{
-    static const char *const words[] = {"analytic", "classic"};
-    return (size_t)calibration < 2 ? words[calibration] : NULL;
-}
-
-const char *pricer_method_text(enum pricer_method method)
-{
-    static const char *const words[] = {"exact", "gradient"};
-    return (size_t)method < 2 ? words[method] : NULL;
-}
-
 enum pricer_status pricer_plan_new(const struct pricer_network *network,
-                                   struct pricer_plan **plan)
+                                   struct pricer_plan **plan,
+                                   struct pricer_fault *fault)
 {
     struct pricer_plan *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     made->nodes = network->nodes;
     made->links = network->links;
     made->weight = pri_alloc(network->links, sizeof(double));
@@ -38,10 +21,14 @@ enum pricer_status pricer_plan_new(const struct pricer_network *network,
     made->self_noise = pri_alloc(network->nodes, sizeof(double));
     made->row_multiplier = pri_alloc(network->nodes, sizeof(double));
     made->relay_multiplier = pri_alloc(network->nodes, sizeof(double));
-    if (!made->weight || !made->noise || !made->self_weight ||
-        !made->self_noise || !made->row_multiplier || !made->relay_multiplier) {
+    bool budgets = network->server_eps != NULL;
+    if (budgets)
+        made->server_multiplier = pri_alloc(network->nodes, sizeof(double));
+    if ((budgets && !made->server_multiplier) || !made->weight ||
+        !made->noise || !made->self_weight || !made->self_noise ||
+        !made->row_multiplier || !made->relay_multiplier) {
         pricer_plan_free(made);
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
     *plan = made;
     return PRICER_OK;
@@ -57,5 +44,6 @@ void pricer_plan_free(struct pricer_plan *plan)
     free(plan->self_noise);
     free(plan->row_multiplier);
     free(plan->relay_multiplier);
+    free(plan->server_multiplier);
     free(plan);
 }

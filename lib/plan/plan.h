@@ -1,12 +1,13 @@
 /*
- * The slopes of the error, for the files that descend along them.
+ * The error for given data, the gradient of the error, and the descent along
+ * it.
  */
-#ifndef PRICER_OBJECTIVE_H
-#define PRICER_OBJECTIVE_H
+#ifndef PRICER_PLAN_H
+#define PRICER_PLAN_H
 
 #include "base/base.h"
 
-/* One number for every weight and every noise of a plan. */
+/* The derivative of the objective by every weight and every noise of a plan. */
 struct pri_gradient {
     double *weight, *noise;           /* [links] */
     double *self_weight, *self_noise; /* [nodes] */
@@ -23,6 +24,15 @@ void pri_objective_gradient(const struct pricer_network *network,
                             const struct pricer_plan *plan, double *relay_sum,
                             struct pricer_error *error,
                             const struct pri_gradient *gradient);
+
+/*
+ * The exact expected squared error for given data: node i's vector stands at
+ * data[i * dimension]. Nothing is clipped. O(links * dimension).
+ */
+enum pricer_status pri_plan_mse(const struct pricer_network *network,
+                                const struct pricer_plan *plan,
+                                const double *data, double *mse,
+                                struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- descent -- */
 

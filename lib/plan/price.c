@@ -16,9 +16,15 @@
  * -1 for the classic calibration, is taken from the calibration itself by a
  * central difference, so that it holds for every calibration and number of
  * rounds.
+ *
+ * With a budget towards the server, sum_j m_lj <= M_i, of multiplier k_i, a
+ * link's own budget c_l counts for as much as its noise exceeds what the row's
+ * budget would charge for c_l, and the budget itself by its multiplier:
+ *
+ *     dF* / d ln eps_l = 2 max(0, N_l - k_i c_l / n^2) d ln slope_l / d ln eps,
+ *     dF* / d ln eps_i = 2 (k_i M_i / n^2) d ln slope_i / d ln eps.
  */
 #include "calibrate/calibrate.h"
-#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,13 +77,25 @@ static enum pricer_status slopes_at(const struct pricer_network *network,
         difference->self_eps[i] = network->self_eps[i] * factor;
     moved.eps = difference->eps;
     moved.self_eps = difference->self_eps;
-    return pri_slopes(&moved, settings, slope, self_slope, fault);
+    return pri_noise_slopes(&moved, settings, slope, self_slope, fault);
 }
 
 /* d ln slope / d ln eps from the slopes on both sides; 0 for full trust. */
 static double elasticity(double above, double below)
 {
     return above > 0 && below > 0 ? log(above / below) / (2 * DIFFERENCE) : 0;
+}
+
+/* 2 k_i m / n^2, m the squared ratio that the slopes stand for. */
+static double charged(const struct pricer_network *network,
+                      const struct pricer_plan *plan, int32_t i, double above,
+                      double below)
+{
+    double n = network->nodes, width = 2 * network->radius / n;
+    if (plan->server_multiplier == NULL || plan->server_multiplier[i] == 0 ||
+        !(above > 0 && below > 0))
+        return 0;
+    return 2 * plan->server_multiplier[i] * (width / above) * (width / below);
 }
 
 enum pricer_status pricer_trust_price(const struct pricer_network *network,
@@ -102,35 +120,53 @@ enum pricer_status pricer_trust_price(const struct pricer_network *network,
     double n = network->nodes, scale = 2 * (double)network->dimension / n / n;
     for (int32_t l = 0; l < network->links; l++) {
         double reach = network->uplink[network->to[l]] * network->p[l];
-        price[l] = scale * reach * plan->noise[l] * plan->noise[l] *
-                   elasticity(here.above[l], here.below[l]);
+        double noise = scale * reach * plan->noise[l] * plan->noise[l];
+        noise = fmax(0, noise - charged(network, plan, network->from[l],
+                                        here.above[l], here.below[l]));
+        price[l] = noise * elasticity(here.above[l], here.below[l]);
     }
-    for (int32_t i = 0; i < network->nodes; i++)
-        self_price[i] = scale * network->uplink[i] * plan->self_noise[i] *
-                        plan->self_noise[i] *
-                        elasticity(here.self_above[i], here.self_below[i]);
+    for (int32_t i = 0; i < network->nodes; i++) {
+        double noise = scale * network->uplink[i] * plan->self_noise[i] *
+                       plan->self_noise[i];
+        noise = fmax(0, noise - charged(network, plan, i, here.self_above[i],
+                                        here.self_below[i]));
+        self_price[i] =
+            noise * elasticity(here.self_above[i], here.self_below[i]);
+    }
 done:
     difference_free(&here);
     return status;
 }
 
-enum pricer_status pricer_trust_swap(struct pricer_network *network,
-                                     int32_t from, int32_t to, double *eps,
-                                     struct pricer_fault *fault)
+enum pricer_status pricer_trust_server_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, struct pricer_fault *fault)
 {
-    int32_t link = pricer_network_find(network, from, to);
-    enum pricer_status status = pri_check_trust(*eps, 1, fault);
-    if (status != PRICER_OK)
-        return status;
-    if (from < 0 || from >= network->nodes || to < 0 || to >= network->nodes)
-        return pri_fault(fault, PRICER_VALUE, "there is no node %d",
-                         (int)(from < 0 || from >= network->nodes ? from : to));
-    if (from != to && link < 0)
-        return pri_fault(fault, PRICER_VALUE, "there is no link %d,%d",
-                         (int)from, (int)to);
-    double *place = from == to ? &network->self_eps[from] : &network->eps[link];
-    double before = *place;
-    *place = *eps;
-    *eps = before;
-    return PRICER_OK;
+    struct pricer_network moved = *network;
+    double *eps = pri_alloc(network->nodes, sizeof *eps);
+    double *below = pri_alloc(network->nodes, sizeof *below);
+    double *above = pri_alloc(network->nodes, sizeof *above);
+    enum pricer_status status = PRICER_MEMORY;
+    if (eps == NULL || below == NULL || above == NULL)
+        goto done;
+    status = PRICER_OK;
+    for (int side = 0; side < 2 && network->server_eps != NULL; side++) {
+        for (int32_t i = 0; i < network->nodes; i++)
+            eps[i] =
+                network->server_eps[i] * exp(side ? DIFFERENCE : -DIFFERENCE);
+        moved.server_eps = eps;
+        status =
+            pri_server_slopes(&moved, settings, side ? above : below, fault);
+        if (status != PRICER_OK)
+            goto done;
+    }
+    for (int32_t i = 0; i < network->nodes; i++)
+        price[i] = charged(network, plan, i, above[i], below[i]) *
+                   elasticity(above[i], below[i]);
+done:
+    free(eps);
+    free(below);
+    free(above);
+    return status;
 }

@@ -1,5 +1,5 @@
 /*
- * From a plan to what it is worth: is it feasible, is it private, how far from
+ * From a plan to how good it is: is it feasible, is it private, how far from
  * optimal.
  *
  * Nothing here is shared with the optimiser. The objective is computed from
@@ -8,70 +8,55 @@
  *
  * The bound, times nodes^2: for any v (within the bias term's bounds), u and t,
  *
- *   - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j) - t^2 / (4 R^2) - nodes t
- *   + sum b(v_i),
+ *     sum b(v_i) - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j)
+ *                - t^2 / (4 R^2) - nodes t,
  *
- * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link, the same with
- * - c y y' for a pair of opposite links. The cap is a bound on the expected
- * weight that any optimal plan can put on a link: see share_cap().
+ * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link; a pair of opposite
+ * links is maximised together, with - c y y' between them. The cap is a
+ * bound on the expected weight that any optimal plan can put on a link: see
+ * share_cap().
+ *
+ * With a budget of node i towards the server, sum_j m_ij <= M_i, and k_i >= 0,
+ * the bound loses k_i M_i and a link costs a y^2 + b y^2 / m + k m in phi, with
+ * b = 4 R^2 d / (p_j p_ij) and m at most M_i and its own budget. By the tangent
+ * of y^2 / m at y = r m this is, for every r >= 0, at least
+ *
+ *     a y^2 + 2 b r y - max(0, b r^2 - k) most,
+ *
+ * again a quadratic: any r gives a bound, and the best of a few is taken.
  */
+#include "verify.h"
 #include "calibrate/calibrate.h"
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct audit {
-    const struct pricer_network *network;
-    const struct pricer_settings *settings;
-    const struct pricer_plan *plan;
-    struct pricer_certificate *certificate;
-    int threads;
-    double *slope, *self_slope;
-    long double square;           /* radius^2 */
-    long double penalty;          /* L = nodes^2 lambda */
-    long double objective, bound; /* times nodes^2 */
-    long double cap;
-};
-
-static void complain(struct audit *audit, const char *what, int32_t from,
-                     int32_t to, long double value)
-{
-    struct pricer_certificate *certificate = audit->certificate;
-    if (certificate->words[0] == '\0')
-        snprintf(certificate->words, sizeof certificate->words,
-                 "%s of %d,%d is %.9Lg", what, (int)from, (int)to, value);
-}
-
 /* -------------------------------------------------------------- feasible -- */
 
-static bool good_number(double value)
-{
-    return value >= 0 && isfinite(value);
-}
-
-static void check_numbers(struct audit *audit)
+static void check_numbers(struct pri_audit *audit)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     for (int32_t i = 0; i < net->nodes; i++)
-        if (!good_number(plan->self_weight[i]) ||
-            !good_number(plan->self_noise[i])) {
+        if (!pri_is_amount(plan->self_weight[i]) ||
+            !pri_is_amount(plan->self_noise[i])) {
             audit->certificate->feasible = false;
-            complain(audit, "the weight or noise", i, i, plan->self_weight[i]);
+            pri_complain(audit, "the weight or noise", i, i,
+                         plan->self_weight[i]);
         }
     for (int32_t l = 0; l < net->links; l++)
-        if (!good_number(plan->weight[l]) || !good_number(plan->noise[l])) {
+        if (!pri_is_amount(plan->weight[l]) || !pri_is_amount(plan->noise[l])) {
             audit->certificate->feasible = false;
-            complain(audit, "the weight or noise", net->from[l], net->to[l],
-                     plan->weight[l]);
+            pri_complain(audit, "the weight or noise", net->from[l], net->to[l],
+                         plan->weight[l]);
         }
 }
 
 /* S_i - 1, and how many links it is the sum of. */
-static long double row_bias(const struct audit *audit, int32_t i, int *terms)
+static long double row_bias(const struct pri_audit *audit, int32_t i,
+                            int *terms)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
@@ -87,78 +72,10 @@ static long double row_bias(const struct audit *audit, int32_t i, int *terms)
     return sum;
 }
 
-/* --------------------------------------------------------------- private -- */
-
-/*
- * Claim: true only if the receiver of the link learns no more than (eps, delta)
- * allows. Given how often the link was up, the packets are one Gaussian
- * mechanism with ratio sqrt(count) 2 R weight / noise; lib/calibrate/binomial.c
- * has the proof, and bounds on the errors, which are charged here.
- */
-static bool within_budget(const struct audit *audit, double weight,
-                          double noise, double eps, double delta, double p,
-                          struct pri_rounds *law)
-{
-    int64_t rounds = audit->settings->rounds > 1 ? audit->settings->rounds : 1;
-    if (weight == 0 || isinf(eps) || delta >= 1)
-        return true;
-    if (!(noise > 0) || !(weight > 0))
-        return false;
-    long double ratio =
-        2 * (long double)audit->network->radius * weight / noise;
-    if (rounds == 1 || p == 1)
-        return pri_gaussian_above(eps, ratio * sqrtl((long double)rounds)) <=
-               delta;
-    if (pri_rounds_law(rounds, p, delta * 0x1p-70L, law) != PRICER_OK)
-        return false;
-    struct pri_curve curve;
-    pri_rounds_curve(law, eps, ratio, &curve);
-    if (delta > 0.5)
-        return curve.rest - curve.error_rest - law->tail >=
-               1 - (long double)delta;
-    return curve.delta + curve.error_delta + law->tail <= delta;
-}
-
-/* Count the links that say too much, and name the first. A node's own part
- * counts in every round, heard by the server or not. */
-static void check_noise(struct audit *audit)
-{
-    const struct pricer_network *net = audit->network;
-    const struct pricer_plan *plan = audit->plan;
-    int64_t open = 0, first = INT64_MAX, nodes = net->nodes;
-#pragma omp parallel num_threads(audit->threads) reduction(+ : open)           \
-    reduction(min : first)
-    {
-        struct pri_rounds law = {0};
-#pragma omp for schedule(dynamic, 4096)
-        for (int64_t k = 0; k < nodes + net->links; k++) {
-            int64_t l = k - nodes;
-            bool good =
-                l < 0 ? within_budget(audit, plan->self_weight[k],
-                                      plan->self_noise[k], net->self_eps[k],
-                                      net->self_delta[k], 1, &law)
-                      : within_budget(audit, plan->weight[l], plan->noise[l],
-                                      net->eps[l], net->delta[l], net->p[l],
-                                      &law);
-            open += !good;
-            first = good || first < k ? first : k;
-        }
-        pri_rounds_free(&law);
-    }
-    audit->certificate->open_links = open;
-    if (first < nodes)
-        complain(audit, "too small for its budget, the noise", (int32_t)first,
-                 (int32_t)first, plan->self_noise[first]);
-    else if (open > 0)
-        complain(audit, "too small for its budget, the noise",
-                 net->from[first - nodes], net->to[first - nodes],
-                 plan->noise[first - nodes]);
-}
-
 /* ------------------------------------------------------------- objective -- */
 
 /* Add node j as a relay: what the links into it, and their noise, cost. */
-static void add_relay(struct audit *audit, int32_t j)
+static void add_relay(struct pri_audit *audit, int32_t j)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
@@ -184,7 +101,7 @@ static void add_relay(struct audit *audit, int32_t j)
  * The bias term. The weights are doubles, so an expected weight misses 1 by
  * rounding; what the l1 term asks for so small a bias is rounding too.
  */
-static void add_bias(struct audit *audit)
+static void add_bias(struct pri_audit *audit)
 {
     const struct pricer_network *net = audit->network;
     enum pricer_bias kind = audit->settings->bias;
@@ -197,7 +114,7 @@ static void add_bias(struct audit *audit)
                      (kind == PRICER_BIAS_WORST_CASE && bias > 1e-9L);
         if (wrong || isnan(bias)) {
             certificate->feasible = false;
-            complain(audit, "the bias", i, i, bias);
+            pri_complain(audit, "the bias", i, i, bias);
         }
         certificate->largest_bias =
             fmax(certificate->largest_bias, (double)size);
@@ -225,7 +142,7 @@ static void add_bias(struct audit *audit)
  * row is bounded by the bias term, T_j by h_j T_j^2, the sum of all by
  * R^2 (sum - nodes)^2.
  */
-static long double share_cap(const struct audit *audit, int32_t j)
+static long double share_cap(const struct pri_audit *audit, int32_t j)
 {
     long double uplink = audit->network->uplink[j];
     long double crowd = audit->square * (1 - uplink) / uplink;
@@ -233,7 +150,7 @@ static long double share_cap(const struct audit *audit, int32_t j)
                      : audit->cap;
 }
 
-static void set_cap(struct audit *audit)
+static void set_cap(struct pri_audit *audit)
 {
     long double objective = audit->objective, penalty = audit->penalty;
     audit->cap = audit->network->nodes + sqrtl(objective / audit->square);
@@ -256,6 +173,10 @@ static void set_cap(struct audit *audit)
 /* One side of a pair, or a link alone. */
 struct side {
     long double z, cost, cap;
+    long double k;            /* of the node's server budget; 0: none */
+    long double plain, noise; /* a and b, of cost = a + b / own limit */
+    long double most;         /* the most that m may be */
+    long double share;        /* y of the plan */
 };
 
 /* Where z y - q y^2 is largest on [0, cap]. */
@@ -295,23 +216,23 @@ static long double pair_peak(const struct side *a, const struct side *b,
     return most;
 }
 
-static long double worth_of(const struct audit *audit, int32_t i)
+static long double gain_of(const struct pri_audit *audit, int32_t i)
 {
-    long double worth = audit->plan->row_multiplier[i];
+    long double gain = audit->plan->row_multiplier[i];
     long double penalty = audit->penalty;
-    if (!isfinite(worth))
-        worth = 0;
+    if (!isfinite(gain))
+        gain = 0;
     if (audit->settings->bias == PRICER_BIAS_WORST_CASE)
-        return fminl(worth, 0);
+        return fminl(gain, 0);
     if (audit->settings->bias == PRICER_BIAS_L1)
-        return fmaxl(-penalty, fminl(penalty, worth));
+        return fmaxl(-penalty, fminl(penalty, gain));
     if (audit->settings->bias == PRICER_BIAS_L2 && penalty == 0)
         return 0;
-    return worth;
+    return gain;
 }
 
 /* u_j + t. */
-static long double price_of(const struct audit *audit, int32_t j)
+static long double price_of(const struct pri_audit *audit, int32_t j)
 {
     const struct pricer_plan *plan = audit->plan;
     long double sum = audit->settings->bias == PRICER_BIAS_UNBIASED
@@ -322,51 +243,123 @@ static long double price_of(const struct audit *audit, int32_t j)
     return sum + plan->relay_multiplier[j];
 }
 
-static struct side link_side(const struct audit *audit, int32_t i, int32_t j,
-                             double p, double slope)
+/* m that a noise slope stands for. */
+static long double ratio_limit(const struct pri_audit *audit, double slope)
+{
+    long double ratio = slope > 0 ? 2 / (long double)slope : INFINITY;
+    return ratio * ratio * audit->square;
+}
+
+/* k_i, 0 where there is no budget or no multiplier of use. */
+static long double budget_multiplier(const struct pri_audit *audit, int32_t i)
+{
+    const double *given = audit->plan->server_multiplier;
+    if (audit->server_slope[i] == 0 || given == NULL || !(given[i] > 0) ||
+        isinf(given[i]))
+        return 0;
+    return given[i];
+}
+
+static struct side link_side(const struct pri_audit *audit, int32_t i,
+                             int32_t j, double p, double slope, double weight)
 {
     const struct pricer_network *net = audit->network;
     long double arrive = (long double)net->uplink[j] * p;
     long double noise = (long double)slope * slope * net->dimension;
-    return (struct side){worth_of(audit, i) - price_of(audit, j),
-                         (audit->square * (1 - (long double)p) + noise) /
-                             arrive,
-                         share_cap(audit, j)};
+    struct side side = {.z = gain_of(audit, i) - price_of(audit, j),
+                        .cost = (audit->square * (1 - (long double)p) + noise) /
+                                arrive,
+                        .cap = share_cap(audit, j),
+                        .k = budget_multiplier(audit, i),
+                        .share = arrive * weight};
+    if (side.k > 0) {
+        side.plain = audit->square * (1 - (long double)p) / arrive;
+        side.noise = 4 * audit->square * net->dimension / arrive;
+        side.most = fminl(ratio_limit(audit, slope),
+                          ratio_limit(audit, audit->server_slope[i]));
+    }
+    return side;
+}
+
+/*
+ * The quadratic below what a link with a server budget costs: with r for a link
+ * whose own limit is loose, or, for one that it holds, with the r at which the
+ * share would answer to z, less what the opposite link takes of it. Returns
+ * what the quadratic is too small by.
+ */
+static long double tilt(struct side *side, bool held, long double taken)
+{
+    if (!(side->k > 0))
+        return 0;
+    long double r = sqrtl(side->k / side->noise);
+    if (held) {
+        long double cost = side->plain * side->most + side->noise;
+        r = fmaxl(r, (side->z - taken) / (2 * cost));
+    }
+    side->z -= 2 * side->noise * r;
+    side->cost = side->plain;
+    return held ? fmaxl(0, side->noise * r * r - side->k) * side->most : 0;
+}
+
+/* phi of a pair, some of whose links have server budgets: the least of the
+ * bounds that the choices of r give. */
+static long double tilted_peak(const struct side *a, const struct side *b,
+                               long double cross)
+{
+    long double least = INFINITY;
+    if (!(a->k > 0 || b->k > 0))
+        return pair_peak(a, b, cross);
+    for (int choice = 0; choice < 4; choice++) {
+        struct side one = *a, two = *b;
+        long double extra = tilt(&one, choice & 1, cross * b->share) +
+                            tilt(&two, choice & 2, cross * a->share);
+        least = fminl(least, pair_peak(&one, &two, cross) + extra);
+    }
+    return least;
 }
 
 /* phi of one link, or of the pair it leads; nothing where it follows. */
-static long double link_peak(const struct audit *audit, int32_t l)
+static long double link_peak(const struct pri_audit *audit, int32_t l)
 {
     const struct pricer_network *net = audit->network;
     int32_t i = net->from[l], j = net->to[l], back = net->partner[l];
-    struct side none = {0, 1, 0}, a = none, b = none;
+    struct side none = {.cost = 1}, a = none, b = none;
     long double cross = 0;
     if (back >= 0 && j < i)
         return 0;
     if (net->uplink[j] > 0)
-        a = link_side(audit, i, j, net->p[l], audit->slope[l]);
+        a = link_side(audit, i, j, net->p[l], audit->slope[l],
+                      audit->plan->weight[l]);
     if (back >= 0 && net->uplink[i] > 0)
-        b = link_side(audit, j, i, net->p[back], audit->slope[back]);
+        b = link_side(audit, j, i, net->p[back], audit->slope[back],
+                      audit->plan->weight[back]);
     if (back >= 0) {
         long double both = (long double)net->p[l] * net->p[back];
         cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
     }
-    return pair_peak(&a, &b, cross);
+    return tilted_peak(&a, &b, cross);
 }
 
 /* The node's part of the bound. */
-static long double node_bound(const struct audit *audit, int32_t i)
+static long double node_bound(const struct pri_audit *audit, int32_t i)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    long double worth = worth_of(audit, i), value = worth;
+    long double gain = gain_of(audit, i), value = gain;
     long double uplink = net->uplink[i], penalty = audit->penalty;
     if (audit->settings->bias == PRICER_BIAS_L2)
-        value = penalty > 0 ? worth - worth * worth / (4 * penalty) : 0;
+        value = penalty > 0 ? gain - gain * gain / (4 * penalty) : 0;
+    value -=
+        budget_multiplier(audit, i) *
+        (audit->server_slope[i] > 0 ? ratio_limit(audit, audit->server_slope[i])
+                                    : 0);
     if (uplink > 0) {
-        struct side own = link_side(audit, i, i, 1, audit->self_slope[i]);
+        struct side none = {.cost = 1};
+        struct side own = link_side(audit, i, i, 1, audit->self_slope[i],
+                                    plan->self_weight[i]);
         long double y = peak(own.z, own.cost, own.cap);
-        value -= (own.z - own.cost * y) * y;
+        value -= own.k > 0 ? tilted_peak(&own, &none, 0)
+                           : (own.z - own.cost * y) * y;
     }
     if (uplink > 0 && uplink < 1 && isfinite(plan->relay_multiplier[i])) {
         long double crowd = audit->square * (1 - uplink) / uplink;
@@ -377,7 +370,7 @@ static long double node_bound(const struct audit *audit, int32_t i)
 }
 
 /* Lowered by what the rounding of so many terms can add up to. */
-static void find_bound(struct audit *audit)
+static void find_bound(struct pri_audit *audit)
 {
     const struct pricer_network *net = audit->network;
     long double bound = 0, size = 0, sum = audit->plan->sum_multiplier;
@@ -403,7 +396,7 @@ static void find_bound(struct audit *audit)
 
 /* ---------------------------------------------------------------- verify -- */
 
-static void conclude(struct audit *audit)
+static void conclude(struct pri_audit *audit)
 {
     struct pricer_certificate *certificate = audit->certificate;
     long double nodes = audit->network->nodes, unit = nodes * nodes;
@@ -424,10 +417,10 @@ enum pricer_status pricer_plan_verify(const struct pricer_network *network,
                                       struct pricer_fault *fault)
 {
     struct pricer_certificate found = {.feasible = true};
-    struct audit audit = {.network = network,
-                          .settings = settings,
-                          .plan = plan,
-                          .certificate = &found};
+    struct pri_audit audit = {.network = network,
+                              .settings = settings,
+                              .plan = plan,
+                              .certificate = &found};
     if (plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,
                          "the plan has %d nodes and %d links, the network %d "
@@ -441,20 +434,27 @@ enum pricer_status pricer_plan_verify(const struct pricer_network *network,
     audit.slope = pri_alloc(network->links, sizeof(double));
     audit.self_slope = pri_alloc(network->nodes, sizeof(double));
     enum pricer_status status = PRICER_MEMORY;
-    if (audit.slope != NULL && audit.self_slope != NULL)
+    audit.server_slope = pri_alloc(network->nodes, sizeof(double));
+    if (audit.slope != NULL && audit.self_slope != NULL &&
+        audit.server_slope != NULL)
+        status = pri_noise_slopes(network, settings, audit.slope,
+                                  audit.self_slope, fault);
+    if (status == PRICER_OK)
         status =
-            pri_slopes(network, settings, audit.slope, audit.self_slope, fault);
+            pri_server_slopes(network, settings, audit.server_slope, fault);
     if (status == PRICER_OK) {
         check_numbers(&audit);
         for (int32_t j = 0; j < network->nodes; j++)
             add_relay(&audit, j);
         add_bias(&audit);
-        check_noise(&audit);
+        pri_check_noise(&audit);
+        pri_check_server(&audit);
         find_bound(&audit);
         conclude(&audit);
         *certificate = found;
     }
     free(audit.slope);
     free(audit.self_slope);
+    free(audit.server_slope);
     return status;
 }

@@ -15,25 +15,6 @@
  * products lose there is charged. */
 #define DELTA_LEAST 1e-290
 
-static const char *const observers[] = {"link", "relay", "server", "coalition"};
-static const char *const protects[] = {"data", "identity"};
-static const char *const eavesdroppers[] = {"receiver", "radio"};
-
-const char *pricer_observer_text(enum pricer_observer observer)
-{
-    return observers[observer];
-}
-
-const char *pricer_protect_text(enum pricer_protect protect)
-{
-    return protects[protect];
-}
-
-const char *pricer_eavesdropper_text(enum pricer_eavesdropper eavesdropper)
-{
-    return eavesdroppers[eavesdropper];
-}
-
 void pricer_statements_free(struct pricer_statement *statements)
 {
     free(statements);
@@ -153,6 +134,7 @@ struct job {
 struct hand {
     struct pri_view view;
     struct pri_scratch scratch;
+    struct pri_rounds rounds;
     bool *relay; /* [nodes] all false between two statements */
 };
 
@@ -166,16 +148,41 @@ static double link_mu(const struct job *job, int32_t link)
     return noise == 0 ? INFINITY : move / noise;
 }
 
+/* The account is the smallest eps but for its last digits. Noise that was made
+ * for the link's budget keeps it to the last: where that budget itself can be
+ * proved, it is the better bound. */
+static void keep_budget(const struct job *job, int32_t link,
+                        const struct pricer_budget *budget,
+                        struct pri_rounds *law, struct pri_bracket *bracket)
+{
+    long double move =
+        2 * (long double)job->network->radius * job->plan->weight[link];
+    long double noise = job->plan->noise[link];
+    if (!(noise > 0) ||
+        !pri_budget_holds(budget, move / noise * (1 + 0x1p-60L), law))
+        return;
+    bracket->eps = budget->eps;
+    bracket->eps_lower = fmin(bracket->eps_lower, budget->eps);
+}
+
 static enum pricer_status answer_link(const struct job *job, int32_t link,
                                       struct hand *hand,
                                       struct pricer_statement *statement,
                                       struct pri_bracket *bracket)
 {
+    const struct pricer_network *network = job->network;
     bool radio = job->question->eavesdropper == PRICER_RADIO;
-    double p = radio ? 1 : job->network->p[link];
+    const struct pricer_budget budget = {.eps = network->eps[link],
+                                         .delta = statement->delta,
+                                         .rounds = job->rounds,
+                                         .p = radio ? 1 : network->p[link]};
     statement->exact = true;
-    return pri_link_account(link_mu(job, link), p, statement->delta,
-                            job->rounds, &hand->scratch, bracket);
+    enum pricer_status status =
+        pri_link_account(link_mu(job, link), budget.p, budget.delta,
+                         job->rounds, &hand->scratch, bracket);
+    if (status == PRICER_OK && bracket->eps > budget.eps)
+        keep_budget(job, link, &budget, &hand->rounds, bracket);
+    return status;
 }
 
 static enum pricer_status answer_view(const struct job *job, const bool *member,
@@ -236,6 +243,7 @@ static void free_hand(struct hand *hand)
 {
     pri_view_free(&hand->view);
     pri_scratch_free(&hand->scratch);
+    pri_rounds_free(&hand->rounds);
     free(hand->relay);
 }
 

@@ -12,8 +12,9 @@
  *
  * Claim. For any numbers a_e(x) and b_e(y), D = sum a P b not 0,
  *
- *     P(x, y) = u(x) w(y) + u'(x) w'(y),   u = P b / sqrt(D), w = P'a /
- * sqrt(D), u' = sqrt(c / D) (-a(1), a(0)),      w' = sqrt(c / D) (-b(1), b(0)),
+ *     P(x, y) = u(x) w(y) + u'(x) w'(y),
+ *     u  = P b / sqrt(D),                  w  = P'a / sqrt(D),
+ *     u' = sqrt(c / D) (-a(1), a(0)),      w' = sqrt(c / D) (-b(1), b(0)),
  *
  * c = P(1,1) P(0,0) - P(1,0) P(0,1), the covariance (u' takes its sign, where
  * that is negative): both sides agree on b from the right and on a from the

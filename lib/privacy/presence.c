@@ -6,8 +6,8 @@
  * N(m, v1 I), |m| = shift, v1 = v0 + s, after taking off what the others sent.
  * Completing the square in ln(dP/dQ) gives a ball around c = -m v0 / s:
  *
- *     ln(dP/dQ)(z) > t  <=>  |z - c|^2 < (v0 v1 / s)(d ln(v1/v0) - 2 t +
- * |m|^2/s).
+ *     ln(dP/dQ)(z) > t
+ *         <=>  |z - c|^2 < (v0 v1 / s)(d ln(v1/v0) - 2 t + |m|^2/s).
  *
  * |z - c|^2 is a noncentral chi-square number times v0 or v1, with
  * noncentrality |m|^2 v0 / s^2 without the node and |m|^2 v1 / s^2 with it, so

@@ -2,9 +2,9 @@
  * Threefry-4x64-20 on eight counters at once.
  *
  * A lane is one 64-bit word; eight of them lie in two vectors of four, which
- * the compiler turns into whatever the processor has: the two halves also give
- * it independent work to overlap. Additions, rotations and exclusive ors of
- * 64-bit words are the same on every machine, so the numbers are too. The
+ * the compiler translates to whatever the processor has: the two halves also
+ * give it independent work to overlap. Additions, rotations and exclusive ors
+ * of 64-bit words are the same on every machine, so the numbers are too. The
  * rotations and the parity constant are Random123's, and a test compares each
  * lane with Random123's own function.
  *
@@ -83,7 +83,7 @@ PRI_INLINE pri_half pri_rotate(pri_half x, int r)
         (d)->half[h] = pri_rotate((d)->half[h], q) ^ (c)->half[h];             \
     }
 
-/* Add the key, turned by `step` words, and the step to the last word. */
+/* Add the key, rotated by `step` words, and the step to the last word. */
 PRI_INLINE void pri_threefry_add(const struct pri_threefry_key *key,
                                  uint64_t step, struct pri_lanes x[4])
 {
@@ -94,7 +94,7 @@ PRI_INLINE void pri_threefry_add(const struct pri_threefry_key *key,
         x[3].half[h] += step;
 }
 
-/* Turn eight counters of four words each into 32 random words, in place. */
+/* From eight counters of four words each to 32 random words, in place. */
 PRI_INLINE void pri_threefry(const struct pri_threefry_key *key,
                              struct pri_lanes x[4])
 {

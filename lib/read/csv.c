@@ -81,6 +81,7 @@ static void list_columns(const struct pri_csv *csv, char room[200])
                                  c > 0 ? ", " : "", csv->columns[c].name);
 }
 
+/* A cell of the header: it must name a column, and none twice. */
 static void read_name(struct table *table, const char *cell, size_t length)
 {
     const struct pri_csv *csv = table->csv;
@@ -188,6 +189,7 @@ static void *room_for_cell(void *old, size_t size)
     return size <= CELL_MOST ? realloc(old, size) : NULL;
 }
 
+/* What libcsv's error means: it gives up where room_for_cell() refuses. */
 static void fail_parse(struct table *table, struct csv_parser *parser,
                        bool at_end)
 {
@@ -222,6 +224,19 @@ static void read_piece(struct table *table, struct csv_parser *parser,
     }
 }
 
+/* The last row, which may lack its line feed; then there must be a header. */
+static void end_file(struct table *table, struct csv_parser *parser)
+{
+    if (csv_fini(parser, take_cell, take_line, table) != 0)
+        fail_parse(table, parser, true);
+    if (table->status == PRICER_OK && table->header_cells == 0) {
+        table->status = pri_fault(table->fault, PRICER_FORMAT,
+                                  "the file is empty: it has no header");
+        pri_fault_locate(table->fault, table->csv->path, 0);
+    }
+}
+
+/* The whole file, without the byte order mark that some editors put first. */
 static void read_pieces(struct table *table, struct csv_parser *parser,
                         FILE *file, char *piece)
 {
@@ -245,14 +260,8 @@ static void read_pieces(struct table *table, struct csv_parser *parser,
     }
     if (table->status == PRICER_OK && ferror(file))
         table->status = pri_fault_errno(table->fault, csv->path, errno);
-    if (table->status == PRICER_OK &&
-        csv_fini(parser, take_cell, take_line, table) != 0)
-        fail_parse(table, parser, true);
-    if (table->status == PRICER_OK && table->header_cells == 0) {
-        table->status = pri_fault(table->fault, PRICER_FORMAT,
-                                  "the file is empty: it has no header");
-        pri_fault_locate(table->fault, csv->path, 0);
-    }
+    if (table->status == PRICER_OK)
+        end_file(table, parser);
 }
 
 enum pricer_status pri_csv_read(const struct pri_csv *csv,

@@ -43,6 +43,7 @@ static enum pricer_status read_magic(struct pri_stream *stream, int *dimensions,
     return PRICER_OK;
 }
 
+/* The sizes behind the magic: rows, and the product of the rest. */
 static enum pricer_status read_shape(struct pri_stream *stream, int dimensions,
                                      int64_t *rows, int64_t *columns,
                                      struct pricer_fault *fault)
@@ -86,7 +87,7 @@ enum pricer_status pri_idx_read(struct pri_stream *stream,
     if (status == PRICER_OK)
         status = pri_stream_load_rest(stream, rows * columns, &bytes, fault);
     if (status == PRICER_OK)
-        status = pricer_matrix_new(rows, columns, PRICER_FLOAT32, &made);
+        status = pricer_matrix_new(rows, columns, PRICER_FLOAT32, &made, fault);
     if (status != PRICER_OK)
         goto done;
     fill_scale(scale);
@@ -135,7 +136,7 @@ enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
     if (status == PRICER_OK)
         status =
             pricer_matrix_new(count / CIFAR_RECORD, labels ? 1 : CIFAR_PIXELS,
-                              PRICER_FLOAT32, &made);
+                              PRICER_FLOAT32, &made, fault);
     if (status != PRICER_OK)
         goto done;
     fill_scale(scale);

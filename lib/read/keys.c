@@ -21,6 +21,7 @@ static const struct pri_key keys[] = {
     {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
+    {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
     {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
      "erdos-renyi|ring|mmwave|geometric", 0},
@@ -56,6 +57,10 @@ static const struct pri_key keys[] = {
      NULL, 0},
     {"trust.self.delta", PRI_KEY_NUMBER, AT(self_delta), 0, 1, OPEN_LOW, NULL,
      0},
+    {"trust.server.eps", PRI_KEY_NUMBER, AT(server_eps), 0, INFINITY, OPEN_LOW,
+     NULL, 0},
+    {"trust.server.delta", PRI_KEY_NUMBER, AT(server_delta), 0, 1, OPEN_LOW,
+     NULL, 0},
     {"trust.ring.hops", PRI_KEY_COUNT, AT(ring_hops), 0, 1e9, CLOSED, NULL,
      ~FILES},
     {"trust.ring.eps", PRI_KEY_NUMBER, AT(ring_eps), 0, INFINITY, OPEN_LOW,
@@ -107,14 +112,12 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       struct pricer_fault *fault,
                                       const char *format, ...)
 {
-    if (fault != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(fault->text, sizeof fault->text, format, arguments);
-        va_end(arguments);
-        int k = pri_key_find(key);
-        pri_fault_locate(fault, scenario->path, k < 0 ? 0 : scenario->line[k]);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    pri_fault_list(fault, PRICER_VALUE, format, arguments);
+    va_end(arguments);
+    int k = pri_key_find(key);
+    pri_fault_locate(fault, scenario->path, k < 0 ? 0 : scenario->line[k]);
     return PRICER_VALUE;
 }
 
@@ -222,8 +225,7 @@ void pri_scenario_clear(struct pricer_scenario *scenario)
     }
 }
 
-/* ------------------------------------------------------------- consistency --
- */
+/* ----------------------------------------------------------- consistency -- */
 
 /* Keys that the network does not use are mistakes: say so, do not ignore. */
 static enum pricer_status check_use(const struct pricer_scenario *scenario,
@@ -299,6 +301,8 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->delta = either(scenario->delta, 1e-5);
     scenario->self_eps = either(scenario->self_eps, INFINITY);
     scenario->self_delta = either(scenario->self_delta, scenario->delta);
+    scenario->server_eps = either(scenario->server_eps, INFINITY);
+    scenario->server_delta = either(scenario->server_delta, scenario->delta);
     scenario->ring_delta = either(scenario->ring_delta, scenario->delta);
     scenario->probable_eps = either(scenario->probable_eps, INFINITY);
     scenario->probable_delta =
@@ -312,6 +316,7 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->bias = scenario->bias < 0 ? 0 : scenario->bias;
     scenario->calibration =
         scenario->calibration < 0 ? 0 : scenario->calibration;
+    scenario->credit = scenario->credit < 0 ? 0 : scenario->credit;
 }
 
 enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,

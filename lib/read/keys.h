@@ -18,11 +18,11 @@ enum pri_key_kind {
 struct pri_key {
     const char *name;
     enum pri_key_kind kind;
-    size_t offset;
-    double low, high; /* of a number, a count or each entry of a list */
-    enum { CLOSED, OPEN_LOW } ends; /* whether low itself is allowed */
-    const char *words;              /* of a choice: "this|that" */
-    unsigned generators;            /* that use it; 0: all */
+    size_t offset;    /* of its field in struct pricer_scenario */
+    double low, high; /* the range of a number, a count or a list's entries */
+    enum { CLOSED, OPEN_LOW } ends; /* whether low itself is in the range */
+    const char *words;              /* the words of a choice: "this|that" */
+    unsigned generators; /* a bit for each generator that uses it; 0: all */
 };
 
 /* The row of a key by its dotted name, or -1. */

@@ -9,20 +9,21 @@
 
 enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
                                      enum pricer_element element,
-                                     struct pricer_matrix **matrix)
+                                     struct pricer_matrix **matrix,
+                                     struct pricer_fault *fault)
 {
     int64_t count = 0;
     if (rows < 0 || columns < 0 ||
         __builtin_mul_overflow(rows, columns, &count))
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     struct pricer_matrix *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     *made = (struct pricer_matrix){rows, columns, element, NULL};
     made->values = pri_alloc(count, element == PRICER_FLOAT32 ? 4 : 8);
     if (made->values == NULL) {
         free(made);
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
     *matrix = made;
     return PRICER_OK;

@@ -31,7 +31,7 @@ struct pri_column {
  *
  * `row` is called for each row: value[c] belongs to columns[c], and is NAN
  * where the cell is empty or the column absent. Its faults need no place: file
- * and line are put before them. The watch is told the part of the file that is
+ * and line are put before them. The watch gets the part of the file that is
  * done, scaled to [watch_from, watch_to].
  */
 struct pri_csv {
@@ -49,15 +49,14 @@ struct pri_csv {
 enum pricer_status pri_csv_read(const struct pri_csv *csv,
                                 struct pricer_fault *fault);
 
-/* --------------------------------------------------------------- scenario --
- */
+/* -------------------------------------------------------------- scenario -- */
 
 enum pri_generator {
     PRI_GENERATOR_ERDOS_RENYI,
     PRI_GENERATOR_RING,
     PRI_GENERATOR_MMWAVE,
     PRI_GENERATOR_GEOMETRIC,
-    PRI_GENERATOR_FILES, /* two CSV files; never written as a word */
+    PRI_GENERATOR_FILES, /* two CSV files; no word of the scenario's */
     PRI_GENERATORS,
 };
 
@@ -68,13 +67,14 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 32 };
+enum { PRI_SCENARIO_KEYS = 35 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
-    char *path;                      /* as given to pricer_scenario_read() */
-    char *text;                      /* the file as it was read */
-    int64_t line[PRI_SCENARIO_KEYS]; /* where each key stands; 0: absent */
+    char *path; /* as given to pricer_scenario_read() */
+    char *text; /* the file as it was read */
+    /* The line of each key; 0: absent, -1: overridden. */
+    int64_t line[PRI_SCENARIO_KEYS];
 
     int64_t dimension, rounds, seed;
     double radius;
@@ -86,15 +86,17 @@ struct pricer_scenario {
     double p, reciprocity, density, cutoff;
     int64_t good_count;
     double good_fraction, good_uplink;
-    char *nodes_file, *links_file; /* as written: relative to the scenario */
+    char *nodes_file, *links_file; /* paths relative to the scenario */
 
-    double eps, delta;           /* trust of everyone in everyone */
-    double self_eps, self_delta; /* in one's own uplink */
-    int64_t ring_hops;
-    double ring_eps, ring_delta; /* in neighbours on the ring */
-    double probable_above, probable_eps, probable_delta; /* in good links */
+    double eps, delta;                   /* trust in any other node */
+    double self_eps, self_delta;         /* trust in one's own uplink */
+    double server_eps, server_delta;     /* towards the server, all relays */
+    int64_t ring_hops;                   /* how far neighbours may be apart */
+    double ring_eps, ring_delta;         /* trust in neighbours on the ring */
+    double probable_above;               /* p above which a link is good */
+    double probable_eps, probable_delta; /* trust over good links */
 
-    int bias, calibration;
+    int bias, calibration, credit;
     double lambda;
 };
 
@@ -105,8 +107,12 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A path of the scenario, relative to the scenario's folder; NULL: no memory.
- */
+/* The labels of an IDX label file or of CIFAR-10 images: a float32 column. */
+enum pricer_status pri_matrix_read_labels(const char *path,
+                                          struct pricer_matrix **matrix,
+                                          struct pricer_fault *fault);
+
+/* A path relative to the scenario's folder; NULL: no memory. */
 char *pri_scenario_path(const struct pricer_scenario *scenario,
                         const char *file);
 

@@ -303,6 +303,7 @@ void pricer_scenario_settings(const struct pricer_scenario *scenario,
         .lambda = isnan(scenario->lambda) ? 0 : scenario->lambda,
         .calibration = (enum pricer_calibration)scenario->calibration,
         .rounds = scenario->rounds,
+        .credit = (enum pricer_credit)scenario->credit,
     };
 }
 

@@ -20,13 +20,11 @@ enum pricer_status pri_stream_fault(const struct pri_stream *stream,
                                     struct pricer_fault *fault,
                                     const char *format, ...)
 {
-    if (fault != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(fault->text, sizeof fault->text, format, arguments);
-        va_end(arguments);
-        pri_fault_locate(fault, stream->path, 0);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    pri_fault_list(fault, PRICER_FORMAT, format, arguments);
+    va_end(arguments);
+    pri_fault_locate(fault, stream->path, 0);
     return PRICER_FORMAT;
 }
 

@@ -9,7 +9,7 @@
 
 #include <zlib.h>
 
-/* A file of bytes, inflated on the way if it is gzip. */
+/* A file of bytes, inflated as it is read if it is gzip. */
 struct pri_stream {
     const char *path;
     gzFile file;

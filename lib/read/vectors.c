@@ -3,6 +3,7 @@
  * the file is.
  */
 #include "stream.h"
+#include "read.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,9 +38,9 @@ static bool ends_in(const char *text, const char *ending)
 }
 
 /*
- * The first byte tells the kinds apart: .npy begins with 0x93, IDX with 0, and
- * CIFAR-10, which has no mark, with a label up to 9, so that only the name can
- * tell it from IDX.
+ * The first byte decides the kind: .npy begins with 0x93, IDX with 0, and
+ * CIFAR-10, which has no mark, with a label up to 9, so that only its name
+ * distinguishes it from IDX.
  */
 static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
                                     struct pricer_matrix **matrix,
@@ -93,9 +94,9 @@ enum pricer_status pricer_matrix_read(const char *path,
     return read_any(path, false, matrix, fault);
 }
 
-enum pricer_status pricer_matrix_read_labels(const char *path,
-                                             struct pricer_matrix **matrix,
-                                             struct pricer_fault *fault)
+enum pricer_status pri_matrix_read_labels(const char *path,
+                                          struct pricer_matrix **matrix,
+                                          struct pricer_fault *fault)
 {
     return read_any(path, true, matrix, fault);
 }

@@ -33,8 +33,7 @@ static pri_wide level_of(double p)
     return (pri_wide)high << 64 | low;
 }
 
-/* Which result a level leads to: one of those to be compared, or a fixed one.
- */
+/* The result of comparing u with a level: one of level[], or a fixed one. */
 static uint8_t add_level(struct pri_pair *pair, pri_wide level, bool certain)
 {
     if (certain)
@@ -124,6 +123,8 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
     }
 }
 
+/* The number of levels is a constant of each call of draw_levels(), so that the
+ * compiler unrolls it. */
 PRI_CLONES
 static void draw_pair(const struct pri_pair *pair,
                       const struct pri_threefry_key *key, int32_t low,
@@ -166,12 +167,14 @@ struct pri_threefry_key pri_draw_key(uint64_t seed, int64_t group)
 }
 
 /* The single round: the same words, one bit of each, until u is decided. */
-bool pricer_round_up(uint64_t seed, int64_t round, int32_t from, int32_t to,
-                     double p, double p_back, double joint)
+bool pricer_round_up(uint64_t seed, int64_t round,
+                     const struct pricer_pair *link)
 {
+    int32_t from = link->from, to = link->to;
     bool ahead = (uint32_t)from < (uint32_t)to;
-    struct pri_pair pair = ahead ? pri_pair_make(p, p_back, joint)
-                                 : pri_pair_make(p_back, p, joint);
+    struct pri_pair pair =
+        ahead ? pri_pair_make(link->p, link->p_back, link->joint)
+              : pri_pair_make(link->p_back, link->p, link->joint);
     uint64_t low = (uint32_t)(ahead ? from : to);
     uint64_t high = (uint32_t)(ahead ? to : from);
     threefry4x64_key_t key = {

@@ -12,9 +12,9 @@
  *
  * Proof. Cut the half line into strips of width sigma / 16; strip k holds the
  * integers y with k sigma / 16 <= y < (k + 1) sigma / 16.
- *   1. Draw strip k with probability W_k / 2^64, where the integers W_k >=
- *      C exp(-k^2 / 512) are in noise_table.h (1 in the tail). What is left of
- *      the 2^64 values starts again.
+ *   1. Draw strip k with probability W_k / 2^64, where the integers
+ *      W_k >= C exp(-k^2 / 512) are in noise_table.h (1 in the tail). What is
+ *      left of the 2^64 values starts again.
  *   2. Draw one of `width` >= sigma / 16 places counted from the strip's first
  *      integer, each with the same probability; past the strip's end, start
  *      again. So every y in reach is the candidate with probability
@@ -40,15 +40,14 @@
 /* Strips beyond this one weigh less than 2^41; they are decided exactly. */
 enum { GLANCED = 80 };
 
-enum pricer_status pricer_noise_prepare(double sigma,
-                                        struct pricer_noise *noise,
-                                        struct pricer_fault *fault)
+enum pricer_status pri_noise_prepare(double sigma, struct pri_noise *noise,
+                                     struct pricer_fault *fault)
 {
     if (!(sigma >= 0 && sigma <= 0x1p50))
         return pri_fault(fault, PRICER_VALUE,
                          "a deviation of %g grid steps is outside [0, 2^50]",
                          sigma);
-    struct pricer_noise made = {0};
+    struct pri_noise made = {0};
     if (sigma > 0) {
         int fraction = 52 - ilogb(fmax(sigma, 0x1p-4));
         made.fraction = fraction;
@@ -63,7 +62,7 @@ enum pricer_status pricer_noise_prepare(double sigma,
     return PRICER_OK;
 }
 
-double pricer_noise_sigma(const struct pricer_noise *noise)
+double pri_noise_sigma(const struct pri_noise *noise)
 {
     return ldexp((double)noise->sigma, -noise->fraction);
 }
@@ -117,14 +116,17 @@ static uint64_t one_minus_exponential(uint64_t a)
 }
 
 /*
- * With r = inside / sigma, the place in the strip, T is rho exp(-a),
- * a = r (2 strip + r) / 512, rho = C exp(-strip^2 / 512) / W, 1 - 2^-41 <= rho
- * <= 1. In units of 2^-64: `ratio` is at most r and less than 5 below; a is at
- * least `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
+ * With r = inside / sigma, the place in the strip, T = rho exp(-a) with
+ *
+ *     a   = r (2 strip + r) / 512,
+ *     rho = C exp(-strip^2 / 512) / W,   1 - 2^-41 <= rho <= 1.
+ *
+ * In units of 2^-64: `ratio` is at most r and less than 5 below; a is at least
+ * `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
  * cut-offs); 2^24 units cover rho and all the rest on one side, 2^10 on the
  * other. The coin's last bit is not used (it is the sign): 2 units.
  */
-static inline enum pri_verdict glance(const struct pricer_noise *noise,
+static inline enum pri_verdict glance(const struct pri_noise *noise,
                                       uint32_t strip, uint64_t inside,
                                       uint64_t coin)
 {
@@ -143,7 +145,7 @@ static inline enum pri_verdict glance(const struct pricer_noise *noise,
     return q >= 1024 && coin >= -(q - 1024) ? PRI_REJECT : PRI_UNSURE;
 }
 
-enum pri_verdict pri_noise_glance(const struct pricer_noise *noise,
+enum pri_verdict pri_noise_glance(const struct pri_noise *noise,
                                   const struct pri_candidate *candidate,
                                   uint64_t coin)
 {
@@ -151,7 +153,7 @@ enum pri_verdict pri_noise_glance(const struct pricer_noise *noise,
 }
 
 /* Steps 1 and 2; false: start again. */
-static inline bool draw_candidate(const struct pricer_noise *noise,
+static inline bool draw_candidate(const struct pri_noise *noise,
                                   struct pricer_random *random,
                                   struct pri_candidate *candidate)
 {
@@ -166,7 +168,7 @@ static inline bool draw_candidate(const struct pricer_noise *noise,
     return strip < PRI_NOISE_STRIPS && candidate->inside < noise->sigma;
 }
 
-static inline int64_t draw_one(const struct pricer_noise *noise,
+static inline int64_t draw_one(const struct pri_noise *noise,
                                struct pricer_random *random)
 {
     for (;;) {
@@ -188,9 +190,8 @@ static inline int64_t draw_one(const struct pricer_noise *noise,
     }
 }
 
-void pricer_noise_add(const struct pricer_noise *noise,
-                      struct pricer_random *random, int64_t count,
-                      int64_t *values)
+void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
+                   int64_t count, int64_t *values)
 {
     if (noise->sigma == 0)
         return;

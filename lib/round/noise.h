@@ -1,14 +1,14 @@
 /*
- * The sampler's two ways to decide about a candidate: at a glance, and exactly.
+ * The sampler's two decisions about a candidate: at a glance, and exactly.
  */
 #ifndef PRICER_ROUND_NOISE_H
 #define PRICER_ROUND_NOISE_H
 
-#include "random/random.h"
+#include "round.h"
 
 enum {
-    PRI_NOISE_REACH = 2048, /* no sample lies further out, in deviations */
-    PRI_NOISE_SPLIT = 16,   /* strips a deviation */
+    PRI_NOISE_REACH = 2048, /* standard deviations, no sample lies beyond */
+    PRI_NOISE_SPLIT = 16,   /* strips a standard deviation */
     PRI_NOISE_STRIPS = PRI_NOISE_REACH * PRI_NOISE_SPLIT,
 };
 
@@ -16,7 +16,7 @@ enum {
 struct pri_candidate {
     uint32_t strip;
     uint64_t inside; /* (size - strip sigma / 16) 2^(fraction + 4), < sigma */
-    uint64_t size;
+    uint64_t size;   /* its absolute value */
 };
 
 enum pri_verdict { PRI_REJECT, PRI_ACCEPT, PRI_UNSURE };
@@ -26,13 +26,13 @@ uint64_t pri_noise_weight(uint32_t strip);
 
 /* Accept, reject, or not sure from 64-bit arithmetic and the top 63 bits of
  * `coin`. */
-enum pri_verdict pri_noise_glance(const struct pricer_noise *noise,
+enum pri_verdict pri_noise_glance(const struct pri_noise *noise,
                                   const struct pri_candidate *candidate,
                                   uint64_t coin);
 
 /* The same decision by arithmetic of as many bits as it takes; the coin's bits
  * after the 63rd come from `random`. */
-bool pri_noise_decide(const struct pricer_noise *noise,
+bool pri_noise_decide(const struct pri_noise *noise,
                       const struct pri_candidate *candidate, uint64_t coin,
                       struct pricer_random *random);
 

@@ -12,14 +12,15 @@
  * Numbers in [0, 1) are arrays of 32-bit words after the binary point, the most
  * significant first. GUARD words more than asked for absorb the rounding:
  *
- *   ratio  = size / (2048 sigma)          low by less than 1 unit
- *   x      = ratio^2 / 2                  low by less than 2; (size/sigma)^2 /
- * 2 is x 2^22 q      = 1 - exp(-x), by Horner       off by less than 8 units:
- * each step q <- x (1 - q) / n           damps the error by x / n < 1/2 and
- *                                         adds at most 3
- *   z      = 1 - q, squared 22 times      off by less than 2^26: a square at
- *                                         most doubles the error and adds 1
- *   T      = scale z / weight             off by less than 2^26 scale / weight
+ *   ratio = size / (2048 sigma)        low by less than 1 unit;
+ *   x     = ratio^2 / 2                low by less than 2 units;
+ *                                      (size / sigma)^2 / 2 is 2^22 x;
+ *   q     = 1 - exp(-x), by Horner     off by less than 8 units: each step
+ *                                      q <- x (1 - q) / n damps the error by
+ *                                      x / n < 1/2 and adds at most 3;
+ *   z     = 1 - q, squared 22 times    off by less than 2^26 units: a square
+ *                                      at most doubles the error and adds 1;
+ *   T     = scale z / weight           off by less than 2^26 scale / weight.
  *
  * scale / weight < 2^64, so T is off by less than 2^90 units of the last of
  * count + GUARD words, far below one unit of word `count`, where it is cut off.
@@ -179,7 +180,7 @@ static enum pri_verdict compare(int n, const uint32_t *coin,
     return below ? PRI_ACCEPT : PRI_REJECT;
 }
 
-bool pri_noise_decide(const struct pricer_noise *noise,
+bool pri_noise_decide(const struct pri_noise *noise,
                       const struct pri_candidate *candidate, uint64_t coin,
                       struct pricer_random *random)
 {

@@ -11,9 +11,9 @@
  * arrives and multiplies by g / n. Sums of integers do not depend on the order
  * and leave nothing to a floating-point attack.
  *
- * Claim. Let M be this message and G = weight clip(x) + N(0, noise^2 I) the one
- * the plan and the privacy accounts speak of, both seen as functions of the
- * data with sensitivity 2 weight radius. Whatever (eps, delta) holds for G and
+ * Claim. Let M be this message and G = weight clip(x) + N(0, noise^2 I) the
+ * mechanism of the plan and the privacy accounts, both as functions of the data
+ * with sensitivity 2 weight radius. Whatever (eps, delta) holds for G and
  * all data in the ball holds for M with eps + 2 k and delta e^k + t, where
  * k < 10^-500 and t < 10^-800 for any dimension up to 2^63. The same is true
  * of everything computed from several messages: relays' sums, many rounds.
@@ -28,8 +28,8 @@
  * G (on data scaled by 1 / g, with no more than its sensitivity) followed by
  * something that does not look at the data, hence as private as G. Its law is
  *
- *     integral of exp(-(c - v)^2 g^2 / (2 noise^2)) exp(-(y - c)^2 / 128) /
- * D(c)
+ *     integral over c of exp(-(c - v)^2 g^2 / (2 noise^2))
+ *                        exp(-(y - c)^2 / 128) / D(c)
  *
  * per coordinate, D(c) = sum over integers of exp(-(k - c)^2 / 128), which by
  * Poisson summation is 8 sqrt(2 pi) (1 + r), |r| < 3 exp(-128 pi^2) < 10^-548.
@@ -37,15 +37,15 @@
  * variance (noise / g)^2 + 64, so the two laws are within a factor e^(+-k),
  * k = 4 dimension 10^-548, of each other: this changes eps and delta as
  * claimed. More noise than that only helps (add the difference in step c).
- * (3) The cut at 2048 deviations. 2 weight radius <= 1984 noise is enforced by
- * raising the noise where a plan asks for less (eps above a million), so under
- * either data the cut removes less than dimension exp(-64^2 / 2) 2 < 10^-800
- * of the probability.
+ * (3) The cut at 2048 standard deviations. 2 weight radius <= 1984 noise is
+ * enforced by raising the noise where a plan asks for less (eps above a
+ * million), so under either data the cut removes less than
+ * dimension exp(-64^2 / 2) 2 < 10^-800 of the probability.
  *
  * A share without noise (full trust) is sent bare: rounding is all that happens
  * to it. The grid makes the estimate's error differ from the plan's by rounding
  * (less than one step a coordinate and message) and by 64 steps^2 more noise a
- * message; with the usual grids of 2^-40 radius neither is visible.
+ * message; with grids of about 2^-40 radius neither is visible.
  */
 #include "noise.h"
 
@@ -53,12 +53,13 @@
 #include <stdlib.h>
 
 enum {
-    SMOOTHING = 64,  /* variance, in steps, that pays for discreteness */
-    STEEPEST = 1984, /* sensitivity / noise at most; reach less 64 */
+    SMOOTHING = 64,  /* variance in steps^2 that pays for discreteness */
+    STEEPEST = 1984, /* most of sensitivity / noise: the reach less 64 */
     BITS = 62,       /* sums stay below 2^62 */
-    SHARE_BITS = 61, /* and messages below 2^61: deviations below 2^50 */
+    SHARE_BITS = 61, /* messages stay below 2^61, their noise below 2^50 */
     SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding below */
     EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
+    HONEST = 64,     /* deviations that no honest message passes */
 };
 
 /* The noise a share really gets: its own, or what its sensitivity asks for at
@@ -153,13 +154,19 @@ static struct pricer_slice *new_slice(int32_t count)
 enum pricer_status pricer_slice_build(const struct pricer_network *network,
                                       const struct pricer_plan *plan,
                                       const struct pricer_grid *grid,
-                                      int32_t node, struct pricer_slice **slice)
+                                      int32_t node, struct pricer_slice **slice,
+                                      struct pricer_fault *fault)
 {
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
+    if (node < 0 || node >= network->nodes)
+        return pri_fault(fault, PRICER_VALUE, "there is no node %d", (int)node);
     int32_t first = network->out_start[node];
     int32_t end = network->out_start[node + 1];
     struct pricer_slice *made = new_slice(end - first + 1);
     if (made == NULL)
-        return PRICER_MEMORY;
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
     made->node = node;
     made->nodes = network->nodes;
     made->dimension = network->dimension;
@@ -197,8 +204,8 @@ void pricer_slice_free(struct pricer_slice *slice)
     free(slice);
 }
 
-const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
-                                             int32_t to)
+const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
+                                          int32_t to)
 {
     int32_t low = 0, high = slice->count;
     while (low < high) {
@@ -216,7 +223,7 @@ const struct pricer_share *pricer_slice_find(const struct pricer_slice *slice,
  * up. */
 static enum pricer_status prepare_noise(const struct pricer_slice *slice,
                                         const struct pricer_share *share,
-                                        struct pricer_noise *noise,
+                                        struct pri_noise *noise,
                                         struct pricer_fault *fault)
 {
     double sigma =
@@ -224,7 +231,7 @@ static enum pricer_status prepare_noise(const struct pricer_slice *slice,
               -slice->grid.exponent);
     if (share->noise > 0)
         sigma = sqrt(sigma * sigma + SMOOTHING) * (1 + 0x1p-50);
-    return pricer_noise_prepare(sigma, noise, fault);
+    return pri_noise_prepare(sigma, noise, fault);
 }
 
 /* Refuse a share whose message could break the grid's limit. */
@@ -254,27 +261,6 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
     return PRICER_OK;
 }
 
-/*
- * The length of the data, whatever the size of its entries, to a relative error
- * of about dimension 2^-53; -1 if an entry is not finite. *peak is the largest
- * entry: the length is *peak times what is returned.
- */
-static double relative_length(const double *data, int64_t count, double *peak)
-{
-    double most = 0, sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (!isfinite(data[k]))
-            return -1;
-        most = fmax(most, fabs(data[k]));
-    }
-    *peak = most;
-    if (most == 0)
-        return 0;
-    for (int64_t k = 0; k < count; k++)
-        sum += (data[k] / most) * (data[k] / most);
-    return sqrt(sum);
-}
-
 /* Whether |v|^2 <= bound^2, in integers; bound is below 2^62. */
 static bool fits_ball(const int64_t *v, int64_t count, uint64_t bound)
 {
@@ -291,8 +277,8 @@ static bool fits_ball(const int64_t *v, int64_t count, uint64_t bound)
 
 /*
  * trunc(weight clip(x) / g). Where floating point has left the result a hair
- * outside the ball, shrink it by more and more until it is inside: a few turns,
- * as the doubling excess soon passes dimension 2^-53.
+ * outside the ball, shrink it by more and more until it is inside: after a few
+ * steps the doubling excess passes dimension 2^-53.
  */
 static enum pricer_status place_on_grid(const struct pricer_slice *slice,
                                         const struct pricer_share *share,
@@ -300,8 +286,8 @@ static enum pricer_status place_on_grid(const struct pricer_slice *slice,
                                         struct pricer_fault *fault)
 {
     double peak = 0;
-    double length = relative_length(data, slice->dimension, &peak);
-    if (length < 0)
+    double length = pri_relative_length(data, slice->dimension, &peak);
+    if (isnan(length))
         return pri_fault(fault, PRICER_VALUE,
                          "the data of node %d holds a value that is not finite",
                          (int)slice->node);
@@ -329,15 +315,31 @@ enum pricer_status pricer_round_share(const struct pricer_slice *slice,
                                       int64_t *message,
                                       struct pricer_fault *fault)
 {
-    struct pricer_noise noise;
+    struct pri_noise noise;
     enum pricer_status status = check_fit(slice, share, fault);
     if (status == PRICER_OK)
         status = prepare_noise(slice, share, &noise, fault);
     if (status == PRICER_OK)
         status = place_on_grid(slice, share, data, message, fault);
     if (status == PRICER_OK)
-        pricer_noise_add(&noise, random, slice->dimension, message);
+        pri_noise_add(&noise, random, slice->dimension, message);
     return status;
+}
+
+int64_t pricer_round_limit(const struct pricer_grid *grid, double radius,
+                           const struct pricer_share *share)
+{
+    double weight = share->weight, noise = share->noise, deviation = 0;
+    if (!is_used(weight, noise))
+        return 0;
+    if (noise > 0) {
+        double least = fmax(noise, 2 * weight * radius / STEEPEST);
+        double steps = ldexp(least, -grid->exponent);
+        deviation = sqrt(steps * steps + SMOOTHING);
+    }
+    double most = ldexp(weight * radius, -grid->exponent) +
+                  HONEST * deviation * (1 + 0x1p-40) + 2;
+    return most < (double)grid->limit ? (int64_t)ceil(most) : grid->limit;
 }
 
 enum pricer_status pricer_round_add(const struct pricer_grid *grid,

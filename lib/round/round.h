@@ -1,5 +1,6 @@
 /*
- * Drawing links for 512 rounds at once; links.c says how.
+ * Drawing links for 512 rounds at once, which links.c explains; and the noise
+ * of a message.
  */
 #ifndef PRICER_ROUND_H
 #define PRICER_ROUND_H
@@ -9,8 +10,8 @@
 
 enum {
     PRI_ROUNDS = 64 * PRI_LANES, /* rounds drawn together */
-    PRI_NEVER = 3,               /* in place of a level */
-    PRI_ALWAYS = 4,
+    PRI_NEVER = 3,               /* a fixed result in place of a level */
+    PRI_ALWAYS = 4,              /* the other fixed result */
 };
 
 /* The distribution of a pair of links, ready to be drawn. */
@@ -18,7 +19,7 @@ struct pri_pair {
     pri_wide level[3]; /* different from each other, none 0 */
     int levels;
     int digits;                    /* bits after which all levels end */
-    uint8_t forward, both, either; /* which level, or never or always */
+    uint8_t forward, both, either; /* index into level[], or a fixed result */
 };
 
 /* p is the link from the lower node to the higher, or an uplink. */
@@ -27,11 +28,45 @@ struct pri_pair pri_pair_make(double p, double p_back, double joint);
 struct pri_threefry_key pri_draw_key(uint64_t seed, int64_t group);
 
 /*
- * Rounds 512 g to 512 g + 511 of the pair (low, high), low < high or high =
- * PRICER_SERVER: one bit a round in eight words each. `backward` may be NULL.
+ * Rounds 512 g to 512 g + 511 of the pair (low, high), where low < high or
+ * high = PRICER_SERVER: one bit a round in eight words each. `backward` may be
+ * NULL.
  */
 void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,
                    int32_t high, uint64_t *forward, uint64_t *backward);
+
+/* The share for a receiver, or NULL. O(log count). */
+const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
+                                          int32_t to);
+
+/* ----------------------------------------------------------------- noise -- */
+
+/*
+ * A discrete Gaussian on the integers, prepared for drawing: its deviation is
+ * sigma / 2^fraction, the rest follows from that. sigma = 0 is no noise.
+ */
+struct pri_noise {
+    uint64_t sigma;
+    int32_t fraction;
+    int32_t shift;
+    uint64_t width;
+    uint64_t inverse;
+};
+
+/* The deviation may be 0 to 2^50 and is kept exactly, or rounded up where it is
+ * below 1/16. */
+enum pricer_status pri_noise_prepare(double sigma, struct pri_noise *noise,
+                                     struct pricer_fault *fault);
+
+/* The deviation it was prepared for. */
+double pri_noise_sigma(const struct pri_noise *noise);
+
+/*
+ * Add a sample to each of the values. The law is the discrete Gaussian's
+ * exactly, cut off at 2048 deviations; noise.c has the claim and the proof.
+ */
+void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
+                   int64_t count, int64_t *values);
 
 #endif

@@ -3,9 +3,9 @@
  * node; and its factor, the few numbers that a squared error needs of it.
  *
  * |sum_i c_i x_i|^2 depends on the Gram matrix of the data only. With d < n / 2
- * the data itself is the cheapest way to compute it, n d a trial; otherwise a
- * pivoted Cholesky factor of the Gram matrix is, at most n^2 / 2, and less
- * where vectors repeat or depend on each other (equal ones have rank one).
+ * it is cheapest from the data itself, n d a trial; otherwise from a pivoted
+ * Cholesky factor of the Gram matrix, at most n^2 / 2, and less where vectors
+ * repeat or depend on each other (equal ones have rank one).
  * Everything is summed in one fixed order, so it is the same everywhere.
  */
 #include "simulate.h"
@@ -19,14 +19,9 @@
 
 static double length_of(const double *vector, int64_t count)
 {
-    double most = 0, sum = 0;
-    for (int64_t k = 0; k < count; k++)
-        most = fmax(most, fabs(vector[k]));
-    if (most == 0)
-        return 0;
-    for (int64_t k = 0; k < count; k++)
-        sum += vector[k] / most * (vector[k] / most);
-    return most * sqrt(sum);
+    double largest = 0;
+    double relative = pri_relative_length(vector, count, &largest);
+    return largest * relative;
 }
 
 static void stretch(double *vector, int64_t count, double factor)
@@ -38,24 +33,25 @@ static void stretch(double *vector, int64_t count, double factor)
 /*
  * Uniform on the sphere: a Gaussian vector, made as long as the radius. The
  * Gaussians are the integers of the noise, because those need no logarithm, on
- * whose last digit machines disagree; 2^40 steps a deviation are fine enough.
+ * whose last digit machines disagree; 2^40 steps a standard deviation are fine
+ * enough.
  */
 static enum pricer_status fill_random(const struct pricer_network *network,
                                       uint64_t seed, double *values)
 {
-    struct pricer_noise noise;
+    struct pri_noise noise;
     int64_t d = network->dimension;
     int64_t *steps = pri_alloc(d, sizeof *steps);
     if (steps == NULL)
         return PRICER_MEMORY;
-    enum pricer_status status = pricer_noise_prepare(0x1p40, &noise, NULL);
+    enum pricer_status status = pri_noise_prepare(0x1p40, &noise, NULL);
     for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++) {
         double *row = values + i * d, length = 0;
         struct pricer_random random;
         pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, i, 0);
         while (length == 0) {
             memset(steps, 0, (size_t)d * sizeof *steps);
-            pricer_noise_add(&noise, &random, d, steps);
+            pri_noise_add(&noise, &random, d, steps);
             for (int64_t k = 0; k < d; k++)
                 row[k] = (double)steps[k];
             length = length_of(row, d);
@@ -67,6 +63,7 @@ static enum pricer_status fill_random(const struct pricer_network *network,
     return status;
 }
 
+/* Rows as long as the radius but for rounding do not count as clipped. */
 static enum pricer_status fill_given(const struct pricer_network *network,
                                      const struct pricer_matrix *given,
                                      struct pri_data *data,
@@ -168,16 +165,16 @@ static double *factor_at(const struct pri_factor *factor, int32_t row,
 }
 
 /* Row i of the Gram matrix, up to column i: dimension by dimension, so that
- * the sums of different columns go side by side. `turned` is the data with the
- * nodes of one coordinate next to each other. */
+ * the sums of different columns go side by side. `transposed` is the data with
+ * the nodes of one coordinate next to each other. */
 PRI_CLONES
-static void gram_row(const double *turned, int64_t nodes, int64_t dimension,
+static void gram_row(const double *transposed, int64_t nodes, int64_t dimension,
                      int64_t i, double *row)
 {
     for (int64_t j = 0; j <= i; j++)
         row[j] = 0;
     for (int64_t k = 0; k < dimension; k++) {
-        const double *all = turned + k * nodes;
+        const double *all = transposed + k * nodes;
         double mine = all[i];
         for (int64_t j = 0; j <= i; j++)
             row[j] += mine * all[j];
@@ -189,16 +186,16 @@ static enum pricer_status gram(const struct pri_data *data, int32_t threads,
                                double *matrix)
 {
     int64_t n = data->nodes, d = data->dimension;
-    double *turned = pri_alloc(n * d, sizeof *turned);
-    if (turned == NULL)
+    double *transposed = pri_alloc(n * d, sizeof *transposed);
+    if (transposed == NULL)
         return PRICER_MEMORY;
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < d; k++)
-            turned[k * n + i] = data->values[i * d + k];
+            transposed[k * n + i] = data->values[i * d + k];
 #pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
     for (int64_t i = n - 1; i >= 0; i--)
-        gram_row(turned, n, d, i, matrix + i * n);
-    free(turned);
+        gram_row(transposed, n, d, i, matrix + i * n);
+    free(transposed);
     return PRICER_OK;
 }
 
@@ -270,6 +267,7 @@ static int32_t cholesky(double *matrix, int64_t n, int32_t threads,
     return (int32_t)n;
 }
 
+/* The pivoted Cholesky factor, packed in the order of its pivots. */
 static enum pricer_status factor_of_gram(const struct pri_data *data,
                                          int32_t threads,
                                          struct pri_factor *factor)

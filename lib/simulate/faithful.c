@@ -31,7 +31,7 @@ static enum pricer_status build_slices(struct pri_job *job,
         for (int32_t i = 0; i < nodes; i++) {
             enum pricer_status status =
                 pricer_slice_build(job->network, job->plans[k], &job->grids[k],
-                                   i, &slices[k * nodes + i]);
+                                   i, &slices[k * nodes + i], NULL);
             if (status != PRICER_OK)
                 return status;
         }
@@ -89,15 +89,18 @@ static void draw(struct pri_faithful *faithful, int64_t round,
     const struct pricer_network *network = faithful->job->network;
     uint64_t seed = faithful->job->seed;
     for (int32_t i = 0; i < network->nodes; i++) {
-        faithful->uplink[i] = pricer_round_up(seed, round, i, PRICER_SERVER,
-                                              network->uplink[i], 0, 0);
+        faithful->uplink[i] = pricer_round_up(
+            seed, round,
+            &(struct pricer_pair){i, PRICER_SERVER, network->uplink[i], 0, 0});
         tally->uplink[i] += faithful->uplink[i];
     }
     for (int32_t l = 0; l < network->links; l++) {
         int32_t back = network->partner[l];
         faithful->link[l] = pricer_round_up(
-            seed, round, network->from[l], network->to[l], network->p[l],
-            back < 0 ? 0 : network->p[back], network->joint[l]);
+            seed, round,
+            &(struct pricer_pair){
+                network->from[l], network->to[l], network->p[l],
+                back < 0 ? 0 : network->p[back], network->joint[l]});
         tally->link[l] += faithful->link[l];
         if (back >= 0 && back < l)
             tally->both[back] += faithful->link[l] && faithful->link[back];
@@ -110,7 +113,7 @@ static enum pricer_status send(struct pri_faithful *faithful,
                                int64_t round, struct pricer_fault *fault)
 {
     struct pri_job *job = faithful->job;
-    const struct pricer_share *share = pricer_slice_find(slice, relay);
+    const struct pricer_share *share = pri_slice_find(slice, relay);
     if (share == NULL)
         return PRICER_OK;
     struct pricer_random random;

@@ -1,11 +1,14 @@
 /*
  * The fast engine: 512 trials at a time, from random bits to squared errors.
  *
- * Given which links were up, the server's sum is sum_i w_i x_i plus noise of
- * variance v a coordinate, w_i and v being sums of the weights and variances of
- * what came through. The squared error, its expectation over the noise taken,
- * is (|sum_i (w_i - 1) x_i|^2 + d v) / n^2, and only (w_i - 1) and v have to be
- * computed for each trial. Four steps:
+ * Conditioned on which links were up, the server's sum is sum_i w_i x_i plus
+ * noise of variance v a coordinate, w_i and v being sums of the weights and
+ * variances of what came through. The squared error, in expectation over the
+ * noise, is
+ *
+ *     (|sum_i (w_i - 1) x_i|^2 + d v) / n^2,
+ *
+ * and only (w_i - 1) and v have to be computed for each trial. Four steps:
  *
  *   1. lib/round/links.c draws every uplink and pair of links, a bit per trial;
  *   2. a link carries if it and its relay's uplink are up: one `and` for 64
@@ -13,23 +16,25 @@
  *   3. w_i and v are sums over a node's links of weights where a bit is set,
  *      looked up by the byte;
  *   4. (w_i - 1) times row i of the data's factor is added up over the nodes,
- *      and the squares of those sums are the squared error. (sums.c does both.)
+ *      and the squares of those sums are the squared error.
+ *
+ * kernels.c does the last two.
  *
  * Every sum is taken in a fixed order and without fused operations, so that the
  * result depends neither on threads nor on the machine.
  */
 #include "simulate.h"
 #include "random/random.h"
-#include "sums.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct pri_fast {
     struct pri_job *job;
-    struct pri_bits *uplink; /* [nodes] */
-    struct pri_bits *link;   /* [links] if stored, else of one node's links */
-    bool stored;
+    struct pri_bits *uplink;  /* [nodes] */
+    struct pri_bits *link;    /* [links] if stored, else of one node's links */
+    bool stored;              /* all links are drawn before the first node */
     int stride;               /* nodes of a chunk, at most */
     struct pri_group *groups; /* [most links of a node / PRI_GROUP + 1] */
     pri_two *carry;           /* [PRI_ROUNDS] */
@@ -199,8 +204,9 @@ static void draw_links(struct pri_fast *fast,
     }
 }
 
-/* The links of node i that carry, and the tallies; drawn now if they are not
- * stored. A pair is then drawn twice, once for either end. */
+/* Restrict the links of node i to the trials in which they carry, and tally
+ * both; they are drawn now if they are not stored. A pair is then drawn twice,
+ * once for either end. */
 static const struct pri_bits *ready_links(struct pri_fast *fast,
                                           const struct pri_threefry_key *key,
                                           int32_t i, int count,
@@ -271,16 +277,16 @@ static void play_chunk(struct pri_fast *fast,
         int32_t i = job->factor->order[chunk->start + row];
         const struct pri_bits *links = ready_links(fast, key, i, count, tally);
         for (int32_t k = 0; k < job->count; k++)
-            pri_sums_node(fast->groups, gather(fast, job->plans[k], i, links),
-                          fast->carry, fast->stride,
-                          fast->excess + k * excess + row * PRI_TILE,
-                          fast->variance + (int64_t)k * PRI_ROUNDS);
+            pri_kernel_node(fast->groups, gather(fast, job->plans[k], i, links),
+                            fast->carry, fast->stride,
+                            fast->excess + k * excess + row * PRI_TILE,
+                            fast->variance + (int64_t)k * PRI_ROUNDS);
     }
     for (int32_t k = 0; k < job->count; k++)
-        pri_sums_project(job->factor, chunk, fast->stride,
-                         fast->excess + k * excess,
-                         fast->projection + k * projection,
-                         fast->square + (int64_t)k * PRI_ROUNDS);
+        pri_kernel_project(job->factor, chunk, fast->stride,
+                           fast->excess + k * excess,
+                           fast->projection + k * projection,
+                           fast->square + (int64_t)k * PRI_ROUNDS);
 }
 
 enum pricer_status pri_fast_play(struct pri_fast *fast, int64_t first,

@@ -6,15 +6,16 @@
 
 #include <math.h>
 
-enum { LANES = 8 };
+/* Partial sums, so that strict arithmetic vectorises. */
+enum { PARTS = 8 };
 
-/* The sum of (value - base)^power, in LANES partial sums. */
+/* The sum of value - base, or of its square, in PARTS partial sums. */
 static double sum_of(const double *values, int count, double base, bool square)
 {
-    double sum[LANES] = {0}, total = 0;
-    int whole = count - count % LANES;
-    for (int t = 0; t < whole; t += LANES)
-        for (int k = 0; k < LANES; k++) {
+    double sum[PARTS] = {0}, total = 0;
+    int whole = count - count % PARTS;
+    for (int t = 0; t < whole; t += PARTS)
+        for (int k = 0; k < PARTS; k++) {
             double off = values[t + k] - base;
             sum[k] += square ? off * off : off;
         }
@@ -22,7 +23,7 @@ static double sum_of(const double *values, int count, double base, bool square)
         double off = values[t] - base;
         sum[t - whole] += square ? off * off : off;
     }
-    for (int k = 0; k < LANES; k++)
+    for (int k = 0; k < PARTS; k++)
         total += sum[k];
     return total;
 }
@@ -45,7 +46,7 @@ struct pri_mean pri_mean_merge(struct pri_mean a, struct pri_mean b)
     double n = (double)(a.count + b.count), gap = b.mean - a.mean;
     double share = (double)b.count / n;
     return (struct pri_mean){a.count + b.count, a.mean + gap * share,
-                             a.spread + b.spread +
+                             a.squares + b.squares +
                                  gap * gap * share * (double)a.count};
 }
 
@@ -54,5 +55,5 @@ double pri_mean_error(struct pri_mean mean)
     if (mean.count < 2)
         return NAN;
     double n = (double)mean.count;
-    return sqrt(mean.spread / (n - 1) / n);
+    return sqrt(mean.squares / (n - 1) / n);
 }

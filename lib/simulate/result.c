@@ -2,27 +2,13 @@
  * The result of a simulation: made, filled with what to expect, and read.
  */
 #include "simulate.h"
+#include "plan/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { OCTAVES_BELOW = 11 }; /* of the bins' 16, below the expected error */
-
-const char *pricer_engine_text(enum pricer_engine engine)
-{
-    return engine == PRICER_ENGINE_FAST       ? "fast"
-           : engine == PRICER_ENGINE_FAITHFUL ? "faithful"
-                                              : NULL;
-}
-
-const char *pricer_data_text(enum pricer_data data)
-{
-    return data == PRICER_DATA_WORST_CASE ? "worst-case"
-           : data == PRICER_DATA_RANDOM   ? "random"
-           : data == PRICER_DATA_GIVEN    ? "given"
-                                          : NULL;
-}
 
 double pricer_outcome_edge(const struct pricer_outcome *outcome, int bin)
 {
@@ -70,12 +56,12 @@ enum pricer_status pri_simulation_predict(const struct pri_job *job,
         const struct pricer_plan *plan = job->plans[k];
         struct pricer_error error;
         enum pricer_status status =
-            pricer_plan_evaluate(job->network, &settings, plan, &error);
+            pricer_plan_evaluate(job->network, &settings, plan, &error, NULL);
         if (status == PRICER_OK && job->data->shared)
             outcome->predicted = error.mse_paper;
         else if (status == PRICER_OK)
-            status = pricer_plan_mse(job->network, plan, job->data->values,
-                                     &outcome->predicted);
+            status = pri_plan_mse(job->network, plan, job->data->values,
+                                  &outcome->predicted, NULL);
         if (status != PRICER_OK)
             return status;
         outcome->worst_case = error.mse_worst_case;

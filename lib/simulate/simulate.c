@@ -16,14 +16,14 @@
 
 enum { FAITHFUL_UNIT = 8 };
 
-/* All that is needed while it runs. */
+/* A simulation while it runs. */
 struct run {
     struct pri_job job;
     enum pricer_engine engine;
     int32_t threads;
-    int unit;       /* trials */
-    int64_t trials; /* asked for */
-    int64_t wave;   /* units */
+    int unit;       /* trials that are played together */
+    int64_t trials; /* how many to play */
+    int64_t wave;   /* units between two questions to the watch */
     struct pri_data data;
     struct pri_factor factor;
     double *mean;
@@ -33,10 +33,10 @@ struct run {
     struct pri_tally *tallies;      /* [threads] */
     double *errors;                 /* [threads][plans][PRI_ROUNDS] */
     int64_t *bins;                  /* [threads][plans][PRICER_BINS] */
-    struct pri_mean *means;         /* [wave][plans][2]: error, difference */
-    struct pri_mean *merged;        /* [plans][2] */
-    int64_t *used;                  /* [links] */
-    pri_total *total;               /* [plans][dimension] */
+    struct pri_mean *means;         /* [wave][plans][error, difference] */
+    struct pri_mean *merged;        /* [plans][error, difference] */
+    int64_t *used;                  /* [links] as in the tallies */
+    pri_total *total;               /* [plans][dimension] as in the tallies */
 };
 
 /* --------------------------------------------------------------- prepare -- */
@@ -69,6 +69,7 @@ static int64_t wave_units(const struct run *run)
     return each * run->threads;
 }
 
+/* The mean of the data and a grid for each plan. */
 static enum pricer_status prepare_faithful(struct run *run,
                                            struct pricer_fault *fault)
 {
@@ -115,6 +116,7 @@ static enum pricer_status prepare_thread(struct run *run, int32_t t)
                 : pri_faithful_new(&run->job, &run->faithful[t]);
 }
 
+/* All that waves need; clean() frees what there is if some of it fails. */
 static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
 {
     struct pri_job *job = &run->job;
@@ -143,6 +145,15 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
     return status;
 }
 
+static void free_tally(struct pri_tally *tally)
+{
+    free(tally->uplink);
+    free(tally->link);
+    free(tally->both);
+    free(tally->used);
+    free(tally->total);
+}
+
 static void clean(struct run *run)
 {
     for (int32_t t = 0; t < run->threads; t++) {
@@ -150,13 +161,8 @@ static void clean(struct run *run)
             pri_fast_free(run->fast[t]);
         if (run->faithful != NULL)
             pri_faithful_free(run->faithful[t]);
-        if (run->tallies == NULL)
-            continue;
-        free(run->tallies[t].uplink);
-        free(run->tallies[t].link);
-        free(run->tallies[t].both);
-        free(run->tallies[t].used);
-        free(run->tallies[t].total);
+        if (run->tallies != NULL)
+            free_tally(&run->tallies[t]);
     }
     free(run->fast);
     free(run->faithful);
@@ -312,8 +318,7 @@ static enum pricer_status play(struct run *run,
 
 /* ---------------------------------------------------------------- result -- */
 
-/* |mean of the estimates - mean of the data|, from the faithful engine's sums.
- */
+/* |mean of the estimates - mean of the data|, of the faithful engine. */
 static double faithful_bias(const struct run *run, int32_t k, double trials)
 {
     int64_t d = run->job.network->dimension;
@@ -327,6 +332,8 @@ static double faithful_bias(const struct run *run, int32_t k, double trials)
     return sqrt(square);
 }
 
+/* From merged means and tallies to outcomes: the mean squared error, its
+ * difference from the first plan's, and the bias, expected and measured. */
 static enum pricer_status summarise(const struct run *run,
                                     struct pricer_simulation *simulation)
 {
@@ -370,8 +377,8 @@ static enum pricer_status check(
         return pri_fault(fault, PRICER_VALUE,
                          "%lld trials on %d threads make no sense",
                          (long long)settings->trials, (int)settings->threads);
-    if (pricer_engine_text(settings->engine) == NULL ||
-        pricer_data_text(settings->data) == NULL)
+    if (pricer_word(PRICER_WORDS_ENGINE, settings->engine) == NULL ||
+        pricer_word(PRICER_WORDS_DATA, settings->data) == NULL)
         return pri_fault(fault, PRICER_VALUE, "no such engine or data");
     for (int32_t k = 0; k < count; k++) {
         enum pricer_status status = check_plan(network, plans[k], fault);
@@ -381,32 +388,40 @@ static enum pricer_status check(
     return PRICER_OK;
 }
 
+/* A run of which nothing is prepared yet, with the defaults filled in. */
+static void begin(const struct pricer_network *network,
+                  const struct pricer_plan *const *plans, int32_t count,
+                  const struct pricer_simulation_settings *settings,
+                  struct run *run)
+{
+    bool faithful = settings->engine == PRICER_ENGINE_FAITHFUL;
+    int64_t trials = faithful ? 1000 : 100000;
+    memset(run, 0, sizeof *run);
+    run->job.network = network;
+    run->job.plans = plans;
+    run->job.count = count;
+    run->job.seed = settings->seed;
+    run->job.watch = settings->watch;
+    run->job.data = &run->data;
+    run->engine = settings->engine;
+    run->unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS;
+    run->threads =
+        settings->threads > 0 ? settings->threads : omp_get_num_procs();
+    run->trials = settings->trials > 0 ? settings->trials : trials;
+}
+
 enum pricer_status pricer_simulation_run(
     const struct pricer_network *network,
     const struct pricer_plan *const *plans, int32_t count,
     const struct pricer_simulation_settings *settings,
     struct pricer_simulation **simulation, struct pricer_fault *fault)
 {
+    struct run run;
+    struct pricer_simulation *made = NULL;
     enum pricer_status status = check(network, plans, count, settings, fault);
     if (status != PRICER_OK)
         return status;
-    bool faithful = settings->engine == PRICER_ENGINE_FAITHFUL;
-    struct run run = {
-        .job = {.network = network,
-                .plans = plans,
-                .count = count,
-                .seed = settings->seed,
-                .watch = settings->watch},
-        .engine = settings->engine,
-        .unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS,
-        .threads =
-            settings->threads > 0 ? settings->threads : omp_get_num_procs(),
-        .trials = settings->trials > 0 ? settings->trials
-                  : faithful           ? 1000
-                                       : 100000,
-    };
-    run.job.data = &run.data;
-    struct pricer_simulation *made = NULL;
+    begin(network, plans, count, settings, &run);
     status = pri_data_make(network, settings, &run.data, fault);
     if (status == PRICER_OK)
         status = pri_simulation_new(network, count, &made);

@@ -18,8 +18,8 @@ struct pri_data {
     int32_t nodes;
     int64_t dimension;
     bool shared;
-    int64_t clipped;
-    double *values; /* [nodes or 1][dimension] */
+    int64_t clipped; /* how many vectors were too long */
+    double *values;  /* [nodes or 1][dimension] */
 };
 
 enum pricer_status pri_data_make(
@@ -57,10 +57,11 @@ void pri_factor_free(struct pri_factor *factor);
 
 /* ----------------------------------------------------------------- means -- */
 
-/* Count, mean and sum of squared deviations, which merge without cancelling. */
+/* A running mean; two of them merge without cancelling. */
 struct pri_mean {
     int64_t count;
-    double mean, spread;
+    double mean;
+    double squares; /* sum of the squared deviations from the mean */
 };
 
 struct pri_mean pri_mean_of(const double *values, int count);
@@ -74,15 +75,15 @@ double pri_mean_error(struct pri_mean mean);
 struct pri_job {
     const struct pricer_network *network;
     const struct pricer_plan *const *plans;
-    int32_t count; /* of plans */
+    int32_t count; /* how many plans */
     uint64_t seed;
     const struct pri_data *data;
-    const struct pri_factor *factor; /* of the fast engine */
-    const double *mean; /* [dimension] of the faithful one: of the data */
-    const struct pricer_grid *grids; /* [count] and its grids */
+    const struct pri_factor *factor; /* of the data; fast engine only */
+    const double *mean; /* [dimension] of the data; faithful engine only */
+    const struct pricer_grid *grids; /* [count]; faithful engine only */
     const struct pricer_watch *watch;
-    double done;         /* of the whole, when this wave began */
-    atomic_bool stopped; /* the watch said so */
+    double done;         /* part of the trials when this wave began */
+    atomic_bool stopped; /* the watch asked to stop, or a trial failed */
 };
 
 /* Ask the watch, from one thread only; false: stop. */
@@ -98,11 +99,14 @@ __extension__ typedef __int128 pri_total;
 /* What one thread adds up in one wave: integers, so that the order does not
  * matter. */
 struct pri_tally {
-    uint32_t *uplink; /* [nodes] trials in which it was up */
-    uint32_t *link;   /* [links] */
-    uint32_t *both;   /* [links] with its partner; of the lower node's link */
-    uint32_t *used;   /* [links] with its relay's uplink; fast engine only */
-    pri_total *total; /* [plans][dimension] of the server's sums; faithful */
+    uint32_t *uplink; /* [nodes] trials in which the uplink was up */
+    uint32_t *link;   /* [links] trials in which the link was up */
+    uint32_t *both;   /* [links] trials in which it and its partner were up;
+                         counted at the link of the lower node */
+    uint32_t *used;   /* [links] trials in which it and its relay's uplink were
+                         up; fast engine only */
+    pri_total *total; /* [plans][dimension] sums of the server's sums; faithful
+                         engine only */
 };
 
 /*
@@ -137,7 +141,7 @@ enum pricer_status pri_simulation_new(const struct pricer_network *network,
 enum pricer_status pri_simulation_predict(const struct pri_job *job,
                                           struct pricer_simulation *simulation);
 
-/* Every node's mean weight less 1: expected, or if there are counts measured,
+/* Every node's mean weight less 1: expected, or measured if there are counts,
  * with `used` the trials in which each link and its relay's uplink were up. */
 void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
                      const struct pricer_simulation *counts,

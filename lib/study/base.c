@@ -1,10 +1,28 @@
 /*
- * SQLite's ways turned into ours: statements, transactions and faults that name
- * the study.
+ * From SQLite's results to ours: queries, transactions and faults that name the
+ * study.
  */
 #include "study.h"
 
 #include <math.h>
+#include <string.h>
+
+/* What does not fit the tables. A number that is none is stored as NULL, which
+ * most columns do not take. */
+static enum pricer_status constraint_fault(const struct pricer_study *study,
+                                           struct pricer_fault *fault)
+{
+    const char *column = strrchr(sqlite3_errmsg(study->database), ' ');
+    if (sqlite3_extended_errcode(study->database) == SQLITE_CONSTRAINT_NOTNULL)
+        return pri_fault(fault, PRICER_VALUE,
+                         "%.300s: nothing was stored:%.100s is not a finite "
+                         "number",
+                         study->path, column != NULL ? column : " a value");
+    return pri_fault(fault, PRICER_VALUE,
+                     "%.300s: nothing was stored: it does not fit what is in "
+                     "the study",
+                     study->path);
+}
 
 enum pricer_status pri_study_fault(const struct pricer_study *study,
                                    struct pricer_fault *fault)
@@ -25,6 +43,8 @@ enum pricer_status pri_study_fault(const struct pricer_study *study,
                          study->path);
     case SQLITE_INTERRUPT:
         return PRICER_STOPPED;
+    case SQLITE_CONSTRAINT:
+        return constraint_fault(study, fault);
     default:
         return pri_fault(fault, PRICER_FILE, "%.200s: %.200s", study->path,
                          sqlite3_errmsg(study->database));
@@ -109,4 +129,25 @@ double pri_study_column(sqlite3_stmt *statement, int column)
     if (sqlite3_column_type(statement, column) == SQLITE_NULL)
         return NAN;
     return sqlite3_column_double(statement, column);
+}
+
+bool pri_study_is_number(sqlite3_stmt *statement, int column)
+{
+    int type = sqlite3_column_type(statement, column);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+const char *pri_study_text(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text != NULL ? (const char *)text : "";
+}
+
+enum pricer_status pri_study_damaged(const struct pricer_study *study,
+                                     const char *what, int64_t row,
+                                     struct pricer_fault *fault)
+{
+    return pri_fault(fault, PRICER_FORMAT,
+                     "%.300s: row %lld of the table %s is not in order",
+                     study->path, (long long)row, what);
 }

@@ -1,5 +1,7 @@
 /*
- * From the rounds of a study to how often each of its links delivered.
+ * From the rounds of a study to how often each of its links delivered. Rows
+ * that name no link of the network are passed over: anyone may have edited the
+ * tables.
  */
 #include "study.h"
 
@@ -23,26 +25,45 @@ static struct pricer_deliveries *new_deliveries(
     return made;
 }
 
-/* The first of the latest `rounds` rounds that are stored. */
-static enum pricer_status find_first(const struct pricer_study *study,
-                                     int64_t rounds, int64_t *first,
-                                     int64_t *count, struct pricer_fault *fault)
+/* The latest `rounds` rounds that are stored: how many, and from which to
+ * which. */
+static enum pricer_status find_rounds(const struct pricer_study *study,
+                                      int64_t rounds,
+                                      struct pricer_deliveries *made,
+                                      struct pricer_fault *fault)
 {
     char sql[160];
     sqlite3_snprintf(sizeof sql, sql,
                      "SELECT coalesce(min(round), 0) FROM (SELECT round FROM "
                      "round ORDER BY round DESC LIMIT %lld)",
                      (long long)(rounds > 0 ? rounds : -1));
-    enum pricer_status status = pri_study_count(study, sql, first, fault);
+    enum pricer_status status =
+        pri_study_count(study, sql, &made->first, fault);
+    if (status == PRICER_OK)
+        status =
+            pri_study_count(study, "SELECT coalesce(max(round), 0) FROM round",
+                            &made->last, fault);
     if (status != PRICER_OK)
         return status;
     sqlite3_snprintf(sizeof sql, sql,
                      "SELECT count(*) FROM round WHERE round >= %lld",
-                     (long long)*first);
-    return pri_study_count(study, sql, count, fault);
+                     (long long)made->first);
+    return pri_study_count(study, sql, &made->rounds, fault);
 }
 
-/* A row of arrival or delivery that makes sense; false ends the reading. */
+/* The rows of arrival or delivery from a round on. */
+static enum pricer_status open_rows(const struct pricer_study *study,
+                                    const char *sql, int64_t first,
+                                    sqlite3_stmt **query,
+                                    struct pricer_fault *fault)
+{
+    enum pricer_status status = pri_study_prepare(study, sql, query, fault);
+    if (status == PRICER_OK)
+        sqlite3_bind_int64(*query, 1, first);
+    return status;
+}
+
+/* One such row; false: it names no node or link of the network. */
 static bool read_row(sqlite3_stmt *query, int32_t count, int64_t *round,
                      int32_t *place, bool *arrived)
 {
@@ -69,12 +90,11 @@ static enum pricer_status count_uplinks(const struct pricer_study *study,
     int32_t node;
     bool arrived;
     int step = SQLITE_DONE;
-    enum pricer_status status = pri_study_prepare(
+    enum pricer_status status = open_rows(
         study, "SELECT round, node, arrived FROM arrival WHERE round >= ?",
-        &query, fault);
+        first, &query, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_int64(query, 1, first);
     while ((step = sqlite3_step(query)) == SQLITE_ROW)
         if (read_row(query, deliveries->nodes, &round, &node, &arrived))
             add(&deliveries->uplink[node], arrived);
@@ -99,14 +119,13 @@ static enum pricer_status count_links(const struct pricer_study *study,
     int32_t l;
     bool arrived;
     int step = SQLITE_DONE;
-    enum pricer_status status = pri_study_prepare(
-        study,
-        "SELECT round, link, arrived FROM delivery WHERE round >= ?"
-        " ORDER BY round",
-        &query, fault);
+    enum pricer_status status =
+        open_rows(study,
+                  "SELECT round, link, arrived FROM delivery WHERE round >= ?"
+                  " ORDER BY round",
+                  first, &query, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_int64(query, 1, first);
     while ((step = sqlite3_step(query)) == SQLITE_ROW) {
         if (!read_row(query, deliveries->links, &round, &l, &arrived))
             continue;
@@ -129,16 +148,15 @@ enum pricer_status pricer_study_deliveries(
     int64_t rounds, struct pricer_deliveries **deliveries,
     struct pricer_fault *fault)
 {
-    int64_t first = 0;
     struct pricer_deliveries *made = new_deliveries(network);
     int64_t *seen = pri_alloc(network->links, sizeof *seen);
     enum pricer_status status = PRICER_MEMORY;
     if (made != NULL && seen != NULL)
-        status = find_first(study, rounds, &first, &made->rounds, fault);
+        status = find_rounds(study, rounds, made, fault);
     if (status == PRICER_OK)
-        status = count_uplinks(study, first, made, fault);
+        status = count_uplinks(study, made->first, made, fault);
     if (status == PRICER_OK)
-        status = count_links(study, network, first, seen, made, fault);
+        status = count_links(study, network, made->first, seen, made, fault);
     free(seen);
     if (status != PRICER_OK) {
         pricer_deliveries_free(made);

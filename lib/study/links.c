@@ -44,7 +44,7 @@ static int links_disconnect(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-/* There is one way to read it: from the first to the last. */
+/* It is read from the first link to the last, whatever the query. */
 static int links_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     struct links_table *links = (struct links_table *)table;
@@ -139,11 +139,11 @@ enum pricer_status pri_study_store_links(const struct pricer_study *study,
     struct pri_link_source source = {network, watch};
     if (!pri_tick(watch, 0))
         return PRICER_STOPPED;
-    if (sqlite3_create_module(study->database, "network_link", &links_module,
-                              &source) != SQLITE_OK)
+    if (sqlite3_create_module(study->database, "links_of_network",
+                              &links_module, &source) != SQLITE_OK)
         return pri_study_fault(study, fault);
     enum pricer_status status = pri_study_run(
-        study, "INSERT INTO link SELECT * FROM network_link", fault);
-    sqlite3_create_module(study->database, "network_link", NULL, NULL);
+        study, "INSERT INTO link SELECT * FROM links_of_network", fault);
+    sqlite3_create_module(study->database, "links_of_network", NULL, NULL);
     return status;
 }

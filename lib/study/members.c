@@ -52,6 +52,7 @@ static enum pricer_status check_member(const struct pricer_study *study,
     return PRICER_OK;
 }
 
+/* A node that is enrolled again gets the new key and address. */
 static enum pricer_status store(const struct pricer_study *study,
                                 const struct pricer_member *member,
                                 struct pricer_fault *fault)
@@ -100,6 +101,7 @@ static bool copy_text(sqlite3_stmt *query, int column, char *text, size_t size)
     return true;
 }
 
+/* The rows of the query, each checked as a new member would be. */
 static enum pricer_status read_members(const struct pricer_study *study,
                                        sqlite3_stmt *query, int64_t room,
                                        struct pricer_member *members,
@@ -125,6 +127,11 @@ static enum pricer_status read_members(const struct pricer_study *study,
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         return pri_study_fault(study, fault);
     return PRICER_OK;
+}
+
+void pricer_members_free(struct pricer_member *members)
+{
+    free(members);
 }
 
 enum pricer_status pricer_study_members(struct pricer_study *study,

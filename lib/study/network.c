@@ -56,14 +56,18 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "bias",
-                            pricer_bias_text((enum pricer_bias)scenario->bias),
+        status = store_text(study, insert, "credit",
+                            pricer_word(PRICER_WORDS_CREDIT, scenario->credit),
                             fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "calibration",
-                            pricer_calibration_text(
-                                (enum pricer_calibration)scenario->calibration),
-                            fault);
+        status =
+            store_text(study, insert, "bias",
+                       pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
+    if (status == PRICER_OK)
+        status = store_text(
+            study, insert, "calibration",
+            pricer_word(PRICER_WORDS_CALIBRATION, scenario->calibration),
+            fault);
     if (status == PRICER_OK)
         status = store_text(study, insert, "scenario", scenario->text, fault);
     sqlite3_finalize(insert);
@@ -76,7 +80,8 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?)", &insert, fault);
+        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?)", &insert,
+        fault);
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int(insert, 1, i);
         sqlite3_bind_double(insert, 2, net->uplink[i]);
@@ -84,6 +89,9 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
         pri_study_bind(insert, 4, net->y != NULL ? net->y[i] : NAN);
         sqlite3_bind_double(insert, 5, net->self_eps[i]);
         sqlite3_bind_double(insert, 6, net->self_delta[i]);
+        bool budget = net->server_eps != NULL && net->server_eps[i] < INFINITY;
+        pri_study_bind(insert, 7, budget ? net->server_eps[i] : NAN);
+        pri_study_bind(insert, 8, budget ? net->server_delta[i] : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -95,7 +103,11 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault)
 {
-    enum pricer_status status = store_nodes(study, net, fault);
+    enum pricer_status status = pri_study_run(
+        study, "INSERT INTO network VALUES (1, 'scenario', 0, NULL, NULL)",
+        fault);
+    if (status == PRICER_OK)
+        status = store_nodes(study, net, fault);
     if (status == PRICER_OK)
         status = pri_study_store_links(study, net, watch, fault);
     return status;
@@ -125,36 +137,19 @@ static enum pricer_status read_number(const struct pricer_study *study,
     return PRICER_OK;
 }
 
-int pri_study_bias(const char *word)
-{
-    for (int k = 0; pricer_bias_text((enum pricer_bias)k) != NULL; k++)
-        if (strcmp(word, pricer_bias_text((enum pricer_bias)k)) == 0)
-            return k;
-    return -1;
-}
-
-int pri_study_calibration(const char *word)
-{
-    bool analytic = strcmp(word, "analytic") == 0;
-    bool classic = strcmp(word, "classic") == 0;
-    return analytic  ? PRICER_CALIBRATION_ANALYTIC
-           : classic ? PRICER_CALIBRATION_CLASSIC
-                     : -1;
-}
-
 /* A setting that is one of a few words. */
 static enum pricer_status read_word(const struct pricer_study *study,
                                     sqlite3_stmt *query, const char *key,
-                                    int (*find)(const char *word), int *place,
-                                    struct pricer_fault *fault)
+                                    enum pricer_vocabulary vocabulary,
+                                    int *value, struct pricer_fault *fault)
 {
     const char *text = read_setting(query, key);
-    int found = text != NULL ? find(text) : -1;
+    int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
     if (found < 0)
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: the setting %s is missing or unknown",
                          study->path, key);
-    *place = found;
+    *value = found;
     return PRICER_OK;
 }
 
@@ -165,7 +160,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     double rounds = 0, lambda = 0, start = 0;
-    int bias = 0, calibration = 0;
+    int bias = 0, calibration = 0, credit = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
@@ -175,10 +170,14 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_number(study, query, "seed", &start, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "bias", pri_study_bias, &bias, fault);
+        status =
+            read_word(study, query, "bias", PRICER_WORDS_BIAS, &bias, fault);
     if (status == PRICER_OK)
-        status = read_word(study, query, "calibration", pri_study_calibration,
-                           &calibration, fault);
+        status = read_word(study, query, "calibration",
+                           PRICER_WORDS_CALIBRATION, &calibration, fault);
+    if (status == PRICER_OK)
+        status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
+                           fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
@@ -191,19 +190,44 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .lambda = lambda,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
+        .credit = (enum pricer_credit)credit,
     };
     if (seed != NULL)
         *seed = (int64_t)start;
     return PRICER_OK;
 }
 
-static enum pricer_status damaged(const struct pricer_study *study,
-                                  const char *table, int64_t row,
-                                  struct pricer_fault *fault)
+enum pricer_status pricer_study_scenario(struct pricer_study *study,
+                                         char **text,
+                                         struct pricer_fault *fault)
 {
-    return pri_fault(fault, PRICER_FORMAT,
-                     "%.300s: row %lld of the table %s is not in order",
-                     study->path, (long long)row, table);
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study, "SELECT value FROM setting WHERE key = 'scenario'", &query,
+        fault);
+    if (status != PRICER_OK)
+        return status;
+    char *found = NULL;
+    int step = sqlite3_step(query);
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    else if (step == SQLITE_DONE ||
+             sqlite3_column_type(query, 0) != SQLITE_TEXT)
+        status = pri_fault(fault, PRICER_FORMAT,
+                           "%.300s: the setting scenario is missing or not a "
+                           "text",
+                           study->path);
+    else if ((found = strdup(pri_study_text(query, 0))) == NULL)
+        status = PRICER_MEMORY;
+    sqlite3_finalize(query);
+    if (status == PRICER_OK)
+        *text = found;
+    return status;
+}
+
+void pricer_study_text_free(char *text)
+{
+    free(text);
 }
 
 /* The nodes must be 0, 1, 2, ... in order of their key. */
@@ -213,24 +237,41 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "SELECT node, p, eps, delta, x, y FROM node ORDER BY node",
+        study,
+        "SELECT node, p, eps, delta, x, y, server_eps, server_delta FROM node "
+        "ORDER BY node",
         &query, fault);
     int32_t i = 0;
+    double *eps = pri_alloc(net->nodes, sizeof *eps);
+    double *delta = pri_alloc(net->nodes, sizeof *delta);
+    if (eps == NULL || delta == NULL)
+        status = PRICER_MEMORY;
     while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
         struct pricer_node node = {
             pri_study_column(query, 1), pri_study_column(query, 2),
             pri_study_column(query, 3), pri_study_column(query, 4),
             pri_study_column(query, 5)};
         if (i >= net->nodes || sqlite3_column_int64(query, 0) != i)
-            status = damaged(study, "node", i, fault);
+            status = pri_study_damaged(study, "node", i, fault);
         else if ((status = pri_node_check(&node, fault)) != PRICER_OK)
             pri_fault_locate(fault, study->path, 0);
-        else
+        else {
+            bool budget = sqlite3_column_type(query, 6) != SQLITE_NULL;
+            eps[i] = budget ? pri_study_column(query, 6) : INFINITY;
+            delta[i] = budget ? pri_study_column(query, 7) : 1;
             pri_network_set_node(net, i++, &node);
+        }
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && i != net->nodes)
-        status = damaged(study, "node", i, fault);
+        status = pri_study_damaged(study, "node", i, fault);
+    if (status == PRICER_OK) {
+        status = pri_network_budget(net, eps, delta, NULL, fault);
+        if (status != PRICER_OK)
+            pri_fault_locate(fault, study->path, 0);
+    }
+    free(eps);
+    free(delta);
     return status;
 }
 
@@ -247,7 +288,7 @@ static enum pricer_status load_link(const struct pricer_study *study,
                                .eps = pri_study_column(query, 5),
                                .delta = pri_study_column(query, 6)};
     if (l >= net->links || sqlite3_column_int64(query, 0) != l)
-        return damaged(study, "link", l, fault);
+        return pri_study_damaged(study, "link", l, fault);
     enum pricer_status status = pri_link_check(&link, net->nodes, fault);
     if (status != PRICER_OK) {
         pri_fault_locate(fault, study->path, 0);
@@ -256,7 +297,7 @@ static enum pricer_status load_link(const struct pricer_study *study,
     bool ordered = l == 0 || net->from[l - 1] < link.from ||
                    (net->from[l - 1] == link.from && net->to[l - 1] < link.to);
     if (!ordered || !(link.p > 0))
-        return damaged(study, "link", l, fault);
+        return pri_study_damaged(study, "link", l, fault);
     net->from[l] = link.from;
     net->to[l] = link.to;
     net->p[l] = link.p;
@@ -272,7 +313,6 @@ static enum pricer_status load_links(const struct pricer_study *study,
                                      struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    struct pricer_place place = {-1, -1};
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT link, from_node, to_node, p, joint, eps, delta FROM link "
@@ -285,15 +325,57 @@ static enum pricer_status load_links(const struct pricer_study *study,
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && l != net->links)
-        status = damaged(study, "link", l, fault);
+        status = pri_study_damaged(study, "link", l, fault);
     if (status != PRICER_OK)
         return status;
     for (int32_t i = 0; i < net->nodes; i++)
         net->out_start[i + 1] += net->out_start[i];
     pri_network_finish(net, 0);
-    status = pri_network_check_joints(net, NULL, NULL, &place, fault);
+    for (l = 0; l < net->links && status == PRICER_OK; l++)
+        status = pri_joint_check(net, l, fault);
     if (status != PRICER_OK)
         pri_fault_locate(fault, study->path, 0);
+    return status;
+}
+
+/* What there is to load. */
+struct size {
+    int64_t nodes, links;
+    int64_t placed; /* nodes with a position */
+    double dimension, radius;
+};
+
+static enum pricer_status load_size(const struct pricer_study *study,
+                                    struct size *size,
+                                    struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_count(
+        study, "SELECT count(*) FROM node", &size->nodes, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(study, "SELECT count(*) FROM link",
+                                 &size->links, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(
+            study, "SELECT count(*) FROM node WHERE x IS NOT NULL",
+            &size->placed, fault);
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study, "SELECT value FROM setting WHERE key = ?", &query, fault);
+    if (status == PRICER_OK)
+        status =
+            read_number(study, query, "dimension", &size->dimension, fault);
+    if (status == PRICER_OK)
+        status = read_number(study, query, "radius", &size->radius, fault);
+    sqlite3_finalize(query);
+    if (status == PRICER_OK &&
+        !(size->nodes >= 1 && size->nodes < INT32_MAX &&
+          size->links < INT32_MAX && size->dimension >= 1 &&
+          size->dimension <= 1e12 && size->radius > 0 &&
+          isfinite(size->radius)))
+        status = pri_fault(fault, PRICER_VALUE,
+                           "%.300s: the size of the network is out of range",
+                           study->path);
     return status;
 }
 
@@ -302,37 +384,13 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
                                         struct pricer_fault *fault)
 {
     struct pricer_network *net = NULL;
-    sqlite3_stmt *query = NULL;
-    int64_t nodes = 0, links = 0, placed = 0;
-    double dimension = 0, radius = 0;
-    enum pricer_status status =
-        pri_study_count(study, "SELECT count(*) FROM node", &nodes, fault);
+    struct size size = {0};
+    enum pricer_status status = load_size(study, &size, fault);
     if (status == PRICER_OK)
-        status =
-            pri_study_count(study, "SELECT count(*) FROM link", &links, fault);
+        status = pri_network_new((int32_t)size.nodes, size.placed == size.nodes,
+                                 &net);
     if (status == PRICER_OK)
-        status = pri_study_count(
-            study, "SELECT count(*) FROM node WHERE x IS NOT NULL", &placed,
-            fault);
-    if (status == PRICER_OK)
-        status = pri_study_prepare(
-            study, "SELECT value FROM setting WHERE key = ?", &query, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "dimension", &dimension, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "radius", &radius, fault);
-    sqlite3_finalize(query);
-    if (status == PRICER_OK &&
-        !(nodes >= 1 && nodes < INT32_MAX && links < INT32_MAX &&
-          dimension >= 1 && dimension <= 1e12 && radius > 0 &&
-          isfinite(radius)))
-        status = pri_fault(fault, PRICER_VALUE,
-                           "%.300s: the size of the network is out of range",
-                           study->path);
-    if (status == PRICER_OK)
-        status = pri_network_new((int32_t)nodes, placed == nodes, &net);
-    if (status == PRICER_OK)
-        status = pri_network_room(net, (int32_t)links);
+        status = pri_network_room(net, (int32_t)size.links);
     if (status == PRICER_OK)
         status = load_nodes(study, net, fault);
     if (status == PRICER_OK)
@@ -341,8 +399,8 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
         pricer_network_free(net);
         return status;
     }
-    net->dimension = (int64_t)dimension;
-    net->radius = radius;
+    net->dimension = (int64_t)size.dimension;
+    net->radius = size.radius;
     *network = net;
     return PRICER_OK;
 }

@@ -9,6 +9,7 @@
 /* ----------------------------------------------------------------- store -- */
 
 static enum pricer_status store_summary(const struct pricer_study *study,
+                                        int64_t network,
                                         const struct pricer_plan *plan,
                                         const struct pricer_plan_record *record,
                                         struct pricer_fault *fault)
@@ -23,25 +24,30 @@ static enum pricer_status store_summary(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO plan (bias, lambda, calibration, method, rounds,"
-        " iterations, tolerance, objective, bound, gap, variance, piv, tiv,"
-        " mse_paper, mse_worst_case, bias_l1, sum_multiplier)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " iterations, network, credit, tolerance, objective, bound, gap,"
+        " variance, piv, tiv, mse_paper, mse_worst_case, bias_l1,"
+        " sum_multiplier)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
-    sqlite3_bind_text(insert, 1, pricer_bias_text(settings->bias), -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(insert, 1, pricer_word(PRICER_WORDS_BIAS, settings->bias),
+                      -1, SQLITE_STATIC);
     sqlite3_bind_double(insert, 2, settings->lambda);
-    sqlite3_bind_text(insert, 3, pricer_calibration_text(settings->calibration),
-                      -1, SQLITE_STATIC);
+    sqlite3_bind_text(
+        insert, 3, pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration),
+        -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4,
-                      record->given ? "given"
-                                    : pricer_method_text(settings->method),
-                      -1, SQLITE_STATIC);
+                      pricer_word(PRICER_WORDS_METHOD, record->method), -1,
+                      SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, settings->rounds > 0 ? settings->rounds : 1);
     sqlite3_bind_int(insert, 6, record->iterations);
+    sqlite3_bind_int64(insert, 7, network);
+    sqlite3_bind_text(insert, 8,
+                      pricer_word(PRICER_WORDS_CREDIT, settings->credit), -1,
+                      SQLITE_STATIC);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
-        pri_study_bind(insert, 7 + k, numbers[k]);
+        pri_study_bind(insert, 9 + k, numbers[k]);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -54,7 +60,7 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO plan_node VALUES (?, ?, ?, ?, ?, ?)", &insert,
+        study, "INSERT INTO plan_node VALUES (?, ?, ?, ?, ?, ?, ?)", &insert,
         fault);
     for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int64(insert, 1, id);
@@ -63,6 +69,9 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
         sqlite3_bind_double(insert, 4, plan->self_noise[i]);
         sqlite3_bind_double(insert, 5, plan->row_multiplier[i]);
         sqlite3_bind_double(insert, 6, plan->relay_multiplier[i]);
+        pri_study_bind(
+            insert, 7,
+            plan->server_multiplier != NULL ? plan->server_multiplier[i] : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -92,15 +101,22 @@ static enum pricer_status store_links(const struct pricer_study *study,
 }
 
 enum pricer_status pricer_study_add_plan(
-    struct pricer_study *study, const struct pricer_plan *plan,
-    const struct pricer_plan_record *record, int64_t *id,
-    struct pricer_fault *fault)
+    struct pricer_study *study, const struct pricer_network *network,
+    const struct pricer_plan *plan, const struct pricer_plan_record *record,
+    int64_t *id, struct pricer_fault *fault)
 {
-    int64_t made = 0;
+    int64_t made = 0, for_network = 1;
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
-    status = store_summary(study, plan, record, fault);
+    if (record->network.origin != PRICER_ORIGIN_SCENARIO)
+        status = pri_study_add_network(study, network, &record->network,
+                                       &for_network, fault);
+    if (status == PRICER_OK)
+        status = store_summary(study, for_network, plan, record, fault);
     made = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
         status = store_nodes(study, made, plan, fault);
@@ -121,12 +137,6 @@ static enum pricer_status damaged(const struct pricer_study *study, int64_t id,
                      study->path, (long long)id);
 }
 
-static const char *column_text(sqlite3_stmt *query, int column)
-{
-    const unsigned char *text = sqlite3_column_text(query, column);
-    return text != NULL ? (const char *)text : "";
-}
-
 static enum pricer_status load_summary(const struct pricer_study *study,
                                        int64_t *id,
                                        struct pricer_plan_record *record,
@@ -138,16 +148,22 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         study,
         "SELECT plan, bias, calibration, method, lambda, rounds, tolerance,"
         " objective, bound, gap, iterations, variance, piv, tiv, mse_paper,"
-        " mse_worst_case, bias_l1, sum_multiplier FROM plan"
+        " mse_worst_case, bias_l1, sum_multiplier, network, credit FROM plan"
         " WHERE plan = ?1 OR ?1 = 0 ORDER BY plan DESC LIMIT 1",
         &query, fault);
     if (status != PRICER_OK)
         return status;
     sqlite3_bind_int64(query, 1, *id);
     int step = sqlite3_step(query);
-    int bias = pri_study_bias(column_text(query, 1));
-    int calibration = pri_study_calibration(column_text(query, 2));
-    const char *method = column_text(query, 3);
+    int bias = pricer_word_find(PRICER_WORDS_BIAS, pri_study_text(query, 1));
+    int calibration =
+        pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
+    int method =
+        pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
+    int credit =
+        pricer_word_find(PRICER_WORDS_CREDIT, pri_study_text(query, 19));
+    int64_t rounds = sqlite3_column_int64(query, 5);
+    double lambda = pri_study_column(query, 4);
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -156,20 +172,20 @@ static enum pricer_status load_summary(const struct pricer_study *study,
                            study->path);
     } else if (step != SQLITE_ROW) {
         status = pri_study_fault(study, fault);
-    } else if (bias < 0 || calibration < 0) {
-        status = damaged(study, *id, fault);
+    } else if (bias < 0 || calibration < 0 || method < 0 || credit < 0 ||
+               rounds < 1 || rounds > 1000000000 || !pri_is_amount(lambda)) {
+        status = damaged(study, sqlite3_column_int64(query, 0), fault);
     } else {
         *id = sqlite3_column_int64(query, 0);
         *sum_multiplier = pri_study_column(query, 17);
         *record = (struct pricer_plan_record){
             .settings = {.bias = (enum pricer_bias)bias,
-                         .lambda = pri_study_column(query, 4),
+                         .lambda = lambda,
                          .calibration = (enum pricer_calibration)calibration,
-                         .method = strcmp(method, "gradient") == 0
-                                       ? PRICER_METHOD_GRADIENT
-                                       : PRICER_METHOD_EXACT,
-                         .rounds = sqlite3_column_int64(query, 5)},
-            .given = strcmp(method, "given") == 0,
+                         .rounds = rounds,
+                         .credit = (enum pricer_credit)credit},
+            .network.id = sqlite3_column_int64(query, 18),
+            .method = (enum pricer_method)method,
             .tolerance = pri_study_column(query, 6),
             .objective = pri_study_column(query, 7),
             .bound = pri_study_column(query, 8),
@@ -186,12 +202,6 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     return status;
 }
 
-/* A weight or a deviation: never negative, infinite or missing. */
-static bool is_amount(double value)
-{
-    return value >= 0 && isfinite(value);
-}
-
 static enum pricer_status load_nodes(const struct pricer_study *study,
                                      int64_t id, struct pricer_plan *plan,
                                      struct pricer_fault *fault)
@@ -200,7 +210,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
     int32_t count = 0;
     enum pricer_status status = pri_study_prepare(
         study,
-        "SELECT node, weight, noise, row_multiplier, relay_multiplier"
+        "SELECT node, weight, noise, row_multiplier, relay_multiplier,"
+        " server_multiplier"
         " FROM plan_node WHERE plan = ?",
         &query, fault);
     if (status != PRICER_OK)
@@ -210,8 +221,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
         int64_t i = sqlite3_column_int64(query, 0);
         double weight = pri_study_column(query, 1);
         double noise = pri_study_column(query, 2);
-        if (i < 0 || i >= plan->nodes || !is_amount(weight) ||
-            !is_amount(noise)) {
+        if (i < 0 || i >= plan->nodes || !pri_is_amount(weight) ||
+            !pri_is_amount(noise)) {
             status = damaged(study, id, fault);
             break;
         }
@@ -219,6 +230,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
         plan->self_noise[i] = noise;
         plan->row_multiplier[i] = pri_study_column(query, 3);
         plan->relay_multiplier[i] = pri_study_column(query, 4);
+        if (plan->server_multiplier != NULL)
+            plan->server_multiplier[i] = pri_study_column(query, 5);
         count++;
     }
     sqlite3_finalize(query);
@@ -243,8 +256,8 @@ static enum pricer_status load_links(const struct pricer_study *study,
         int64_t l = sqlite3_column_int64(query, 0);
         double weight = pri_study_column(query, 1);
         double noise = pri_study_column(query, 2);
-        if (l < 0 || l >= plan->links || !is_amount(weight) ||
-            !is_amount(noise)) {
+        if (l < 0 || l >= plan->links || !pri_is_amount(weight) ||
+            !pri_is_amount(noise)) {
             status = damaged(study, id, fault);
             break;
         }
@@ -258,28 +271,47 @@ static enum pricer_status load_links(const struct pricer_study *study,
     return status;
 }
 
-enum pricer_status pricer_study_plan(struct pricer_study *study,
-                                     const struct pricer_network *network,
-                                     int64_t id, struct pricer_plan **plan,
+enum pricer_status pricer_study_plan(struct pricer_study *study, int64_t id,
+                                     struct pricer_network **network,
+                                     struct pricer_plan **plan,
                                      struct pricer_plan_record *record,
                                      struct pricer_fault *fault)
 {
     struct pricer_plan *made = NULL;
+    struct pricer_network *net = NULL;
     struct pricer_plan_record found;
-    enum pricer_status status = pricer_plan_new(network, &made);
+    double sum_multiplier = 0;
+    enum pricer_status status =
+        load_summary(study, &id, &found, &sum_multiplier, fault);
     if (status == PRICER_OK)
-        status = load_summary(study, &id, &found, &made->sum_multiplier, fault);
+        status = pri_study_load_network(study, found.network.id, &net,
+                                        &found.network, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_new(net, &made, fault);
     if (status == PRICER_OK)
         status = load_nodes(study, id, made, fault);
     if (status == PRICER_OK)
         status = load_links(study, id, made, fault);
+    if (status != PRICER_OK || network == NULL)
+        pricer_network_free(net);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status;
     }
+    made->sum_multiplier = sum_multiplier;
     found.id = id;
     *plan = made;
+    if (network != NULL)
+        *network = net;
     if (record != NULL)
         *record = found;
     return PRICER_OK;
+}
+
+enum pricer_status pricer_study_latest_plan(struct pricer_study *study,
+                                            int64_t *id,
+                                            struct pricer_fault *fault)
+{
+    return pri_study_count(study, "SELECT coalesce(max(plan), 0) FROM plan", id,
+                           fault);
 }

@@ -1,11 +1,14 @@
 /*
- * Privacy statements, into a study.
+ * Privacy statements, into a study and, taken together, out of it.
  */
 #include "study.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- store -- */
 
 /* The members of a coalition as "1,4,server"; NULL: no memory. */
 static char *coalition_text(const struct pricer_question *question)
@@ -40,13 +43,16 @@ static enum pricer_status store_question(const struct pricer_study *study,
     if (question->observer == PRICER_OBSERVER_COALITION)
         coalition = coalition_text(question);
     sqlite3_bind_int64(insert, 1, plan);
-    sqlite3_bind_text(insert, 2, pricer_observer_text(question->observer), -1,
+    sqlite3_bind_text(insert, 2,
+                      pricer_word(PRICER_WORDS_OBSERVER, question->observer),
+                      -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 3,
+                      pricer_word(PRICER_WORDS_PROTECT, question->protect), -1,
                       SQLITE_STATIC);
-    sqlite3_bind_text(insert, 3, pricer_protect_text(question->protect), -1,
-                      SQLITE_STATIC);
-    sqlite3_bind_text(insert, 4,
-                      pricer_eavesdropper_text(question->eavesdropper), -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(
+        insert, 4,
+        pricer_word(PRICER_WORDS_EAVESDROPPER, question->eavesdropper), -1,
+        SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, question->rounds > 0 ? question->rounds : 1);
     if (coalition != NULL)
         sqlite3_bind_text(insert, 6, coalition, -1, SQLITE_TRANSIENT);
@@ -58,17 +64,16 @@ static enum pricer_status store_question(const struct pricer_study *study,
 
 static enum pricer_status store_statements(
     const struct pricer_study *study, int64_t id,
-    const struct pricer_statement *statements,
-    const struct pricer_paper_bound *bounds, int64_t count,
-    struct pricer_fault *fault)
+    const struct pricer_privacy_record *record, struct pricer_fault *fault)
 {
+    const struct pricer_paper_bound *bounds = record->bounds;
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO privacy_statement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
-    for (int64_t k = 0; k < count && status == PRICER_OK; k++) {
-        const struct pricer_statement *s = &statements[k];
+    for (int64_t k = 0; k < record->count && status == PRICER_OK; k++) {
+        const struct pricer_statement *s = &record->statements[k];
         const double numbers[] = {s->delta, s->eps, s->eps_lower, s->floor};
         sqlite3_bind_int64(insert, 1, id);
         sqlite3_bind_int(insert, 2, s->node);
@@ -88,22 +93,131 @@ static enum pricer_status store_statements(
 }
 
 enum pricer_status pricer_study_add_statements(
-    struct pricer_study *study, int64_t plan,
-    const struct pricer_question *question,
-    const struct pricer_statement *statements,
-    const struct pricer_paper_bound *bounds, int64_t count, int64_t *id,
-    struct pricer_fault *fault)
+    struct pricer_study *study, const struct pricer_privacy_record *record,
+    int64_t *id, struct pricer_fault *fault)
 {
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
-    status = store_question(study, plan, question, fault);
+    status = store_question(study, record->plan, record->question, fault);
     int64_t stored = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
-        status =
-            store_statements(study, stored, statements, bounds, count, fault);
+        status = store_statements(study, stored, record, fault);
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && id != NULL)
         *id = stored;
     return status;
+}
+
+/* ------------------------------------------------------------------ load -- */
+
+void pricer_privacy_summaries_free(struct pricer_privacy_summary *summaries,
+                                   int32_t count)
+{
+    for (int32_t k = 0; k < count; k++)
+        free(summaries[k].coalition);
+    free(summaries);
+}
+
+/*
+ * Of each question about a plan the latest answer. A text sorts above every
+ * number, so that the maximum shows whether one is among the eps; an eps that
+ * is missing shows in the counts.
+ */
+static const char summaries_sql[] =
+    "SELECT q.observer, q.coalition, q.protect, q.rounds, s.delta, count(*),"
+    " min(s.epsilon), avg(s.epsilon), max(s.epsilon), count(s.epsilon),"
+    " q.eavesdropper"
+    " FROM privacy_statement s JOIN privacy q USING (privacy)"
+    " WHERE q.privacy IN (SELECT max(privacy) FROM privacy GROUP BY plan,"
+    " observer, protect, eavesdropper, rounds, coalition) AND q.plan = ?"
+    " GROUP BY q.observer || coalesce(' ' || q.coalition, ''), q.protect,"
+    " q.eavesdropper, s.delta, q.rounds ORDER BY min(q.privacy), s.delta";
+
+/* One row of the query; false: a verb cannot have written it. The coalition's
+ * text still belongs to the query. */
+static bool read_summary(sqlite3_stmt *query,
+                         struct pricer_privacy_summary *summary)
+{
+    int observer =
+        pricer_word_find(PRICER_WORDS_OBSERVER, pri_study_text(query, 0));
+    int protect =
+        pricer_word_find(PRICER_WORDS_PROTECT, pri_study_text(query, 2));
+    int eavesdropper =
+        pricer_word_find(PRICER_WORDS_EAVESDROPPER, pri_study_text(query, 10));
+    for (int c = 3; c <= 8; c++)
+        if (!pri_study_is_number(query, c))
+            return false;
+    *summary = (struct pricer_privacy_summary){
+        .observer = (enum pricer_observer)observer,
+        .protect = (enum pricer_protect)protect,
+        .eavesdropper = (enum pricer_eavesdropper)eavesdropper,
+        .rounds = sqlite3_column_int64(query, 3),
+        .delta = sqlite3_column_double(query, 4),
+        .statements = sqlite3_column_int64(query, 5),
+        .eps_least = sqlite3_column_double(query, 6),
+        .eps_mean = sqlite3_column_double(query, 7),
+        .eps_most = sqlite3_column_double(query, 8)};
+    return observer >= 0 && protect >= 0 && eavesdropper >= 0 &&
+           summary->rounds >= 1 && summary->delta >= 0 && summary->delta <= 1 &&
+           summary->eps_least >= 0 &&
+           sqlite3_column_int64(query, 9) == summary->statements;
+}
+
+/* Add a row to an array that grows by half. */
+static enum pricer_status keep_summary(
+    sqlite3_stmt *query, const struct pricer_privacy_summary *summary,
+    struct pricer_privacy_summary **summaries, int32_t *count, int32_t *room)
+{
+    if (*count == *room) {
+        int32_t more = *room + *room / 2 + 16;
+        void *moved = realloc(*summaries, (size_t)more * sizeof **summaries);
+        if (moved == NULL)
+            return PRICER_MEMORY;
+        *summaries = moved;
+        *room = more;
+    }
+    (*summaries)[*count] = *summary;
+    if (sqlite3_column_type(query, 1) != SQLITE_NULL) {
+        char *coalition = strdup(pri_study_text(query, 1));
+        if (coalition == NULL)
+            return PRICER_MEMORY;
+        (*summaries)[*count].coalition = coalition;
+    }
+    ++*count;
+    return PRICER_OK;
+}
+
+enum pricer_status pricer_study_privacy(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_privacy_summary **summaries, int32_t *count,
+    struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    struct pricer_privacy_summary *made = NULL, one;
+    int32_t found = 0, room = 0;
+    enum pricer_status status =
+        pri_study_prepare(study, summaries_sql, &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, plan);
+    int step = sqlite3_step(query);
+    for (; step == SQLITE_ROW && status == PRICER_OK && found < INT32_MAX / 2;
+         step = sqlite3_step(query))
+        status = read_summary(query, &one)
+                     ? keep_summary(query, &one, &made, &found, &room)
+                     : pri_fault(fault, PRICER_FORMAT,
+                                 "%.300s: the privacy statements about plan "
+                                 "%lld are damaged",
+                                 study->path, (long long)plan);
+    if (status == PRICER_OK && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    if (status != PRICER_OK) {
+        pricer_privacy_summaries_free(made, found);
+        return status;
+    }
+    *summaries = made;
+    *count = found;
+    return PRICER_OK;
 }

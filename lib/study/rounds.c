@@ -1,26 +1,18 @@
 /*
- * Rounds that were run, into a study. Numbers are never used twice: a round's
- * number is in the study before anyone hears of it.
+ * Rounds that were run, into a study and, taken together, out of it. Numbers
+ * are never used twice: a round's number is in the study before anyone hears of
+ * it.
  */
 #include "study.h"
 
 #include <endian.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const drops[PRICER_DROP_KINDS] = {
-    "malformed", "length", "round",    "repeated",
-    "late",      "range",  "stranger", "refused"};
-
-const char *pricer_drop_text(enum pricer_drop drop)
-{
-    return (unsigned)drop < PRICER_DROP_KINDS ? drops[drop] : NULL;
-}
-
-/* Inside a transaction: the next number, noted. */
-static enum pricer_status note_next(const struct pricer_study *study,
-                                    int64_t least, int64_t *round,
-                                    struct pricer_fault *fault)
+enum pricer_status pricer_study_last_round(struct pricer_study *study,
+                                           int64_t *round,
+                                           struct pricer_fault *fault)
 {
     int64_t opened = 0, stored = 0;
     enum pricer_status status = pri_study_count(
@@ -29,9 +21,20 @@ static enum pricer_status note_next(const struct pricer_study *study,
     if (status == PRICER_OK)
         status = pri_study_count(
             study, "SELECT coalesce(max(round), 0) FROM round", &stored, fault);
+    if (status == PRICER_OK)
+        *round = opened > stored ? opened : stored;
+    return status;
+}
+
+/* Inside a transaction: the next number, noted. */
+static enum pricer_status note_next(struct pricer_study *study, int64_t least,
+                                    int64_t *round, struct pricer_fault *fault)
+{
+    int64_t last = 0;
+    enum pricer_status status = pricer_study_last_round(study, &last, fault);
     if (status != PRICER_OK)
         return status;
-    int64_t next = (opened > stored ? opened : stored) + 1;
+    int64_t next = last + 1;
     next = next < least ? least : next;
     if (next < 1 || next > INT64_C(1) << 60)
         return pri_fault(fault, PRICER_FORMAT,
@@ -62,31 +65,50 @@ enum pricer_status pricer_study_open_round(struct pricer_study *study,
     return status;
 }
 
-/* The estimate as little-endian binary64, which NumPy reads as '<f8'. */
+/* The estimate as little-endian binary64, which NumPy reads as '<f8'; NULL
+ * where there is none. */
+static enum pricer_status bind_estimate(
+    sqlite3_stmt *insert, int column, const struct pricer_round_record *record,
+    uint64_t **words)
+{
+    if (record->estimate == NULL)
+        return PRICER_OK;
+    *words = pri_alloc(record->dimension, sizeof **words);
+    if (*words == NULL)
+        return PRICER_MEMORY;
+    for (int64_t k = 0; k < record->dimension; k++) {
+        uint64_t word;
+        memcpy(&word, &record->estimate[k], sizeof word);
+        (*words)[k] = htole64(word);
+    }
+    sqlite3_bind_blob64(insert, column, *words, 8 * (uint64_t)record->dimension,
+                        SQLITE_STATIC);
+    return PRICER_OK;
+}
+
 static enum pricer_status store_summary(
     const struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
-    uint64_t *words = pri_alloc(record->dimension, sizeof *words);
-    if (words == NULL)
-        return PRICER_MEMORY;
-    for (int64_t k = 0; k < record->dimension; k++) {
-        memcpy(&words[k], &record->estimate[k], sizeof *words);
-        words[k] = htole64(words[k]);
-    }
+    uint64_t *words = NULL;
     int64_t arrived = 0;
     for (int32_t i = 0; i < record->nodes; i++)
         arrived += record->uplink[i] == 1;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO round VALUES (?, ?, ?, ?, ?)", &insert, fault);
+        study,
+        "INSERT INTO round (round, plan, arrived, contributors, weight, error,"
+        " estimate) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        &insert, fault);
+    if (status == PRICER_OK)
+        status = bind_estimate(insert, 7, record, &words);
     if (status == PRICER_OK) {
         sqlite3_bind_int64(insert, 1, record->round);
         sqlite3_bind_int64(insert, 2, record->plan);
         sqlite3_bind_int64(insert, 3, arrived);
-        pri_study_bind(insert, 4, record->error);
-        sqlite3_bind_blob64(insert, 5, words, 8 * (uint64_t)record->dimension,
-                            SQLITE_STATIC);
+        sqlite3_bind_int(insert, 4, record->contributors);
+        sqlite3_bind_double(insert, 5, record->weight);
+        pri_study_bind(insert, 6, record->estimate ? record->error : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -114,6 +136,48 @@ static enum pricer_status store_arrivals(const struct pricer_study *study,
     return status;
 }
 
+static enum pricer_status store_withheld_one(const struct pricer_study *study,
+                                             sqlite3_stmt *insert,
+                                             int64_t round, int32_t node,
+                                             int32_t link, int8_t why,
+                                             struct pricer_fault *fault)
+{
+    if (why < 0)
+        return PRICER_OK;
+    sqlite3_bind_int64(insert, 1, round);
+    sqlite3_bind_int(insert, 2, node);
+    sqlite3_bind_int(insert, 3, link);
+    sqlite3_bind_text(insert, 4, pricer_word(PRICER_WORDS_WITHHELD, why), -1,
+                      SQLITE_STATIC);
+    return pri_study_step(study, insert, fault);
+}
+
+/* A row for each part that a node kept back: a share under its sender and link,
+ * an own part under link -1. */
+static enum pricer_status store_withheld(
+    const struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_fault *fault)
+{
+    sqlite3_stmt *own = NULL, *share = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study, "INSERT INTO withheld VALUES (?, ?, ?, ?)", &own, fault);
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study,
+            "INSERT INTO withheld SELECT ?1, from_node, ?3, ?4 FROM link"
+            " WHERE link = ?3",
+            &share, fault);
+    for (int32_t i = 0; record->own && i < record->nodes && !status; i++)
+        status = store_withheld_one(study, own, record->round, i, -1,
+                                    record->own[i], fault);
+    for (int32_t l = 0; record->withheld && l < record->links && !status; l++)
+        status = store_withheld_one(study, share, record->round, 0, l,
+                                    record->withheld[l], fault);
+    sqlite3_finalize(own);
+    sqlite3_finalize(share);
+    return status;
+}
+
 static enum pricer_status store_dropped(
     const struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
@@ -125,7 +189,8 @@ static enum pricer_status store_dropped(
         if (record->dropped[k] == 0)
             continue;
         sqlite3_bind_int64(insert, 1, record->round);
-        sqlite3_bind_text(insert, 2, drops[k], -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 2, pricer_word(PRICER_WORDS_DROP, k), -1,
+                          SQLITE_STATIC);
         sqlite3_bind_int64(insert, 3, record->dropped[k]);
         status = pri_study_step(study, insert, fault);
     }
@@ -151,6 +216,8 @@ enum pricer_status pricer_study_add_round(
             store_arrivals(study, "INSERT INTO delivery VALUES (?, ?, ?)",
                            record->round, record->link, record->links, fault);
     if (status == PRICER_OK)
+        status = store_withheld(study, record, fault);
+    if (status == PRICER_OK)
         status = store_dropped(study, record, fault);
     if (status == PRICER_OK && next != NULL)
         status = note_next(study, least, &after, fault);
@@ -158,4 +225,109 @@ enum pricer_status pricer_study_add_round(
     if (status == PRICER_OK && next != NULL)
         *next = after;
     return status;
+}
+
+/* ------------------------------------------------------------------ load -- */
+
+/* What has been added up over rounds. */
+struct sums {
+    int64_t rounds;
+    int64_t measured;
+    double error;
+    double squares; /* of the errors */
+    double arrived;
+    int64_t estimates;
+    double contributors;
+    double weight;
+};
+
+/* A count or a part that is not negative. */
+static bool is_amount(sqlite3_stmt *query, int column)
+{
+    return pri_study_is_number(query, column) &&
+           sqlite3_column_double(query, column) >= 0;
+}
+
+/* Add the row that the query stands at; false: it is damaged. */
+static bool add_round(sqlite3_stmt *query, struct sums *sums)
+{
+    bool known = sqlite3_column_type(query, 0) != SQLITE_NULL;
+    double error = sqlite3_column_double(query, 0);
+    if ((known && !is_amount(query, 0)) || !is_amount(query, 1) ||
+        !is_amount(query, 2) || !is_amount(query, 3))
+        return false;
+    sums->rounds++;
+    sums->arrived += sqlite3_column_double(query, 1);
+    sums->contributors += sqlite3_column_double(query, 2);
+    sums->weight += sqlite3_column_double(query, 3);
+    sums->estimates += sqlite3_column_int(query, 4) == 1;
+    if (known) {
+        sums->measured++;
+        sums->error += error;
+        sums->squares += error * error;
+    }
+    return true;
+}
+
+static struct pricer_rounds_summary summarise(const struct sums *sums)
+{
+    double n = (double)sums->measured, mse = sums->error / n;
+    double variance = fmax(0, sums->squares / n - mse * mse);
+    double rounds = sums->rounds > 0 ? (double)sums->rounds : NAN;
+    return (struct pricer_rounds_summary){
+        .rounds = sums->rounds,
+        .measured = sums->measured,
+        .mse = n > 0 ? mse : NAN,
+        .mse_stderr = n > 1 ? sqrt(variance / (n - 1)) : NAN,
+        .arrived = sums->arrived / rounds,
+        .estimates = sums->estimates,
+        .contributors = sums->contributors / rounds,
+        .weight = sums->weight / rounds};
+}
+
+/* The columns that are summed up. */
+#define SUMMED "error, arrived, contributors, weight, estimate IS NOT NULL"
+
+/* Sum up the rounds that a query hands out; it has one parameter. */
+static enum pricer_status sum_up(const struct pricer_study *study,
+                                 const char *sql, int64_t parameter,
+                                 struct pricer_rounds_summary *summary,
+                                 struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    struct sums sums = {0};
+    enum pricer_status status = pri_study_prepare(study, sql, &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, parameter);
+    int step = sqlite3_step(query);
+    for (; step == SQLITE_ROW && status == PRICER_OK;
+         step = sqlite3_step(query))
+        if (!add_round(query, &sums))
+            status = pri_study_damaged(study, "round", sums.rounds, fault);
+    if (status == PRICER_OK && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    if (status == PRICER_OK)
+        *summary = summarise(&sums);
+    return status;
+}
+
+enum pricer_status pricer_study_rounds(struct pricer_study *study, int64_t most,
+                                       struct pricer_rounds_summary *summary,
+                                       struct pricer_fault *fault)
+{
+    return sum_up(study,
+                  "SELECT " SUMMED " FROM round ORDER BY round DESC LIMIT ?",
+                  most > 0 ? most : -1, summary, fault);
+}
+
+enum pricer_status pricer_study_plan_rounds(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_rounds_summary *summary, struct pricer_fault *fault)
+{
+    return sum_up(study,
+                  "SELECT " SUMMED " FROM round WHERE plan = ?"
+                  " ORDER BY round DESC",
+                  plan, summary, fault);
 }

@@ -15,7 +15,9 @@ const char *const pri_study_schema[] = {
     " x REAL,"
     " y REAL,"
     " eps REAL NOT NULL,"
-    " delta REAL NOT NULL"
+    " delta REAL NOT NULL,"
+    " server_eps REAL,"
+    " server_delta REAL"
     ")",
 
     "CREATE TABLE link ("
@@ -28,13 +30,38 @@ const char *const pri_study_schema[] = {
     " delta REAL NOT NULL"
     ")",
 
+    "CREATE TABLE network ("
+    " network INTEGER PRIMARY KEY,"
+    " origin TEXT NOT NULL,"
+    " rounds INTEGER NOT NULL,"
+    " first_round INTEGER,"
+    " last_round INTEGER"
+    ")",
+
+    "CREATE TABLE network_node ("
+    " network INTEGER NOT NULL REFERENCES network,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " p REAL NOT NULL,"
+    " PRIMARY KEY (network, node)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE network_link ("
+    " network INTEGER NOT NULL REFERENCES network,"
+    " link INTEGER NOT NULL REFERENCES link,"
+    " p REAL NOT NULL,"
+    " joint REAL NOT NULL,"
+    " PRIMARY KEY (network, link)"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE plan ("
     " plan INTEGER PRIMARY KEY,"
+    " network INTEGER NOT NULL REFERENCES network,"
     " bias TEXT NOT NULL,"
     " lambda REAL NOT NULL,"
     " calibration TEXT NOT NULL,"
     " method TEXT NOT NULL,"
     " rounds INTEGER NOT NULL,"
+    " credit TEXT NOT NULL,"
     " tolerance REAL,"
     " objective REAL,"
     " bound REAL,"
@@ -56,6 +83,7 @@ const char *const pri_study_schema[] = {
     " noise REAL NOT NULL,"
     " row_multiplier REAL NOT NULL,"
     " relay_multiplier REAL NOT NULL,"
+    " server_multiplier REAL,"
     " PRIMARY KEY (plan, node)"
     ") WITHOUT ROWID",
 
@@ -154,8 +182,10 @@ const char *const pri_study_schema[] = {
     " round INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"
     " arrived INTEGER NOT NULL,"
+    " contributors INTEGER NOT NULL,"
+    " weight REAL NOT NULL,"
     " error REAL,"
-    " estimate BLOB NOT NULL"
+    " estimate BLOB"
     ")",
 
     "CREATE TABLE arrival ("
@@ -170,6 +200,14 @@ const char *const pri_study_schema[] = {
     " link INTEGER NOT NULL REFERENCES link,"
     " arrived INTEGER NOT NULL,"
     " PRIMARY KEY (round, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE withheld ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " link INTEGER NOT NULL,"
+    " reason TEXT NOT NULL,"
+    " PRIMARY KEY (round, node, link)"
     ") WITHOUT ROWID",
 
     "CREATE TABLE dropped ("

@@ -1,9 +1,13 @@
 /*
- * Simulations, into a study.
+ * Simulations, into a study and out of it.
  */
 #include "study.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- store -- */
 
 static enum pricer_status store_summary(
     const struct pricer_study *study, int64_t plan,
@@ -18,9 +22,11 @@ static enum pricer_status store_summary(
     if (status != PRICER_OK)
         return status;
     sqlite3_bind_int64(insert, 1, plan);
-    sqlite3_bind_text(insert, 2, pricer_engine_text(simulation->engine), -1,
+    sqlite3_bind_text(insert, 2,
+                      pricer_word(PRICER_WORDS_ENGINE, simulation->engine), -1,
                       SQLITE_STATIC);
-    sqlite3_bind_text(insert, 3, pricer_data_text(simulation->data), -1,
+    sqlite3_bind_text(insert, 3,
+                      pricer_word(PRICER_WORDS_DATA, simulation->data), -1,
                       SQLITE_STATIC);
     sqlite3_bind_int64(insert, 4, (int64_t)simulation->seed);
     sqlite3_bind_int64(insert, 5, simulation->trials);
@@ -126,5 +132,138 @@ enum pricer_status pricer_study_add_simulation(
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && id != NULL)
         *id = made;
+    return status;
+}
+
+/* ------------------------------------------------------------------ load -- */
+
+void pricer_simulation_record_free(struct pricer_simulation_record *record)
+{
+    if (record == NULL)
+        return;
+    for (int32_t k = 0; k < record->count; k++)
+        free(record->strategies[k].name);
+    free(record->strategies);
+    free(record);
+}
+
+/* The latest simulation of a plan, or with 0 of any; its id stays 0 where there
+ * is none. */
+static enum pricer_status load_summary(const struct pricer_study *study,
+                                       int64_t plan,
+                                       struct pricer_simulation_record *record,
+                                       struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study,
+        "SELECT simulation, plan, engine, data, seed, trials, clipped"
+        " FROM simulation WHERE plan = ?1 OR ?1 = 0"
+        " ORDER BY simulation DESC LIMIT 1",
+        &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, plan);
+    int step = sqlite3_step(query);
+    if (step == SQLITE_ROW) {
+        int engine =
+            pricer_word_find(PRICER_WORDS_ENGINE, pri_study_text(query, 2));
+        int data =
+            pricer_word_find(PRICER_WORDS_DATA, pri_study_text(query, 3));
+        record->id = sqlite3_column_int64(query, 0);
+        record->plan = sqlite3_column_int64(query, 1);
+        record->seed = (uint64_t)sqlite3_column_int64(query, 4);
+        record->trials = sqlite3_column_int64(query, 5);
+        record->clipped = sqlite3_column_int64(query, 6);
+        if (engine < 0 || data < 0 || record->id < 1 || record->trials < 1 ||
+            record->clipped < 0 || !pri_study_is_number(query, 5) ||
+            !pri_study_is_number(query, 6))
+            status = pri_study_damaged(study, "simulation", record->id, fault);
+        record->engine = (enum pricer_engine)engine;
+        record->data = (enum pricer_data)data;
+    } else if (step != SQLITE_DONE) {
+        status = pri_study_fault(study, fault);
+    }
+    sqlite3_finalize(query);
+    return status;
+}
+
+/* Columns of simulation_strategy that may be NULL: not known. */
+enum { MSE_STDERR = 2, DIFFERENCE_STDERR = 8 };
+
+static enum pricer_status load_strategy(const struct pricer_study *study,
+                                        sqlite3_stmt *query,
+                                        struct pricer_simulation_record *record,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_strategy *strategy = &record->strategies[record->count];
+    double *const numbers[] = {
+        &strategy->mse,        &strategy->mse_stderr,
+        &strategy->predicted,  &strategy->worst_case,
+        &strategy->bias,       &strategy->bias_predicted,
+        &strategy->difference, &strategy->difference_stderr};
+    for (int c = 1; c <= (int)(sizeof numbers / sizeof *numbers); c++) {
+        bool known = sqlite3_column_type(query, c) != SQLITE_NULL;
+        bool optional = c == MSE_STDERR || c == DIFFERENCE_STDERR;
+        if (known ? !pri_study_is_number(query, c) : !optional)
+            return pri_study_damaged(study, "simulation_strategy",
+                                     record->count, fault);
+        *numbers[c - 1] = pri_study_column(query, c);
+    }
+    strategy->name = strdup(pri_study_text(query, 0));
+    if (strategy->name == NULL)
+        return PRICER_MEMORY;
+    record->count++;
+    return PRICER_OK;
+}
+
+static enum pricer_status load_strategies(
+    const struct pricer_study *study, int64_t room,
+    struct pricer_simulation_record *record, struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    enum pricer_status status = pri_study_prepare(
+        study,
+        "SELECT strategy, mse, mse_stderr, predicted, worst_case, bias,"
+        " bias_predicted, difference, difference_stderr"
+        " FROM simulation_strategy WHERE simulation = ?1"
+        " ORDER BY strategy <> 'plan', mse LIMIT ?2",
+        &query, fault);
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(query, 1, record->id);
+    sqlite3_bind_int64(query, 2, room);
+    int step = sqlite3_step(query);
+    for (; step == SQLITE_ROW && status == PRICER_OK;
+         step = sqlite3_step(query))
+        status = load_strategy(study, query, record, fault);
+    if (status == PRICER_OK && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    sqlite3_finalize(query);
+    return status;
+}
+
+enum pricer_status pricer_study_simulation(
+    struct pricer_study *study, int64_t plan,
+    struct pricer_simulation_record **record, struct pricer_fault *fault)
+{
+    int64_t room = 0;
+    struct pricer_simulation_record *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    enum pricer_status status = load_summary(study, plan, made, fault);
+    if (status == PRICER_OK)
+        status = pri_study_count(
+            study, "SELECT count(*) FROM simulation_strategy", &room, fault);
+    if (status == PRICER_OK &&
+        (made->strategies = pri_alloc(room, sizeof *made->strategies)) == NULL)
+        status = PRICER_MEMORY;
+    if (status == PRICER_OK)
+        status = load_strategies(study, room, made, fault);
+    bool kept = status == PRICER_OK && made->id > 0;
+    if (status == PRICER_OK)
+        *record = kept ? made : NULL;
+    if (!kept)
+        pricer_simulation_record_free(made);
     return status;
 }

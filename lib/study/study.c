@@ -18,13 +18,10 @@ void pricer_study_close(struct pricer_study *study)
     if (study == NULL)
         return;
     sqlite3_close_v2(study->database);
+    if (study->claim >= 0)
+        close(study->claim);
     free(study->path);
     free(study);
-}
-
-struct sqlite3 *pricer_study_handle(struct pricer_study *study)
-{
-    return study->database;
 }
 
 /* Connect to a file that is there. A study may come from a stranger: nothing in
@@ -38,6 +35,7 @@ static enum pricer_status connect_to(const char *path, bool writable,
         free(made);
         return PRICER_MEMORY;
     }
+    made->claim = -1;
     int flags = writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     if (sqlite3_open_v2(path, &made->database, flags, NULL) != SQLITE_OK) {
         enum pricer_status status = made->database == NULL
@@ -96,7 +94,13 @@ static enum pricer_status check_identity(const struct pricer_study *study,
     if (version > PRI_STUDY_VERSION)
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: made by a newer pricer (version %lld of the "
-                         "study; this one knows up to %d)",
+                         "study; this one knows %d)",
+                         study->path, (long long)version, PRI_STUDY_VERSION);
+    if (version < PRI_STUDY_VERSION)
+        return pri_fault(fault, PRICER_FORMAT,
+                         "%.300s: made by an older pricer (version %lld of the "
+                         "study; this one knows %d): 'pricer show --scenario' "
+                         "of that one and 'pricer new' make it anew",
                          study->path, (long long)version, PRI_STUDY_VERSION);
     return check_tables(study, fault);
 }
@@ -195,14 +199,13 @@ static enum pricer_status publish(const char *made, const char *path,
     return PRICER_OK;
 }
 
-enum pricer_status pricer_study_create(const char *path, bool replace,
-                                       const struct pricer_scenario *scenario,
-                                       const struct pricer_network *network,
-                                       const struct pricer_watch *watch,
-                                       struct pricer_fault *fault)
+/* Make the file under another name and give it its own when it is complete. */
+static enum pricer_status create(const char *path, bool replace,
+                                 const struct pricer_scenario *scenario,
+                                 const struct pricer_network *network,
+                                 const struct pricer_watch *watch,
+                                 struct pricer_fault *fault)
 {
-    if (!replace && access(path, F_OK) == 0)
-        return pri_fault(fault, PRICER_FILE, "%.300s: exists already", path);
     size_t length = strlen(path) + sizeof ".XXXXXX";
     char *made = pri_alloc((int64_t)length, 1);
     if (made == NULL)
@@ -224,5 +227,23 @@ enum pricer_status pricer_study_create(const char *path, bool replace,
         status = publish(made, path, replace, fault);
     unlink(made);
     free(made);
+    return status;
+}
+
+enum pricer_status pricer_study_create(const char *path, bool replace,
+                                       const struct pricer_scenario *scenario,
+                                       const struct pricer_network *network,
+                                       const struct pricer_watch *watch,
+                                       struct pricer_fault *fault)
+{
+    int claim = -1;
+    if (!replace && access(path, F_OK) == 0)
+        return pri_fault(fault, PRICER_FILE, "%.300s: exists already", path);
+    enum pricer_status status =
+        replace ? pri_study_claim_path(path, &claim, fault) : PRICER_OK;
+    if (status == PRICER_OK)
+        status = create(path, replace, scenario, network, watch, fault);
+    if (claim >= 0)
+        close(claim);
     return status;
 }

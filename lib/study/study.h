@@ -5,21 +5,23 @@
 #define PRICER_STUDY_H
 
 #include "base/base.h"
+#include "pricer_study.h"
 
 #include <sqlite3.h>
 
 struct pricer_study {
     sqlite3 *database;
     char *path;
+    int claim; /* the open file that holds the claim, or -1 */
 };
 
 /* The statements that make an empty study, in order; NULL ends them. */
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 1 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 2 };
 
-/* Turn the database's last error into a status and a fault with the path. */
+/* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,
                                    struct pricer_fault *fault);
 
@@ -58,6 +60,26 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
                                            const struct pricer_watch *watch,
                                            struct pricer_fault *fault);
 
+/* Inside a transaction: add a network whose probabilities are not the
+ * scenario's; *id is its number. */
+enum pricer_status pri_study_add_network(
+    const struct pricer_study *study, const struct pricer_network *network,
+    const struct pricer_network_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* A network by its number, with how it came about. */
+enum pricer_status pri_study_load_network(struct pricer_study *study,
+                                          int64_t id,
+                                          struct pricer_network **network,
+                                          struct pricer_network_record *record,
+                                          struct pricer_fault *fault);
+
+/* Whether the file at a path may be replaced by a new study: there is none, or
+ * it is a study that nobody has claimed. *claim is then an open file that holds
+ * the claim, or -1. */
+enum pricer_status pri_study_claim_path(const char *path, int *claim,
+                                        struct pricer_fault *fault);
+
 /* Store the links; links.c has SQLite read them from the network. */
 struct pri_link_source {
     const struct pricer_network *network;
@@ -68,14 +90,22 @@ enum pricer_status pri_study_store_links(const struct pricer_study *study,
                                          const struct pricer_watch *watch,
                                          struct pricer_fault *fault);
 
-/* The bias or calibration of a word; -1 if it is none. */
-int pri_study_bias(const char *word);
-int pri_study_calibration(const char *word);
+/* Something in a table that no verb has written; says which row of what. */
+enum pricer_status pri_study_damaged(const struct pricer_study *study,
+                                     const char *what, int64_t row,
+                                     struct pricer_fault *fault);
 
 /* Bind a number; NAN becomes NULL. */
 void pri_study_bind(sqlite3_stmt *statement, int column, double value);
 
 /* Read a number; NULL becomes NAN. */
 double pri_study_column(sqlite3_stmt *statement, int column);
+
+/* Whether a column holds a number: an integer or a real, and not a text that
+ * SQLite would take for 0. */
+bool pri_study_is_number(sqlite3_stmt *statement, int column);
+
+/* Read a text; NULL becomes "". Valid until the next step. */
+const char *pri_study_text(sqlite3_stmt *statement, int column);
 
 #endif

@@ -40,7 +40,7 @@ enum pricer_status cluster_read(const char *path, bool unit_norm,
     struct pricer_matrix *data = NULL;
     enum pricer_status status = pricer_matrix_read(path, &data, fault);
     if (status == PRICER_OK)
-        status = pricer_kmeans_points(data, unit_norm, points);
+        status = pricer_kmeans_points(data, unit_norm, points, fault);
     pricer_matrix_free(data);
     return status;
 }
@@ -62,8 +62,9 @@ enum pricer_status cluster_reference(const struct pricer_matrix *points,
         status = pricer_kmeans_start(points, clusters, (uint64_t)start, 0,
                                      centres, fault);
         if (status == PRICER_OK)
-            status = pricer_kmeans_lloyd(points, clusters, steps, 0, centres,
-                                         &one, fault);
+            status = pricer_kmeans_lloyd(
+                points, clusters, steps, 0,
+                &(struct pricer_kmeans_result){centres, &one}, fault);
         if (status == PRICER_OK)
             best = fmin(best, one);
         if (watch != NULL &&
@@ -100,11 +101,18 @@ static enum pricer_status make_plan(struct cluster *cluster,
     cluster->gap = info.gap;
     if (status == PRICER_OK)
         status = pricer_plan_evaluate(&cluster->task, settings, cluster->plan,
-                                      &cluster->error);
+                                      &cluster->error, fault);
     return status;
 }
 
 /* -------------------------------------------------------------- account -- */
+
+/* With how much probability a message counts as heard: that of arriving, if
+ * losses have credit. */
+static double heard(const struct cluster *cluster, double p)
+{
+    return cluster->plan_settings.credit == PRICER_CREDIT_LOSSES ? p : 1;
+}
 
 /* A link that carries something: its trust and one message on it. */
 struct carrier {
@@ -135,8 +143,9 @@ static enum pricer_status add_carrier(struct cluster *cluster,
     trust->eps = fmax(trust->eps, link->eps);
     trust->delta = fmin(trust->delta, link->delta);
     enum pricer_status status = pricer_calibrate(
-        PRICER_CALIBRATION_ANALYTIC, link->eps, link->delta,
-        cluster->kmeans.rounds, link->p, &allowed, NULL, fault);
+        &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC, link->eps,
+                                link->delta, cluster->kmeans.rounds, link->p},
+        &allowed, NULL, fault);
     trust->within = trust->within && link->mu <= allowed * (1 + 1e-12);
     return status;
 }
@@ -159,15 +168,18 @@ static enum pricer_status spent_eps(double mu, double delta, double p,
 {
     double low = log(1e-6), high = log(1e9), allowed = 0;
     enum pricer_status status =
-        pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, exp(high), delta, rounds,
-                         p, &allowed, NULL, fault);
+        pricer_calibrate(&(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC,
+                                                 exp(high), delta, rounds, p},
+                         &allowed, NULL, fault);
     *eps = INFINITY;
     if (status != PRICER_OK || mu > allowed)
         return status;
     for (int step = 0; step < 60 && status == PRICER_OK; step++) {
         double middle = (low + high) / 2;
-        status = pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, exp(middle),
-                                  delta, rounds, p, &allowed, NULL, fault);
+        status = pricer_calibrate(
+            &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC, exp(middle),
+                                    delta, rounds, p},
+            &allowed, NULL, fault);
         if (allowed >= mu)
             high = middle;
         else
@@ -178,8 +190,8 @@ static enum pricer_status spent_eps(double mu, double delta, double p,
 }
 
 /*
- * Claim: over the whole run no link tells its receiver about its sender's
- * points beyond (spent, delta). The worst ratio and the likeliest link of a
+ * Claim: over the whole run no link tells whoever hears it (its receiver alone,
+ * if losses have credit) about its sender's points beyond (spent, delta). The worst ratio and the likeliest link of a
  * kind bound every link of it, since eps grows in both; where each link has
  * been found to keep its own (eps, delta), that is a bound as well.
  */
@@ -193,14 +205,15 @@ static enum pricer_status account(struct cluster *cluster,
         return status;
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         struct carrier own = {
-            net->self_eps[i], net->self_delta[i], net->uplink[i],
+            net->self_eps[i], net->self_delta[i],
+            heard(cluster, net->uplink[i]),
             message_ratio(cluster, plan->self_weight[i], plan->self_noise[i])};
-        if (plan->self_weight[i] > 0 && own.p > 0)
+        if (plan->self_weight[i] > 0 && net->uplink[i] > 0)
             status = add_carrier(cluster, &own, fault);
     }
     for (int32_t l = 0; l < net->links && status == PRICER_OK; l++) {
         struct carrier link = {
-            net->eps[l], net->delta[l], net->p[l],
+            net->eps[l], net->delta[l], heard(cluster, net->p[l]),
             message_ratio(cluster, plan->weight[l], plan->noise[l])};
         if (plan->weight[l] > 0)
             status = add_carrier(cluster, &link, fault);

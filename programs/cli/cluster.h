@@ -5,7 +5,7 @@
 #ifndef PROGRAM_CLUSTER_H
 #define PROGRAM_CLUSTER_H
 
-#include "pricer.h"
+#include "pricer_kmeans.h"
 
 /* How messages reach the server. */
 enum cluster_strategy {
@@ -23,14 +23,14 @@ enum cluster_budget {
     CLUSTER_RELEASE, /* each vector by itself, as the paper has it */
 };
 
-enum { CLUSTER_TRUSTS = 8 }; /* kinds of trust told apart; the rest is pooled */
+enum { CLUSTER_TRUSTS = 8 }; /* kinds of trust kept apart; the rest is pooled */
 
 /* Links with the same (eps, delta), and what the worst of them spends. */
 struct cluster_trust {
     double eps, delta;
     int64_t links; /* that carry something, own parts included */
-    double mu;     /* of one message, the worst */
-    double p;      /* of the likeliest */
+    double mu;     /* of the worst message: its change over its noise */
+    double p;      /* with which a message of the worst link is heard */
     bool within;   /* each link by itself keeps its (eps, delta) */
     double spent;  /* eps at that delta over the whole run; INFINITY: none */
 };

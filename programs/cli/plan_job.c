@@ -7,18 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* With more links ColRel is not planned beside: it takes several times as long
  * as the plan, as nothing but the network's chance holds its weights apart. */
 enum { COLREL_LINKS = 200000 };
-
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
 
 static enum pricer_status say(struct plan_job *job, const char *words,
                               const char *about)
@@ -35,15 +27,16 @@ static enum pricer_status plan_exactly(struct plan_job *job)
     struct pricer_solve_info info;
     enum pricer_status status = PRICER_OK;
     if (job->request.warm)
-        status = pricer_study_plan(job->study, job->network, 0, &warm, NULL,
+        status = pricer_study_plan(job->from.study, 0, NULL, &warm, NULL,
                                    &job->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_optimise(job->network, &job->view.settings, warm,
-                                      &job->plan, &info, &job->fault);
+        status =
+            pricer_plan_optimise(job->from.network, &job->view.settings, warm,
+                                 &job->from.plan, &info, &job->fault);
     pricer_plan_free(warm);
     if (status != PRICER_OK)
         return status;
-    job->view.method = pricer_method_text(PRICER_METHOD_EXACT);
+    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_EXACT);
     job->view.outcome = info.outcome;
     job->view.iterations = info.iterations;
     job->view.seconds = info.seconds;
@@ -80,11 +73,12 @@ static enum pricer_status plan_by_descent(struct plan_job *job)
         }
         fputs("start,iteration,objective\n", job->trace);
     }
-    double start = now();
-    enum pricer_status status = pricer_plan_descend(
-        job->network, &job->view.settings, &options, &job->plan, &job->fault);
-    job->view.seconds = now() - start;
-    job->view.method = pricer_method_text(PRICER_METHOD_GRADIENT);
+    double start = program_seconds();
+    enum pricer_status status =
+        pricer_plan_descend(job->from.network, &job->view.settings, &options,
+                            &job->from.plan, &job->fault);
+    job->view.seconds = program_seconds() - start;
+    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GRADIENT);
     if (job->trace != NULL && fclose(job->trace) != 0 && status == PRICER_OK) {
         say(job, "cannot write ", ask->trace);
         status = PRICER_FILE;
@@ -105,7 +99,7 @@ static enum pricer_status borrow_bound(struct plan_job *job)
     struct pricer_settings settings = job->view.settings;
     settings.iterations = 0;
     enum pricer_status status = pricer_plan_optimise(
-        job->network, &settings, NULL, &best, &info, &job->fault);
+        job->from.network, &settings, NULL, &best, &info, &job->fault);
     if (status == PRICER_INFEASIBLE) {
         job->view.bound = NAN;
         job->fault.text[0] = '\0';
@@ -114,9 +108,9 @@ static enum pricer_status borrow_bound(struct plan_job *job)
     if (status != PRICER_OK)
         return status;
     size_t bytes = (size_t)best->nodes * sizeof(double);
-    memcpy(job->plan->row_multiplier, best->row_multiplier, bytes);
-    memcpy(job->plan->relay_multiplier, best->relay_multiplier, bytes);
-    job->plan->sum_multiplier = best->sum_multiplier;
+    memcpy(job->from.plan->row_multiplier, best->row_multiplier, bytes);
+    memcpy(job->from.plan->relay_multiplier, best->relay_multiplier, bytes);
+    job->from.plan->sum_multiplier = best->sum_multiplier;
     pricer_plan_free(best);
     return PRICER_OK;
 }
@@ -125,10 +119,11 @@ enum pricer_status plan_job_make(struct plan_job *job)
 {
     enum pricer_status status;
     if (job->request.weights != NULL) {
-        job->view.method = "given";
-        status =
-            pricer_plan_read(job->request.weights, job->network,
-                             &job->progress.watch, &job->plan, &job->fault);
+        job->view.method =
+            pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GIVEN);
+        status = pricer_plan_read(job->request.weights, job->from.network,
+                                  &job->progress.watch, &job->from.plan,
+                                  &job->fault);
     } else if (job->request.method == PRICER_METHOD_GRADIENT) {
         status = plan_by_descent(job);
     } else {
@@ -143,14 +138,15 @@ enum pricer_status plan_job_judge(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
     enum pricer_status status =
-        pricer_plan_verify(job->network, &view->settings, job->plan,
+        pricer_plan_verify(job->from.network, &view->settings, job->from.plan,
                            &view->certificate, &job->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(job->network, &view->settings, job->plan,
-                                      &view->error);
+        status =
+            pricer_plan_evaluate(job->from.network, &view->settings,
+                                 job->from.plan, &view->error, &job->fault);
     if (status != PRICER_OK)
         return status;
-    view->plan = job->plan;
+    view->plan = job->from.plan;
     bool exact = job->request.weights == NULL &&
                  job->request.method == PRICER_METHOD_EXACT;
     bool biased = view->settings.bias == PRICER_BIAS_UNBIASED &&
@@ -178,16 +174,17 @@ static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
     struct pricer_settings settings = job->view.settings;
     struct pricer_plan *plan = NULL;
     struct progress progress;
-    progress_start(&progress, pricer_baseline_text(baseline));
+    progress_start(&progress, pricer_word(PRICER_WORDS_BASELINE, baseline));
     settings.watch = &progress.watch;
     settings.iterations = 0;
     settings.tolerance = 1e-6; /* six digits are shown */
     enum pricer_status status = pricer_plan_baseline(
-        job->network, &settings, baseline, &plan, &rival->why);
+        job->from.network, &settings, baseline, &plan, &rival->why);
     bool interrupted = progress_end(&progress);
     if (status == PRICER_OK && !interrupted)
-        rival->known = pricer_plan_evaluate(job->network, &settings, plan,
-                                            &rival->error) == PRICER_OK;
+        rival->known =
+            pricer_plan_evaluate(job->from.network, &settings, plan,
+                                 &rival->error, &rival->why) == PRICER_OK;
     pricer_plan_free(plan);
     return !interrupted;
 }
@@ -195,7 +192,8 @@ static bool compare_with(struct plan_job *job, enum pricer_baseline baseline)
 void plan_job_compare(struct plan_job *job)
 {
     for (int k = 0; k < PRICER_BASELINES; k++) {
-        if (k == PRICER_BASELINE_COLREL && job->network->links > COLREL_LINKS)
+        if (k == PRICER_BASELINE_COLREL &&
+            job->from.network->links > COLREL_LINKS)
             snprintf(job->view.rival[k].why.text,
                      sizeof job->view.rival[k].why.text,
                      "not planned beside a network of more than %d links",
@@ -207,16 +205,26 @@ void plan_job_compare(struct plan_job *job)
 
 enum pricer_status plan_job_price(struct plan_job *job)
 {
-    size_t links = (size_t)job->network->links;
-    size_t nodes = (size_t)job->network->nodes;
+    size_t links = (size_t)job->from.network->links;
+    size_t nodes = (size_t)job->from.network->nodes;
     job->price = calloc(links + 1, sizeof *job->price);
     job->self_price = calloc(nodes + 1, sizeof *job->self_price);
     if (job->price == NULL || job->self_price == NULL)
         return PRICER_MEMORY;
     job->view.price = job->price;
     job->view.self_price = job->self_price;
-    return pricer_trust_price(job->network, &job->view.settings, job->plan,
-                              job->price, job->self_price, &job->fault);
+    enum pricer_status status = pricer_trust_price(
+        job->from.network, &job->view.settings, job->from.plan, job->price,
+        job->self_price, &job->fault);
+    if (status != PRICER_OK || job->from.network->server_eps == NULL)
+        return status;
+    job->server_price = calloc(nodes, sizeof *job->server_price);
+    if (job->server_price == NULL)
+        return PRICER_MEMORY;
+    job->view.server_price = job->server_price;
+    return pricer_trust_server_price(job->from.network, &job->view.settings,
+                                     job->from.plan, job->server_price,
+                                     &job->fault);
 }
 
 static double price_of(const struct plan_job *job,
@@ -224,22 +232,25 @@ static double price_of(const struct plan_job *job,
 {
     return change->from == change->to
                ? job->self_price[change->from]
-               : job->price[pricer_network_find(job->network, change->from,
+               : job->price[pricer_network_find(job->from.network, change->from,
                                                 change->to)];
 }
 
-/* Exchange the trust of every change; the second time in reverse order, which
- * also undoes changes of one link twice. */
-static void swap_trust(struct plan_job *job, bool back)
+/* The eps that each change finds: the network's, or that of the last change of
+ * the same link before it. */
+static void find_before(struct plan_job *job)
 {
     struct plan_what_if *what_if = &job->view.what_if;
+    const struct pricer_network *network = job->from.network;
     for (int k = 0; k < what_if->count; k++) {
-        struct plan_change *change =
-            &what_if->change[back ? what_if->count - 1 - k : k];
-        double moved = back ? change->before : change->eps;
-        pricer_trust_swap(job->network, change->from, change->to, &moved, NULL);
-        if (!back)
-            change->before = moved;
+        struct plan_change *change = &what_if->change[k];
+        int32_t from = change->from, to = change->to;
+        change->before =
+            from == to ? network->self_eps[from]
+                       : network->eps[pricer_network_find(network, from, to)];
+        for (int j = 0; j < k; j++)
+            if (what_if->change[j].from == from && what_if->change[j].to == to)
+                change->before = what_if->change[j].eps;
     }
 }
 
@@ -247,7 +258,7 @@ enum pricer_status plan_job_replan(struct plan_job *job)
 {
     struct plan_what_if *what_if = &job->view.what_if;
     struct pricer_plan *plan = NULL;
-    swap_trust(job, false);
+    find_before(job);
     for (int k = 0; k < what_if->count; k++) {
         const struct plan_change *change = &what_if->change[k];
         double price = price_of(job, change);
@@ -257,12 +268,11 @@ enum pricer_status plan_job_replan(struct plan_job *job)
     if (!isfinite(what_if->predicted)) /* first order cannot reach eps inf */
         what_if->predicted = NAN;
     enum pricer_status status =
-        pricer_plan_optimise(job->network, &job->view.settings, job->plan,
+        pricer_plan_optimise(job->changed, &job->view.settings, job->from.plan,
                              &plan, &what_if->info, &job->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(job->network, &job->view.settings, plan,
-                                      &what_if->error);
-    swap_trust(job, true);
+        status = pricer_plan_evaluate(job->changed, &job->view.settings, plan,
+                                      &what_if->error, &job->fault);
     pricer_plan_free(plan);
     return status;
 }
@@ -273,8 +283,11 @@ enum pricer_status plan_job_store(struct plan_job *job)
     double tolerance = view->settings.tolerance;
     int64_t most = view->iterations < INT32_MAX ? view->iterations : INT32_MAX;
     struct pricer_plan_record record = {
+        .network = view->origin,
         .settings = view->settings,
-        .given = job->request.weights != NULL,
+        .method = job->request.weights != NULL
+                      ? PRICER_METHOD_GIVEN
+                      : (enum pricer_method)job->request.method,
         .tolerance = tolerance > 0 ? tolerance : 1e-8,
         .objective = view->error.objective,
         .bound = view->bound,
@@ -286,6 +299,7 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .mse_paper = view->error.mse_paper,
         .mse_worst_case = view->error.mse_worst_case,
         .bias_l1 = view->error.bias_l1};
-    return pricer_study_add_plan(job->study, job->plan, &record, &job->view.id,
+    return pricer_study_add_plan(job->from.study, job->from.network,
+                                 job->from.plan, &record, &job->view.id,
                                  &job->fault);
 }

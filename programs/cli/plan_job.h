@@ -4,13 +4,14 @@
 #ifndef PROGRAM_PLAN_JOB_H
 #define PROGRAM_PLAN_JOB_H
 
-#include "common/options.h"
+#include "material.h"
 #include "print_plan.h"
 
 /* What the command line asks; negative or NAN where it says nothing. */
 struct plan_request {
-    int bias, calibration, method;
-    double lambda, tolerance, weight_step, noise_step;
+    struct planner_request planner;
+    int method;
+    double tolerance, weight_step, noise_step;
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace;
     struct option_list what_if;
@@ -20,10 +21,9 @@ struct plan_request {
 /* The work: the study and what is made of it. */
 struct plan_job {
     struct plan_request request;
-    struct pricer_study *study;
-    struct pricer_network *network;
-    struct pricer_plan *plan;
-    double *price, *self_price;
+    struct material from;           /* its plan is the one that is made */
+    struct pricer_network *changed; /* with the trust of --what-if, or NULL */
+    double *price, *self_price, *server_price;
     struct progress progress;
     FILE *trace;
     struct plan_view view;
@@ -44,7 +44,7 @@ enum pricer_status plan_job_judge(struct plan_job *job);
 /* The price of trust on every link. */
 enum pricer_status plan_job_price(struct plan_job *job);
 
-/* Replan with the changed trust, then put the network back as it was. */
+/* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);
 
 /* Add the plan to the study. */

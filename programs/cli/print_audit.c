@@ -3,6 +3,8 @@
  * for each, or to JSON.
  */
 #include "print_audit.h"
+#include "print_privacy.h"
+#include "question.h"
 
 #include <math.h>
 
@@ -29,7 +31,7 @@ static void add_row(struct table *table, const struct audit_row *row, int claim)
 {
     const struct pricer_audit *audit = &row->audit;
     const struct pricer_statement *s = &audit->statement;
-    table_cell(table, "%s%s", pricer_observer_text(s->observer),
+    table_cell(table, "%s%s", pricer_word(PRICER_WORDS_OBSERVER, s->observer),
                s->protect == PRICER_PROTECT_IDENTITY ? ", identity" : "");
     table_cell(table, "%d", (int)s->node);
     if (s->at >= 0)
@@ -86,9 +88,7 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
     printf("What nodes send, attacked as it is sent: two hypotheses, so many "
            "trials of each.\n%lld round%s a trial; %s.\n",
            rounds, rounds == 1 ? "" : "s",
-           terms->eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way was still heard near its sender"
-               : "a packet lost on the way was heard by nobody");
+           question_credit_text(terms->eavesdropper));
     struct table *table = table_new(10, headings);
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < rows[k].claims; c++)
@@ -100,16 +100,8 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
 static void json_row(struct json *json, const struct audit_row *row)
 {
     const struct pricer_audit *audit = &row->audit;
-    const struct pricer_statement *s = &audit->statement;
     json_open(json, NULL, '{');
-    json_text(json, "observer", pricer_observer_text(s->observer));
-    json_count(json, "node", s->node);
-    if (s->at >= 0)
-        json_count(json, "at", s->at);
-    else
-        json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_protect_text(s->protect));
-    json_number(json, "delta", s->delta);
+    privacy_json_about(json, &audit->statement);
     json_count(json, "trials", audit->trials);
     json_count(json, "judged", audit->judged);
     json_count(json, "hits", audit->hits);
@@ -137,7 +129,8 @@ void audit_print_json(const struct audit_terms *terms,
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_text(&json, "eavesdropper",
-              pricer_eavesdropper_text(terms->eavesdropper));
+              pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
+    json_text(&json, "credit", question_credit(terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
     json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);

@@ -1,10 +1,11 @@
 /*
  * How the results of pricer audit are printed.
  */
-#ifndef PROGRAM_AUDIT_REPORT_H
-#define PROGRAM_AUDIT_REPORT_H
+#ifndef PROGRAM_PRINT_AUDIT_H
+#define PROGRAM_PRINT_AUDIT_H
 
 #include "common/program.h"
+#include "pricer_audit.h"
 
 /* What an attack is held against. */
 struct audit_claim {

@@ -60,7 +60,8 @@ static struct ranking rank_relays(const struct plan_view *view)
     return ranking;
 }
 
-/* Links stand at their number, uplinks behind them. */
+/* Links stand at their number, uplinks behind them, and behind those the
+ * budgets towards the server. */
 static struct ranking rank_prices(const struct plan_view *view)
 {
     struct ranking ranking = {.most = TOP_PRICES};
@@ -70,6 +71,11 @@ static struct ranking rank_prices(const struct plan_view *view)
         rank(&ranking, l, -view->price[l]);
     for (int32_t i = 0; i < view->network->nodes; i++)
         rank(&ranking, (int64_t)view->network->links + i, -view->self_price[i]);
+    if (view->server_price != NULL)
+        for (int32_t i = 0; i < view->network->nodes; i++)
+            rank(&ranking,
+                 (int64_t)view->network->links + view->network->nodes + i,
+                 -view->server_price[i]);
     return ranking;
 }
 
@@ -77,7 +83,18 @@ static struct ranking rank_prices(const struct plan_view *view)
 struct priced {
     int32_t from, to;
     double eps, share;
+    bool server; /* a budget towards the server, over all relays */
 };
+
+/* What the server is expected to count of node i. */
+static double counted(const struct plan_view *view, int32_t i)
+{
+    const struct pricer_network *net = view->network;
+    double sum = net->uplink[i] * view->plan->self_weight[i];
+    for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++)
+        sum += net->uplink[net->to[l]] * net->p[l] * view->plan->weight[l];
+    return sum;
+}
 
 static struct priced priced_at(const struct plan_view *view, int64_t place)
 {
@@ -86,10 +103,14 @@ static struct priced priced_at(const struct plan_view *view, int64_t place)
         return (struct priced){net->from[place], net->to[place],
                                net->eps[place],
                                net->uplink[net->to[place]] * net->p[place] *
-                                   view->plan->weight[place]};
-    int32_t i = (int32_t)(place - net->links);
+                                   view->plan->weight[place],
+                               false};
+    int32_t i = (int32_t)((place - net->links) % net->nodes);
+    if (place - net->links >= net->nodes)
+        return (struct priced){i, i, net->server_eps[i], counted(view, i),
+                               true};
     return (struct priced){i, i, net->self_eps[i],
-                           net->uplink[i] * view->plan->self_weight[i]};
+                           net->uplink[i] * view->plan->self_weight[i], false};
 }
 
 /* ---------------------------------------------------------------- JSON -- */
@@ -127,6 +148,8 @@ static void json_rankings(struct json *json, const struct plan_view *view)
         json_count(json, "to", link.to);
         json_number(json, "eps", link.eps);
         json_number(json, "price", -prices.amount[k]);
+        if (link.server)
+            json_flag(json, "server", true);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -156,6 +179,26 @@ static void json_what_if(struct json *json, const struct plan_view *view)
     json_close(json, '}');
 }
 
+/* The rounds that the budgets are for. */
+static long long planned_rounds(const struct plan_view *view)
+{
+    return view->settings.rounds > 0 ? view->settings.rounds : 1;
+}
+
+/* Where the probabilities come from. */
+static void json_origin(struct json *json,
+                        const struct pricer_network_record *origin)
+{
+    json_open(json, "network", '{');
+    json_text(json, "origin", pricer_word(PRICER_WORDS_ORIGIN, origin->origin));
+    if (origin->origin == PRICER_ORIGIN_MEASURED) {
+        json_count(json, "rounds", origin->rounds);
+        json_count(json, "first_round", origin->first);
+        json_count(json, "last_round", origin->last);
+    }
+    json_close(json, '}');
+}
+
 void plan_view_json(const struct plan_view *view)
 {
     static const char *const keys[PRICER_BASELINES] = {"naive", "unbiased",
@@ -164,10 +207,12 @@ void plan_view_json(const struct plan_view *view)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", view->network->nodes);
     json_count(&json, "links", view->network->links);
-    json_text(&json, "bias", pricer_bias_text(view->settings.bias));
+    json_text(&json, "bias",
+              pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     json_number(&json, "lambda", view->settings.lambda);
-    json_text(&json, "calibration",
-              pricer_calibration_text(view->settings.calibration));
+    json_text(
+        &json, "calibration",
+        pricer_word(PRICER_WORDS_CALIBRATION, view->settings.calibration));
     json_text(&json, "method", view->method);
     json_error(&json, &view->error);
     json_number(&json, "gap", view->gap);
@@ -177,7 +222,13 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
+    if (view->network->server_eps != NULL)
+        json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
+    json_count(&json, "rounds", planned_rounds(view));
+    json_text(&json, "credit",
+              pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
+    json_origin(&json, &view->origin);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
         if (!view->rival[k].known)
@@ -218,20 +269,37 @@ static void print_errors(const struct plan_view *view)
     error_row(table, "this plan", &view->error);
     for (int k = 0; k < PRICER_BASELINES; k++)
         if (view->rival[k].known)
-            error_row(table, pricer_baseline_text((enum pricer_baseline)k),
+            error_row(table, pricer_word(PRICER_WORDS_BASELINE, k),
                       &view->rival[k].error);
     table_print(table, stdout);
     for (int k = 0; k < PRICER_BASELINES; k++)
         if (!view->rival[k].known && view->rival[k].why.text[0] != '\0')
-            printf("%s: %s\n", pricer_baseline_text((enum pricer_baseline)k),
+            printf("%s: %s\n", pricer_word(PRICER_WORDS_BASELINE, k),
                    view->rival[k].why.text);
+}
+
+static void print_budgets(const struct plan_view *view)
+{
+    const struct pricer_network *net = view->network;
+    long long budgets = 0, open = view->certificate.open_budgets;
+    for (int32_t i = 0; i < net->nodes; i++)
+        budgets += net->server_eps[i] < INFINITY;
+    if (open == 0)
+        printf("Checked: all %lld nodes with a budget towards the server keep "
+               "it, whatever links\nare up.\n",
+               budgets);
+    else
+        printf(
+            "NOT PRIVATE: %lld of %lld nodes show the server more than their "
+            "budget allows.\n",
+            open, budgets);
 }
 
 static void print_certificate(const struct plan_view *view)
 {
     const struct pricer_certificate *found = &view->certificate;
     long long budgets = (long long)view->network->links + view->network->nodes;
-    long long rounds = view->settings.rounds > 0 ? view->settings.rounds : 1;
+    long long rounds = planned_rounds(view);
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
     if (isnan(view->gap) || view->gap >= 1)
@@ -242,12 +310,18 @@ static void print_certificate(const struct plan_view *view)
                view->bound, 100 * view->gap / (1 - view->gap), view->gap);
     if (found->open_links == 0)
         printf("Checked: all %lld links and uplinks keep their (eps, delta) "
-               "over %lld round%s.\n",
-               budgets, rounds, rounds == 1 ? "" : "s");
+               "over %lld round%s,\n%s (credit %s).\n",
+               budgets, rounds, rounds == 1 ? "" : "s",
+               view->settings.credit == PRICER_CREDIT_NONE
+                   ? "every packet counted as heard"
+                   : "packets lost on the way counted as heard by nobody",
+               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     else
         printf("NOT PRIVATE: %lld of %lld links and uplinks spend more than "
                "their (eps, delta).\n",
                (long long)found->open_links, budgets);
+    if (view->network->server_eps != NULL)
+        print_budgets(view);
     if (found->words[0] != '\0')
         printf("%s\n", found->words);
 }
@@ -289,7 +363,9 @@ static void print_prices(const struct plan_view *view)
                               "d objective / d ln eps", "1 % more eps saves"});
     for (int k = 0; k < prices.count; k++) {
         struct priced link = priced_at(view, prices.place[k]);
-        if (link.from == link.to)
+        if (link.server)
+            table_cell(table, "%d to server, all paths", (int)link.from);
+        else if (link.from == link.to)
             table_cell(table, "%d to server", (int)link.from);
         else
             table_cell(table, "%d to %d", (int)link.from, (int)link.to);
@@ -331,12 +407,17 @@ void plan_view_tables(const struct plan_view *view)
     bool penalty = view->settings.bias == PRICER_BIAS_L1 ||
                    view->settings.bias == PRICER_BIAS_L2;
     printf("%d nodes, %d links; bias term %s", (int)view->network->nodes,
-           (int)view->network->links, pricer_bias_text(view->settings.bias));
+           (int)view->network->links,
+           pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     if (penalty)
         printf(" %g", view->settings.lambda);
     printf(", %s noise, %s weights, %.3g s\n\n",
-           pricer_calibration_text(view->settings.calibration), view->method,
-           view->seconds);
+           pricer_word(PRICER_WORDS_CALIBRATION, view->settings.calibration),
+           view->method, view->seconds);
+    if (view->origin.origin == PRICER_ORIGIN_MEASURED)
+        printf("Links as measured over %lld rounds, %lld to %lld.\n\n",
+               (long long)view->origin.rounds, (long long)view->origin.first,
+               (long long)view->origin.last);
     print_errors(view);
     putchar('\n');
     print_certificate(view);

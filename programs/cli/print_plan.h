@@ -1,8 +1,8 @@
 /*
- * Everything that `pricer plan` tells about a plan, and how it is told.
+ * Everything that `pricer plan` says about a plan, as tables or as JSON.
  */
-#ifndef PROGRAM_PLAN_VIEW_H
-#define PROGRAM_PLAN_VIEW_H
+#ifndef PROGRAM_PRINT_PLAN_H
+#define PROGRAM_PRINT_PLAN_H
 
 #include "common/program.h"
 
@@ -30,17 +30,21 @@ struct plan_what_if {
 
 struct plan_view {
     const struct pricer_network *network;
+    struct pricer_network_record origin; /* of the network */
     struct pricer_settings settings;
     const char *method; /* exact, gradient or given */
     const struct pricer_plan *plan;
     struct pricer_error error;
     struct pricer_certificate certificate;
     enum pricer_solve_outcome outcome;
-    double bound, gap; /* NAN where none is known */
+    double bound; /* NAN where none is known */
+    double gap;   /* NAN where none is known */
     int64_t iterations;
     double seconds;
     struct plan_rival rival[PRICER_BASELINES];
-    const double *price, *self_price; /* d objective / d ln eps, or NULL */
+    const double *price;        /* [links] d objective / d ln eps, or NULL */
+    const double *self_price;   /* [nodes] d objective / d ln eps, or NULL */
+    const double *server_price; /* [nodes] d objective / d ln eps, or NULL */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

@@ -2,6 +2,7 @@
  * From privacy statements to a table, worst nodes first, or to JSON.
  */
 #include "print_privacy.h"
+#include "question.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,21 @@ static bool is_wide(const struct pricer_statement *s)
     return isinf(s->eps) || s->eps - s->eps_lower > 0.01 * s->eps;
 }
 
+void privacy_json_about(struct json *json,
+                        const struct pricer_statement *statement)
+{
+    json_text(json, "observer",
+              pricer_word(PRICER_WORDS_OBSERVER, statement->observer));
+    json_count(json, "node", statement->node);
+    if (statement->at >= 0)
+        json_count(json, "at", statement->at);
+    else
+        json_number(json, "at", NAN);
+    json_text(json, "protect",
+              pricer_word(PRICER_WORDS_PROTECT, statement->protect));
+    json_number(json, "delta", statement->delta);
+}
+
 static void json_statement(struct json *json,
                            const struct privacy_answers *answers, int64_t k)
 {
@@ -22,19 +38,14 @@ static void json_statement(struct json *json,
     const struct pricer_paper_bound *bound =
         answers->bounds == NULL ? NULL : &answers->bounds[k];
     json_open(json, NULL, '{');
-    json_text(json, "observer", pricer_observer_text(s->observer));
-    json_count(json, "node", s->node);
-    if (s->at >= 0)
-        json_count(json, "at", s->at);
-    else
-        json_number(json, "at", NAN);
-    json_text(json, "protect", pricer_protect_text(s->protect));
-    json_number(json, "delta", s->delta);
+    privacy_json_about(json, s);
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);
-    json_text(json, "eavesdropper",
-              pricer_eavesdropper_text(answers->question.eavesdropper));
+    json_text(
+        json, "eavesdropper",
+        pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
+    json_text(json, "credit", question_credit(answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_text(json, "kind", s->exact ? "exact" : "bound");
@@ -88,9 +99,7 @@ static void print_heading(const struct privacy_answers *answers)
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
-           question->eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way was still heard near its sender"
-               : "a packet lost on the way was heard by nobody");
+           question_credit_text(question->eavesdropper));
     if (question->protect == PRICER_PROTECT_IDENTITY &&
         question->observer != PRICER_OBSERVER_RELAY)
         printf("This is about the sums alone: in a fleet every SUM names whose "

@@ -1,8 +1,8 @@
 /*
  * How the answers of pricer privacy are printed.
  */
-#ifndef PROGRAM_PRIVACY_REPORT_H
-#define PROGRAM_PRIVACY_REPORT_H
+#ifndef PROGRAM_PRINT_PRIVACY_H
+#define PROGRAM_PRINT_PRIVACY_H
 
 #include "common/program.h"
 
@@ -19,5 +19,9 @@ void privacy_print_json(const struct privacy_answers *answers, int kinds);
 
 /* A table of one question, the worst first; at most `rows` of them. */
 void privacy_print(const struct privacy_answers *answers, int64_t rows);
+
+/* Who learns about whom, and at which delta: into an object that is open. */
+void privacy_json_about(struct json *json,
+                        const struct pricer_statement *statement);
 
 #endif

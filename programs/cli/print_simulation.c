@@ -123,8 +123,9 @@ void simulation_print_json(const struct simulation_report *report)
     json_outcome(&json, &simulation->outcomes[0]);
     json_number(&json, "seconds", report->seconds);
     json_count(&json, "plan", report->plan);
-    json_text(&json, "engine", pricer_engine_text(simulation->engine));
-    json_text(&json, "data", pricer_data_text(simulation->data));
+    json_text(&json, "engine",
+              pricer_word(PRICER_WORDS_ENGINE, simulation->engine));
+    json_text(&json, "data", pricer_word(PRICER_WORDS_DATA, simulation->data));
     json_count(&json, "seed", (int64_t)simulation->seed);
     json_count(&json, "clipped", simulation->clipped);
     json_open(&json, "deliveries", '{');
@@ -238,9 +239,9 @@ void simulation_print(const struct simulation_report *report)
     const struct pricer_simulation *simulation = report->simulation;
     printf("plan %lld: %lld trials, %s data, %s engine, seed %lld, %.3g s\n",
            (long long)report->plan, (long long)simulation->trials,
-           pricer_data_text(simulation->data),
-           pricer_engine_text(simulation->engine), (long long)simulation->seed,
-           report->seconds);
+           pricer_word(PRICER_WORDS_DATA, simulation->data),
+           pricer_word(PRICER_WORDS_ENGINE, simulation->engine),
+           (long long)simulation->seed, report->seconds);
     if (simulation->clipped > 0)
         printf("%lld of %d vectors were longer than the radius and clipped\n",
                (long long)simulation->clipped, (int)simulation->nodes);

@@ -1,8 +1,8 @@
 /*
  * How a simulation is printed.
  */
-#ifndef PROGRAM_SIMULATION_REPORT_H
-#define PROGRAM_SIMULATION_REPORT_H
+#ifndef PROGRAM_PRINT_SIMULATION_H
+#define PROGRAM_PRINT_SIMULATION_H
 
 #include "common/program.h"
 

@@ -51,10 +51,13 @@ enum pricer_status reproduce_open(struct reproduction *work, const char *name,
 }
 
 enum pricer_status reproduce_close(struct reproduction *work, const char *name,
-                                   FILE *file)
+                                   FILE *file, enum pricer_status status)
 {
+    if (file == NULL)
+        return status;
     bool bad = ferror(file) != 0;
-    return fclose(file) == 0 && !bad ? PRICER_OK : file_fault(work, name);
+    bad = fclose(file) != 0 || bad;
+    return status == PRICER_OK && bad ? file_fault(work, name) : status;
 }
 
 enum pricer_status reproduce_write(struct reproduction *work, const char *name,
@@ -65,7 +68,7 @@ enum pricer_status reproduce_write(struct reproduction *work, const char *name,
     if (status != PRICER_OK)
         return status;
     fputs(text, file);
-    return reproduce_close(work, name, file);
+    return reproduce_close(work, name, file, PRICER_OK);
 }
 
 enum pricer_status reproduce_network(struct reproduction *work,
@@ -140,7 +143,7 @@ enum pricer_status reproduce_plot(struct reproduction *work, const char *name,
         return status;
     fputs(plot_head, out);
     fputs(script, out);
-    status = reproduce_close(work, file, out);
+    status = reproduce_close(work, file, out, PRICER_OK);
     if (status != PRICER_OK || !work->plots)
         return status;
     int svg = draw(work, file, "svg");

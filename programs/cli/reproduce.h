@@ -9,13 +9,17 @@
 
 struct reproduction {
     const char *folder;
-    const char *cifar, *fmnist, *sample; /* files; NULL: not given */
+    const char *cifar;  /* a file, NULL: not given */
+    const char *fmnist; /* a file, NULL: not given */
+    const char *sample; /* a file, NULL: not given */
     int64_t seeds;
-    bool plots, plotted; /* wanted; gnuplot is there */
+    bool plots;   /* are wanted */
+    bool plotted; /* gnuplot is there */
     FILE *summary;
     struct table *table;
     struct progress progress;
-    double done, share;        /* of the whole work, for the progress bar */
+    double done;               /* part of the whole work, 0 to 1 */
+    double share;              /* that the running part has of it */
     struct pricer_watch watch; /* ticks within the share of a part */
     struct pricer_fault fault;
 };
@@ -30,11 +34,14 @@ enum pricer_status reproduce_table2(struct reproduction *work);
 /* Say how far the part is; PRICER_STOPPED if Ctrl-C was pressed. */
 enum pricer_status reproduce_tick(struct reproduction *work, double done);
 
-/* Open a file of the folder to write, and close it; a full disk is noticed. */
+/* Open a file of the folder to write. */
 enum pricer_status reproduce_open(struct reproduction *work, const char *name,
                                   FILE **file);
+
+/* Close it (NULL: it was never opened) after work that ended with `status`:
+ * that status, or where it was PRICER_OK whether the disk took it all. */
 enum pricer_status reproduce_close(struct reproduction *work, const char *name,
-                                   FILE *file);
+                                   FILE *file, enum pricer_status status);
 
 /* Write a file of the folder as a whole. */
 enum pricer_status reproduce_write(struct reproduction *work, const char *name,

@@ -46,7 +46,7 @@ static enum pricer_status closed_form(double lambda,
                                         .radius = 1,
                                         .slope = slope(),
                                         .lambda = lambda};
-    return pricer_erdos_renyi_solve(&family, solution);
+    return pricer_erdos_renyi_solve(&family, solution, NULL);
 }
 
 static enum pricer_status compare(struct reproduction *work,
@@ -67,7 +67,8 @@ static enum pricer_status compare(struct reproduction *work,
         status = pricer_plan_optimise(network, &settings, NULL, &plan, &info,
                                       &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     pricer_plan_free(plan);
     if (status != PRICER_OK)
         return status;
@@ -99,9 +100,7 @@ static enum pricer_status closed_forms(struct reproduction *work)
     fputs("lambda,closed_form,optimiser,weight,self_weight\n", csv);
     for (int k = 0; k < count && status == PRICER_OK; k++)
         status = compare(work, network, lambdas[k], csv, &most);
-    enum pricer_status closed = reproduce_close(work, "erdos-renyi.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "erdos-renyi.csv", csv, status);
     snprintf(row.settings, sizeof row.settings, "%.1e", most);
     if (status == PRICER_OK)
         reproduce_row(work, &row);
@@ -142,7 +141,8 @@ static enum pricer_status solve(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, &settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     pricer_plan_free(plan);
     if (status == PRICER_OK)
         *mse = error.mse_worst_case;
@@ -192,9 +192,7 @@ static enum pricer_status collaboration(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1) / 25.);
     }
-    enum pricer_status closed = reproduce_close(work, "collaboration.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "collaboration.csv", csv, status);
     if (status != PRICER_OK)
         return status;
     snprintf(row.paper, sizeof row.paper, "%.4g", mse[1]);
@@ -302,7 +300,7 @@ static enum pricer_status leakage(struct reproduction *work)
                   log((sizes[count - 1] - REACHING) /
                       (double)(sizes[count - 2] - REACHING));
     snprintf(row.settings, sizeof row.settings, "%.3f", rise);
-    status = reproduce_close(work, "leakage.csv", csv);
+    status = reproduce_close(work, "leakage.csv", csv, status);
     if (status != PRICER_OK)
         return status;
     reproduce_row(work, &row);

@@ -39,7 +39,8 @@ static enum pricer_status judge(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, settings, plan, &judged->error);
+        status = pricer_plan_evaluate(network, settings, plan, &judged->error,
+                                      &work->fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(network, settings, plan,
                                     &judged->certificate, &work->fault);
@@ -152,9 +153,7 @@ enum pricer_status reproduce_table1(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1.) / count);
     }
-    enum pricer_status closed = reproduce_close(work, "table1.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "table1.csv", csv, status);
     return status != PRICER_OK ? status
                                : reproduce_plot(work, "table1", table1_plot);
 }
@@ -248,7 +247,8 @@ static enum pricer_status descend(struct reproduction *work,
     enum pricer_status status =
         pricer_plan_descend(network, &settings, &options, &plan, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error,
+                                      &work->fault);
     if (status == PRICER_OK)
         status = judge(work, network, &settings, &optimum);
     pricer_plan_free(plan);
@@ -288,9 +288,7 @@ enum pricer_status reproduce_convergence(struct reproduction *work)
         if (status == PRICER_OK)
             status = reproduce_tick(work, (k + 1.) / LAMBDAS);
     }
-    enum pricer_status closed = reproduce_close(work, "convergence.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "convergence.csv", csv, status);
     if (status == PRICER_OK)
         status = reproduce_plot(work, "convergence", convergence_plot);
 done:

@@ -70,7 +70,8 @@ static enum pricer_status solve(struct reproduction *work,
     enum pricer_status status = pricer_plan_optimise(
         network, settings, NULL, &plan, &info, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, settings, plan, error);
+        status =
+            pricer_plan_evaluate(network, settings, plan, error, &work->fault);
     pricer_plan_free(plan);
     return status;
 }
@@ -159,8 +160,6 @@ enum pricer_status reproduce_trust(struct reproduction *work)
         return status;
     fputs("p_c,hops,mse,piv,bias,own_mse,own_piv,own_mse_analytic\n", csv);
     status = sweep_all(work, csv);
-    enum pricer_status closed = reproduce_close(work, "trust.csv", csv);
-    if (status == PRICER_OK)
-        status = closed;
+    status = reproduce_close(work, "trust.csv", csv, status);
     return status != PRICER_OK ? status : reproduce_plot(work, "trust", plot);
 }

@@ -71,6 +71,10 @@ FILE *sweep_table_open(const char *path, const struct sweep_grid *grid,
 bool sweep_table_add(FILE *file, const struct sweep_grid *grid, int64_t cell,
                      const struct sweep_row *row);
 
+/* Whether all values of an axis have led to the same numbers everywhere. */
+bool sweep_axis_idle(const struct sweep_grid *grid,
+                     const struct sweep_row *rows, int axis);
+
 /* Write a gnuplot script and run it; false after saying why. */
 bool sweep_plot(const char *folder, const struct sweep_grid *grid,
                 const struct sweep_row *rows);

@@ -92,6 +92,30 @@ int sweep_grid_at(const struct sweep_grid *grid, int64_t cell, int axis)
     return (int)(cell % grid->axis[axis].count);
 }
 
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+bool sweep_axis_idle(const struct sweep_grid *grid,
+                     const struct sweep_row *rows, int axis)
+{
+    int64_t stride = 1;
+    for (int k = grid->axes - 1; k > axis; k--)
+        stride *= grid->axis[k].count;
+    for (int64_t cell = 0; cell < grid->cells; cell++) {
+        if (sweep_grid_at(grid, cell, axis) == 0)
+            continue;
+        const struct sweep_row *one = &rows[cell], *two = &rows[cell - stride];
+        bool same = strcmp(one->words, two->words) == 0;
+        for (int c = 0; c < SWEEP_COLUMNS && same; c++)
+            same = same_number(one->number[c], two->number[c]);
+        if (!same)
+            return false;
+    }
+    return grid->axis[axis].count > 1;
+}
+
 /* ----------------------------------------------------------------- table -- */
 
 /* Quoted where CSV needs it. */

@@ -3,8 +3,8 @@
  * what is claimed.
  */
 #include "print_audit.h"
-#include "coalition.h"
-#include "common/options.h"
+#include "material.h"
+#include "question.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -22,55 +22,54 @@ static const struct usage usage = {
     "pricer audit ten.pricer --observer link --node 3 --at 4"};
 
 /* Among more statements than this nobody looks for the worst. */
-enum { LOOK_MOST = 50000, KINDS = 3, CONTRADICTED = 3 };
+enum { LOOK_MOST = 50000, CONTRADICTED = 3 };
 #define ALARM 1e-6
 
 enum claim { CLAIM_ACCOUNT, CLAIM_BUDGET, CLAIM_PAPER };
 
 struct request {
-    int observer, protect, eavesdropper, claim; /* -1: not given */
-    int64_t node, at, seed;                     /* -1: not given */
-    double delta, eps, confidence;              /* 0: not given */
-    int64_t trials, rounds, plan, threads;
-    const char *coalition;
-    bool all, as_json;
+    struct question_request about;
+    int claim;         /* -1: not given */
+    int64_t node;      /* -1: not given */
+    int64_t at;        /* -1: not given */
+    int64_t seed;      /* -1: not given */
+    double eps;        /* 0: not given */
+    double confidence; /* 0: not given */
+    int64_t trials;    /* 0: not given */
+    int64_t plan;      /* 0: the latest */
+    bool all;
+    bool as_json;
 };
 
-/* What is read before, and freed after. */
-struct material {
-    struct pricer_study *study;
-    struct pricer_network *network;
-    struct pricer_plan *plan;
-    struct pricer_plan_record record;
+/* What is read before, and what comes of it. */
+struct work {
+    struct material from;
     struct coalition coalition;
     struct audit_row *rows; /* targets first, then their audits */
-    int64_t count, room;
+    int64_t count;
+    int64_t room;
 };
 
 /* What does not go together, or NULL. */
 static const char *find_conflict(const struct request *ask)
 {
-    bool identity = ask->protect == PRICER_PROTECT_IDENTITY;
-    bool server = ask->observer == PRICER_OBSERVER_SERVER;
-    bool other = ask->observer >= 0 && ask->observer != PRICER_OBSERVER_RELAY;
-    if (ask->coalition != NULL && ask->observer >= 0)
-        return "--coalition is an observer of its own, without --observer";
-    if (identity && (ask->coalition != NULL || other))
-        return "--protect identity is for --observer relay";
-    if (ask->at >= 0 && (server || ask->coalition != NULL))
+    const struct question_request *about = &ask->about;
+    bool identity = about->protect == PRICER_PROTECT_IDENTITY;
+    bool server = about->observer == PRICER_OBSERVER_SERVER;
+    if (question_conflict(about) != NULL)
+        return question_conflict(about);
+    if (ask->at >= 0 && (server || about->coalition != NULL))
         return "--at is for links and relays";
-    if (ask->claim == CLAIM_PAPER && ask->coalition != NULL)
+    if (ask->claim == CLAIM_PAPER && about->coalition != NULL)
         return "the paper has no bound for coalitions";
-    if (ask->claim == CLAIM_BUDGET && (ask->observer > PRICER_OBSERVER_LINK ||
-                                       identity || ask->coalition != NULL))
+    if (ask->claim == CLAIM_BUDGET && (about->observer > PRICER_OBSERVER_LINK ||
+                                       identity || about->coalition != NULL))
         return "--claim budget is for --observer link";
     if (ask->claim >= 0 && ask->eps != 0)
         return "--eps is a claim of its own, without --claim";
-    if (ask->delta != 0 && !(ask->delta > 0 && ask->delta <= 1))
-        return "--delta is a number above 0, at most 1";
-    if (!(ask->eps >= 0))
-        return "--eps is a number above 0";
-    if (ask->confidence != 0 && !(ask->confidence > 0 && ask->confidence < 1))
+    if (question_delta_conflict(about) != NULL)
+        return question_delta_conflict(about);
+    if (!(ask->confidence < 1))
         return "--confidence is a number between 0 and 1";
     if (ask->trials != 0 && (ask->trials < PRICER_AUDIT_TRIALS_LEAST ||
                              ask->trials > PRICER_AUDIT_TRIALS_MOST))
@@ -82,35 +81,26 @@ static int parse(int argc, char **argv, struct request *ask,
                  const char **operands)
 {
     const struct option options[] = {
-        {"observer", OPTION_CHOICE, &ask->observer, "link|relay|server",
-         "who looks; default all three"},
+        OBSERVER_OPTION(&ask->about),
         {"node", OPTION_COUNT, &ask->node, "I",
          "whose data; default the node about which most can be learnt"},
         {"at", OPTION_COUNT, &ask->at, "J",
          "which receiver or relay looks; default the one that learns most"},
-        {"protect", OPTION_CHOICE, &ask->protect, "data|identity",
-         "what is kept from a relay; default data"},
-        {"delta", OPTION_NUMBER, &ask->delta, "X",
-         "default: that of each link; at the server a node's smallest"},
-        {"rounds", OPTION_COUNT, &ask->rounds, "T",
-         "how many rounds are seen; default: the plan's"},
-        {"eavesdropper", OPTION_CHOICE, &ask->eavesdropper, "receiver|radio",
-         "radio hears lost packets too; default receiver"},
-        {"coalition", OPTION_TEXT, &ask->coalition, "LIST",
-         "relays that pool what they see: 1,4,7 or 1,4,server"},
+        QUESTION_OPTIONS(&ask->about),
         {"claim", OPTION_CHOICE, &ask->claim, "account|budget|paper",
          "what is contradicted or not; default account, and a link's budget"},
-        {"eps", OPTION_NUMBER, &ask->eps, "X", "a claim of your own instead"},
-        {"trials", OPTION_COUNT, &ask->trials, "N",
+        {"eps", OPTION_ABOVE, &ask->eps, "X", "a claim of your own instead"},
+        {"trials", OPTION_MANY, &ask->trials, "N",
          "of each hypothesis; default what a few seconds allow"},
-        {"confidence", OPTION_NUMBER, &ask->confidence, "C",
+        {"confidence", OPTION_ABOVE, &ask->confidence, "C",
          "of each number shown; default 0.95"},
         {"seed", OPTION_COUNT, &ask->seed, "S", "default the scenario's"},
-        {"plan", OPTION_COUNT, &ask->plan, "N",
+        {"plan", OPTION_MANY, &ask->plan, "N",
          "which plan of the study; default the latest"},
         {"all", OPTION_FLAG, &ask->all, NULL,
          "attack every node or link and not only the worst"},
-        {"threads", OPTION_COUNT, &ask->threads, "N", "default one per core"},
+        {"threads", OPTION_COUNT, &ask->about.threads, "N",
+         "default one per core"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     int go = options_parse(&usage, options, argc, argv, operands);
@@ -129,90 +119,55 @@ static enum pricer_status refuse(struct pricer_fault *fault, const char *what,
     return PRICER_VALUE;
 }
 
-static enum pricer_status read_material(const char *path, struct request *ask,
-                                        struct material *material,
-                                        struct pricer_fault *fault)
+static enum pricer_status read_work(const char *path, struct request *ask,
+                                    struct work *work,
+                                    struct pricer_fault *fault)
 {
-    struct pricer_settings settings;
-    int64_t seed;
-    enum pricer_status status =
-        pricer_study_open(path, false, &material->study, fault);
+    struct question_request *about = &ask->about;
+    enum pricer_status status = material_open(path, false, &work->from, fault);
     if (status == PRICER_OK)
-        status =
-            pricer_study_settings(material->study, &settings, &seed, fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_network(material->study, &material->network, fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_plan(material->study, material->network, ask->plan,
-                              &material->plan, &material->record, fault);
+        status = material_plan(&work->from, ask->plan, fault);
     if (status != PRICER_OK)
         return status;
-    int32_t nodes = material->network->nodes;
+    int32_t nodes = work->from.network->nodes;
     if (ask->seed < 0)
-        ask->seed = seed;
-    if (ask->rounds == 0)
-        ask->rounds = material->record.settings.rounds;
-    if (ask->rounds == 0)
-        ask->rounds = 1;
+        ask->seed = work->from.seed;
+    question_settle(about, &work->from.record.settings);
     if (ask->node >= nodes)
         return refuse(fault, "--node %lld: the nodes are 0 to %lld", ask->node,
                       nodes - 1);
     if (ask->at >= nodes)
         return refuse(fault, "--at %lld: the nodes are 0 to %lld", ask->at,
                       nodes - 1);
-    if (ask->claim == CLAIM_PAPER && ask->rounds > 1)
+    if (ask->claim == CLAIM_PAPER && about->rounds > 1)
         return refuse(fault,
                       "--claim paper is about one round, this is about %lld: "
                       "ask with --rounds 1",
-                      ask->rounds, 0);
-    return ask->coalition == NULL ? PRICER_OK
-                                  : coalition_read(ask->coalition, nodes,
-                                                   &material->coalition, fault);
+                      about->rounds, 0);
+    return coalition_read(about->coalition, nodes, &work->coalition, fault);
 }
 
-static void free_material(struct material *material)
+static void free_work(struct work *work)
 {
-    free(material->rows);
-    free(material->coalition.members);
-    pricer_plan_free(material->plan);
-    pricer_network_free(material->network);
-    pricer_study_close(material->study);
-}
-
-static struct pricer_question question_of(const struct request *ask,
-                                          enum pricer_observer observer,
-                                          const struct material *material)
-{
-    return (struct pricer_question){
-        .observer = observer,
-        .protect = ask->protect < 0 ? PRICER_PROTECT_DATA : ask->protect,
-        .eavesdropper = ask->eavesdropper < 0 ? 0 : ask->eavesdropper,
-        .delta = ask->delta,
-        .rounds = ask->rounds,
-        .members = material->coalition.members,
-        .member_count = material->coalition.member_count,
-        .with_server = material->coalition.with_server,
-        .threads = (int32_t)ask->threads,
-    };
+    free(work->rows);
+    free(work->coalition.members);
+    material_close(&work->from);
 }
 
 /* --------------------------------------------------------------- targets -- */
 
-static enum pricer_status add_target(struct material *material,
+static enum pricer_status add_target(struct work *work,
                                      struct pricer_statement statement)
 {
-    if (material->count == material->room) {
-        int64_t room = 2 * material->room + 16;
-        void *moved =
-            realloc(material->rows, (size_t)room * sizeof *material->rows);
+    if (work->count == work->room) {
+        int64_t room = 2 * work->room + 16;
+        void *moved = realloc(work->rows, (size_t)room * sizeof *work->rows);
         if (moved == NULL)
             return PRICER_MEMORY;
-        material->rows = moved;
-        material->room = room;
+        work->rows = moved;
+        work->room = room;
     }
-    material->rows[material->count++] =
+    work->rows[work->count++] =
         (struct audit_row){.audit.statement = statement};
     return PRICER_OK;
 }
@@ -236,8 +191,7 @@ static double interest(const struct request *ask,
 /* The worst statement that fits --node and --at, or with --all every one. */
 static enum pricer_status look(const struct request *ask,
                                const struct pricer_question *question,
-                               struct material *material,
-                               struct pricer_fault *fault)
+                               struct work *work, struct pricer_fault *fault)
 {
     struct pricer_question asked = *question;
     struct pricer_statement *all = NULL;
@@ -246,20 +200,21 @@ static enum pricer_status look(const struct request *ask,
     progress_start(&progress, "look");
     asked.watch = &progress.watch;
     enum pricer_status status = pricer_privacy_account(
-        material->network, material->plan, &asked, &all, &count, fault);
+        work->from.network, work->from.plan, &asked, &all, &count, fault);
     progress_end(&progress);
     for (int64_t k = 0; k < count && status == PRICER_OK; k++) {
         if ((ask->node >= 0 && all[k].node != ask->node) ||
             (ask->at >= 0 && all[k].at != ask->at))
             continue;
         if (ask->all)
-            status = add_target(material, all[k]);
-        else if (worst < 0 || interest(ask, material->network, &all[k]) >
-                                  interest(ask, material->network, &all[worst]))
+            status = add_target(work, all[k]);
+        else if (worst < 0 ||
+                 interest(ask, work->from.network, &all[k]) >
+                     interest(ask, work->from.network, &all[worst]))
             worst = k;
     }
     if (status == PRICER_OK && worst >= 0)
-        status = add_target(material, all[worst]);
+        status = add_target(work, all[worst]);
     pricer_statements_free(all);
     return status;
 }
@@ -267,11 +222,11 @@ static enum pricer_status look(const struct request *ask,
 /* Which statements of one kind of observer are attacked. */
 static enum pricer_status choose(const struct request *ask,
                                  enum pricer_observer observer,
-                                 struct material *material,
-                                 struct pricer_fault *fault)
+                                 struct work *work, struct pricer_fault *fault)
 {
-    const struct pricer_network *network = material->network;
-    struct pricer_question question = question_of(ask, observer, material);
+    const struct pricer_network *network = work->from.network;
+    struct pricer_question question =
+        question_make(&ask->about, observer, &work->coalition);
     bool by_link = observer < PRICER_OBSERVER_SERVER;
     bool named = ask->node >= 0 && (!by_link || ask->at >= 0);
     struct pricer_statement one = {.observer = observer,
@@ -284,15 +239,15 @@ static enum pricer_status choose(const struct request *ask,
                       "network",
                       ask->node, ask->at);
     if (named)
-        return add_target(material, one);
+        return add_target(work, one);
     if (network->links > LOOK_MOST)
         return refuse(fault,
                       "the network has %lld links, too many to look for the "
                       "worst: name the nodes with --node and --at",
                       network->links, 0);
-    int64_t before = material->count;
-    enum pricer_status status = look(ask, &question, material, fault);
-    if (status == PRICER_OK && material->count == before &&
+    int64_t before = work->count;
+    enum pricer_status status = look(ask, &question, work, fault);
+    if (status == PRICER_OK && work->count == before &&
         (ask->node >= 0 || ask->at >= 0))
         return refuse(fault,
                       ask->node >= 0 ? "--node %lld: no link leaves that node"
@@ -302,21 +257,17 @@ static enum pricer_status choose(const struct request *ask,
 }
 
 static enum pricer_status choose_all(const struct request *ask,
-                                     struct material *material,
+                                     struct work *work,
                                      struct pricer_fault *fault)
 {
-    if (ask->coalition != NULL)
-        return choose(ask, PRICER_OBSERVER_COALITION, material, fault);
-    if (ask->observer >= 0)
-        return choose(ask, ask->observer, material, fault);
-    if (ask->protect == PRICER_PROTECT_IDENTITY)
-        return choose(ask, PRICER_OBSERVER_RELAY, material, fault);
-    if (ask->claim == CLAIM_BUDGET)
-        return choose(ask, PRICER_OBSERVER_LINK, material, fault);
-    int kinds = ask->at >= 0 ? KINDS - 1 : KINDS;
     enum pricer_status status = PRICER_OK;
-    for (int k = 0; k < kinds && status == PRICER_OK; k++)
-        status = choose(ask, (enum pricer_observer)k, material, fault);
+    int first, count = question_observers(&ask->about, &first);
+    if (count > 1 && ask->claim == CLAIM_BUDGET)
+        count = 1; /* links alone have one */
+    else if (count > 1 && ask->at >= 0)
+        count--; /* all but the server */
+    for (int k = first; k < first + count && status == PRICER_OK; k++)
+        status = choose(ask, (enum pricer_observer)k, work, fault);
     return status;
 }
 
@@ -329,7 +280,7 @@ static void claim(struct audit_row *row, const char *name, double eps)
 
 /* What the attack is held against. */
 static enum pricer_status add_claims(const struct request *ask,
-                                     const struct material *material,
+                                     const struct work *work,
                                      struct audit_row *row,
                                      struct pricer_fault *fault)
 {
@@ -341,7 +292,7 @@ static enum pricer_status add_claims(const struct request *ask,
     }
     if (ask->claim == CLAIM_PAPER) {
         enum pricer_status status =
-            pricer_privacy_paper(material->network, material->plan,
+            pricer_privacy_paper(work->from.network, work->from.plan,
                                  &audit->statement, &bound, fault);
         if (status == PRICER_OK)
             claim(row, "paper", bound.printed);
@@ -361,30 +312,32 @@ static enum pricer_status add_claims(const struct request *ask,
 }
 
 static enum pricer_status attack_all(const struct request *ask,
-                                     struct material *material,
+                                     struct work *work,
                                      struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
     struct progress progress;
     progress_start(&progress, "audit");
-    for (int64_t k = 0; k < material->count && status == PRICER_OK; k++) {
-        struct audit_row *row = &material->rows[k];
+    for (int64_t k = 0; k < work->count && status == PRICER_OK; k++) {
+        struct audit_row *row = &work->rows[k];
         const struct pricer_statement *target = &row->audit.statement;
         struct pricer_audit_settings settings = {
-            .question = question_of(ask, target->observer, material),
+            .question =
+                question_make(&ask->about, target->observer, &work->coalition),
             .node = target->node,
             .at = target->at,
             .trials = ask->trials,
-            .budget_rounds = material->record.settings.rounds,
+            .budget_rounds = work->from.record.settings.rounds,
+            .budget_credit = work->from.record.settings.credit,
             .confidence = ask->confidence,
-            .alarm = ALARM / (double)material->count,
+            .alarm = ALARM / (double)work->count,
             .seed = (uint64_t)ask->seed,
         };
         settings.question.watch = &progress.watch;
-        status = pricer_audit_run(material->network, material->plan, &settings,
-                                  &row->audit, fault);
+        status = pricer_audit_run(work->from.network, work->from.plan,
+                                  &settings, &row->audit, fault);
         if (status == PRICER_OK)
-            status = add_claims(ask, material, row, fault);
+            status = add_claims(ask, work, row, fault);
     }
     progress_end(&progress);
     return status;
@@ -392,39 +345,36 @@ static enum pricer_status attack_all(const struct request *ask,
 
 int verb_audit(int argc, char **argv)
 {
-    struct request ask = {.observer = -1,
-                          .protect = -1,
-                          .eavesdropper = -1,
-                          .claim = -1,
-                          .node = -1,
-                          .at = -1,
-                          .seed = -1};
-    struct material material = {0};
+    struct request ask = {
+        .about = {.observer = -1, .protect = -1, .eavesdropper = -1},
+        .claim = -1,
+        .node = -1,
+        .at = -1,
+        .seed = -1};
+    struct work work = {0};
     struct pricer_fault fault = {""};
     const char *operands[1];
     int go = parse(argc, argv, &ask, operands);
     if (go != OPTIONS_GO)
         return go;
-    enum pricer_status status =
-        read_material(operands[0], &ask, &material, &fault);
+    enum pricer_status status = read_work(operands[0], &ask, &work, &fault);
     if (status == PRICER_OK)
-        status = choose_all(&ask, &material, &fault);
+        status = choose_all(&ask, &work, &fault);
     if (status == PRICER_OK)
-        status = attack_all(&ask, &material, &fault);
+        status = attack_all(&ask, &work, &fault);
     struct audit_terms terms = {
-        .eavesdropper = ask.eavesdropper < 0 ? 0 : ask.eavesdropper,
-        .rounds = ask.rounds,
+        .eavesdropper = (enum pricer_eavesdropper)ask.about.eavesdropper,
+        .rounds = ask.about.rounds,
         .seed = ask.seed,
         .confidence = ask.confidence > 0 ? ask.confidence : .95,
         .alarm = ALARM,
     };
     if (status == PRICER_OK && ask.as_json)
-        audit_print_json(&terms, material.rows, material.count);
+        audit_print_json(&terms, work.rows, work.count);
     else if (status == PRICER_OK)
-        audit_print(&terms, material.rows, material.count);
-    bool bad = status == PRICER_OK &&
-               audit_contradicted(material.rows, material.count);
-    free_material(&material);
+        audit_print(&terms, work.rows, work.count);
+    bool bad = status == PRICER_OK && audit_contradicted(work.rows, work.count);
+    free_work(&work);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
     return bad ? CONTRADICTED : 0;

@@ -7,8 +7,6 @@
 #include "verbs.h"
 
 #include <math.h>
-#include <sqlite3.h>
-#include <time.h>
 
 static const struct usage usage = {
     "demo", "[STUDY]",
@@ -16,39 +14,8 @@ static const struct usage usage = {
     "emulation with the planned probabilities, and compare the error measured\n"
     "with prediction and simulation. Without STUDY: the paper's ten nodes. "
     "With\n"
-    "it: its latest plan; keys are enrolled in it and the rounds stored in it.",
+    "it: its latest plan; the rounds are stored in it when all are done.",
     "pricer demo --rounds 300"};
-
-struct measured {
-    int64_t rounds;
-    double mse, mse_stderr;
-    double seconds;
-};
-
-static enum pricer_status measure(struct demo *demo, struct measured *measured)
-{
-    sqlite3_stmt *query = NULL;
-    double sum = 0, squares = 0;
-    if (sqlite3_prepare_v2(pricer_study_handle(demo->study),
-                           "SELECT error FROM round ORDER BY round DESC"
-                           " LIMIT ?",
-                           -1, &query, NULL) != SQLITE_OK)
-        return PRICER_FILE;
-    sqlite3_bind_int64(query, 1, demo->rounds);
-    while (sqlite3_step(query) == SQLITE_ROW) {
-        double error = sqlite3_column_double(query, 0);
-        measured->rounds++;
-        sum += error;
-        squares += error * error;
-    }
-    sqlite3_finalize(query);
-    double n = (double)measured->rounds;
-    measured->mse = sum / n;
-    measured->mse_stderr =
-        n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1))
-              : NAN;
-    return PRICER_OK;
-}
 
 /* The simulator on the same data: many trials fast, and the fleet's rounds
  * message by message. */
@@ -60,7 +27,7 @@ static enum pricer_status simulate(struct demo *demo, bool same,
     struct pricer_simulation_settings settings = {
         .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
         .trials = same ? demo->rounds : 100000,
-        .seed = (uint64_t)demo->seed,
+        .seed = demo_seed(demo),
         .data = PRICER_DATA_GIVEN,
         .given = demo->data,
     };
@@ -73,24 +40,58 @@ static enum pricer_status simulate(struct demo *demo, bool same,
     return status;
 }
 
-static void report_json(const struct demo *demo,
-                        const struct measured *measured,
-                        const struct pricer_outcome *many,
-                        const struct pricer_outcome *same, bool equal)
+/* The same rounds three times. */
+struct comparison {
+    struct pricer_rounds_summary measured;
+    struct pricer_outcome many; /* of many simulated trials */
+    struct pricer_outcome same; /* of the fleet's rounds, simulated */
+    bool equal;                 /* whether fleet and simulator agree */
+    double seconds;             /* that the fleet took */
+    int64_t none;               /* rounds without an estimate */
+};
+
+/*
+ * The simulator counts a round in which nothing arrives as an estimate of 0,
+ * whose error is the squared length of the mean; the fleet gives none. To
+ * compare, count it in.
+ */
+static void count_none(const struct demo *demo, struct comparison *found)
+{
+    struct pricer_rounds_summary *measured = &found->measured;
+    const struct pricer_matrix *data = demo->data;
+    const double *rows = data->values;
+    double zero = 0;
+    found->none = measured->rounds - measured->estimates;
+    if (found->none == 0)
+        return;
+    for (int64_t k = 0; k < data->columns; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < data->rows; i++)
+            sum += rows[i * data->columns + k] / (double)data->rows;
+        zero += sum * sum;
+    }
+    double total =
+        isnan(measured->mse) ? 0 : measured->mse * (double)measured->measured;
+    measured->mse =
+        (total + (double)found->none * zero) / (double)measured->rounds;
+}
+
+static void report_json(const struct demo *demo, const struct comparison *found)
 {
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", demo->network->nodes);
-    json_count(&json, "rounds", measured->rounds);
-    json_number(&json, "predicted", many->predicted);
-    json_number(&json, "worst_case", many->worst_case);
-    json_number(&json, "simulated", many->mse);
-    json_number(&json, "simulated_stderr", many->mse_stderr);
-    json_number(&json, "simulated_same_rounds", same->mse);
-    json_number(&json, "measured", measured->mse);
-    json_number(&json, "measured_stderr", measured->mse_stderr);
-    json_flag(&json, "same_rounds_agree", equal);
-    json_number(&json, "seconds", measured->seconds);
+    json_count(&json, "rounds", found->measured.rounds);
+    json_count(&json, "without_estimate", found->none);
+    json_number(&json, "predicted", found->many.predicted);
+    json_number(&json, "worst_case", found->many.worst_case);
+    json_number(&json, "simulated", found->many.mse);
+    json_number(&json, "simulated_stderr", found->many.mse_stderr);
+    json_number(&json, "simulated_same_rounds", found->same.mse);
+    json_number(&json, "measured", found->measured.mse);
+    json_number(&json, "measured_stderr", found->measured.mse_stderr);
+    json_flag(&json, "same_rounds_agree", found->equal);
+    json_number(&json, "seconds", found->seconds);
     json_close(&json, '}');
 }
 
@@ -107,10 +108,10 @@ static void add_row(struct table *table, const char *what, double mse,
 }
 
 static void report_table(const struct demo *demo,
-                         const struct measured *measured,
-                         const struct pricer_outcome *many,
-                         const struct pricer_outcome *same, bool equal)
+                         const struct comparison *found)
 {
+    const struct pricer_rounds_summary *measured = &found->measured;
+    const struct pricer_outcome *many = &found->many, *same = &found->same;
     char count[32];
     struct table *table =
         table_new(4, (const char *const[]){"mean squared error", "value",
@@ -126,39 +127,34 @@ static void report_table(const struct demo *demo,
     table_print(table, stdout);
     printf("%d nodes and a server as processes, %lld rounds in %.1f s; %s\n",
            (int)demo->network->nodes, (long long)measured->rounds,
-           measured->seconds,
-           equal ? "the fleet's rounds are the simulator's"
-                 : "THE FLEET'S ROUNDS ARE NOT THE SIMULATOR'S");
+           found->seconds,
+           found->equal ? "the fleet's rounds are the simulator's"
+                        : "THE FLEET'S ROUNDS ARE NOT THE SIMULATOR'S");
+    if (found->none > 0)
+        printf("%lld rounds gave no estimate, as nobody's data arrived; they "
+               "are counted as 0\n",
+               (long long)found->none);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* A study that already had rounds gives the fleet others than the simulator
- * starts with; then only the statistics can agree. */
-static int show(struct demo *demo, double seconds, bool as_json)
+static int show(struct demo *demo, const struct pricer_rounds_summary *measured,
+                double seconds, bool as_json)
 {
     struct pricer_fault fault = {""};
-    struct measured measured = {.seconds = seconds};
-    struct pricer_outcome many, same;
-    enum pricer_status status = measure(demo, &measured);
+    struct comparison found = {.measured = *measured, .seconds = seconds};
+    enum pricer_status status = simulate(demo, false, &found.many, &fault);
     if (status == PRICER_OK)
-        status = simulate(demo, false, &many, &fault);
-    if (status == PRICER_OK)
-        status = simulate(demo, true, &same, &fault);
+        status = simulate(demo, true, &found.same, &fault);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
-    bool equal = measured.rounds == demo->rounds &&
-                 fabs(measured.mse - same.mse) <= 1e-12 * same.mse;
+    count_none(demo, &found);
+    double apart = fabs(found.measured.mse - found.same.mse);
+    found.equal = found.measured.rounds == demo->rounds &&
+                  apart <= 1e-12 * found.same.mse;
     if (as_json)
-        report_json(demo, &measured, &many, &same, equal);
+        report_json(demo, &found);
     else
-        report_table(demo, &measured, &many, &same, equal);
-    return equal ? 0 : program_fail("fleet and simulator disagree");
+        report_table(demo, &found);
+    return found.equal ? 0 : program_fail("fleet and simulator disagree");
 }
 
 int verb_demo(int argc, char **argv)
@@ -166,7 +162,7 @@ int verb_demo(int argc, char **argv)
     bool as_json = false;
     struct demo demo = {.rounds = 300, .seed = 1};
     const struct option options[] = {
-        {"rounds", OPTION_COUNT, &demo.rounds, "N", "rounds to run; 300"},
+        {"rounds", OPTION_MANY, &demo.rounds, "N", "rounds to run; 300"},
         {"seed", OPTION_COUNT, &demo.seed, "S", "of links, noise and data; 1"},
         {"port", OPTION_COUNT, &demo.port, "PORT",
          "status page at http://127.0.0.1:PORT/ while it runs; none"},
@@ -179,20 +175,28 @@ int verb_demo(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     demo.study_path = operands[0];
-    if (demo.rounds < 1 || demo.port > 65535)
-        return program_fail(
-            "--rounds must be at least 1, --port at most 65535");
+    if (demo.port > 65535)
+        return program_fail("--port is at most 65535");
     struct pricer_fault fault = {""};
+    struct pricer_rounds_summary measured;
     struct progress progress;
-    double started = seconds_now();
+    double started = program_seconds();
     progress_start(&progress, "demo");
     enum pricer_status status = demo_prepare(&demo, &fault);
     if (status == PRICER_OK)
         status = demo_run(&demo, &progress.watch, &fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_rounds(demo.study, demo.rounds, &measured, &fault);
+    if (status == PRICER_OK)
+        status = demo_keep(&demo, &fault);
+    /* No keys are left behind, also if what follows is interrupted. */
+    demo_clean(&demo);
     progress_end(&progress);
-    int result = status == PRICER_OK
-                     ? show(&demo, seconds_now() - started, as_json)
-                     : program_fault(status, &fault);
+    int result =
+        status == PRICER_OK
+            ? show(&demo, &measured, program_seconds() - started, as_json)
+            : program_fault(status, &fault);
     demo_close(&demo);
     return result;
 }

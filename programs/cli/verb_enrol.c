@@ -64,7 +64,7 @@ static int list(struct pricer_study *study, bool as_json)
         list_json(members, count);
     else
         list_table(members, count);
-    free(members);
+    pricer_members_free(members);
     return 0;
 }
 

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +22,16 @@ static const struct usage usage = {
 /* The cells of one table as they pass by on their way into a matrix. */
 struct matrix {
     double *values;
-    int64_t count, room;
-    bool numeric;
+    int64_t count;
+    int64_t room;
+    int32_t columns;
+    bool numeric; /* whether all cells so far are numbers or empty */
+};
+
+/* One table on its way into a file. */
+struct sheet {
+    FILE *out;
+    struct matrix matrix;
 };
 
 static bool keep(struct matrix *matrix, double value)
@@ -42,15 +49,14 @@ static bool keep(struct matrix *matrix, double value)
 }
 
 /* Text is quoted where CSV needs it; numbers keep 17 digits. */
-static void write_cell(FILE *out, sqlite3_stmt *row, int column)
+static void write_cell(FILE *out, const struct pricer_cell *cell)
 {
-    int type = sqlite3_column_type(row, column);
-    if (type == SQLITE_INTEGER) {
-        fprintf(out, "%lld", (long long)sqlite3_column_int64(row, column));
-    } else if (type == SQLITE_FLOAT) {
-        fprintf(out, "%.17g", sqlite3_column_double(row, column));
-    } else if (type == SQLITE_TEXT) {
-        const char *text = (const char *)sqlite3_column_text(row, column);
+    if (cell->kind == PRICER_CELL_COUNT) {
+        fprintf(out, "%lld", (long long)cell->count);
+    } else if (cell->kind == PRICER_CELL_NUMBER) {
+        fprintf(out, "%.17g", cell->number);
+    } else {
+        const char *text = cell->text;
         bool plain = strpbrk(text, ",\"\r\n") == NULL;
         fputs(plain ? "" : "\"", out);
         for (; *text != '\0'; text++)
@@ -59,90 +65,92 @@ static void write_cell(FILE *out, sqlite3_stmt *row, int column)
     }
 }
 
-static bool write_row(FILE *out, sqlite3_stmt *row, struct matrix *matrix)
+static bool write_heading(void *context, const char *const *names,
+                          int32_t count)
 {
+    struct sheet *sheet = context;
+    sheet->matrix.columns = count;
+    for (int32_t c = 0; c < count; c++)
+        fprintf(sheet->out, "%s%s", c > 0 ? "," : "", names[c]);
+    fputc('\n', sheet->out);
+    return true;
+}
+
+static bool write_row(void *context, const struct pricer_cell *cells,
+                      int32_t count)
+{
+    struct sheet *sheet = context;
+    struct matrix *matrix = &sheet->matrix;
     bool room = true;
-    for (int c = 0; c < sqlite3_column_count(row) && room; c++) {
-        int type = sqlite3_column_type(row, c);
-        fputs(c > 0 ? "," : "", out);
-        write_cell(out, row, c);
-        matrix->numeric =
-            matrix->numeric && type != SQLITE_TEXT && type != SQLITE_BLOB;
+    for (int32_t c = 0; c < count && room; c++) {
+        fputs(c > 0 ? "," : "", sheet->out);
+        write_cell(sheet->out, &cells[c]);
+        matrix->numeric = matrix->numeric && cells[c].kind < PRICER_CELL_TEXT;
         if (matrix->numeric)
-            room =
-                keep(matrix,
-                     type == SQLITE_NULL ? NAN : sqlite3_column_double(row, c));
+            room = keep(matrix, cells[c].number);
     }
-    fputc('\n', out);
+    fputc('\n', sheet->out);
     return room;
 }
 
-static int write_csv(const char *path, sqlite3 *database, sqlite3_stmt *rows,
-                     struct matrix *matrix)
+static int write_csv(struct pricer_study *study, const char *table,
+                     const char *path, struct matrix *matrix)
 {
-    FILE *out = fopen(path, "w");
-    if (out == NULL)
+    struct pricer_fault fault = {""};
+    struct sheet sheet = {.out = fopen(path, "w"), .matrix.numeric = true};
+    const struct pricer_visitor visitor = {write_heading, write_row, &sheet};
+    if (sheet.out == NULL)
         return program_fail("%s: %s", path, strerror(errno));
-    for (int c = 0; c < sqlite3_column_count(rows); c++)
-        fprintf(out, "%s%s", c > 0 ? "," : "", sqlite3_column_name(rows, c));
-    fputc('\n', out);
-    int step;
-    bool room = true;
-    while (room && (step = sqlite3_step(rows)) == SQLITE_ROW)
-        room = write_row(out, rows, matrix);
-    bool written = !ferror(out);
-    written = fclose(out) == 0 && written;
-    if (!room)
+    enum pricer_status status =
+        pricer_study_visit(study, table, &visitor, &fault);
+    bool written = !ferror(sheet.out);
+    written = fclose(sheet.out) == 0 && written;
+    *matrix = sheet.matrix;
+    if (status == PRICER_STOPPED)
         return program_fail("out of memory");
-    if (step != SQLITE_DONE)
-        return program_fail("%s: %s", path, sqlite3_errmsg(database));
+    if (status != PRICER_OK)
+        return program_fault(status, &fault);
     return written ? 0 : program_fail("%s: %s", path, strerror(errno));
 }
 
-static int export_table(sqlite3 *database, const char *name, const char *folder)
+static int write_matrix(const struct matrix *matrix, const char *path)
+{
+    struct pricer_fault fault = {""};
+    struct pricer_matrix out = {.rows = matrix->count / matrix->columns,
+                                .columns = matrix->columns,
+                                .element = PRICER_FLOAT64,
+                                .values = matrix->values};
+    enum pricer_status status = pricer_matrix_write_npy(&out, path, &fault);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+}
+
+static int export_table(struct pricer_study *study, const char *name,
+                        const char *folder)
 {
     char path[4096];
-    struct pricer_fault fault = {""};
-    struct matrix matrix = {.numeric = true};
-    sqlite3_stmt *rows = NULL;
-    char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", name);
-    int failed = 0;
-    if (sql == NULL ||
-        sqlite3_prepare_v2(database, sql, -1, &rows, NULL) != SQLITE_OK)
-        failed = program_fail("%s: %s", name, sqlite3_errmsg(database));
-    int columns = sqlite3_column_count(rows);
+    struct matrix matrix = {0};
     snprintf(path, sizeof path, "%s/%s.csv", folder, name);
-    if (!failed)
-        failed = write_csv(path, database, rows, &matrix);
-    if (!failed && matrix.numeric && matrix.count > 0) {
-        struct pricer_matrix out = {.rows = matrix.count / columns,
-                                    .columns = columns,
-                                    .element = PRICER_FLOAT64,
-                                    .values = matrix.values};
-        snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-        enum pricer_status status = pricer_matrix_write_npy(&out, path, &fault);
-        failed = status == PRICER_OK ? 0 : program_fault(status, &fault);
-    }
+    int failed = write_csv(study, name, path, &matrix);
+    snprintf(path, sizeof path, "%s/%s.npy", folder, name);
+    if (!failed && matrix.numeric && matrix.count > 0)
+        failed = write_matrix(&matrix, path);
     free(matrix.values);
-    sqlite3_finalize(rows);
-    sqlite3_free(sql);
     return failed;
 }
 
-static int export_all(sqlite3 *database, const char *folder)
+/* Every table whose name can be a file's. */
+static int export_all(struct pricer_study *study, const char *folder)
 {
-    sqlite3_stmt *tables = NULL;
-    int failed = 0;
-    if (sqlite3_prepare_v2(database,
-                           "SELECT name FROM sqlite_schema WHERE type = "
-                           "'table' AND name NOT LIKE 'sqlite_%' "
-                           "AND name NOT LIKE '%/%' ORDER BY rowid",
-                           -1, &tables, NULL) != SQLITE_OK)
-        return program_fail("%s", sqlite3_errmsg(database));
-    while (!failed && sqlite3_step(tables) == SQLITE_ROW)
-        failed = export_table(
-            database, (const char *)sqlite3_column_text(tables, 0), folder);
-    sqlite3_finalize(tables);
+    struct pricer_fault fault = {""};
+    struct pricer_table *tables = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_tables(study, &tables, &count, &fault);
+    int failed = status == PRICER_OK ? 0 : program_fault(status, &fault);
+    for (int32_t k = 0; k < count && !failed; k++)
+        if (strchr(tables[k].name, '/') == NULL)
+            failed = export_table(study, tables[k].name, folder);
+    pricer_tables_free(tables, count);
     return failed;
 }
 
@@ -172,7 +180,7 @@ int verb_export(int argc, char **argv)
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         failed = program_fail("%s: %s", folder, strerror(errno));
     else
-        failed = export_all(pricer_study_handle(study), folder);
+        failed = export_all(study, folder);
     pricer_study_close(study);
     return failed;
 }

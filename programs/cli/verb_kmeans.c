@@ -3,8 +3,7 @@
  * they are, and what every link has spent for them.
  */
 #include "cluster.h"
-#include "common/options.h"
-#include "common/program.h"
+#include "material.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -23,8 +22,9 @@ static const struct usage usage = {
 /* What the command line asks; negative or NAN where it says nothing. */
 struct request {
     const char *data, *centres;
-    int procedure, strategy, budget, bias, calibration;
-    double lambda, reach;
+    struct planner_request planner;
+    int procedure, strategy, budget;
+    double reach;
     int64_t clusters, rounds, steps, seeds, seed, threads;
     bool unit_norm, in_order, as_json;
 };
@@ -32,15 +32,15 @@ struct request {
 /* The work: what was read, and what came of it. */
 struct job {
     struct request ask;
-    struct pricer_study *study;
-    struct pricer_network *network;
+    struct material from;
     struct pricer_matrix *points;
     struct cluster cluster;
     double reference;
     double *inertia; /* [seeds * rounds] */
     float *centres;
     struct progress progress;
-    double done, share; /* of the work, for the progress bar */
+    double done;  /* part of the work, 0 to 1 */
+    double share; /* that the current run has of the work */
     struct pricer_fault fault;
 };
 
@@ -58,21 +58,16 @@ static int parse(int argc, char **argv, struct request *ask,
          "how it is sent: relayed (default), not relayed, or surely"},
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
-        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
-         "how bias is held down; default: the scenario's"},
-        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
-         "weight of the l1 or l2 bias term; default: the scenario's"},
-        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
-         "how much noise a budget asks for; default: the scenario's"},
-        {"clusters", OPTION_COUNT, &ask->clusters, "N", "default 10"},
-        {"rounds", OPTION_COUNT, &ask->rounds, "N", "default 10"},
-        {"steps", OPTION_COUNT, &ask->steps, "N",
+        PLANNER_OPTIONS(&ask->planner),
+        {"clusters", OPTION_MANY, &ask->clusters, "N", "default 10"},
+        {"rounds", OPTION_MANY, &ask->rounds, "N", "default 10"},
+        {"steps", OPTION_MANY, &ask->steps, "N",
          "Lloyd's steps of a node in each round; default 5"},
-        {"reach", OPTION_NUMBER, &ask->reach, "X",
+        {"reach", OPTION_ABOVE, &ask->reach, "X",
          "move, in radii, that fills a message; default 0.05"},
         {"in-order", OPTION_FLAG, &ask->in_order, NULL,
          "deal the points to the nodes as they come, not shuffled"},
-        {"seeds", OPTION_COUNT, &ask->seeds, "N", "runs; default 5"},
+        {"seeds", OPTION_MANY, &ask->seeds, "N", "runs; default 5"},
         {"seed", OPTION_COUNT, &ask->seed, "N",
          "of the first run; default: the scenario's"},
         {"centres", OPTION_TEXT, &ask->centres, "FILE.npy",
@@ -80,10 +75,8 @@ static int parse(int argc, char **argv, struct request *ask,
         {"threads", OPTION_COUNT, &ask->threads, "N", "default: one per core"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *ask = (struct request){.budget = -1,
-                            .bias = -1,
-                            .calibration = -1,
-                            .lambda = NAN,
+    *ask = (struct request){.planner = {-1, -1, NAN},
+                            .budget = -1,
                             .clusters = 10,
                             .rounds = 10,
                             .steps = 5,
@@ -103,20 +96,14 @@ static int check_request(const struct request *ask)
     const int64_t most = 1000000;
     if (ask->data == NULL)
         return misuse("--data FILE is missing");
-    if (ask->clusters < 1 || ask->rounds < 1 || ask->steps < 1 ||
-        ask->seeds < 1)
-        return misuse("--clusters, --rounds, --steps and --seeds are at "
-                      "least 1");
     if (ask->clusters > most || ask->rounds > most || ask->steps > most ||
         ask->seeds > most || ask->threads > 4096)
         return misuse("so many clusters, rounds, steps, seeds or threads are "
                       "too many");
-    if (!(ask->reach >= 0 && ask->reach < 1e6))
-        return misuse("--reach is a number of at least 0");
-    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+    if (!(ask->reach < 1e6))
+        return misuse("so long a --reach is too long");
+    if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
-    if (!isnan(ask->lambda) && !(ask->lambda >= 0 && isfinite(ask->lambda)))
-        return misuse("--lambda is a finite number of at least 0");
     return OPTIONS_GO;
 }
 
@@ -135,32 +122,25 @@ static enum pricer_status load(struct job *job, const char *path)
 {
     struct request *ask = &job->ask;
     struct cluster *cluster = &job->cluster;
-    int64_t seed = 0;
     enum pricer_status status =
-        pricer_study_open(path, false, &job->study, &job->fault);
+        material_open(path, false, &job->from, &job->fault);
     if (status == PRICER_OK)
-        status = pricer_study_settings(job->study, &cluster->plan_settings,
-                                       &seed, &job->fault);
+        status = material_network(&job->from, &job->fault);
+    cluster->plan_settings = job->from.settings;
     if (status == PRICER_OK)
-        status = pricer_study_network(job->study, &job->network, &job->fault);
+        status = planner_override(&ask->planner, &cluster->plan_settings,
+                                  &job->fault);
     if (status == PRICER_OK)
         status =
             cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
     if (status != PRICER_OK)
         return status;
-    if (ask->bias >= 0)
-        cluster->plan_settings.bias = (enum pricer_bias)ask->bias;
-    if (ask->calibration >= 0)
-        cluster->plan_settings.calibration =
-            (enum pricer_calibration)ask->calibration;
-    if (!isnan(ask->lambda))
-        cluster->plan_settings.lambda = ask->lambda;
     if (ask->seed < 0)
-        ask->seed = seed;
+        ask->seed = job->from.seed;
     if (ask->budget < 0)
         ask->budget = ask->procedure == PRICER_KMEANS_PAPER ? CLUSTER_RELEASE
                                                             : CLUSTER_RUN;
-    cluster->network = job->network;
+    cluster->network = job->from.network;
     cluster->points = job->points;
     cluster->strategy = (enum cluster_strategy)ask->strategy;
     cluster->budget = (enum cluster_budget)ask->budget;
@@ -203,9 +183,11 @@ static enum pricer_status work(struct job *job)
         settings.seed = (uint64_t)(ask->seed + s);
         settings.watch = &watch;
         job->done = (double)(s + 1) * job->share;
-        status = pricer_kmeans_run(job->points, &job->cluster.task,
-                                   job->cluster.plan, &settings, job->centres,
-                                   job->inertia + s * ask->rounds, &job->fault);
+        status = pricer_kmeans_run(
+            job->points, &job->cluster.task, job->cluster.plan, &settings,
+            &(struct pricer_kmeans_result){job->centres,
+                                           job->inertia + s * ask->rounds},
+            &job->fault);
         if (status == PRICER_OK && s == 0)
             status = write_centres(job);
     }
@@ -255,7 +237,7 @@ static void print_json(const struct job *job)
     json_text(&json, "data", ask->data);
     json_count(&json, "rows", job->points->rows);
     json_count(&json, "columns", job->points->columns);
-    json_count(&json, "nodes", job->network->nodes);
+    json_count(&json, "nodes", job->from.network->nodes);
     json_text(&json, "procedure",
               cluster_procedure_text(cluster->kmeans.procedure));
     json_text(&json, "strategy", cluster_strategy_text(cluster->strategy));
@@ -268,6 +250,8 @@ static void print_json(const struct job *job)
     json_number(&json, "deviation", deviation);
     json_text(&json, "budget_for",
               cluster->budget == CLUSTER_RUN ? "run" : "release");
+    json_text(&json, "credit",
+              pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
     print_trust_json(&json, cluster);
     json_open(&json, "runs", '[');
     for (int64_t s = 0; s < ask->seeds; s++) {
@@ -299,6 +283,10 @@ static void print_budget(const struct job *job)
         table_cell(table, "%.4g", trust->spent);
     }
     table_print(table, stdout);
+    printf("A message lost on the way counts as heard by %s (credit %s).\n",
+           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
+                                                               : "nobody",
+           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
     for (int k = 0; k < cluster->trusts; k++)
         if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
             program_warn("a budget for each release is exceeded by the run as "
@@ -350,7 +338,6 @@ int verb_kmeans(int argc, char **argv)
     free(job.inertia);
     free(job.centres);
     pricer_matrix_free(job.points);
-    pricer_network_free(job.network);
-    pricer_study_close(job.study);
+    material_close(&job.from);
     return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
 }

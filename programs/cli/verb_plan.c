@@ -24,15 +24,10 @@ static int parse(int argc, char **argv, struct plan_request *ask,
                  const char **operands)
 {
     const struct option options[] = {
-        {"bias", OPTION_CHOICE, &ask->bias, "worst-case|unbiased|l1|l2",
-         "how bias is held down; default: the scenario's"},
-        {"lambda", OPTION_NUMBER, &ask->lambda, "X",
-         "weight of the l1 or l2 bias term; default: the scenario's"},
-        {"calibration", OPTION_CHOICE, &ask->calibration, "analytic|classic",
-         "how much noise a budget asks for; default: the scenario's"},
+        PLANNER_OPTIONS(&ask->planner),
         {"method", OPTION_CHOICE, &ask->method, "exact|gradient",
          "gradient is the paper's descent; default exact"},
-        {"tolerance", OPTION_NUMBER, &ask->tolerance, "X",
+        {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
          "do not plan, judge these: from,to,alpha,sigma"},
@@ -42,29 +37,26 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
          "begin near the study's latest plan"},
-        {"iterations", OPTION_COUNT, &ask->iterations, "N",
+        {"iterations", OPTION_MANY, &ask->iterations, "N",
          "limit; for gradient of every start, default 100000"},
-        {"step", OPTION_NUMBER, &ask->weight_step, "X",
+        {"step", OPTION_ABOVE, &ask->weight_step, "X",
          "gradient: step of the weights; default 0.01"},
-        {"noise-step", OPTION_NUMBER, &ask->noise_step, "X",
+        {"noise-step", OPTION_ABOVE, &ask->noise_step, "X",
          "gradient: step of the noise; default as --step"},
-        {"starts", OPTION_COUNT, &ask->starts, "N",
+        {"starts", OPTION_MANY, &ask->starts, "N",
          "gradient: random starts; default 4"},
         {"seed", OPTION_COUNT, &ask->seed, "N",
          "gradient: of the starts; default: the scenario's"},
         {"trace", OPTION_TEXT, &ask->trace, "FILE.csv",
          "gradient: write start,iteration,objective"},
-        {"trace-every", OPTION_COUNT, &ask->trace_every, "N",
+        {"trace-every", OPTION_MANY, &ask->trace_every, "N",
          "gradient: iterations between rows; default 100"},
         {"threads", OPTION_COUNT, &ask->threads, "N",
          "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *ask = (struct plan_request){.bias = -1,
-                                 .calibration = -1,
-                                 .lambda = NAN,
-                                 .seed = -1,
-                                 .trace_every = 100};
+    *ask = (struct plan_request){
+        .planner = {-1, -1, NAN}, .seed = -1, .trace_every = 100};
     return options_parse(&usage, options, argc, argv, operands);
 }
 
@@ -108,7 +100,7 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
-    if (ask->bias >= 0 && ask->bias < PRICER_BIAS_L1 && !isnan(ask->lambda))
+    if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
     if (ask->iterations > INT32_MAX || ask->starts > INT32_MAX ||
         ask->threads > 4096)
@@ -120,20 +112,19 @@ static int check_request(struct plan_job *job)
     return OPTIONS_GO;
 }
 
-/* Every change can be made: make it and undo it. */
-static enum pricer_status check_changes(struct plan_job *job)
+/* Every change can be made: make them, in a copy of the network. */
+static enum pricer_status make_changes(struct plan_job *job)
 {
-    enum pricer_status status = PRICER_OK;
-    for (int k = 0; k < job->view.what_if.count && status == PRICER_OK; k++) {
-        const struct plan_change *change = &job->view.what_if.change[k];
-        double eps = change->eps;
-        status = pricer_trust_swap(job->network, change->from, change->to, &eps,
-                                   &job->fault);
-        if (status == PRICER_OK)
-            pricer_trust_swap(job->network, change->from, change->to, &eps,
-                              NULL);
-    }
-    return status;
+    const struct plan_what_if *what_if = &job->view.what_if;
+    struct pricer_trust trust[sizeof what_if->change / sizeof *what_if->change];
+    if (what_if->count == 0)
+        return PRICER_OK;
+    for (int k = 0; k < what_if->count; k++)
+        trust[k] = (struct pricer_trust){what_if->change[k].from,
+                                         what_if->change[k].to,
+                                         what_if->change[k].eps};
+    return pricer_network_retrust(job->from.network, trust, what_if->count,
+                                  &job->changed, &job->fault);
 }
 
 static enum pricer_status refuse(struct plan_job *job, const char *words,
@@ -143,18 +134,14 @@ static enum pricer_status refuse(struct plan_job *job, const char *words,
     return PRICER_VALUE;
 }
 
-/* The network of the study, or with its probabilities as its rounds measured
- * them: the links and their numbers are the same. */
-static enum pricer_status load_network(struct plan_job *job)
+/* Put the probabilities as the study's rounds measured them in the place of
+ * the scenario's: the links and their numbers are the same. */
+static enum pricer_status measure_network(struct plan_job *job)
 {
     struct pricer_deliveries *deliveries = NULL;
     struct pricer_network *measured = NULL;
-    enum pricer_status status =
-        pricer_study_network(job->study, &job->network, &job->fault);
-    if (status != PRICER_OK || !job->request.from_deliveries)
-        return status;
-    status = pricer_study_deliveries(job->study, job->network, 0, &deliveries,
-                                     &job->fault);
+    enum pricer_status status = pricer_study_deliveries(
+        job->from.study, job->from.network, 0, &deliveries, &job->fault);
     if (status == PRICER_OK && deliveries->rounds == 0)
         status =
             refuse(job,
@@ -162,14 +149,19 @@ static enum pricer_status load_network(struct plan_job *job)
                    "measure",
                    0);
     if (status == PRICER_OK)
-        status = pricer_network_measured(job->network, deliveries, &measured,
-                                         &job->fault);
+        status = pricer_network_measured(job->from.network, deliveries,
+                                         &measured, &job->fault);
+    if (status == PRICER_OK) {
+        pricer_network_free(job->from.network);
+        job->from.network = measured;
+        job->view.origin =
+            (struct pricer_network_record){.origin = PRICER_ORIGIN_MEASURED,
+                                           .rounds = deliveries->rounds,
+                                           .first = deliveries->first,
+                                           .last = deliveries->last};
+    }
     pricer_deliveries_free(deliveries);
-    if (status != PRICER_OK)
-        return status;
-    pricer_network_free(job->network);
-    job->network = measured;
-    return PRICER_OK;
+    return status;
 }
 
 /* The scenario's settings with what the command line puts above them. */
@@ -177,41 +169,31 @@ static enum pricer_status load(struct plan_job *job, const char *path)
 {
     struct plan_request *ask = &job->request;
     struct pricer_settings *settings = &job->view.settings;
-    int64_t seed = 0;
     enum pricer_status status =
-        pricer_study_open(path, true, &job->study, &job->fault);
+        material_open(path, true, &job->from, &job->fault);
     if (status == PRICER_OK)
-        status =
-            pricer_study_settings(job->study, settings, &seed, &job->fault);
-    if (status == PRICER_OK)
-        status = load_network(job);
+        status = material_network(&job->from, &job->fault);
+    if (status == PRICER_OK && ask->from_deliveries)
+        status = measure_network(job);
     if (status != PRICER_OK)
         return status;
-    if (ask->bias >= 0)
-        settings->bias = (enum pricer_bias)ask->bias;
-    if (ask->calibration >= 0)
-        settings->calibration = (enum pricer_calibration)ask->calibration;
-    if (!isnan(ask->lambda))
-        settings->lambda = ask->lambda;
-    if (settings->bias < PRICER_BIAS_L1)
-        settings->lambda = 0;
-    settings->method = (enum pricer_method)ask->method;
+    *settings = job->from.settings;
+    status = planner_override(&ask->planner, settings, &job->fault);
+    if (status != PRICER_OK)
+        return status;
     settings->tolerance = ask->tolerance;
     settings->threads = (int32_t)ask->threads;
-    if (ask->threads == 0 && job->network->links < SMALL_LINKS)
+    if (ask->threads == 0 && job->from.network->links < SMALL_LINKS)
         settings->threads = 1;
     settings->iterations = (int32_t)ask->iterations;
     settings->watch = &job->progress.watch;
     if (ask->seed < 0)
-        ask->seed = seed;
-    job->view.network = job->network;
-    if (!(settings->lambda >= 0 && isfinite(settings->lambda)))
-        return refuse(job, "lambda = %g is not a finite number of at least 0",
-                      settings->lambda);
-    if (!(ask->tolerance >= 0 && ask->tolerance < 1))
+        ask->seed = job->from.seed;
+    job->view.network = job->from.network;
+    if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
-    return check_changes(job);
+    return make_changes(job);
 }
 
 static void warn(const struct plan_job *job, bool interrupted)
@@ -229,15 +211,18 @@ static void warn(const struct plan_job *job, bool interrupted)
                      view->settings.calibration == PRICER_CALIBRATION_CLASSIC
                          ? ": the classic noise is proved for eps <= 1 only"
                          : "");
+    if (view->certificate.open_budgets > 0)
+        program_warn("%lld nodes show the server more than their budget allows",
+                     (long long)view->certificate.open_budgets);
 }
 
 static void close_job(struct plan_job *job)
 {
     free(job->price);
     free(job->self_price);
-    pricer_plan_free(job->plan);
-    pricer_network_free(job->network);
-    pricer_study_close(job->study);
+    free(job->server_price);
+    pricer_network_free(job->changed);
+    material_close(&job->from);
 }
 
 int verb_plan(int argc, char **argv)
@@ -275,5 +260,6 @@ int verb_plan(int argc, char **argv)
         (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);
     }
     close_job(&job);
-    return status == PRICER_OK ? 0 : program_fault(status, &job.fault);
+    return status == PRICER_OK ? program_stored("plan", job.view.id)
+                               : program_fault(status, &job.fault);
 }

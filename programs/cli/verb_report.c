@@ -1,7 +1,7 @@
 /*
  * pricer report: from a study to one page that tells and draws what is in it.
  */
-#include "common/options.h"
+#include "material.h"
 #include "page/report.h"
 #include "verbs.h"
 
@@ -64,7 +64,7 @@ static void compare(struct report *report)
                                  (enum pricer_baseline)k, &plan, &rival->why);
         if (status == PRICER_OK)
             status = pricer_plan_evaluate(report->network, &report->settings,
-                                          plan, &rival->error);
+                                          plan, &rival->error, &rival->why);
         rival->known = status == PRICER_OK;
         pricer_plan_free(plan);
     }
@@ -74,7 +74,8 @@ static void compare(struct report *report)
 static enum pricer_status price(struct report *report)
 {
     const struct pricer_network *net = report->network;
-    if (report->record.given || !(report->certificate.gap < 1e-3))
+    if (report->record.method == PRICER_METHOD_GIVEN ||
+        !(report->certificate.gap < 1e-3))
         return PRICER_OK;
     report->price = calloc((size_t)net->links + 1, sizeof(double));
     report->self_price = calloc((size_t)net->nodes, sizeof(double));
@@ -84,32 +85,29 @@ static enum pricer_status price(struct report *report)
                               report->price, report->self_price, NULL);
 }
 
-static enum pricer_status load(struct report *report,
-                               struct pricer_study *study, int64_t plan,
-                               struct pricer_fault *fault)
+/* What was stored about the plan, and the rounds that used it. */
+static enum pricer_status recall(struct report *report,
+                                 struct pricer_study *study,
+                                 struct pricer_fault *fault)
 {
-    int64_t plans = 0;
-    sqlite3_stmt *count = NULL;
-    report->database = pricer_study_handle(study);
+    int64_t plan = report->record.id;
     enum pricer_status status =
-        pricer_study_settings(study, &report->settings, &report->seed, fault);
+        pricer_study_simulation(study, plan, &report->simulation, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(study, &report->network, fault);
-    if (status == PRICER_OK &&
-        sqlite3_prepare_v2(report->database, "SELECT count(*) FROM plan", -1,
-                           &count, NULL) == SQLITE_OK &&
-        sqlite3_step(count) == SQLITE_ROW)
-        plans = sqlite3_column_int64(count, 0);
-    sqlite3_finalize(count);
-    if (status != PRICER_OK || (plans == 0 && plan == 0))
-        return status;
-    status = pricer_study_plan(study, report->network, plan, &report->plan,
-                               &report->record, fault);
-    if (status != PRICER_OK)
-        return status;
-    report->settings = report->record.settings;
-    status = pricer_plan_evaluate(report->network, &report->settings,
-                                  report->plan, &report->error);
+        status = pricer_study_plan_rounds(study, plan, &report->rounds, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_privacy(study, plan, &report->privacy,
+                                      &report->privacy_count, fault);
+    return status;
+}
+
+/* What the numbers of the plan are, and what they are compared with. */
+static enum pricer_status judge(struct report *report,
+                                struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_plan_evaluate(report->network, &report->settings, report->plan,
+                             &report->error, fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(report->network, &report->settings,
                                     report->plan, &report->certificate, fault);
@@ -120,6 +118,32 @@ static enum pricer_status load(struct report *report,
     if (status == PRICER_OK)
         compare(report);
     return status;
+}
+
+/* The report borrows the material. */
+static enum pricer_status load(struct report *report, struct material *from,
+                               int64_t plan, struct pricer_fault *fault)
+{
+    int64_t latest = 0;
+    enum pricer_status status = material_open(report->path, false, from, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scenario(from->study, &report->scenario, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_latest_plan(from->study, &latest, fault);
+    report->settings = from->settings;
+    if (status != PRICER_OK)
+        return status;
+    bool planned = latest > 0 || plan > 0;
+    status = planned ? material_plan(from, plan, fault)
+                     : material_network(from, fault);
+    report->network = from->network;
+    if (status != PRICER_OK || !planned)
+        return status;
+    report->plan = from->plan;
+    report->record = from->record;
+    report->settings = from->record.settings;
+    status = recall(report, from->study, fault);
+    return status == PRICER_OK ? judge(report, fault) : status;
 }
 
 static void write_page(const struct report *report)
@@ -164,8 +188,9 @@ static int store_page(struct report *report, const char *output)
 
 static void close_report(struct report *report)
 {
-    pricer_plan_free(report->plan);
-    pricer_network_free(report->network);
+    pricer_study_text_free(report->scenario);
+    pricer_simulation_record_free(report->simulation);
+    pricer_privacy_summaries_free(report->privacy, report->privacy_count);
     free(report->share);
     free(report->self_share);
     free(report->load);
@@ -181,7 +206,7 @@ int verb_report(int argc, char **argv)
     const struct option options[] = {
         {"output", OPTION_TEXT, &output, "FILE",
          "the page, also -o; - is standard output; default report.html"},
-        {"plan", OPTION_COUNT, &plan, "N",
+        {"plan", OPTION_MANY, &plan, "N",
          "the plan to report on; default: the latest"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];
@@ -193,17 +218,14 @@ int verb_report(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     struct report report = {.path = operands[0]};
-    struct pricer_study *study = NULL;
+    struct material from = {0};
     struct pricer_fault fault = {""};
-    enum pricer_status status =
-        pricer_study_open(operands[0], false, &study, &fault);
-    if (status == PRICER_OK)
-        status = load(&report, study, plan, &fault);
+    enum pricer_status status = load(&report, &from, plan, &fault);
     int exit_status = status == PRICER_OK ? store_page(&report, output)
                                           : program_fault(status, &fault);
     if (exit_status == 0 && strcmp(output, "-") != 0)
         printf("%s\n", output);
     close_report(&report);
-    pricer_study_close(study);
+    material_close(&from);
     return exit_status;
 }

@@ -80,9 +80,7 @@ static enum pricer_status reproduce(struct reproduction *work, const char *name)
                                                      "paper's settings",
                                                      "own best", "note"});
     status = run_parts(work, name);
-    enum pricer_status closed =
-        reproduce_close(work, "summary.csv", work->summary);
-    return status != PRICER_OK ? status : closed;
+    return reproduce_close(work, "summary.csv", work->summary, status);
 }
 
 static int misuse(const char *words)

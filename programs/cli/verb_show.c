@@ -5,7 +5,7 @@
 #include "common/program.h"
 #include "verbs.h"
 
-#include <sqlite3.h>
+#include <math.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -14,81 +14,110 @@ static const struct usage usage = {
     "tables has.",
     "pricer show ten.pricer"};
 
+/* What is known about the study, on its way to stdout. */
+struct view {
+    struct pricer_study *study;
+    struct pricer_table *tables;
+    int32_t count;
+    struct json json;
+    struct table *settings; /* NULL: print JSON instead */
+};
+
+/* A number as SQLite writes it: 15 digits, and a point in each. */
+static void write_number(double value, char *text, size_t size)
+{
+    char digits[40];
+    snprintf(digits, sizeof digits, "%.15g", value);
+    size_t whole = strcspn(digits, ".e");
+    bool plain = digits[whole] == '.' || !isfinite(value);
+    if (isinf(value))
+        snprintf(text, size, "%s", value > 0 ? "Inf" : "-Inf");
+    else
+        snprintf(text, size, "%.*s%s%s", (int)whole, digits, plain ? "" : ".0",
+                 digits + whole);
+}
+
+static void show_cell(struct view *view, const char *key,
+                      const struct pricer_cell *value)
+{
+    char text[48];
+    if (value->kind == PRICER_CELL_COUNT && view->settings == NULL) {
+        json_count(&view->json, key, value->count);
+    } else if (value->kind == PRICER_CELL_NUMBER && view->settings == NULL) {
+        json_number(&view->json, key, value->number);
+    } else if (view->settings == NULL) {
+        json_text(&view->json, key, value->text);
+    } else {
+        snprintf(text, sizeof text, "%lld", (long long)value->count);
+        if (value->kind == PRICER_CELL_NUMBER)
+            write_number(value->number, text, sizeof text);
+        bool written = value->kind == PRICER_CELL_COUNT ||
+                       value->kind == PRICER_CELL_NUMBER;
+        table_cell(view->settings, "%s", key);
+        table_cell(view->settings, "%s", written ? text : value->text);
+    }
+}
+
 /* Every setting but the scenario's text, which is long. */
-static const char settings_sql[] =
-    "SELECT key, value FROM setting WHERE key <> 'scenario' ORDER BY key";
-static const char scenario_sql[] =
-    "SELECT value FROM setting WHERE key = 'scenario'";
-static const char tables_sql[] =
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND "
-    "name NOT LIKE 'sqlite_%' ORDER BY rowid";
-
-static void json_cell(struct json *json, const char *key, sqlite3_stmt *row,
-                      int column)
+static bool show_setting(void *context, const struct pricer_cell *cells,
+                         int32_t count)
 {
-    switch (sqlite3_column_type(row, column)) {
-    case SQLITE_INTEGER:
-        json_count(json, key, sqlite3_column_int64(row, column));
-        break;
-    case SQLITE_FLOAT:
-        json_number(json, key, sqlite3_column_double(row, column));
-        break;
-    default:
-        json_text(json, key, (const char *)sqlite3_column_text(row, column));
-    }
+    if (count >= 2 && strcmp(cells[0].text, "scenario") != 0)
+        show_cell(context, cells[0].text, &cells[1]);
+    return true;
 }
 
-static int64_t count_rows(sqlite3 *database, const char *table)
+static enum pricer_status show_settings(struct view *view,
+                                        struct pricer_fault *fault)
 {
-    sqlite3_stmt *query = NULL;
-    char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
-    int64_t count = -1;
-    if (sql != NULL &&
-        sqlite3_prepare_v2(database, sql, -1, &query, NULL) == SQLITE_OK &&
-        sqlite3_step(query) == SQLITE_ROW)
-        count = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
-    sqlite3_free(sql);
-    return count;
+    const struct pricer_visitor visitor = {.row = show_setting,
+                                           .context = view};
+    return pricer_study_visit(view->study, "setting", &visitor, fault);
 }
 
-static void show_json(sqlite3 *database, sqlite3_stmt *settings,
-                      sqlite3_stmt *tables)
+static enum pricer_status show_json(struct view *view,
+                                    struct pricer_fault *fault)
 {
-    struct json json = {.out = stdout};
-    json_open(&json, NULL, '{');
-    json_open(&json, "settings", '{');
-    while (sqlite3_step(settings) == SQLITE_ROW)
-        json_cell(&json, (const char *)sqlite3_column_text(settings, 0),
-                  settings, 1);
-    json_close(&json, '}');
-    json_open(&json, "rows", '{');
-    while (sqlite3_step(tables) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(tables, 0);
-        json_count(&json, name, count_rows(database, name));
-    }
-    json_close(&json, '}');
-    json_close(&json, '}');
+    struct json *json = &view->json;
+    json->out = stdout;
+    json_open(json, NULL, '{');
+    json_open(json, "settings", '{');
+    enum pricer_status status = show_settings(view, fault);
+    json_close(json, '}');
+    json_open(json, "rows", '{');
+    for (int32_t k = 0; k < view->count; k++)
+        json_count(json, view->tables[k].name, view->tables[k].rows);
+    json_close(json, '}');
+    json_close(json, '}');
+    return status;
 }
 
-static void show_table(sqlite3 *database, sqlite3_stmt *settings,
-                       sqlite3_stmt *tables)
+static enum pricer_status show_tables(struct view *view,
+                                      struct pricer_fault *fault)
 {
-    struct table *table =
-        table_new(2, (const char *const[]){"setting", "value"});
-    while (sqlite3_step(settings) == SQLITE_ROW) {
-        table_cell(table, "%s", sqlite3_column_text(settings, 0));
-        table_cell(table, "%s", sqlite3_column_text(settings, 1));
-    }
-    table_print(table, stdout);
+    view->settings = table_new(2, (const char *const[]){"setting", "value"});
+    enum pricer_status status = show_settings(view, fault);
+    table_print(view->settings, stdout);
     putchar('\n');
-    table = table_new(2, (const char *const[]){"table", "rows"});
-    while (sqlite3_step(tables) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(tables, 0);
-        table_cell(table, "%s", name);
-        table_cell(table, "%lld", (long long)count_rows(database, name));
+    struct table *table = table_new(2, (const char *const[]){"table", "rows"});
+    for (int32_t k = 0; k < view->count; k++) {
+        table_cell(table, "%s", view->tables[k].name);
+        table_cell(table, "%lld", (long long)view->tables[k].rows);
     }
     table_print(table, stdout);
+    return status;
+}
+
+static enum pricer_status show_scenario(struct view *view,
+                                        struct pricer_fault *fault)
+{
+    char *text = NULL;
+    enum pricer_status status =
+        pricer_study_scenario(view->study, &text, fault);
+    if (status == PRICER_OK)
+        fputs(text, stdout);
+    pricer_study_text_free(text);
+    return status;
 }
 
 int verb_show(int argc, char **argv)
@@ -105,27 +134,17 @@ int verb_show(int argc, char **argv)
         return go;
 
     struct pricer_fault fault = {""};
-    struct pricer_study *study = NULL;
+    struct view view = {0};
     enum pricer_status status =
-        pricer_study_open(operands[0], false, &study, &fault);
-    if (status != PRICER_OK)
-        return program_fault(status, &fault);
-    sqlite3 *database = pricer_study_handle(study);
-    sqlite3_stmt *settings = NULL, *tables = NULL;
-    const char *sql = scenario ? scenario_sql : settings_sql;
-    int failed = sqlite3_prepare_v2(database, sql, -1, &settings, NULL) ||
-                 sqlite3_prepare_v2(database, tables_sql, -1, &tables, NULL);
-    if (failed)
-        program_fail("%s: %s", operands[0], sqlite3_errmsg(database));
-    else if (scenario)
-        while (sqlite3_step(settings) == SQLITE_ROW)
-            fputs((const char *)sqlite3_column_text(settings, 0), stdout);
-    else if (as_json)
-        show_json(database, settings, tables);
-    else
-        show_table(database, settings, tables);
-    sqlite3_finalize(settings);
-    sqlite3_finalize(tables);
-    pricer_study_close(study);
-    return failed ? 1 : 0;
+        pricer_study_open(operands[0], false, &view.study, &fault);
+    if (status == PRICER_OK && scenario)
+        status = show_scenario(&view, &fault);
+    else if (status == PRICER_OK)
+        status =
+            pricer_study_tables(view.study, &view.tables, &view.count, &fault);
+    if (status == PRICER_OK && !scenario)
+        status = (as_json ? show_json : show_tables)(&view, &fault);
+    pricer_tables_free(view.tables, view.count);
+    pricer_study_close(view.study);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }

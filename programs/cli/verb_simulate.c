@@ -2,13 +2,11 @@
  * pricer simulate: play a plan, and others on the same trials, and put what
  * came of it next to what was predicted.
  */
-#include "common/options.h"
-#include "common/program.h"
+#include "material.h"
 #include "print_simulation.h"
 #include "verbs.h"
 
 #include <string.h>
-#include <time.h>
 
 static const struct usage usage = {
     "simulate", "STUDY",
@@ -32,26 +30,16 @@ struct request {
     bool wanted[STRATEGIES];
 };
 
-/* What is read before, and freed after. */
-struct material {
-    struct pricer_study *study;
-    struct pricer_network *network;
+/* What is read before, and what is made of it. */
+struct work {
+    struct material from;
     struct pricer_matrix *matrix;
-    struct pricer_plan_record record;
     int32_t count;
-    struct pricer_plan *plans[STRATEGIES + 1];
+    struct pricer_plan *plans[STRATEGIES + 1]; /* the study's first */
     const char *names[STRATEGIES + 1];
 };
 
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static enum pricer_status read_data(struct request *request,
-                                    struct material *material,
+static enum pricer_status read_data(struct request *request, struct work *work,
                                     struct pricer_fault *fault)
 {
     request->settings.data = PRICER_DATA_GIVEN;
@@ -60,110 +48,99 @@ static enum pricer_status read_data(struct request *request,
     else if (strcmp(request->data, "random") == 0)
         request->settings.data = PRICER_DATA_RANDOM;
     else
-        return pricer_matrix_read(request->data, &material->matrix, fault);
+        return pricer_matrix_read(request->data, &work->matrix, fault);
     return PRICER_OK;
 }
 
 /* Make the plan of a strategy, with what the study's plan was asked for. */
-static enum pricer_status make_strategy(int strategy, struct material *material,
+static enum pricer_status make_strategy(int strategy, struct work *work,
                                         struct pricer_fault *fault)
 {
-    const struct pricer_settings *settings = &material->record.settings;
-    struct pricer_plan **plan = &material->plans[material->count];
+    const struct pricer_settings *settings = &work->from.record.settings;
+    struct pricer_plan **plan = &work->plans[work->count];
     const struct pricer_gradient gradient = {.trace_every = INT64_MAX};
     enum pricer_status status =
         strategy < PRICER_BASELINES
-            ? pricer_plan_baseline(material->network, settings,
+            ? pricer_plan_baseline(work->from.network, settings,
                                    (enum pricer_baseline)strategy, plan, fault)
-            : pricer_plan_descend(material->network, settings, &gradient, plan,
+            : pricer_plan_descend(work->from.network, settings, &gradient, plan,
                                   fault);
     if (status == PRICER_OK)
-        material->names[material->count++] = strategies[strategy];
+        work->names[work->count++] = strategies[strategy];
     else if (fault->text[0] != '\0')
         program_warn("strategy %s cannot be had", strategies[strategy]);
     return status;
 }
 
 static enum pricer_status make_strategies(const struct request *request,
-                                          struct material *material,
+                                          struct work *work,
                                           struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
     for (int k = 0; k < STRATEGIES && status == PRICER_OK; k++)
         if (request->wanted[k])
-            status = make_strategy(k, material, fault);
+            status = make_strategy(k, work, fault);
     return status;
 }
 
-static enum pricer_status read_material(const char *path,
-                                        struct request *request,
-                                        struct material *material,
-                                        struct pricer_fault *fault)
+static enum pricer_status read_work(const char *path, struct request *request,
+                                    struct work *work,
+                                    struct pricer_fault *fault)
 {
-    struct pricer_settings settings;
-    int64_t seed = 0;
-    enum pricer_status status =
-        pricer_study_open(path, true, &material->study, fault);
+    enum pricer_status status = material_open(path, true, &work->from, fault);
     if (status == PRICER_OK)
-        status =
-            pricer_study_settings(material->study, &settings, &seed, fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_network(material->study, &material->network, fault);
-    if (status == PRICER_OK)
-        status =
-            pricer_study_plan(material->study, material->network, request->plan,
-                              &material->plans[0], &material->record, fault);
+        status = material_plan(&work->from, request->plan, fault);
     if (status != PRICER_OK)
         return status;
-    material->names[0] = "plan";
-    material->count = 1;
+    work->plans[0] = work->from.plan;
+    work->names[0] = "plan";
+    work->count = 1;
     if (!request->seeded)
-        request->settings.seed = (uint64_t)seed;
-    status = read_data(request, material, fault);
-    request->settings.given = material->matrix;
+        request->settings.seed = (uint64_t)work->from.seed;
+    status = read_data(request, work, fault);
+    request->settings.given = work->matrix;
     if (status == PRICER_OK)
-        status = make_strategies(request, material, fault);
+        status = make_strategies(request, work, fault);
     return status;
 }
 
-static void free_material(struct material *material)
+static void free_work(struct work *work)
 {
-    for (int32_t k = 0; k < material->count; k++)
-        pricer_plan_free(material->plans[k]);
-    pricer_matrix_free(material->matrix);
-    pricer_network_free(material->network);
-    pricer_study_close(material->study);
+    for (int32_t k = 1; k < work->count; k++)
+        pricer_plan_free(work->plans[k]);
+    pricer_matrix_free(work->matrix);
+    material_close(&work->from);
 }
 
 static int simulate(const char *path, struct request *request, bool as_json)
 {
-    struct material material = {0};
+    struct work work = {0};
     struct pricer_fault fault = {""};
     struct pricer_simulation *simulation = NULL;
     struct progress progress;
     double seconds = 0;
-    enum pricer_status status = read_material(path, request, &material, &fault);
+    int64_t id = 0;
+    enum pricer_status status = read_work(path, request, &work, &fault);
     if (status == PRICER_OK) {
         const struct pricer_plan *plans[STRATEGIES + 1];
-        memcpy(plans, material.plans, sizeof plans);
-        double start = now();
+        memcpy(plans, work.plans, sizeof plans);
+        double start = program_seconds();
         progress_start(&progress, "simulate");
         request->settings.watch = &progress.watch;
-        status = pricer_simulation_run(material.network, plans, material.count,
+        status = pricer_simulation_run(work.from.network, plans, work.count,
                                        &request->settings, &simulation, &fault);
         if (progress_end(&progress) && simulation != NULL)
             program_warn("stopped after %lld trials",
                          (long long)simulation->trials);
-        seconds = now() - start;
+        seconds = program_seconds() - start;
     }
     if (status == PRICER_OK)
-        status = pricer_study_add_simulation(material.study, material.record.id,
-                                             material.names, simulation, NULL,
-                                             &fault);
+        status =
+            pricer_study_add_simulation(work.from.study, work.from.record.id,
+                                        work.names, simulation, &id, &fault);
     if (status == PRICER_OK) {
-        struct simulation_report report = {material.network, simulation,
-                                           material.names, material.record.id,
+        struct simulation_report report = {work.from.network, simulation,
+                                           work.names, work.from.record.id,
                                            seconds};
         if (as_json)
             simulation_print_json(&report);
@@ -172,8 +149,9 @@ static int simulate(const char *path, struct request *request, bool as_json)
         simulation_warn(&report);
     }
     pricer_simulation_free(simulation);
-    free_material(&material);
-    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+    free_work(&work);
+    return status == PRICER_OK ? program_stored("simulation", id)
+                               : program_fault(status, &fault);
 }
 
 /* Which strategies are wanted; false if one does not exist. */
@@ -204,7 +182,7 @@ int verb_simulate(int argc, char **argv)
     struct request request = {.data = "worst-case"};
     struct option_list list = {0};
     const struct option options[] = {
-        {"trials", OPTION_COUNT, &request.settings.trials, "N",
+        {"trials", OPTION_MANY, &request.settings.trials, "N",
          "how many; 100000, with the faithful engine 1000"},
         {"seed", OPTION_COUNT, &seed, "S",
          "what links and noise are drawn from; the scenario's"},
@@ -215,7 +193,7 @@ int verb_simulate(int argc, char **argv)
          "integrate the noise out, or send every message; fast"},
         {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
          "play this on the same trials; may be given again"},
-        {"plan", OPTION_COUNT, &request.plan, "N",
+        {"plan", OPTION_MANY, &request.plan, "N",
          "which plan of the study; the latest"},
         {"threads", OPTION_COUNT, &threads, "N",
          "how many; one per core. The result is the same"},

@@ -127,7 +127,7 @@ static enum pricer_status play_cell(const struct request *request,
     if (status == PRICER_OK && info.outcome == PRICER_OUTCOME_STOPPED)
         status = PRICER_STOPPED;
     if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error);
+        status = pricer_plan_evaluate(network, &settings, plan, &error, fault);
     if (status == PRICER_OK) {
         keep_plan(network, &info, &error, row);
         share->from = 0.5, share->to = 1;
@@ -227,6 +227,26 @@ static int play(const struct request *request, const struct sweep_grid *grid,
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }
 
+/* Keys whose values all gave the same are named: the sweep shows nothing of
+ * them. */
+static void name_idle(const struct sweep_grid *grid,
+                      const struct sweep_row *rows, struct json *json)
+{
+    if (json != NULL)
+        json_open(json, "without_effect", '[');
+    for (int k = 0; k < grid->axes; k++) {
+        if (!sweep_axis_idle(grid, rows, k))
+            continue;
+        if (json != NULL)
+            json_text(json, NULL, grid->axis[k].key);
+        else
+            program_warn("%s has no effect here: all its values gave the same",
+                         grid->axis[k].key);
+    }
+    if (json != NULL)
+        json_close(json, ']');
+}
+
 static void report(const struct request *request, const struct sweep_grid *grid,
                    const struct sweep_row *rows, bool plotted)
 {
@@ -242,12 +262,14 @@ static void report(const struct request *request, const struct sweep_grid *grid,
         if (plotted)
             printf("; plot in %s/sweep.svg", request->folder);
         putchar('\n');
+        name_idle(grid, rows, NULL);
         return;
     }
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_count(&json, "cells", grid->cells);
     json_count(&json, "not_ok", failed);
+    name_idle(grid, rows, &json);
     json_text(&json, "table", path);
     if (plotted) {
         snprintf(path, sizeof path, "%s/sweep.svg", request->folder);
@@ -267,7 +289,7 @@ static char *describe(const struct request *request,
     if (memory != NULL && scenario != NULL) {
         fprintf(memory, "trials %lld, %s data, %s engine\n",
                 (long long)request->trials, request->data,
-                pricer_engine_text((enum pricer_engine)request->engine));
+                pricer_word(PRICER_WORDS_ENGINE, request->engine));
         for (int k = 0; k < request->sets.count; k++)
             fprintf(memory, "set %s\n", request->sets.items[k]);
         for (int k = 0; k < grid->axes; k++) {
@@ -357,7 +379,7 @@ int verb_sweep(int argc, char **argv)
          "where table and plot go, and a stopped sweep goes on; sweep"},
         {"set", OPTION_LIST, &request.sets, "KEY=VALUE",
          "override a key of the scenario in every cell; may be given again"},
-        {"trials", OPTION_COUNT, &request.trials, "N",
+        {"trials", OPTION_MANY, &request.trials, "N",
          "of each cell; 100000, with the faithful engine 1000"},
         {"data", OPTION_CHOICE, &data, "worst-case|random",
          "what the nodes hold; worst-case"},

@@ -100,6 +100,20 @@ static bool store_value(const struct option *row, const char *text)
         return store_number(row->store, text);
     case OPTION_COUNT:
         return store_count(row->store, text);
+    case OPTION_ABOVE: {
+        double value;
+        bool good = store_number(&value, text) && value > 0;
+        if (good)
+            *(double *)row->store = value;
+        return good;
+    }
+    case OPTION_MANY: {
+        int64_t value;
+        bool good = store_count(&value, text) && value > 0;
+        if (good)
+            *(int64_t *)row->store = value;
+        return good;
+    }
     case OPTION_CHOICE: {
         int place = find_choice(row->argument, text);
         if (place >= 0)
@@ -142,13 +156,16 @@ static int parse_option(const struct usage *usage, const struct option *options,
     }
     if (store_value(row, value))
         return OPTIONS_GO;
+    static const char *const expected[] = {[OPTION_NUMBER] = "a number",
+                                           [OPTION_COUNT] = "a whole number",
+                                           [OPTION_ABOVE] = "a number above 0",
+                                           [OPTION_MANY] =
+                                               "a whole number above 0",
+                                           [OPTION_LIST] = "fewer of them"};
+    const char *words = expected[row->kind];
     char about[256];
     snprintf(about, sizeof about, "'%.80s' for --%s (expected %s)", value,
-             row->name,
-             row->kind == OPTION_COUNT    ? "a whole number"
-             : row->kind == OPTION_NUMBER ? "a number"
-             : row->kind == OPTION_LIST   ? "fewer of them"
-                                          : row->argument);
+             row->name, words != NULL ? words : row->argument);
     return refuse(usage, name, "cannot take", about);
 }
 

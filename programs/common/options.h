@@ -13,6 +13,8 @@ enum option_kind {
     OPTION_TEXT,   /* store: const char * */
     OPTION_NUMBER, /* store: double; inf allowed, nan not */
     OPTION_COUNT,  /* store: int64_t >= 0 */
+    OPTION_ABOVE,  /* store: double > 0, where 0 says that it was not given */
+    OPTION_MANY,   /* store: int64_t >= 1, where 0 says the same */
     OPTION_CHOICE, /* store: int, the place of the word in `argument` */
     OPTION_LIST,   /* store: struct option_list; may be given again */
 };

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <string.h>
+#include <time.h>
 
 /* Line by line on stderr: the program's name, a word, the message. */
 static void speak(const char *kind, const char *format, va_list arguments)
@@ -36,8 +38,8 @@ void program_warn(const char *format, ...)
 
 int program_fault(enum pricer_status status, const struct pricer_fault *fault)
 {
-    bool told = fault != NULL && fault->text[0] != '\0';
-    return program_fail("%s", told ? fault->text : pricer_status_text(status));
+    bool known = fault != NULL && fault->text[0] != '\0';
+    return program_fail("%s", known ? fault->text : pricer_status_text(status));
 }
 
 int program_close(int status)
@@ -45,6 +47,25 @@ int program_close(int status)
     if (fflush(stdout) != 0 || ferror(stdout))
         return program_fail("cannot write the result: %s", strerror(errno));
     return status;
+}
+
+int program_stored(const char *what, int64_t number)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    int reason = errno;
+    __fpurge(stdout); /* so that it is said once */
+    clearerr(stdout);
+    return program_fail("%s %lld is stored in the study, but cannot be "
+                        "printed: %s",
+                        what, (long long)number, strerror(reason));
+}
+
+double program_seconds(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
 static void json_string(FILE *out, const char *text)

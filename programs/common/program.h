@@ -7,7 +7,7 @@
 #ifndef PROGRAM_PROGRAM_H
 #define PROGRAM_PROGRAM_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 #include <stdio.h>
 
@@ -21,9 +21,16 @@ int program_fault(enum pricer_status status, const struct pricer_fault *fault);
  * success into failure. Returns the exit status. */
 int program_close(int status);
 
+/* Flush what a verb has printed after it has stored `what` under a number: if
+ * that fails, say that it is stored all the same. Returns the exit status. */
+int program_stored(const char *what, int64_t number);
+
 /* A note on stderr ("pricer: warning: ..."). */
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
+
+/* Seconds on a clock that only goes forward, for measuring how long. */
+double program_seconds(void);
 
 /*
  * One JSON object or array, written as it comes. Keys are NULL inside arrays.

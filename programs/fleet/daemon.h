@@ -5,7 +5,7 @@
 #ifndef PROGRAM_DAEMON_H
 #define PROGRAM_DAEMON_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 /* Write a fault (which may be NULL) and return the status. */
 enum pricer_status daemon_fault(struct pricer_fault *fault,

@@ -16,7 +16,9 @@ struct demo {
 
     /* made */
     char folder[4096];
-    char path[4096]; /* of the study */
+    char path[4096]; /* of the study, or of its copy */
+    bool credit;     /* the plan counts on losses */
+    int64_t before;  /* rounds that it has opened so far */
     struct pricer_study *study;
     struct pricer_network *network;
     struct pricer_plan *plan;
@@ -28,12 +30,22 @@ struct demo {
 /* Folder, study, plan, data, keys, enrolment and trust. */
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault);
 
+/* What links and noise are drawn from: the seed, and another one in a study
+ * that has rounds, so that each demo draws anew. */
+uint64_t demo_seed(const struct demo *demo);
+
 /* Start everything and wait for the rounds; all processes have ended when it
  * returns. */
 enum pricer_status demo_run(struct demo *demo, const struct pricer_watch *watch,
                             struct pricer_fault *fault);
 
+/* The demo has come to its end: add its rounds to the study that was given. */
+enum pricer_status demo_keep(struct demo *demo, struct pricer_fault *fault);
+
 /* End what runs, and remove the folder unless it is kept. */
+void demo_clean(struct demo *demo);
+
+/* The same, and forget everything. */
 void demo_close(struct demo *demo);
 
 #endif

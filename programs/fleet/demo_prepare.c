@@ -93,42 +93,81 @@ static enum pricer_status make_plan(struct demo *demo,
     enum pricer_status status =
         pricer_study_settings(demo->study, &record.settings, NULL, fault);
     if (status == PRICER_OK)
+        status = pricer_study_network(demo->study, &demo->network, fault);
+    if (status == PRICER_OK)
         status = pricer_plan_optimise(demo->network, &record.settings, NULL,
                                       &demo->plan, &info, fault);
     if (status != PRICER_OK)
         return status;
+    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
     record.objective = info.objective;
     record.bound = info.bound;
     record.gap = info.gap;
     record.iterations = info.iterations;
     record.tolerance = NAN;
-    return pricer_study_add_plan(demo->study, demo->plan, &record, NULL, fault);
+    return pricer_study_add_plan(demo->study, demo->network, demo->plan,
+                                 &record, NULL, fault);
 }
 
 static enum pricer_status load_study(struct demo *demo,
                                      struct pricer_fault *fault)
 {
-    struct pricer_member *members = NULL;
-    int32_t count = 0;
     enum pricer_status status =
         pricer_study_open(demo->path, true, &demo->study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(demo->study, &demo->network, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_members(demo->study, &members, &count, fault);
-    free(members);
-    if (status == PRICER_OK && count > 0)
-        status =
-            daemon_fault(fault, PRICER_VALUE,
-                         "%.300s: nodes are enrolled already; a demo would "
-                         "replace their keys",
-                         demo->path);
+        status = pricer_study_last_round(demo->study, &demo->before, fault);
     if (status != PRICER_OK)
         return status;
-    return demo->study_path == NULL
-               ? make_plan(demo, fault)
-               : pricer_study_plan(demo->study, demo->network, 0, &demo->plan,
-                                   NULL, fault);
+    if (demo->study_path == NULL)
+        return make_plan(demo, fault);
+    struct pricer_plan_record record;
+    status = pricer_study_plan(demo->study, 0, &demo->network, &demo->plan,
+                               &record, fault);
+    demo->credit =
+        status == PRICER_OK && record.settings.credit == PRICER_CREDIT_LOSSES;
+    return status;
+}
+
+/*
+ * The demo runs on a copy: keys of its own take the place of enrolled ones
+ * there, and a demo that is broken off has never touched the study.
+ */
+static enum pricer_status copy_study(struct demo *demo,
+                                     struct pricer_fault *fault)
+{
+    struct pricer_study *given = NULL;
+    name(demo, "demo.pricer", demo->path, sizeof demo->path);
+    enum pricer_status status =
+        pricer_study_open(demo->study_path, true, &given, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_copy(given, demo->path, fault);
+    pricer_study_close(given);
+    return status;
+}
+
+enum pricer_status demo_keep(struct demo *demo, struct pricer_fault *fault)
+{
+    struct pricer_study *given = NULL;
+    if (demo->study_path == NULL)
+        return PRICER_OK;
+    enum pricer_status status =
+        pricer_study_open(demo->study_path, true, &given, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_join_rounds(given, demo->path, demo->before, fault);
+    pricer_study_close(given);
+    return status;
+}
+
+uint64_t demo_seed(const struct demo *demo)
+{
+    struct pricer_random random;
+    if (demo->before == 0)
+        return (uint64_t)demo->seed;
+    pricer_random_replay(&random, (uint64_t)demo->seed, PRICER_PURPOSE_OTHER, 1,
+                         demo->before, 0);
+    /* The command line takes numbers without a sign. */
+    return pricer_random_word(&random) >> 2;
 }
 
 /* ------------------------------------------------------------------ data -- */
@@ -159,9 +198,9 @@ static enum pricer_status make_data(struct demo *demo,
     int32_t nodes = demo->network->nodes;
     int64_t dimension = demo->network->dimension;
     enum pricer_status status =
-        pricer_matrix_new(nodes, dimension, PRICER_FLOAT64, &demo->data);
+        pricer_matrix_new(nodes, dimension, PRICER_FLOAT64, &demo->data, fault);
     if (status == PRICER_OK)
-        status = pricer_matrix_new(1, dimension, PRICER_FLOAT64, &mean);
+        status = pricer_matrix_new(1, dimension, PRICER_FLOAT64, &mean, fault);
     if (status != PRICER_OK)
         return status;
     double *rows = demo->data->values, *middle = mean->values;
@@ -261,8 +300,9 @@ static void write_row(const struct demo *demo, FILE *file, int32_t to,
                       double eps, double delta, double weight, double noise)
 {
     double mu = trust_ratio(demo->network->radius, weight, noise);
-    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g\n", (int)to, eps, delta,
-            total_eps(delta, mu, (double)demo->rounds), delta);
+    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s\n", (int)to, eps, delta,
+            total_eps(delta, mu, (double)demo->rounds), delta,
+            demo->credit ? "losses" : "none");
 }
 
 /*
@@ -281,7 +321,7 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     if (file == NULL)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));
-    fputs("to,eps,delta,total_eps,total_delta\n", file);
+    fputs("to,eps,delta,total_eps,total_delta,credit\n", file);
     write_row(demo, file, node, network->self_eps[node],
               network->self_delta[node], demo->plan->self_weight[node],
               demo->plan->self_noise[node]);
@@ -299,10 +339,9 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
 {
     enum pricer_status status = make_folder(demo, fault);
-    if (status == PRICER_OK && demo->study_path != NULL)
-        snprintf(demo->path, sizeof demo->path, "%s", demo->study_path);
-    else if (status == PRICER_OK)
-        status = make_study(demo, fault);
+    if (status == PRICER_OK)
+        status = demo->study_path != NULL ? copy_study(demo, fault)
+                                          : make_study(demo, fault);
     if (status == PRICER_OK)
         status = load_study(demo, fault);
     if (status == PRICER_OK && demo->network->nodes > 200)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -103,7 +103,8 @@ static enum pricer_status start_server(struct demo *demo, struct words *words,
     add(words, "--rounds=%lld", (long long)demo->rounds);
     add(words, "--quorum=%d", (int)demo->network->nodes);
     add(words, "--emulate");
-    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
+    add(words, "--replay-after=%lld", (long long)demo->before);
     add(words, "--port=%lld", (long long)demo->port);
     add(words, "--early");
     add(words, "--probe");
@@ -135,7 +136,8 @@ static enum pricer_status start_node(struct demo *demo, struct words *words,
     add(words, "--ledger=%s/%d.ledger", demo->folder, node);
     add(words, "--data=%s/data.npy", demo->folder);
     add(words, "--emulate=%s", demo->path);
-    add(words, "--seed=%lld", (long long)demo->seed);
+    add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
+    add(words, "--replay-after=%lld", (long long)demo->before);
     add(words, "--replay-noise");
     return start(demo, words, node, fault);
 }
@@ -159,21 +161,16 @@ static enum pricer_status start_all(struct demo *demo,
     for (int32_t k = 1; k < count && status == PRICER_OK; k++)
         status = start_node(demo, words, &members[0], &members[k], fault);
     free(words);
-    free(members);
+    pricer_members_free(members);
     return status;
 }
 
+/* How many rounds are stored; 0 while the study cannot be read. */
 static int64_t count_rounds(struct demo *demo)
 {
-    sqlite3_stmt *query = NULL;
-    int64_t count = 0;
-    if (sqlite3_prepare_v2(pricer_study_handle(demo->study),
-                           "SELECT count(*) FROM round", -1, &query,
-                           NULL) == SQLITE_OK &&
-        sqlite3_step(query) == SQLITE_ROW)
-        count = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
-    return count;
+    struct pricer_rounds_summary summary = {0};
+    pricer_study_rounds(demo->study, 0, &summary, NULL);
+    return summary.rounds;
 }
 
 /* End the children that still run, and wait for them. */
@@ -235,15 +232,21 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-void demo_close(struct demo *demo)
+void demo_clean(struct demo *demo)
 {
     if (demo->children != NULL)
         end_children(demo);
+    pricer_study_close(demo->study);
+    demo->study = NULL;
+    if (demo->keep == NULL && demo->folder[0] != '\0')
+        remove_folder(demo->folder);
+}
+
+void demo_close(struct demo *demo)
+{
+    demo_clean(demo);
     free(demo->children);
     pricer_matrix_free(demo->data);
     pricer_plan_free(demo->plan);
     pricer_network_free(demo->network);
-    pricer_study_close(demo->study);
-    if (demo->keep == NULL && demo->folder[0] != '\0')
-        remove_folder(demo->folder);
 }

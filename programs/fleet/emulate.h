@@ -2,7 +2,7 @@
  * Links that fail as a network says they do, drawn from a seed, for
  * demonstrations on loopback: receivers drop what an emulated link lost. The
  * draws are the simulator's, so that both give the same rounds: round r is its
- * trial r - 1, since trials are counted from 0.
+ * trial r - 1 - after, since trials are counted from 0.
  */
 #ifndef PROGRAM_EMULATE_H
 #define PROGRAM_EMULATE_H
@@ -12,7 +12,11 @@
 struct emulate {
     const struct pricer_network *network; /* NULL: nothing is emulated */
     uint64_t seed;
+    int64_t after; /* the round before the first trial */
 };
+
+/* The simulator's trial that a round is. */
+int64_t emulate_trial(const struct emulate *emulate, int64_t round);
 
 /* Whether a message over this link gets through; to = PRICER_SERVER for an
  * uplink. True if nothing is emulated. */

@@ -99,8 +99,12 @@ void gate_serve(struct gate *gate)
         }
         const struct gate_entry *entry = NULL;
         if (count == FRAMES && sizes[1] <= ROOM && sizes[5] == 5 &&
-            memcmp(frames[5], "CURVE", 5) == 0 && sizes[6] == 32)
+            memcmp(frames[5], "CURVE", 5) == 0 && sizes[6] == 32) {
             entry = find(gate, (const uint8_t *)frames[6]);
+            gate->stranger = entry == NULL;
+            if (gate->stranger)
+                memcpy(gate->refused_key, frames[6], sizeof gate->refused_key);
+        }
         gate->refused += entry == NULL;
         answer(gate->socket, frames[1],
                count > 1 && sizes[1] <= ROOM ? (size_t)sizes[1] : 0, entry);

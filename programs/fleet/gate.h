@@ -24,6 +24,8 @@ struct gate {
     struct gate_entry *entries; /* sorted by key */
     int32_t count;
     int64_t refused; /* handshakes turned away */
+    bool stranger;   /* the last of them showed a key: */
+    uint8_t refused_key[32];
 };
 enum pricer_status gate_open(void *context, struct gate *gate,
                              struct pricer_fault *fault);

@@ -4,7 +4,7 @@
 #ifndef PROGRAM_KEYS_H
 #define PROGRAM_KEYS_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 /* Both halves in Z85, as ZeroMQ takes them. */
 struct key_pair {

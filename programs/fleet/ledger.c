@@ -4,6 +4,7 @@
  */
 #include "ledger.h"
 #include "daemon.h"
+#include "spent.h"
 #include "common/program.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 1 }; /* "PrLg" */
+enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 2 }; /* "PrLg" */
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS server ("
@@ -25,11 +26,25 @@ static const char schema[] =
     " server TEXT NOT NULL, node INTEGER NOT NULL, key TEXT NOT NULL,"
     " PRIMARY KEY (server, node)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS account ("
-    " key TEXT PRIMARY KEY, releases INTEGER NOT NULL, square REAL NOT NULL"
-    ") WITHOUT ROWID;"
+    " key TEXT NOT NULL, mu REAL NOT NULL, p REAL NOT NULL,"
+    " releases INTEGER NOT NULL, PRIMARY KEY (key, mu, p)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS release ("
     " server TEXT NOT NULL, round INTEGER NOT NULL, key TEXT NOT NULL,"
-    " mu REAL NOT NULL, PRIMARY KEY (server, round, key)) WITHOUT ROWID;";
+    " mu REAL NOT NULL, p REAL NOT NULL DEFAULT 1,"
+    " PRIMARY KEY (server, round, key)) WITHOUT ROWID;";
+
+/* From version 1, which added squares up: every release is still there. */
+static const char upgrade[] =
+    "BEGIN IMMEDIATE;"
+    "ALTER TABLE release ADD COLUMN p REAL NOT NULL DEFAULT 1;"
+    "DROP TABLE account;"
+    "CREATE TABLE account ("
+    " key TEXT NOT NULL, mu REAL NOT NULL, p REAL NOT NULL,"
+    " releases INTEGER NOT NULL, PRIMARY KEY (key, mu, p)) WITHOUT ROWID;"
+    "INSERT INTO account SELECT key, mu, 1, count(*) FROM release"
+    " GROUP BY key, mu;"
+    "PRAGMA user_version = 2;"
+    "COMMIT;";
 
 struct ledger {
     sqlite3 *database;
@@ -128,8 +143,13 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
     if (*id == 0 && tables == 0) {
         *id = LEDGER_ID;
         *version = LEDGER_VERSION;
-        if (!run(ledger, sql) || !run(ledger, "PRAGMA user_version = 1"))
+        if (!run(ledger, sql) || !run(ledger, "PRAGMA user_version = 2"))
             return false;
+    }
+    if (*id == LEDGER_ID && *version == 1) {
+        if (!run(ledger, upgrade))
+            return false;
+        *version = LEDGER_VERSION;
     }
     if (*id != LEDGER_ID || *version != LEDGER_VERSION)
         return true;
@@ -139,14 +159,13 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
 
 static bool prepare_all(struct ledger *ledger)
 {
-    return prepare(ledger, "SELECT square FROM account WHERE key = ?",
+    return prepare(ledger, "SELECT mu, p, releases FROM account WHERE key = ?",
                    &ledger->find) &&
            prepare(ledger,
-                   "INSERT INTO account VALUES (?, 1, ?) ON CONFLICT (key) DO"
-                   " UPDATE SET releases = releases + 1,"
-                   " square = excluded.square",
+                   "INSERT INTO account VALUES (?, ?, ?, 1) ON CONFLICT"
+                   " (key, mu, p) DO UPDATE SET releases = releases + 1",
                    &ledger->store) &&
-           prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?)",
+           prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?, ?)",
                    &ledger->note) &&
            prepare(ledger,
                    "INSERT INTO server VALUES (?, ?) ON CONFLICT (key) DO"
@@ -242,83 +261,57 @@ done:
     return status;
 }
 
-/* What stands in an account: the square of all ratios; -1: cannot read. */
-static double find_square(struct ledger *ledger, const char *key)
+/* False: cannot read, or it is no account. */
+static bool find_spent(struct ledger *ledger, const char *key,
+                       struct spent *spent)
 {
+    int step;
+    bool good = true;
+    *spent = (struct spent){0};
     sqlite3_bind_text(ledger->find, 1, key, -1, SQLITE_STATIC);
-    int step = sqlite3_step(ledger->find);
-    double square = step == SQLITE_ROW ? sqlite3_column_double(ledger->find, 0)
-                    : step == SQLITE_DONE ? 0
-                                          : -1;
+    while ((step = sqlite3_step(ledger->find)) == SQLITE_ROW) {
+        double mu = sqlite3_column_double(ledger->find, 0);
+        double p = sqlite3_column_double(ledger->find, 1);
+        int64_t releases = sqlite3_column_int64(ledger->find, 2);
+        good = good && mu >= 0 && p > 0 && p <= 1 && releases >= 0;
+        spent_add(spent, mu, p, releases);
+    }
     sqlite3_reset(ledger->find);
-    return square >= 0 ? square : -1;
-}
-
-/* Both rounded up. */
-static double add_square(double square, double mu)
-{
-    return nextafter(square + nextafter(mu * mu, INFINITY), INFINITY);
-}
-
-static double root(double square)
-{
-    return square == 0 ? 0 : nextafter(sqrt(square), INFINITY);
+    return good && step == SQLITE_DONE;
 }
 
 double ledger_spent(struct ledger *ledger, const char *key)
 {
-    double square = find_square(ledger, key);
-    return square < 0 ? INFINITY : root(square);
+    struct spent spent;
+    return find_spent(ledger, key, &spent) ? spent_ratio(&spent) : INFINITY;
 }
 
-/*
- * What is left of a budget: 1 - mu^2 / most^2, where `most` is the ratio that
- * uses it up. For display only.
- */
-static double find_left(const struct ledger_charge *charge, double square)
+int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
 {
-    double low = 0, high = 1e9;
-    if (isinf(charge->total_eps) || charge->total_delta >= 1 || square == 0)
-        return 1;
-    for (int k = 0; k < 60; k++) {
-        double middle = (low + high) / 2;
-        if (pricer_gaussian_delta(charge->total_eps, middle) <=
-            charge->total_delta)
-            low = middle;
-        else
-            high = middle;
-    }
-    return fmin(1, fmax(0, 1 - square / (high * high)));
-}
-
-/* The account allows the sum, by the same test as trust_allows(). */
-static bool fits(const struct ledger_charge *charge, double square)
-{
-    if (isinf(charge->total_eps) || charge->total_delta >= 1)
-        return true;
-    return !isinf(square) &&
-           pricer_gaussian_delta(charge->total_eps, root(square)) <=
-               charge->total_delta;
+    struct spent spent;
+    if (charge->mu == 0)
+        return LEDGER_NO_END;
+    return find_spent(ledger, charge->key, &spent) ? spent_left(&spent, charge)
+                                                   : 0;
 }
 
 static bool charge_one(struct ledger *ledger, int64_t round,
                        struct ledger_charge *charge)
 {
-    double square = find_square(ledger, charge->key);
-    if (square < 0)
+    struct spent spent;
+    if (!find_spent(ledger, charge->key, &spent))
         return false;
-    if (charge->mu > 0)
-        square = add_square(square, charge->mu);
-    charge->allowed = charge->mu == 0 || fits(charge, square);
-    charge->left = charge->allowed ? find_left(charge, square) : 0;
+    charge->allowed = charge->mu == 0 || spent_fits(&spent, charge, 1);
     if (!charge->allowed)
         return true;
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(ledger->store, 2, square);
+    sqlite3_bind_double(ledger->store, 2, charge->mu);
+    sqlite3_bind_double(ledger->store, 3, charge->p);
     sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->note, 2, round);
     sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
     sqlite3_bind_double(ledger->note, 4, charge->mu);
+    sqlite3_bind_double(ledger->note, 5, charge->p);
     bool stored = sqlite3_step(ledger->store) == SQLITE_DONE;
     bool noted = sqlite3_step(ledger->note) == SQLITE_DONE;
     sqlite3_reset(ledger->store);
@@ -363,11 +356,11 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
 /* ------------------------------------------------------------------ show -- */
 
 static const char show_sql[] =
-    "SELECT account.key, neighbour.node, account.releases,"
-    " account.square, (SELECT max(round) FROM release"
-    " WHERE release.key = account.key)"
-    " FROM account LEFT JOIN neighbour ON neighbour.key = account.key"
-    " GROUP BY account.key ORDER BY neighbour.node, account.key";
+    "SELECT key, (SELECT min(node) FROM neighbour"
+    "  WHERE neighbour.key = account.key) AS node, sum(releases),"
+    " sum(mu * mu * releases),"
+    " (SELECT max(round) FROM release WHERE release.key = account.key)"
+    " FROM account GROUP BY key ORDER BY node, key";
 
 static void show_json(sqlite3_stmt *query)
 {
@@ -382,7 +375,7 @@ static void show_json(sqlite3_stmt *query)
         else
             json_count(&json, "node", sqlite3_column_int64(query, 1));
         json_count(&json, "releases", sqlite3_column_int64(query, 2));
-        json_number(&json, "mu", root(sqlite3_column_double(query, 3)));
+        json_number(&json, "mu", sqrt(sqlite3_column_double(query, 3)));
         json_count(&json, "last_round", sqlite3_column_int64(query, 4));
         json_close(&json, '}');
     }
@@ -400,7 +393,7 @@ static void show_table(sqlite3_stmt *query)
         else
             table_cell(table, "%s", sqlite3_column_text(query, 1));
         table_cell(table, "%s", sqlite3_column_text(query, 2));
-        table_cell(table, "%.6g", root(sqlite3_column_double(query, 3)));
+        table_cell(table, "%.6g", sqrt(sqlite3_column_double(query, 3)));
         table_cell(table, "%s", sqlite3_column_text(query, 4));
         table_cell(table, "%s", sqlite3_column_text(query, 0));
     }

@@ -7,13 +7,27 @@
  * mechanism of ratio mu with noise of its own, so K of them are one Gaussian
  * mechanism of ratio sqrt(mu_1^2 + ... + mu_K^2) (their weighted average is
  * sufficient), also if later data depend on earlier releases; the sum and its
- * root are rounded up. A charge is on the disk before the call returns, and is
- * never taken back.
+ * root are rounded up, and trust_allows() is proved. A charge is on the disk
+ * before the call returns, and is never taken back.
+ *
+ * With credit for losses the claim is about a receiver that hears each release
+ * with probability p, as the plan says and the operator believes: K releases
+ * of ratios up to mu, heard with probabilities up to p, say no more than K of
+ * exactly mu and p do (drop what was heard too often, add noise to what is too
+ * clear), and that is what trust_allows_often() tests.
+ *
+ * Claim: a plan for T rounds lasts T rounds. Without credit its ratio is at
+ * most M / sqrt(T) (1 - 2^-49 + 2^-53), M the calibrated ratio of the budget:
+ * calibration takes 2^-49 off for T > 1, and rounding the noise of a link adds
+ * half a unit. Equal ratios are counted, not added up, so the ratio of all is
+ * right within 2^-51, however many they are, and stays below M, which
+ * trust_allows() accepts; for T = 1 see there. T + 1 rounds are above M by a
+ * factor of sqrt(1 + 1 / T), so the budget ends there, and not later.
  */
 #ifndef PROGRAM_LEDGER_H
 #define PROGRAM_LEDGER_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 struct ledger;
 
@@ -21,9 +35,9 @@ struct ledger;
 struct ledger_charge {
     const char *key; /* the receiver's, in Z85 */
     double mu;       /* trust_ratio() */
+    double p;        /* with which it counts: 1 without credit for losses */
     double total_eps, total_delta;
     bool allowed; /* output */
-    double left;  /* output: the part of the budget that is left, 0 to 1 */
 };
 
 /* Open the ledger for rounds of the server with this key; made if it is not
@@ -51,6 +65,11 @@ enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
 enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                                  struct ledger_charge *charges, int32_t count,
                                  struct pricer_fault *fault);
+
+/* How many more releases like this one the budget holds; LEDGER_NO_END: as many
+ * as anyone may ask for. */
+#define LEDGER_NO_END ((INT64_C(1) << 62) - 1)
+int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge);
 
 /* What has been spent against a receiver: the ratio of all releases. */
 double ledger_spent(struct ledger *ledger, const char *key);

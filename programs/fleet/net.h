@@ -26,7 +26,8 @@ enum pricer_status net_connect(void *context, int type, const char *address,
  * anew; honest peers connect again.
  */
 struct net_guard {
-    int64_t base, next; /* bytes; when to look */
+    int64_t base; /* bytes in use that are no reason to act */
+    int64_t next; /* when to look again */
     int64_t resets;
 };
 enum pricer_status net_watch_memory(struct net_guard *guard, int64_t room,

@@ -6,6 +6,7 @@
 #define PROGRAM_NODE_H
 
 #include "emulate.h"
+#include "handshake.h"
 #include "ledger.h"
 #include "net.h"
 #include "trust_file.h"
@@ -18,14 +19,17 @@ struct node_peer {
     struct wire_bytes message; /* the share of this round */
     char key[PRICER_KEY_TEXT];
     double mu;
-    bool ready; /* the share may go */
+    int64_t left;        /* rounds, of its budget */
+    bool refused;        /* this slice gets no data of ours there */
+    enum wire_part part; /* what goes in this round */
 };
 
 /* A neighbour that this node listens to. */
 struct node_source {
     bool heard;          /* in this round */
     int64_t later_round; /* a share for a round to come, 0: none */
-    int64_t *later;      /* its values */
+    enum wire_part later_part;
+    int64_t *later; /* its values */
 };
 
 enum node_state {
@@ -53,6 +57,7 @@ struct node {
     void *context;
     struct gate gate;
     void *server, *inbox;
+    struct handshake handshake; /* with the server */
     int64_t inbox_dimension, inbox_largest;
     struct net_guard guard;
     int64_t next_hello;
@@ -70,32 +75,44 @@ struct node {
     struct node_source *sources;   /* [slice.in_count] */
     struct ledger_charge *charges; /* [slice.out_count + 1] */
     double own_mu;
-    double left; /* of the tightest budget, after the last charge */
+    int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
-    double *data; /* [dimension], as all of these */
-    int64_t *own; /* its own part */
-    int64_t *sum;
-    int64_t *scratch;
-    uint8_t *arrived;
-    uint64_t told; /* codes that were said about this slice, a bit each */
+    bool own_refused;
+    double *data;     /* [dimension] the private vector */
+    int64_t *own;     /* [dimension] its own part of the sum */
+    int64_t *sum;     /* [dimension] what goes to the server */
+    int64_t *scratch; /* [dimension] a message that is being read */
+    uint8_t *parts;   /* what has become of its own part and of each share */
+    uint64_t refused; /* codes that were sent for this slice, a bit each */
 
     /* the round */
     enum node_state state;
     struct wire_open open;
-    int64_t start, taken; /* when it began; the last one taken part in */
+    int64_t start; /* when it began */
+    int64_t taken; /* the last round taken part in */
     int32_t heard;
-    bool own_ready;
-    int64_t base_round, base_time; /* the last OPEN heard */
+    enum wire_part own_part;
+    int64_t base_round; /* of the last OPEN heard */
+    int64_t base_time;  /* when the last OPEN was heard */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
+    int64_t clipped; /* rounds in which the vector was too long */
 };
 
-/* Tell the server (and, once a slice, the operator) what is not done. */
+/* Tell the server the code, and the operator (once a slice) in words, what is
+ * not done. The words stay here: they may speak of files and data. */
 void node_refuse(struct node *node, int64_t round, enum wire_code code,
                  int32_t to, const char *text);
+
+/* The charge of one release to a receiver that the trust file knows. */
+struct ledger_charge node_charge(const struct node *node, int32_t to,
+                                 const char *key, double mu, double p);
 
 /* Take a SLICE message: check it whole, decide on every link, connect. */
 void node_take_slice(struct node *node, const void *data, size_t size);
 void node_free_slice(struct node *node);
+
+/* Whether a budget is about to end. */
+bool node_is_ending(const struct node *node);
 
 /* Say HELLO. It names the slice only when every link of it is connected, or has
  * had time to be: what is sent to a link that is not is lost. */

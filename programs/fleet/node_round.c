@@ -5,6 +5,7 @@
  */
 #include "node.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ static bool make_part(struct node *node, int32_t to, double weight,
     struct pricer_random replay;
     if (node->replay)
         pricer_random_replay(&replay, node->emulate.seed, PRICER_PURPOSE_NOISE,
-                             node->open.round - 1, node->number, to);
+                             emulate_trial(&node->emulate, node->open.round),
+                             node->number, to);
     enum pricer_status status = pricer_round_share(
         &node->part, &share, node->data, node->replay ? &replay : &node->random,
         values, &fault);
@@ -38,125 +40,141 @@ static bool make_part(struct node *node, int32_t to, double weight,
     return status == PRICER_OK;
 }
 
-static void make_share(struct node *node, int32_t k)
-{
-    const struct wire_out *out = &node->slice.out[k];
-    struct node_peer *peer = &node->peers[k];
-    peer->ready =
-        peer->socket != NULL &&
-        make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, node->scratch,
-                         node->slice.dimension);
-}
-
-static struct ledger_charge new_charge(const struct node *node, int32_t to,
-                                       const char *key, double mu)
-{
-    const struct trust_row *row = trust_find(&node->trust, to);
-    return (struct ledger_charge){key,   mu, row->total_eps, row->total_delta,
-                                  false, 1};
-}
-
-/*
- * Charge all that is ready, in one transaction; what the budget does not allow
- * is not ready any more. If the ledger fails, nothing is.
- */
-static void charge(struct node *node)
-{
-    struct pricer_fault fault = {""};
-    int32_t count = 0, next = 0;
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        if (node->peers[k].ready)
-            node->charges[count++] =
-                new_charge(node, node->slice.out[k].to, node->peers[k].key,
-                           node->peers[k].mu);
-    if (node->own_ready)
-        node->charges[count++] =
-            new_charge(node, node->number, node->server_key, node->own_mu);
-    enum pricer_status status = ledger_charge(node->ledger, node->open.round,
-                                              node->charges, count, &fault);
-    node->left = 1;
-    for (int32_t k = 0; k < count; k++)
-        if (node->charges[k].left < node->left)
-            node->left = node->charges[k].left;
-    if (status != PRICER_OK)
-        node_refuse(node, node->open.round,
-                    status == PRICER_VALUE ? WIRE_CODE_ROUND : WIRE_CODE_LEDGER,
-                    node->number, fault.text);
-    for (int32_t k = 0; k < node->slice.out_count; k++) {
-        struct node_peer *peer = &node->peers[k];
-        if (!peer->ready)
-            continue;
-        peer->ready = node->charges[next++].allowed;
-        if (!peer->ready && status == PRICER_OK)
-            node_refuse(node, node->open.round, WIRE_CODE_SPENT,
-                        node->slice.out[k].to,
-                        "the budget for this neighbour is spent");
-    }
-    if (node->own_ready) {
-        node->own_ready = node->charges[next].allowed;
-        if (!node->own_ready && status == PRICER_OK)
-            node_refuse(node, node->open.round, WIRE_CODE_SPENT, node->number,
-                        "the budget for the server is spent");
-    }
-}
-
 /* A link without weight or noise carries a probe, which costs nothing. */
 static bool is_probe(const struct wire_out *out)
 {
     return out->weight == 0 && out->noise == 0;
 }
 
+static void make_share(struct node *node, int32_t k)
+{
+    const struct wire_out *out = &node->slice.out[k];
+    struct node_peer *peer = &node->peers[k];
+    if (peer->refused || is_probe(out) || peer->socket == NULL)
+        return;
+    if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
+        wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
+                         node->scratch, node->slice.dimension))
+        peer->part = WIRE_PART_DATA;
+}
+
+/* What a charge has come to: the part as it goes, and its rounds left. */
+static void settle(struct node *node, enum pricer_status status, int32_t to,
+                   bool allowed, enum wire_part *part, int64_t *left)
+{
+    if (status != PRICER_OK) {
+        *part = WIRE_PART_LEDGER;
+    } else if (!allowed) {
+        *part = WIRE_PART_SPENT;
+        *left = 0;
+        node_refuse(node, node->open.round, WIRE_CODE_SPENT, to,
+                    to == node->number
+                        ? "the budget for the server is spent"
+                        : "the budget for this neighbour is spent");
+    } else if (*left != LEDGER_NO_END && *left > 0) {
+        --*left;
+    }
+}
+
+/*
+ * Charge all that is made, in one transaction; what the budget does not allow
+ * is withheld. If the ledger fails, everything is.
+ */
+static void charge(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int32_t count = 0, next = 0;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (node->peers[k].part == WIRE_PART_DATA)
+            node->charges[count++] =
+                node_charge(node, node->slice.out[k].to, node->peers[k].key,
+                            node->peers[k].mu, node->slice.out[k].p);
+    if (node->own_part == WIRE_PART_DATA)
+        node->charges[count++] =
+            node_charge(node, node->number, node->server_key, node->own_mu, 1);
+    enum pricer_status status = ledger_charge(node->ledger, node->open.round,
+                                              node->charges, count, &fault);
+    if (status != PRICER_OK)
+        node_refuse(node, node->open.round,
+                    status == PRICER_VALUE ? WIRE_CODE_ROUND : WIRE_CODE_LEDGER,
+                    node->number, fault.text);
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        struct node_peer *peer = &node->peers[k];
+        if (peer->part == WIRE_PART_DATA)
+            settle(node, status, node->slice.out[k].to,
+                   node->charges[next++].allowed, &peer->part, &peer->left);
+    }
+    if (node->own_part == WIRE_PART_DATA)
+        settle(node, status, node->number, node->charges[next].allowed,
+               &node->own_part, &node->own_left);
+    /* Before the sum, so that the server knows before it opens another. */
+    if (node_is_ending(node))
+        node_greet(node);
+}
+
 /* The vector is there: make and charge every part. */
 static void make_parts(struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++)
-        if (!is_probe(&node->slice.out[k]))
-            make_share(node, k);
-    node->own_ready =
-        node->own_open && make_part(node, node->number, node->slice.own.weight,
-                                    node->slice.own.noise, node->own);
+        make_share(node, k);
+    if (node->own_open && make_part(node, node->number, node->slice.own.weight,
+                                    node->slice.own.noise, node->own))
+        node->own_part = WIRE_PART_DATA;
     charge(node);
 }
 
-/* Shares leave; what cannot leave at once is lost, as on a link that is down.
- */
+/* There is no vector, and this is why: what needs one is withheld. */
+static void withhold(struct node *node, enum wire_part why)
+{
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        node->peers[k].part = node->peers[k].refused          ? WIRE_PART_TRUST
+                              : is_probe(&node->slice.out[k]) ? WIRE_PART_PROBE
+                                                              : why;
+    node->own_part = node->own_refused ? WIRE_PART_TRUST
+                     : node->own_open  ? why
+                                       : WIRE_PART_PROBE;
+}
+
+/* Shares leave, also those that only say why there is none; what cannot leave
+ * at once is lost, as on a link that is down. */
 static void send_shares(struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
-        bool probe = is_probe(&node->slice.out[k]);
-        if (probe)
-            wire_write_share(&peer->message, node->open.round, NULL, 0);
-        if (peer->socket == NULL || (!probe && !peer->ready))
+        if (peer->socket == NULL)
             continue;
+        if (peer->part != WIRE_PART_DATA)
+            wire_write_share(&peer->message, node->open.round, peer->part, NULL,
+                             0);
         node->lost +=
             !net_send(peer->socket, peer->message.data, peer->message.size);
-        peer->ready = false;
     }
     node->state = NODE_SHARING;
 }
 
 /* ------------------------------------------------------------------ take -- */
 
-/* Add a share that arrived in time; it is known to be of the right length. */
-static void add_share(struct node *node, int32_t k, const int64_t *values,
-                      size_t size)
+/* Note a share that arrived in time, and add what it carries; it is known to be
+ * of the right length. */
+static void add_share(struct node *node, int32_t k, enum wire_part part,
+                      const int64_t *values)
 {
     struct node_source *source = &node->sources[k];
     const struct wire_in *in = &node->slice.in[k];
     int64_t dimension = node->slice.dimension;
+    bool data = part == WIRE_PART_DATA;
     if (source->heard) {
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    for (int64_t c = 0; c < dimension && size > 0; c++)
+    for (int64_t c = 0; c < dimension && data; c++)
         if (values[c] > in->limit || values[c] < -in->limit) {
             drop(node, PRICER_DROP_RANGE);
             return;
         }
-    if (size > 0 &&
-        emulate_up(&node->emulate, node->open.round, in->from, node->number) &&
+    bool up =
+        emulate_up(&node->emulate, node->open.round, in->from, node->number);
+    if (data && up &&
         pricer_round_add(&node->part.grid, 1, values, dimension, node->sum,
                          NULL) != PRICER_OK) {
         drop(node, PRICER_DROP_RANGE);
@@ -164,8 +182,8 @@ static void add_share(struct node *node, int32_t k, const int64_t *values,
     }
     source->heard = true;
     node->heard++;
-    if (emulate_up(&node->emulate, node->open.round, in->from, node->number))
-        node->arrived[(k + 1) / 8] |= (uint8_t)(1 << ((k + 1) % 8));
+    if (up)
+        wire_part_set(node->parts, k + 1, part);
 }
 
 /* Keep a share whose round has not begun here; the newest counts. */
@@ -184,6 +202,17 @@ static void keep_share(struct node *node, int32_t k,
     for (int64_t c = 0; c < node->slice.dimension && share->size > 0; c++)
         source->later[c] = wire_integer(share->values, c);
     source->later_round = share->round;
+    source->later_part = share->part;
+}
+
+/* Data where the plan sends data, of its length; a probe where it does not. */
+static bool is_fitting(const struct node *node, int32_t k,
+                       const struct wire_share *share)
+{
+    bool empty = node->slice.in[k].limit == 0;
+    if (share->part == WIRE_PART_DATA)
+        return !empty && share->size == 8 * (size_t)node->slice.dimension;
+    return empty || share->part != WIRE_PART_PROBE;
 }
 
 void node_take_share(struct node *node, int32_t sender, const void *data,
@@ -198,10 +227,7 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
-    size_t expected = node->slice.in[sender].limit == 0
-                          ? 0
-                          : 8 * (size_t)node->slice.dimension;
-    if (share.size != expected) {
+    if (!is_fitting(node, sender, &share)) {
         drop(node, PRICER_DROP_LENGTH);
     } else if (share.round > node->taken) {
         keep_share(node, sender, &share);
@@ -213,31 +239,43 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
     } else {
         for (int64_t c = 0; c < node->slice.dimension && share.size > 0; c++)
             node->scratch[c] = wire_integer(share.values, c);
-        add_share(node, sender, node->scratch, share.size);
+        add_share(node, sender, share.part, node->scratch);
     }
 }
 
 /* ----------------------------------------------------------------- round -- */
 
-static void begin_round(struct node *node, const struct wire_open *open,
+/* Nothing has been made or heard yet. */
+static void clear_round(struct node *node, const struct wire_open *open,
                         int64_t start)
 {
-    struct pricer_fault fault = {""};
-    bool ready = false;
     node->open = *open;
     node->start = start;
     node->taken = open->round;
     node->heard = 0;
-    node->own_ready = false;
     memset(node->sum, 0, 8 * (size_t)node->slice.dimension);
-    memset(node->arrived, 0, wire_arrived_size(node->slice.in_count));
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        node->peers[k].ready = false;
+    memset(node->parts, 0, wire_parts_size(node->slice.in_count));
     for (int32_t k = 0; k < node->slice.in_count; k++)
         node->sources[k].heard = false;
-    if (vector_start(&node->vector, open->round, node->slice.dimension, &ready,
-                     &fault) != PRICER_OK) {
-        node_refuse(node, open->round, WIRE_CODE_VECTOR, node->number,
+}
+
+/* Begin to get the vector. In a round that the ledger has already, none is
+ * made: the node only relays. */
+static void start_vector(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    bool ready = false;
+    if (node->open.round <= ledger_last(node->ledger)) {
+        withhold(node, WIRE_PART_LEDGER);
+        node_refuse(node, node->open.round, WIRE_CODE_ROUND, node->number,
+                    "the round is already spent");
+        node->state = NODE_HOLD;
+        return;
+    }
+    withhold(node, WIRE_PART_VECTOR);
+    if (vector_start(&node->vector, node->open.round, node->slice.dimension,
+                     &ready, &fault) != PRICER_OK) {
+        node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
         node->state = NODE_HOLD;
     } else if (ready) {
@@ -245,14 +283,40 @@ static void begin_round(struct node *node, const struct wire_open *open,
     } else {
         node->state = NODE_VECTOR;
     }
+}
+
+static void begin_round(struct node *node, const struct wire_open *open,
+                        int64_t start)
+{
+    clear_round(node, open, start);
+    start_vector(node);
     for (int32_t k = 0; k < node->slice.in_count; k++) {
         struct node_source *source = &node->sources[k];
-        size_t size = node->slice.in[k].limit == 0 ? 0 : 1;
         if (source->later_round == open->round)
-            add_share(node, k, source->later, size);
+            add_share(node, k, source->later_part, source->later);
         if (source->later_round <= open->round)
             source->later_round = 0;
     }
+}
+
+/* What is longer than the radius is clipped, and the data's owner should know:
+ * the mean is then of other vectors than theirs. */
+static void watch_length(struct node *node)
+{
+    double square = 0;
+    for (int64_t k = 0; k < node->slice.dimension; k++)
+        square += node->data[k] * node->data[k];
+    if (!(sqrt(square) > node->slice.radius * (1 + 1e-12)))
+        return;
+    node->clipped++;
+    int64_t tens = node->clipped;
+    while (tens % 10 == 0)
+        tens /= 10;
+    if (tens == 1)
+        daemon_say("round %lld: the vector has length %g and is clipped to %g; "
+                   "%lld rounds so far",
+                   (long long)node->open.round, sqrt(square),
+                   node->slice.radius, (long long)node->clipped);
 }
 
 void node_take_vector(struct node *node)
@@ -260,11 +324,13 @@ void node_take_vector(struct node *node)
     struct pricer_fault fault = {""};
     node->state = NODE_HOLD;
     if (vector_take(&node->vector, node->slice.dimension, node->data, &fault) !=
-        PRICER_OK)
+        PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
-    else
-        make_parts(node);
+        return;
+    }
+    watch_length(node);
+    make_parts(node);
 }
 
 void node_take_open(struct node *node, const struct wire_open *open)
@@ -276,10 +342,7 @@ void node_take_open(struct node *node, const struct wire_open *open)
         node->base_round = open->round;
         node->base_time = now;
     }
-    if (open->round <= ledger_last(node->ledger) && open->round > node->taken)
-        node_refuse(node, open->round, WIRE_CODE_ROUND, node->number,
-                    "the round is already spent");
-    if (open->round > node->taken && open->round > ledger_last(node->ledger))
+    if (open->round > node->taken)
         begin_round(node, open, now);
     else if (open->round == node->taken)
         node->open = *open; /* it was opened here before the message came */
@@ -290,12 +353,13 @@ static void finish(struct node *node)
 {
     struct pricer_fault fault = {""};
     int64_t dimension = node->slice.dimension;
-    if (node->own_ready &&
+    if (node->own_part == WIRE_PART_DATA &&
         pricer_round_add(&node->part.grid, 1, node->own, dimension, node->sum,
-                         &fault) == PRICER_OK)
-        node->arrived[0] |= 1;
-    if (wire_write_sum(&node->bytes, node->open.round, node->arrived,
-                       wire_arrived_size(node->slice.in_count), node->sum,
+                         &fault) != PRICER_OK)
+        node->own_part = WIRE_PART_VECTOR;
+    wire_part_set(node->parts, 0, node->own_part);
+    if (wire_write_sum(&node->bytes, node->open.round, node->parts,
+                       wire_parts_size(node->slice.in_count), node->sum,
                        dimension))
         node->lost +=
             !net_send(node->server, node->bytes.data, node->bytes.size);
@@ -317,10 +381,16 @@ static void open_by_itself(struct node *node, int64_t begin)
 {
     struct wire_open open = node->open;
     open.round = node->taken + 1;
-    if (open.round > ledger_last(node->ledger))
-        begin_round(node, &open, begin);
-    else
-        node->taken = open.round;
+    begin_round(node, &open, begin);
+}
+
+/* When the vector must be there: when shares are sent, or where nobody waits
+ * for that, so soon that the word of its lack still arrives in time. */
+static int64_t find_deadline(const struct node *node)
+{
+    const struct wire_open *open = &node->open;
+    return node->start +
+           (open->early ? (open->send + open->share) / 2 : open->send);
 }
 
 void node_tick(struct node *node, int64_t now)
@@ -328,8 +398,9 @@ void node_tick(struct node *node, int64_t now)
     bool early = node->open.early;
     int64_t send = node->start + node->open.send;
     int64_t share = node->start + node->open.share;
-    if (node->state == NODE_VECTOR && now >= (early ? share : send)) {
+    if (node->state == NODE_VECTOR && now >= find_deadline(node)) {
         vector_stop(&node->vector);
+        withhold(node, WIRE_PART_LATE);
         node_refuse(node, node->open.round, WIRE_CODE_LATE, node->number,
                     "the vector was not ready in time");
         node->state = NODE_HOLD;
@@ -350,10 +421,10 @@ int64_t node_next(const struct node *node)
     int64_t begin = expected(node), next = INT64_MAX;
     if (node->state == NODE_IDLE && begin != INT64_MAX)
         next = begin + node->open.send / 2;
-    else if (node->state == NODE_VECTOR || node->state == NODE_HOLD)
-        next = node->start + (node->open.early && node->state == NODE_VECTOR
-                                  ? node->open.share
-                                  : node->open.send);
+    else if (node->state == NODE_VECTOR)
+        next = find_deadline(node);
+    else if (node->state == NODE_HOLD)
+        next = node->start + node->open.send;
     else if (node->state == NODE_SHARING)
         next = node->start + node->open.share;
     return no_sooner(next, 0);

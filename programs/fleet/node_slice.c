@@ -5,8 +5,15 @@
  */
 #include "node.h"
 
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* How long the first connections of a slice may take. */
 enum { PATIENCE = 3000 };
+
+/* So few rounds left are told at once. */
+enum { ENDING = 10 };
 
 static bool all_connected(const struct node *node)
 {
@@ -22,6 +29,48 @@ static bool all_connected(const struct node *node)
     return true;
 }
 
+/* Put a link among those with the fewest rounds left, the fewest first. */
+static void add_ending(struct wire_hello *hello, int32_t to, int64_t left)
+{
+    int32_t at = hello->ending_count;
+    while (at > 0 && hello->ending[at - 1].left > left)
+        at--;
+    if (at == WIRE_ENDING)
+        return;
+    if (hello->ending_count < WIRE_ENDING)
+        hello->ending_count++;
+    for (int32_t k = hello->ending_count - 1; k > at; k--)
+        hello->ending[k] = hello->ending[k - 1];
+    hello->ending[at] = (struct wire_ending){to, left};
+}
+
+/* How many rounds the budgets of this slice still hold. A part without weight
+ * says nothing about the data and does not end. */
+static void fill_left(const struct node *node, struct wire_hello *hello)
+{
+    bool own = node->own_open && node->slice.own.weight > 0;
+    hello->own = node->own_refused ? 0 : LEDGER_NO_END;
+    if (own)
+        hello->left = hello->own = node->own_left;
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        const struct node_peer *peer = &node->peers[k];
+        if (peer->refused || node->slice.out[k].weight == 0)
+            continue;
+        if (peer->left > hello->left)
+            hello->left = peer->left;
+        if (peer->left != LEDGER_NO_END)
+            add_ending(hello, node->slice.out[k].to, peer->left);
+    }
+}
+
+bool node_is_ending(const struct node *node)
+{
+    struct wire_hello hello = {0};
+    fill_left(node, &hello);
+    return hello.own <= ENDING || hello.left <= ENDING ||
+           (hello.ending_count > 0 && hello.ending[0].left <= ENDING);
+}
+
 void node_greet(struct node *node)
 {
     if (node->sliced && !node->announced)
@@ -31,29 +80,33 @@ void node_greet(struct node *node)
         .digest = node->announced ? node->digest : NULL,
         .last = ledger_last(node->ledger),
         .results = node->estimate != NULL,
-        .left = node->sliced ? node->left : 1,
     };
+    if (node->sliced)
+        fill_left(node, &hello);
     bool sent = wire_write_hello(&node->bytes, &hello) &&
                 net_send(node->server, node->bytes.data, node->bytes.size);
     bool waiting = !sent || (node->sliced && !node->announced);
     node->next_hello = daemon_clock() + (waiting ? 50 : 1000);
 }
 
-#include <sodium.h>
-#include <stdlib.h>
-#include <string.h>
-
 void node_refuse(struct node *node, int64_t round, enum wire_code code,
                  int32_t to, const char *text)
 {
-    struct wire_refusal refusal = {round, code, to, ""};
-    snprintf(refusal.text, sizeof refusal.text, "%.250s", text);
+    const struct wire_refusal refusal = {round, code, to};
     if (wire_write_refusal(&node->bytes, &refusal))
         net_send(node->server, node->bytes.data, node->bytes.size);
-    if (!(node->told >> code & 1) || round == 0)
+    if (!(node->refused >> code & 1) || round == 0)
         daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
                    text);
-    node->told |= UINT64_C(1) << code;
+    node->refused |= UINT64_C(1) << code;
+}
+
+struct ledger_charge node_charge(const struct node *node, int32_t to,
+                                 const char *key, double mu, double p)
+{
+    const struct trust_row *row = trust_find(&node->trust, to);
+    return (struct ledger_charge){key,  mu, p, row->total_eps, row->total_delta,
+                                  false};
 }
 
 void node_free_slice(struct node *node)
@@ -73,13 +126,13 @@ void node_free_slice(struct node *node)
     free(node->own);
     free(node->sum);
     free(node->scratch);
-    free(node->arrived);
+    free(node->parts);
     node->peers = NULL;
     node->sources = NULL;
     node->charges = NULL;
     node->data = NULL;
     node->own = node->sum = node->scratch = NULL;
-    node->arrived = NULL;
+    node->parts = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
     node->state = NODE_IDLE;
@@ -98,15 +151,15 @@ static bool make_room(struct node *node)
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
-    node->arrived = calloc(wire_arrived_size((int32_t)in), 1);
+    node->parts = calloc(wire_parts_size((int32_t)in), 1);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->data != NULL && node->own != NULL &&
-           node->sum != NULL && node->scratch != NULL && node->arrived != NULL;
+           node->sum != NULL && node->scratch != NULL && node->parts != NULL;
 }
 
 /* Why nothing may go to a receiver, or 0. */
 static int judge(struct node *node, int32_t to, const char *key, double mu,
-                 struct pricer_fault *fault)
+                 double p, struct pricer_fault *fault)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
     if (row == NULL) {
@@ -123,6 +176,13 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
     if (to != node->number &&
         ledger_pin(node->ledger, to, key, fault) != PRICER_OK)
         return WIRE_CODE_KEY;
+    if (p < 1 && !row->credit) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the plan counts on losses to node %d, and the trust file "
+                     "gives them no credit (column credit)",
+                     (int)to);
+        return WIRE_CODE_CREDIT;
+    }
     if (!trust_allows(row->eps, row->delta, mu)) {
         daemon_fault(fault, PRICER_VALUE,
                      "the noise to node %d is too small for eps %g, delta %g",
@@ -139,16 +199,24 @@ static void judge_own(struct node *node)
     struct pricer_fault fault = {""};
     node->own_mu = trust_ratio(node->slice.radius, own->weight, own->noise);
     node->own_open = own->weight != 0 || own->noise != 0;
+    node->own_refused = false;
     if (!node->own_open)
         return;
     int code =
-        judge(node, node->number, node->server_key, node->own_mu, &fault);
+        judge(node, node->number, node->server_key, node->own_mu, 1, &fault);
     if (code != 0) {
         node->own_open = false;
+        node->own_refused = true;
         node_refuse(node, 0, (enum wire_code)code, node->number, fault.text);
+        return;
     }
+    struct ledger_charge charge =
+        node_charge(node, node->number, node->server_key, node->own_mu, 1);
+    node->own_left = ledger_left(node->ledger, &charge);
 }
 
+/* Also a neighbour that is refused is connected, to be told in each round that
+ * nothing comes: else it would take the link for dead. */
 static void open_peer(struct node *node, int32_t k)
 {
     const struct wire_out *out = &node->slice.out[k];
@@ -156,13 +224,18 @@ static void open_peer(struct node *node, int32_t k)
     struct pricer_fault fault = {""};
     peer->mu = trust_ratio(node->slice.radius, out->weight, out->noise);
     keys_text(out->key, peer->key);
-    int code = judge(node, out->to, peer->key, peer->mu, &fault);
-    if (code == 0 &&
-        net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
-                    peer->key, WIRE_SLACK, &peer->socket, &fault) != PRICER_OK)
-        code = WIRE_CODE_SLICE;
+    int code = judge(node, out->to, peer->key, peer->mu, out->p, &fault);
+    if (code == 0) {
+        struct ledger_charge charge =
+            node_charge(node, out->to, peer->key, peer->mu, out->p);
+        peer->left = ledger_left(node->ledger, &charge);
+    }
+    peer->refused = code != 0;
     if (code != 0)
         node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
+    if (net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
+                    peer->key, WIRE_SLACK, &peer->socket, &fault) != PRICER_OK)
+        node_refuse(node, 0, WIRE_CODE_SLICE, out->to, fault.text);
 }
 
 /* Admit the in-neighbours, and listen with room for vectors of this size. */
@@ -217,8 +290,7 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         node_greet(node);
         return;
     }
-    node->told = 0;
-    node->left = 1;
+    node->refused = 0;
     if (!wire_read_slice(data, size, &slice)) {
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
                     "the slice is not as the protocol says");

@@ -37,12 +37,18 @@ static void take_result(struct node *node, const void *data, size_t size)
     if (node->estimate == NULL || !node->sliced)
         return;
     if (!wire_read_result(data, size, &result) ||
-        result.size != 8 * (size_t)node->slice.dimension) {
+        (result.size != 0 &&
+         result.size != 8 * (size_t)node->slice.dimension)) {
         node->dropped[PRICER_DROP_MALFORMED]++;
         return;
     }
-    if (pricer_matrix_new(1, node->slice.dimension, PRICER_FLOAT64, &matrix) !=
-        PRICER_OK)
+    if (result.size == 0) {
+        daemon_say("round %lld gave no estimate; %s is of an earlier one",
+                   (long long)result.round, node->estimate);
+        return;
+    }
+    if (pricer_matrix_new(1, node->slice.dimension, PRICER_FLOAT64, &matrix,
+                          &fault) != PRICER_OK)
         return;
     for (int64_t k = 0; k < node->slice.dimension; k++)
         ((double *)matrix->values)[k] = wire_number(result.estimate, k);
@@ -127,6 +133,32 @@ static void watch_memory(struct node *node)
         daemon_say("%s", fault.text);
 }
 
+/* Why the server does not answer, and what to do about it. */
+static void watch_server(struct node *node)
+{
+    handshake_follow(&node->handshake, node->context, node->server);
+    switch (handshake_read(&node->handshake, true)) {
+    case HANDSHAKE_REFUSED:
+        daemon_say("the server at %s does not admit this node's key %s: "
+                   "'pricer enrol STUDY %d %s ADDRESS' there, and restart it",
+                   node->server_address, node->pair.public_key,
+                   (int)node->number, node->pair.public_key);
+        break;
+    case HANDSHAKE_CUT:
+        daemon_say("the server at %s cuts the connection: is --server-key its "
+                   "public key, and is it a pricer-server?",
+                   node->server_address);
+        break;
+    case HANDSHAKE_SILENT:
+        daemon_say("no word from the server at %s for 10 s: does it run, and "
+                   "does a firewall let this node through?",
+                   node->server_address);
+        break;
+    case HANDSHAKE_FINE:
+        break;
+    }
+}
+
 static void loop(struct node *node)
 {
     while (!daemon_stopping() ||
@@ -163,6 +195,7 @@ static void loop(struct node *node)
             node_take_vector(node);
         read_inbox(node);
         watch_memory(node);
+        watch_server(node);
     }
 }
 
@@ -183,7 +216,8 @@ static bool parse(int argc, char **argv, struct node *node,
         {"listen", OPTION_TEXT, &node->listen, "ADDRESS",
          "where neighbours reach this node, such as tcp://*:7103"},
         {"trust", OPTION_TEXT, &arguments->trust, "FILE",
-         "what may go to whom: CSV to,eps,delta[,total_eps,total_delta][,key]"},
+         "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
+         "[,credit][,key]"},
         {"ledger", OPTION_TEXT, &arguments->ledger, "FILE",
          "what has gone to whom; made if it is not there"},
         {"data", OPTION_TEXT, &node->vector.file, "FILE",
@@ -198,6 +232,8 @@ static bool parse(int argc, char **argv, struct node *node,
          "for demonstrations: drop what the study's links would lose"},
         {"seed", OPTION_COUNT, &arguments->seed, "S",
          "of --emulate and --replay-noise"},
+        {"replay-after", OPTION_COUNT, &node->emulate.after, "R",
+         "for demonstrations: the round before the first one of the seed"},
         {"replay-noise", OPTION_FLAG, &arguments->replay, NULL,
          "for demonstrations: noise from the seed, which protects nothing"},
         {"ledger-show", OPTION_FLAG, &arguments->show, NULL,
@@ -237,11 +273,13 @@ static enum pricer_status load_emulation(const char *path,
                                          struct pricer_fault *fault)
 {
     struct pricer_study *study = NULL;
+    struct pricer_plan *plan = NULL;
     if (path == NULL)
         return PRICER_OK;
     enum pricer_status status = pricer_study_open(path, false, &study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(study, network, fault);
+        status = pricer_study_plan(study, 0, network, &plan, NULL, fault);
+    pricer_plan_free(plan);
     pricer_study_close(study);
     return status;
 }
@@ -301,6 +339,7 @@ static void tear_down(struct node *node)
 {
     node_free_slice(node);
     vector_free(&node->vector);
+    handshake_close(&node->handshake);
     net_close(&node->inbox);
     net_close_slowly(&node->server);
     gate_close(&node->gate);
@@ -337,11 +376,14 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0);
     daemon_catch_signals();
     enum pricer_status status = set_up(&node, &arguments, &network, &fault);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK) {
         loop(&node);
-    else
+        daemon_say("%lld rounds done, in %lld of them the vector was clipped",
+                   (long long)node.rounds, (long long)node.clipped);
+    } else {
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
+    }
     tear_down(&node);
     pricer_network_free(network);
     return status == PRICER_OK ? 0 : 1;

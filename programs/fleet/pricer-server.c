@@ -22,7 +22,7 @@ static const struct usage usage = {
 /* What the command line says and struct server does not hold. */
 struct arguments {
     const char *config, *study, *key, *listen, *truth, *status_address;
-    int64_t port, seed;
+    int64_t port, seed, after;
     bool emulate;
 };
 
@@ -37,11 +37,29 @@ static enum pricer_status watch_memory(struct server *server,
                             &server->router, fault);
 }
 
+/* A key that is not enrolled, in words: each key once, any at most once in ten
+ * seconds. */
+static void say_refused(struct server *server)
+{
+    char key[PRICER_KEY_TEXT];
+    if (!server->gate.stranger || daemon_clock() < server->stranger_next)
+        return;
+    keys_text(server->gate.refused_key, key);
+    if (strcmp(key, server->stranger) == 0)
+        return;
+    strcpy(server->stranger, key);
+    server->stranger_next = daemon_clock() + 10000;
+    daemon_say("the key %s is not enrolled and was turned away; if it is a "
+               "node's, 'pricer enrol %s NODE %s ADDRESS' and restart",
+               key, server->path, key);
+}
+
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
     while (*status == PRICER_OK) {
         bool over = server->rounds > 0 && server->done >= server->rounds;
+        over = over || (server->rounds > 0 && server->ended);
         if (!server->open && (over || daemon_stopping()))
             return;
         if (daemon_stopping() > 1)
@@ -57,6 +75,8 @@ static void loop(struct server *server, struct status_page *page,
         int64_t refused = server->gate.refused;
         if (items[0].revents)
             gate_serve(&server->gate);
+        if (refused < server->gate.refused)
+            say_refused(server);
         for (; refused < server->gate.refused; refused++)
             server_drop(server, PRICER_DROP_REFUSED);
         if (items[1].revents)
@@ -102,7 +122,7 @@ static bool parse(int argc, char **argv, struct server *server,
         {"rounds", OPTION_COUNT, &server->rounds, "N",
          "stop after so many rounds; 0: never"},
         {"quorum", OPTION_COUNT, &server->quorum, "N",
-         "nodes to wait for before the first round; 1"},
+         "nodes that must contribute: waited for before the first round; 1"},
         {"first-round", OPTION_COUNT, &server->first, "N",
          "the least number of the first round; 1"},
         {"probe", OPTION_FLAG, &server->probe, NULL,
@@ -116,6 +136,8 @@ static bool parse(int argc, char **argv, struct server *server,
         {"emulate", OPTION_FLAG, &arguments->emulate, NULL,
          "for demonstrations: drop what the study's uplinks would lose"},
         {"seed", OPTION_COUNT, &arguments->seed, "S", "of --emulate"},
+        {"replay-after", OPTION_COUNT, &arguments->after, "R",
+         "for demonstrations: the round before the first one of the seed"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     *result =
         config_parse(&usage, options, &arguments->config, argc, argv, operands);
@@ -161,7 +183,7 @@ static enum pricer_status find_listen(struct server *server, const char *asked,
     else
         snprintf(address, PRICER_ADDRESS_TEXT, "%s",
                  asked != NULL ? asked : members[0].address);
-    free(members);
+    pricer_members_free(members);
     return status;
 }
 
@@ -170,13 +192,28 @@ static enum pricer_status connect_all(struct server *server,
 {
     struct rlimit files;
     server->largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
-                      (int64_t)wire_arrived_size(server->network->nodes);
+                      (int64_t)wire_parts_size(server->network->nodes);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
     return net_bind(server->context, ZMQ_ROUTER, server->address, &server->pair,
                     server->largest, &server->router, fault);
+}
+
+/* What is emulated stays what it was when the server started: a new plan may
+ * come with another network. */
+static enum pricer_status load_emulation(struct server *server,
+                                         const struct arguments *arguments,
+                                         struct pricer_fault *fault)
+{
+    struct pricer_plan *plan = NULL;
+    enum pricer_status status = pricer_study_plan(
+        server->study, 0, &server->emulated, &plan, NULL, fault);
+    pricer_plan_free(plan);
+    server->emulate = (struct emulate){
+        server->emulated, (uint64_t)arguments->seed, arguments->after};
+    return status;
 }
 
 static enum pricer_status set_up(struct server *server,
@@ -188,6 +225,8 @@ static enum pricer_status set_up(struct server *server,
     if (status == PRICER_OK)
         status = pricer_study_open(server->path, true, &server->study, fault);
     if (status == PRICER_OK)
+        status = pricer_study_claim(server->study, fault);
+    if (status == PRICER_OK)
         status = find_listen(server, arguments->listen, server->address, fault);
     if (status == PRICER_OK && (server->context = zmq_ctx_new()) == NULL)
         status = PRICER_MEMORY;
@@ -195,13 +234,16 @@ static enum pricer_status set_up(struct server *server,
         status = gate_open(server->context, &server->gate, fault);
     if (status == PRICER_OK)
         status = server_load(server, fault);
+    if (status == PRICER_OK && server->quorum > server->members)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "--quorum %lld, and only %d nodes are enrolled",
+                              (long long)server->quorum, (int)server->members);
     if (status == PRICER_OK)
         status = load_truth(server, arguments->truth, fault);
     if (status == PRICER_OK)
         status = connect_all(server, fault);
     if (status == PRICER_OK && arguments->emulate)
-        server->emulate =
-            (struct emulate){server->network, (uint64_t)arguments->seed};
+        status = load_emulation(server, arguments, fault);
     if (status == PRICER_OK && arguments->port > 0)
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
@@ -215,6 +257,7 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
+    handshake_close(&server->handshake);
     net_close_slowly(&server->router);
     gate_close(&server->gate);
     if (server->context != NULL)
@@ -261,6 +304,7 @@ int main(int argc, char **argv)
         return 2;
     }
     daemon_catch_signals();
+    server.started = daemon_clock();
     enum pricer_status status = set_up(&server, &arguments, &page, &fault);
     if (status == PRICER_OK)
         loop(&server, page, &status, &fault);
@@ -268,7 +312,8 @@ int main(int argc, char **argv)
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
     else
-        daemon_say("%lld rounds done", (long long)server.done);
+        daemon_say("%lld rounds done, %lld of them with an estimate",
+                   (long long)server.done, (long long)server.estimates);
     tear_down(&server, page);
     return status == PRICER_OK ? 0 : 1;
 }

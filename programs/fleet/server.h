@@ -6,8 +6,11 @@
 #define PROGRAM_SERVER_H
 
 #include "emulate.h"
+#include "handshake.h"
 #include "net.h"
 #include "wire.h"
+
+#include <stdio.h>
 
 /* One node, as the server sees it. */
 struct seat {
@@ -19,16 +22,27 @@ struct seat {
     int64_t seen;                /* when it was last heard */
     int64_t sliced;              /* when it was last sent its slice */
     int64_t last;                /* the last round in its ledger */
-    double left;                 /* of its tightest budget */
-    bool ready;                  /* it has its slice */
-    bool results;                /* it wants estimates */
-    bool asked, answered;        /* in this round */
+    bool told;                   /* what follows, about the current plan */
+    int64_t left;                /* rounds in which it can send anything */
+    int64_t own_left;            /* rounds left of its own part */
+    int32_t ending_count;
+    struct wire_ending ending[WIRE_ENDING]; /* its links with fewest left */
+    bool ready;                             /* it has its slice */
+    bool results;                           /* it wants estimates */
+    bool asked;                             /* to take part in this round */
+    bool answered;                          /* in this round */
+    bool missed;                            /* its silence is in the log */
+    int8_t own_why; /* why it last withheld its own part; -1: it did not */
     int64_t refusals;
-    char refusal[WIRE_TEXT]; /* the latest */
+    int64_t code; /* of the latest refusal, 0: none */
+    int64_t to;   /* whom it was about */
 };
 
 struct server_times {
-    int64_t period, send, share, uplink; /* milliseconds */
+    int64_t period; /* milliseconds from one round to the next */
+    int64_t send;   /* milliseconds into a round: shares are sent */
+    int64_t share;  /* milliseconds into a round: the sharing ends */
+    int64_t uplink; /* milliseconds into a round: it ends */
     int64_t ahead;
     bool early;
 };
@@ -39,7 +53,7 @@ struct server {
     struct key_pair pair;
     struct server_times times;
     int64_t rounds; /* to run, 0: without end */
-    int64_t quorum; /* nodes that must be ready before the first round */
+    int64_t quorum; /* nodes that must contribute */
     int64_t first;  /* the first round's least number */
     bool probe;
     struct emulate emulate;
@@ -47,9 +61,13 @@ struct server {
 
     /* the study */
     struct pricer_study *study;
-    struct pricer_network *network;
+    struct pricer_network *network;  /* that the plan was made for */
+    struct pricer_network *emulated; /* NULL: nothing is emulated */
     struct pricer_plan *plan;
     int64_t plan_id;
+    int64_t plan_rounds; /* that it was made for */
+    bool credit;         /* it counts on losses */
+    double plan_weight;  /* of all its parts together */
     struct pricer_grid grid;
     int64_t *limits;     /* [links] of each share */
     int64_t *own_limits; /* [nodes] */
@@ -67,16 +85,37 @@ struct server {
 
     /* the round */
     bool open;
-    int64_t round, next, start, next_start;
+    int64_t round;          /* its number */
+    int64_t next;           /* the number of the next one; 0: not noted yet */
+    int64_t start;          /* when it began */
+    int64_t next_start;     /* when the next one may begin */
     int64_t *sum, *scratch; /* [dimension] */
     double *estimate;       /* [dimension] of the last round */
-    int8_t *uplink, *link;  /* [nodes], [links] as in pricer_round_record */
+    int8_t *uplink;         /* [nodes] as in pricer_round_record */
+    int8_t *link;           /* [links] as in pricer_round_record */
+    int8_t *own;            /* [nodes] as in pricer_round_record */
+    int8_t *withheld;       /* [links] as in pricer_round_record */
+    bool *contributed;      /* [nodes] its data is in the sums */
+    double weight;          /* that arrived */
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
 
     /* since the start */
     int64_t done, messages, bytes_received, total[PRICER_DROP_KINDS];
-    double error, error_sum; /* squared, of the last round and all */
-    int32_t arrived;         /* in the last round */
+    double error;          /* squared, of the last round */
+    double error_sum;      /* squared, over all rounds */
+    int32_t arrived;       /* sums, in the last round */
+    int32_t contributors;  /* in the last round */
+    double weight_arrived; /* part of the plan's, in the last round */
+    int64_t estimates;     /* rounds that gave one */
+    int64_t withheld_total[PRICER_WITHHELD_KINDS];
+    bool ended;      /* nobody has anything left to send */
+    int64_t started; /* when */
+    int64_t watched; /* when the log was last thought of */
+    bool under;      /* the log says that the quorum is missed */
+    bool waited;     /* the log says that the first round waits */
+    struct handshake handshake;
+    char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
+    int64_t stranger_next;          /* when it may name another */
     struct pricer_deliveries *deliveries;
     int64_t deliveries_at; /* the round they were counted in */
 };
@@ -89,13 +128,26 @@ enum pricer_status server_reload(struct server *server,
 bool server_write_slice(struct server *server, int32_t node);
 void server_unload(struct server *server);
 
+/* server_sum.c: what a sum brings, into the round. */
+void server_take_sum(struct server *server, int32_t node, const void *data,
+                     size_t size);
+
+/* server_watch.c: what is wrong, a line each; answers how many. How many nodes
+ * have their slice, and how many of them could send something; whether that is
+ * over for good; what the log should say now; and one more message dropped. */
+int server_troubles(const struct server *server, FILE *out);
+int32_t server_ready(const struct server *server);
+int32_t server_able(const struct server *server);
+void server_drop(struct server *server, enum pricer_drop why);
+bool server_is_ended(const struct server *server);
+void server_watch(struct server *server, int64_t now);
+const char *server_refusal_text(int64_t code);
+
 /* server_round.c: what a message does, and what the clock does. */
 void server_read(struct server *server);
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);
-int32_t server_ready(const struct server *server);
-void server_drop(struct server *server, enum pricer_drop why);
 
 /* A link whose measured probability is not the planned one: p lies outside the
  * interval of confidence 1 - 1e-4 over the latest rounds. */

@@ -4,31 +4,16 @@
  */
 #include "server.h"
 
-#include <math.h>
 #include <sodium.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The largest value of an honest part; docs/protocol.md, section 4. 64
- * deviations are passed with a probability below 10^-800.
- */
+/* The largest value of an honest part; docs/protocol.md, section 4. */
 static int64_t find_limit(const struct server *server, double weight,
                           double noise)
 {
-    if (weight == 0 && noise == 0)
-        return 0;
-    double radius = server->network->radius, deviation = 0;
-    if (noise > 0) {
-        double least = fmax(noise, 2 * weight * radius / 1984);
-        double steps = ldexp(least, -server->grid.exponent);
-        deviation = sqrt(steps * steps + 64);
-    }
-    double most = ldexp(weight * radius, -server->grid.exponent) +
-                  64 * deviation * (1 + 0x1p-40) + 2;
-    return most < (double)server->grid.limit ? (int64_t)ceil(most)
-                                             : server->grid.limit;
+    const struct pricer_share share = {.weight = weight, .noise = noise};
+    return pricer_round_limit(&server->grid, server->network->radius, &share);
 }
 
 static enum pricer_status find_limits(struct server *server,
@@ -71,6 +56,7 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         strcpy(out->address, seat->address);
         out->weight = server->plan->weight[l];
         out->noise = server->plan->noise[l];
+        out->p = server->credit ? network->p[l] : 1;
     }
     for (int32_t k = network->in_start[i]; k < network->in_start[i + 1]; k++) {
         int32_t l = network->in_link[k];
@@ -97,6 +83,8 @@ bool server_write_slice(struct server *server, int32_t node)
         .radius = network->radius,
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
+        .rounds = server->plan_rounds,
+        .credit = server->credit,
         .own = {server->plan->self_weight[node], server->plan->self_noise[node],
                 server->own_limits[node]},
         .out = calloc(out + 1, sizeof *slice.out),
@@ -116,7 +104,8 @@ static enum pricer_status digest_slices(struct server *server)
 {
     for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
-        seat->ready = false;
+        seat->ready = seat->told = false;
+        seat->own_why = -1;
         seat->sliced = 0;
         if (!seat->enrolled)
             continue;
@@ -150,7 +139,7 @@ static enum pricer_status seat_members(struct server *server,
         keys_bytes(seat->key, entries[seated].key);
         entries[seated++].node = members[k].node;
     }
-    free(members);
+    pricer_members_free(members);
     if (entries == NULL)
         return PRICER_MEMORY;
     gate_admit(&server->gate, entries, seated);
@@ -161,18 +150,43 @@ static enum pricer_status seat_members(struct server *server,
     return PRICER_OK;
 }
 
+/* Whether the plan gives lost packets credit. What depends on it is SLICE's
+ * `credit` and the p of its links, and behind them the node's trust file and
+ * ledger. */
+static bool has_credit(const struct pricer_plan_record *record)
+{
+    return record->settings.credit == PRICER_CREDIT_LOSSES;
+}
+
+static double add_weights(const struct pricer_plan *plan)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < plan->nodes; i++)
+        sum += plan->self_weight[i];
+    for (int32_t l = 0; l < plan->links; l++)
+        sum += plan->weight[l];
+    return sum;
+}
+
 static enum pricer_status load_plan(struct server *server,
                                     struct pricer_fault *fault)
 {
     struct pricer_plan_record record;
+    struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
-    enum pricer_status status = pricer_study_plan(
-        server->study, server->network, 0, &plan, &record, fault);
+    enum pricer_status status =
+        pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
     if (status != PRICER_OK)
         return status;
+    pricer_network_free(server->network);
+    server->network = network;
     pricer_plan_free(server->plan);
     server->plan = plan;
     server->plan_id = record.id;
+    server->plan_rounds =
+        record.settings.rounds > 0 ? record.settings.rounds : 1;
+    server->credit = has_credit(&record);
+    server->plan_weight = add_weights(plan);
     status = find_limits(server, fault);
     if (status == PRICER_OK)
         status = seat_members(server, fault);
@@ -194,10 +208,15 @@ static bool make_room(struct server *server)
     server->estimate = calloc(dimension, sizeof *server->estimate);
     server->uplink = calloc(nodes, sizeof *server->uplink);
     server->link = calloc(links + 1, sizeof *server->link);
+    server->own = calloc(nodes, sizeof *server->own);
+    server->withheld = calloc(links + 1, sizeof *server->withheld);
+    server->contributed = calloc(nodes, sizeof *server->contributed);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->sum != NULL &&
            server->scratch != NULL && server->estimate != NULL &&
-           server->uplink != NULL && server->link != NULL;
+           server->uplink != NULL && server->link != NULL &&
+           server->own != NULL && server->withheld != NULL &&
+           server->contributed != NULL;
 }
 
 enum pricer_status server_load(struct server *server,
@@ -222,14 +241,9 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault)
 {
-    sqlite3_stmt *query = NULL;
     int64_t latest = server->plan_id;
-    if (sqlite3_prepare_v2(pricer_study_handle(server->study),
-                           "SELECT max(plan) FROM plan", -1, &query,
-                           NULL) == SQLITE_OK &&
-        sqlite3_step(query) == SQLITE_ROW)
-        latest = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
+    /* A study that cannot be read now is no reason to stop: the plan stays. */
+    pricer_study_latest_plan(server->study, &latest, NULL);
     if (latest == server->plan_id)
         return PRICER_OK;
     daemon_say("plan %lld takes the place of plan %lld", (long long)latest,
@@ -239,6 +253,7 @@ enum pricer_status server_reload(struct server *server,
 
 void server_unload(struct server *server)
 {
+    pricer_network_free(server->emulated);
     pricer_network_free(server->network);
     pricer_plan_free(server->plan);
     pricer_deliveries_free(server->deliveries);
@@ -250,6 +265,9 @@ void server_unload(struct server *server)
     free(server->estimate);
     free(server->uplink);
     free(server->link);
+    free(server->own);
+    free(server->withheld);
+    free(server->contributed);
     free(server->truth);
     wire_free(&server->bytes);
 }

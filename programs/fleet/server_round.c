@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void server_drop(struct server *server, enum pricer_drop why)
-{
-    server->dropped[why]++;
-    server->total[why]++;
-}
-
 /* To one node; what it has no room for is lost. */
 static void send_to(struct server *server, const struct seat *seat)
 {
@@ -23,14 +17,6 @@ static void send_to(struct server *server, const struct seat *seat)
                  ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
         zmq_send(server->router, server->bytes.data, server->bytes.size,
                  ZMQ_DONTWAIT);
-}
-
-int32_t server_ready(const struct server *server)
-{
-    int32_t count = 0;
-    for (int32_t i = 0; i < server->network->nodes; i++)
-        count += server->seats[i].ready;
-    return count;
 }
 
 /* ----------------------------------------------------------------- hello -- */
@@ -46,10 +32,16 @@ static void take_hello(struct server *server, int32_t node, const void *data,
         return;
     }
     seat->last = hello.last;
-    seat->left = hello.left;
     seat->results = hello.results;
     seat->ready = hello.digest != NULL &&
                   memcmp(hello.digest, seat->digest, WIRE_DIGEST) == 0;
+    if (seat->ready) {
+        seat->told = true;
+        seat->left = hello.left;
+        seat->own_left = hello.own;
+        seat->ending_count = hello.ending_count;
+        memcpy(seat->ending, hello.ending, sizeof seat->ending);
+    }
     if (seat->ready || now < seat->sliced + 1000)
         return;
     if (server_write_slice(server, node)) {
@@ -58,133 +50,30 @@ static void take_hello(struct server *server, int32_t node, const void *data,
     }
 }
 
+/* The log hears of a refusal when it is another than the last one. */
 static void take_refusal(struct server *server, int32_t node, const void *data,
                          size_t size)
 {
     struct seat *seat = &server->seats[node];
     struct wire_refusal refusal;
-    if (!wire_read_refusal(data, size, &refusal)) {
+    if (!wire_read_refusal(data, size, &refusal) ||
+        refusal.to >= server->network->nodes) {
         server_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
     seat->refusals++;
-    bool new = strcmp(seat->refusal, refusal.text) != 0;
-    strcpy(seat->refusal, refusal.text);
-    for (char *at = seat->refusal; *at != '\0'; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?'; /* it goes to a terminal and a page */
-    if (new)
-        daemon_say("node %d refuses (code %lld): %s", (int)node,
-                   (long long)refusal.code, seat->refusal);
-    if (server->open && refusal.round == server->round &&
-        (refusal.code == WIRE_CODE_ROUND || refusal.code == WIRE_CODE_LEDGER))
-        seat->answered = true;
-}
-
-/* ------------------------------------------------------------------- sum -- */
-
-/* The largest value that the parts named by `arrived` can add up to, and how
- * many they are; -1 if the bits do not fit the slice. */
-static int64_t find_most(const struct server *server, int32_t node,
-                         const struct wire_sum *sum, int32_t *parts)
-{
-    const struct pricer_network *network = server->network;
-    int32_t bit = 0;
-    int64_t most = 0;
-    *parts = 0;
-    if (sum->arrived_size < 1)
-        return -1;
-    if (wire_arrived_bit(sum->arrived, bit++)) {
-        most += server->own_limits[node];
-        ++*parts;
-    }
-    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
-         k++) {
-        int32_t l = network->in_link[k];
-        bool used = (server->limits[l] > 0 || server->probe) &&
-                    server->seats[network->from[l]].enrolled;
-        if (!used)
-            continue;
-        if (sum->arrived_size < wire_arrived_size(bit))
-            return -1;
-        if (wire_arrived_bit(sum->arrived, bit++)) {
-            most += server->limits[l];
-            ++*parts;
-        }
-    }
-    if (sum->arrived_size != wire_arrived_size(bit - 1))
-        return -1;
-    for (; bit < 8 * (int32_t)sum->arrived_size; bit++)
-        if (wire_arrived_bit(sum->arrived, bit))
-            return -1;
-    return most;
-}
-
-/* What the sum says about the links into its node. */
-static void note_links(struct server *server, int32_t node,
-                       const struct wire_sum *sum)
-{
-    const struct pricer_network *network = server->network;
-    int32_t bit = 1;
-    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
-         k++) {
-        int32_t l = network->in_link[k];
-        if ((server->limits[l] > 0 || server->probe) &&
-            server->seats[network->from[l]].enrolled)
-            server->link[l] = wire_arrived_bit(sum->arrived, bit++);
-    }
-}
-
-/* A sum that is for this round, in time and of the right length. */
-static void add_sum(struct server *server, int32_t node,
-                    const struct wire_sum *sum)
-{
-    struct seat *seat = &server->seats[node];
-    int64_t dimension = server->network->dimension;
-    int32_t parts;
-    int64_t most = find_most(server, node, sum, &parts);
-    if (most < 0) {
-        server_drop(server, PRICER_DROP_MALFORMED);
-        return;
-    }
-    for (int64_t k = 0; k < dimension; k++) {
-        int64_t value = wire_integer(sum->values, k);
-        server->scratch[k] = value;
-        if (value > most || value < -most) {
-            server_drop(server, PRICER_DROP_RANGE);
-            return;
-        }
-    }
-    seat->answered = true;
-    if (!emulate_up(&server->emulate, server->round, node, PRICER_SERVER))
-        return;
-    if (pricer_round_add(&server->grid, parts > 0 ? parts : 1, server->scratch,
-                         dimension, server->sum, NULL) != PRICER_OK) {
-        server_drop(server, PRICER_DROP_RANGE);
-        return;
-    }
-    server->uplink[node] = 1;
-    note_links(server, node, sum);
-}
-
-static void take_sum(struct server *server, int32_t node, const void *data,
-                     size_t size)
-{
-    struct wire_sum sum;
-    if (!wire_read_sum(data, size, &sum))
-        server_drop(server, PRICER_DROP_MALFORMED);
-    else if (sum.size != 8 * (size_t)server->network->dimension)
-        server_drop(server, PRICER_DROP_LENGTH);
-    else if (!server->open && sum.round == server->round)
-        server_drop(server, PRICER_DROP_LATE);
-    else if (!server->open || sum.round != server->round)
-        server_drop(server, PRICER_DROP_ROUND);
-    else if (daemon_clock() >= server->start + server->times.uplink)
-        server_drop(server, PRICER_DROP_LATE);
-    else if (server->seats[node].answered)
-        server_drop(server, PRICER_DROP_REPEATED);
-    else
-        add_sum(server, node, &sum);
+    bool new = seat->code != refusal.code || seat->to != refusal.to;
+    seat->code = refusal.code;
+    seat->to = refusal.to;
+    if (new &&refusal.to == node)
+        daemon_say("node %d refuses (code %lld): %s; its own log says more",
+                   (int)node, (long long)refusal.code,
+                   server_refusal_text(refusal.code));
+    else if (new)
+        daemon_say("node %d refuses to send to %lld (code %lld): %s; its own "
+                   "log says more",
+                   (int)node, (long long)refusal.to, (long long)refusal.code,
+                   server_refusal_text(refusal.code));
 }
 
 static void take(struct server *server, int32_t node,
@@ -199,7 +88,7 @@ static void take(struct server *server, int32_t node,
         take_hello(server, node, data, size);
         break;
     case WIRE_SUM:
-        take_sum(server, node, data, size);
+        server_take_sum(server, node, data, size);
         break;
     case WIRE_REFUSAL:
         take_refusal(server, node, data, size);
@@ -237,6 +126,15 @@ void server_read(struct server *server)
 
 /* ----------------------------------------------------------------- round -- */
 
+/* A node that is there and was not asked, as it has no slice yet, says nothing
+ * about its uplink; one that is not heard does. */
+static bool is_tried(const struct seat *seat, int64_t now)
+{
+    enum { HEARD = 3000 };
+    return seat->enrolled &&
+           (seat->asked || seat->seen == 0 || now - seat->seen > HEARD);
+}
+
 static void open_round(struct server *server, int64_t now)
 {
     const struct server_times *times = &server->times;
@@ -252,15 +150,19 @@ static void open_round(struct server *server, int64_t now)
     };
     memset(server->sum, 0, 8 * (size_t)server->network->dimension);
     memset(server->link, -1, (size_t)server->network->links);
+    memset(server->withheld, -1, (size_t)server->network->links);
+    memset(server->own, -1, (size_t)server->network->nodes);
+    memset(server->contributed, 0, (size_t)server->network->nodes);
+    server->weight = 0;
     wire_write_open(&server->bytes, &open);
     server->open = true;
     server->start = now;
     server->next_start = now + times->period;
     for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
-        server->uplink[i] = seat->enrolled ? 0 : -1;
         seat->answered = false;
         seat->asked = seat->ready;
+        server->uplink[i] = is_tried(seat, now) ? 0 : -1;
         if (seat->ready)
             send_to(server, seat);
     }
@@ -277,7 +179,7 @@ static bool all_answered(const struct server *server)
 static void measure_error(struct server *server)
 {
     server->error = NAN;
-    if (server->truth == NULL)
+    if (server->truth == NULL || server->contributors == 0)
         return;
     server->error = 0;
     for (int64_t k = 0; k < server->network->dimension; k++) {
@@ -293,9 +195,10 @@ static void publish(struct server *server)
         if (!server->seats[i].results || !server->seats[i].ready)
             continue;
         if (!written)
-            written = wire_write_result(&server->bytes, server->round,
-                                        server->arrived, server->estimate,
-                                        server->network->dimension);
+            written = wire_write_result(
+                &server->bytes, server->round, server->arrived,
+                server->contributors, server->estimate,
+                server->contributors > 0 ? server->network->dimension : 0);
         if (written)
             send_to(server, &server->seats[i]);
     }
@@ -313,11 +216,45 @@ static int64_t find_least(const struct server *server)
     return least;
 }
 
+/* From the sums to the estimate. Where nobody's data arrived there is none: a
+ * zero would look like one. */
+static void estimate(struct server *server)
+{
+    server->arrived = server->contributors = 0;
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        server->arrived += server->uplink[i] == 1;
+        server->contributors += server->contributed[i];
+    }
+    server->weight_arrived =
+        server->plan_weight > 0 ? server->weight / server->plan_weight : 0;
+    pricer_round_estimate(&server->grid, server->network->nodes, server->sum,
+                          server->network->dimension, server->estimate);
+    measure_error(server);
+}
+
+static void count_round(struct server *server)
+{
+    memset(server->dropped, 0, sizeof server->dropped);
+    server->open = false;
+    server->done++;
+    if (server->contributors > 0) {
+        server->estimates++;
+        server->error_sum += server->error;
+    }
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (server->own[i] >= 0)
+            server->withheld_total[server->own[i]]++;
+    for (int32_t l = 0; l < server->network->links; l++)
+        if (server->withheld[l] >= 0)
+            server->withheld_total[server->withheld[l]]++;
+}
+
 /* If the study is busy the round stays open, too late for messages, and is
  * stored when it can be. */
 static enum pricer_status close_round(struct server *server,
                                       struct pricer_fault *fault)
 {
+    estimate(server);
     struct pricer_round_record record = {
         .round = server->round,
         .plan = server->plan_id,
@@ -326,15 +263,13 @@ static enum pricer_status close_round(struct server *server,
         .dimension = server->network->dimension,
         .uplink = server->uplink,
         .link = server->link,
-        .estimate = server->estimate,
+        .own = server->own,
+        .withheld = server->withheld,
+        .contributors = server->contributors,
+        .weight = server->weight_arrived,
+        .estimate = server->contributors > 0 ? server->estimate : NULL,
+        .error = server->error,
     };
-    pricer_round_estimate(&server->grid, server->network->nodes, server->sum,
-                          server->network->dimension, server->estimate);
-    measure_error(server);
-    server->arrived = 0;
-    for (int32_t i = 0; i < server->network->nodes; i++)
-        server->arrived += server->uplink[i] == 1;
-    record.error = server->error;
     memcpy(record.dropped, server->dropped, sizeof record.dropped);
     bool last = daemon_stopping() ||
                 (server->rounds > 0 && server->done + 1 >= server->rounds);
@@ -343,10 +278,7 @@ static enum pricer_status close_round(struct server *server,
                                last ? NULL : &server->next, fault);
     if (status != PRICER_OK)
         return status;
-    memset(server->dropped, 0, sizeof server->dropped);
-    server->open = false;
-    server->error_sum += server->error;
-    server->done++;
+    count_round(server);
     publish(server);
     return PRICER_OK;
 }
@@ -378,8 +310,11 @@ enum pricer_status server_tick(struct server *server, int64_t now,
     bool more = server->rounds == 0 || server->done < server->rounds;
     int32_t needed = server->done == 0 ? (int32_t)server->quorum : 1;
     if (status == PRICER_OK && !server->open && more && !daemon_stopping() &&
-        now >= server->next_start && server_ready(server) >= needed)
+        now >= server->next_start && server_able(server) >= needed)
         status = begin(server, now, fault);
+    else if (status == PRICER_OK && !server->open && server_is_ended(server))
+        status = server_reload(server, fault); /* a new plan may go on */
+    server_watch(server, now);
     return status;
 }
 
@@ -387,6 +322,6 @@ int64_t server_next(const struct server *server)
 {
     if (server->open)
         return server->start + server->times.uplink;
-    int64_t soon = daemon_clock() + 20;
+    int64_t soon = daemon_clock() + (server->ended ? 500 : 20);
     return server->next_start > soon ? server->next_start : soon;
 }

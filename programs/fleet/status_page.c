@@ -27,53 +27,90 @@ static bool is_present(const struct seat *seat)
     return seat->seen > 0 && daemon_clock() - seat->seen < PRESENT;
 }
 
-static void print_escaped(FILE *out, const char *text)
+/* What needs attention, if anything does; /health says the same. */
+static void print_troubles(FILE *out, const struct server *server)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '"')
-            fputs("&quot;", out);
-        else
-            fputc(*text, out);
-    }
+    if (server_troubles(server, NULL) == 0)
+        return;
+    fputs("<p><em>Attention:</em></p><pre>", out);
+    server_troubles(server, out);
+    fputs("</pre>\n", out);
+}
+
+/* Rounds left, or a dash where a budget has no end. */
+static void print_left(FILE *out, int64_t left)
+{
+    if (left >= WIRE_NO_END)
+        fputs("<td>&ndash;", out);
+    else
+        fprintf(out, left > 10 ? "<td>%lld" : "<td><em>%lld</em>",
+                (long long)left);
 }
 
 static void print_summary(FILE *out, const struct server *server)
 {
-    fprintf(out,
-            "<p><b>%lld</b> rounds since the start, the last one number "
-            "<b>%lld</b>; <b>%d</b> of %d sums arrived in it. Plan %lld, "
-            "%d nodes ready.</p>\n",
-            (long long)server->done, (long long)server->round,
-            (int)server->arrived, (int)server->members,
-            (long long)server->plan_id, (int)server_ready(server));
-    if (server->truth != NULL && server->done > 0)
-        fprintf(out,
-                "<p>Squared error of the estimate: last %.6g, mean %.6g.</p>\n",
-                server->error, server->error_sum / (double)server->done);
+    fprintf(
+        out,
+        "<p><b>%lld</b> rounds since the start, the last one number "
+        "<b>%lld</b>; <b>%d</b> of %d sums arrived in it, with data of "
+        "<b>%d</b> nodes and %.0f %% of the plan's weight. %lld rounds gave "
+        "an estimate. Plan %lld, %d nodes ready.</p>\n",
+        (long long)server->done, (long long)server->round, (int)server->arrived,
+        (int)server->members, (int)server->contributors,
+        100 * server->weight_arrived, (long long)server->estimates,
+        (long long)server->plan_id, (int)server_ready(server));
+    if (server->truth != NULL && server->estimates > 0)
+        fprintf(out, "<p>Squared error of the estimates: mean %.6g.</p>\n",
+                server->error_sum / (double)server->estimates);
+}
+
+static void print_node(FILE *out, const struct server *server, int32_t i)
+{
+    const struct seat *seat = &server->seats[i];
+    fprintf(out, "<tr><td>%d<td>%s<td>%s", (int)i,
+            !is_present(seat) ? "<em>absent</em>"
+            : seat->ready     ? "ready"
+                              : "no slice",
+            server->uplink[i] == 1 ? "arrived" : "&ndash;");
+    if (seat->told)
+        print_left(out, seat->own_left);
+    else
+        fputs("<td>?", out);
+    if (seat->told && seat->ending_count > 0) {
+        print_left(out, seat->ending[0].left);
+        fprintf(out, " (to %d)", (int)seat->ending[0].to);
+    } else {
+        fputs("<td>&ndash;", out);
+    }
+    fprintf(out, "<td>%lld<td>", (long long)seat->refusals);
+    if (seat->code != 0)
+        fprintf(out, "to %s: %s", seat->to == i ? "server" : "a node",
+                server_refusal_text(seat->code));
+    fputs("</tr>\n", out);
 }
 
 static void print_nodes(FILE *out, const struct server *server)
 {
-    fputs("<table><tr><th>node<th>state<th>last round<th>budget left"
-          "<th>refusals<th>latest refusal</tr>\n",
+    fputs("<table><tr><th>node<th>state<th>last round<th>rounds left, own"
+          "<th>rounds left, tightest link<th>refusals<th>latest refusal</tr>\n",
           out);
-    for (int32_t i = 0; i < server->network->nodes && i < 2000; i++) {
-        const struct seat *seat = &server->seats[i];
-        if (!seat->enrolled)
-            continue;
-        fprintf(out, "<tr><td>%d<td>%s<td>%s<td>%.0f %%<td>%lld<td>", (int)i,
-                !is_present(seat) ? "<em>absent</em>"
-                : seat->ready     ? "ready"
-                                  : "no slice",
-                server->uplink[i] == 1 ? "arrived" : "&ndash;",
-                100 * seat->left, (long long)seat->refusals);
-        print_escaped(out, seat->refusal);
-        fputs("</tr>\n", out);
-    }
+    for (int32_t i = 0; i < server->network->nodes && i < 2000; i++)
+        if (server->seats[i].enrolled)
+            print_node(out, server, i);
+    fputs("</table>\n", out);
+}
+
+static void print_counts(FILE *out, const struct server *server)
+{
+    fputs("<table><tr><th>withheld, links up<th>count</tr>\n", out);
+    for (int k = 0; k < PRICER_WITHHELD_KINDS; k++)
+        fprintf(out, "<tr><td>%s<td>%lld</tr>\n",
+                pricer_word(PRICER_WORDS_WITHHELD, k),
+                (long long)server->withheld_total[k]);
+    fputs("</table>\n<table><tr><th>dropped messages<th>count</tr>\n", out);
+    for (int k = 0; k < PRICER_DROP_KINDS; k++)
+        fprintf(out, "<tr><td>%s<td>%lld</tr>\n",
+                pricer_word(PRICER_WORDS_DROP, k), (long long)server->total[k]);
     fputs("</table>\n", out);
 }
 
@@ -115,14 +152,11 @@ static void print_page(FILE *out, struct server *server)
           "</style></head><body><h1>pricer-server</h1>\n",
           out);
     print_summary(out, server);
+    print_troubles(out, server);
     print_nodes(out, server);
     print_drifts(out, server);
-    fputs("<table><tr><th>dropped messages<th>count</tr>\n", out);
-    for (int k = 0; k < PRICER_DROP_KINDS; k++)
-        fprintf(out, "<tr><td>%s<td>%lld</tr>\n",
-                pricer_drop_text((enum pricer_drop)k),
-                (long long)server->total[k]);
-    fputs("</table></body></html>\n", out);
+    print_counts(out, server);
+    fputs("</body></html>\n", out);
 }
 
 static void metric(FILE *out, const char *name, const char *kind,
@@ -130,6 +164,41 @@ static void metric(FILE *out, const char *name, const char *kind,
 {
     fprintf(out, "# HELP pricer_%s %s\n# TYPE pricer_%s %s\npricer_%s %.17g\n",
             name, help, name, kind, name, value);
+}
+
+/* What has a label: reasons, and rounds left per node and link. */
+static void print_labelled(FILE *out, const struct server *server)
+{
+    fputs("# HELP pricer_dropped_total Messages dropped, by reason.\n"
+          "# TYPE pricer_dropped_total counter\n",
+          out);
+    for (int k = 0; k < PRICER_DROP_KINDS; k++)
+        fprintf(out, "pricer_dropped_total{reason=\"%s\"} %lld\n",
+                pricer_word(PRICER_WORDS_DROP, k), (long long)server->total[k]);
+    fputs("# HELP pricer_withheld_total Parts withheld while the link was up, "
+          "by reason.\n# TYPE pricer_withheld_total counter\n",
+          out);
+    for (int k = 0; k < PRICER_WITHHELD_KINDS; k++)
+        fprintf(out, "pricer_withheld_total{reason=\"%s\"} %lld\n",
+                pricer_word(PRICER_WORDS_WITHHELD, k),
+                (long long)server->withheld_total[k]);
+    fputs(
+        "# HELP pricer_rounds_left Rounds left of a budget that ends: towards "
+        "the server, and of the links with fewest.\n"
+        "# TYPE pricer_rounds_left gauge\n",
+        out);
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        const struct seat *seat = &server->seats[i];
+        if (!seat->told)
+            continue;
+        if (seat->own_left < WIRE_NO_END)
+            fprintf(out, "pricer_rounds_left{node=\"%d\",to=\"server\"} %lld\n",
+                    (int)i, (long long)seat->own_left);
+        for (int32_t k = 0; k < seat->ending_count; k++)
+            fprintf(out, "pricer_rounds_left{node=\"%d\",to=\"%d\"} %lld\n",
+                    (int)i, (int)seat->ending[k].to,
+                    (long long)seat->ending[k].left);
+    }
 }
 
 static void print_metrics(FILE *out, struct server *server)
@@ -150,23 +219,21 @@ static void print_metrics(FILE *out, struct server *server)
     metric(out, "links_drifting", "gauge",
            "Links outside their planned probability.",
            (double)server_drifts(server, drifts, DRIFTS));
-    if (server->truth != NULL && server->done > 0)
+    metric(out, "estimates_total", "counter",
+           "Rounds that gave an estimate since the start.",
+           (double)server->estimates);
+    metric(out, "contributors", "gauge",
+           "Nodes whose data is in the latest round.",
+           (double)server->contributors);
+    metric(out, "weight_arrived", "gauge",
+           "Part of the plan's weight that arrived in it.",
+           server->weight_arrived);
+    metric(out, "troubles", "gauge", "What /health lists.",
+           (double)server_troubles(server, NULL));
+    if (server->truth != NULL && server->contributors > 0)
         metric(out, "squared_error", "gauge",
                "Squared error of the latest estimate.", server->error);
-    fputs("# HELP pricer_dropped_total Messages dropped, by reason.\n"
-          "# TYPE pricer_dropped_total counter\n",
-          out);
-    for (int k = 0; k < PRICER_DROP_KINDS; k++)
-        fprintf(out, "pricer_dropped_total{reason=\"%s\"} %lld\n",
-                pricer_drop_text((enum pricer_drop)k),
-                (long long)server->total[k]);
-    fputs("# HELP pricer_budget_left Part of a node's tightest budget.\n"
-          "# TYPE pricer_budget_left gauge\n",
-          out);
-    for (int32_t i = 0; i < server->network->nodes; i++)
-        if (is_present(&server->seats[i]))
-            fprintf(out, "pricer_budget_left{node=\"%d\"} %.17g\n", (int)i,
-                    server->seats[i].left);
+    print_labelled(out, server);
 }
 
 /* ------------------------------------------------------------------ HTTP -- */
@@ -216,7 +283,10 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
         type = "text/plain; version=0.0.4";
         print_metrics(out, server);
     } else if (strcmp(url, "/health") == 0) {
-        fputs("ok\n", out);
+        if (server_troubles(server, out) == 0)
+            fputs("ok\n", out);
+        else
+            code = MHD_HTTP_SERVICE_UNAVAILABLE;
     } else {
         code = MHD_HTTP_NOT_FOUND;
         fputs("there is /, /metrics and /health\n", out);

@@ -6,6 +6,7 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,13 @@ enum column {
     DELTA,
     TOTAL_EPS,
     TOTAL_DELTA,
+    CREDIT,
     KEY,
     COLUMNS,
 };
 
-static const char *const names[COLUMNS] = {"to",        "eps",         "delta",
-                                           "total_eps", "total_delta", "key"};
+static const char *const names[COLUMNS] = {
+    "to", "eps", "delta", "total_eps", "total_delta", "credit", "key"};
 
 /* Where each column stands, -1 for none. */
 struct layout {
@@ -90,20 +92,32 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
     return PRICER_OK;
 }
 
+/* 'losses' lets lost packets count as heard by nobody; 'none' or empty does
+ * not. */
+static bool parse_credit(const char *cell, bool *credit)
+{
+    *credit = strcmp(cell, "losses") == 0;
+    return *credit || *cell == '\0' || strcmp(cell, "none") == 0;
+}
+
 static enum pricer_status read_row(char *line, const struct layout *layout,
                                    struct trust_row *row,
                                    struct pricer_fault *fault)
 {
-    double numbers[KEY] = {0};
+    double numbers[CREDIT] = {0};
     int place = 0;
     *row = (struct trust_row){0};
     for (char *cell; (cell = strsep(&line, ",")) != NULL; place++) {
         cell = trim(cell);
-        for (int c = TO; c < KEY; c++)
+        for (int c = TO; c < CREDIT; c++)
             if (layout->place[c] == place && !parse(cell, &numbers[c]))
                 return daemon_fault(fault, PRICER_VALUE,
                                     "'%.60s' is not a number for %s", cell,
                                     names[c]);
+        if (layout->place[CREDIT] == place && !parse_credit(cell, &row->credit))
+            return daemon_fault(fault, PRICER_VALUE,
+                                "credit is 'none' or 'losses', not '%.60s'",
+                                cell);
         if (layout->place[KEY] == place) {
             if (strlen(cell) >= sizeof row->key)
                 return daemon_fault(fault, PRICER_VALUE,
@@ -215,11 +229,34 @@ const struct trust_row *trust_find(const struct trust *trust, int32_t to)
                          sizeof wanted, compare);
 }
 
+/* What the budget allows one of so many releases; 0 where nothing is known. */
+static double find_most(double eps, double delta, int64_t releases, double p)
+{
+    const struct pricer_budget budget = {PRICER_CALIBRATION_ANALYTIC, eps,
+                                         delta, releases, p};
+    double most = 0;
+    return pricer_calibrate(&budget, &most, NULL, NULL) == PRICER_OK ? most : 0;
+}
+
+double trust_most(double eps, double delta)
+{
+    return isinf(eps) || delta >= 1 ? INFINITY : find_most(eps, delta, 1, 1);
+}
+
 bool trust_allows(double eps, double delta, double mu)
 {
     if (isinf(eps) || delta >= 1 || mu == 0)
         return true;
-    return mu >= 0 && !isinf(mu) && pricer_gaussian_delta(eps, mu) <= delta;
+    if (!(mu >= 0) || isinf(mu))
+        return false;
+    return pricer_gaussian_delta(eps, mu) <= delta ||
+           mu <= find_most(eps, delta, 1, 1);
+}
+
+bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
+                        double p)
+{
+    return mu <= find_most(eps, delta, releases, p) * (1 + 0x1p-50);
 }
 
 double trust_ratio(double radius, double weight, double noise)
@@ -228,6 +265,9 @@ double trust_ratio(double radius, double weight, double noise)
         return 0;
     if (noise == 0)
         return INFINITY;
-    double ratio = 2 * radius * weight / noise;
-    return ratio * (1 + 0x1p-50);
+    /* Two roundings of a long double, and one up. */
+    long double ratio = 2 * (long double)radius * weight / noise;
+    ratio *= 1 + 2 * LDBL_EPSILON;
+    double rounded = (double)ratio;
+    return rounded < ratio ? nextafter(rounded, INFINITY) : rounded;
 }

@@ -4,13 +4,16 @@
 #ifndef PROGRAM_TRUST_H
 #define PROGRAM_TRUST_H
 
-#include "pricer.h"
+#include "pricer_study.h"
 
 struct trust_row {
-    int32_t to;                    /* the node itself stands for the server */
-    double eps, delta;             /* of one release */
-    double total_eps, total_delta; /* of all of them */
-    char key[PRICER_KEY_TEXT];     /* or empty */
+    int32_t to;                /* the node itself stands for the server */
+    double eps;                /* of one release */
+    double delta;              /* of one release */
+    double total_eps;          /* of all releases */
+    double total_delta;        /* of all releases */
+    bool credit;               /* losses may have credit */
+    char key[PRICER_KEY_TEXT]; /* or empty */
 };
 
 struct trust {
@@ -18,7 +21,7 @@ struct trust {
     int32_t count;
 };
 
-/* CSV with the columns to,eps,delta[,total_eps,total_delta][,key]. */
+/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key]. */
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault);
 void trust_free(struct trust *trust);
@@ -28,10 +31,29 @@ const struct trust_row *trust_find(const struct trust *trust, int32_t to);
 
 /*
  * Claim: a Gaussian release of ratio mu (sensitivity over deviation) is (eps,
- * delta)-private if this is true. pricer_gaussian_delta() is rounded up; an
- * infinite eps or a delta of 1 allows everything.
+ * delta)-private if this is true. Proof: either pricer_gaussian_delta(), which
+ * is rounded up, says so, or mu is at most what pricer_calibrate() hands out,
+ * which never spends more. An infinite eps or a delta of 1 allows everything.
+ *
+ * Both, since a plan's ratio must pass where it is planned to: for T > 1 rounds
+ * it is below the calibrated one (ledger.h). For T = 1 it is above it by three
+ * roundings of 2^-53 at most; calibration keeps 2^-49 below the root, which the
+ * logarithm of delta shows with a slope of at least 0.8, more than the rounding
+ * of pricer_gaussian_delta() hides. tests/fleet/ledger.c tries budgets of every
+ * size.
  */
 bool trust_allows(double eps, double delta, double mu);
+
+/* The largest ratio that calibration allows one release; INFINITY: any. */
+double trust_most(double eps, double delta);
+
+/*
+ * The same for `releases` of ratio mu, each heard with probability p. The
+ * tolerance of 2^-50 is for the roundings between the calibrated ratio and the
+ * noise of a link; the 2^-49 that calibration stays below the root pay for it.
+ */
+bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
+                        double p);
 
 /* The ratio of a part: 2 radius weight / noise rounded up; 0 where it does not
  * depend on the data, INFINITY where it is sent bare. */

@@ -122,18 +122,25 @@ static void put_words(struct writer *writer, struct wire_bytes *bytes,
 bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
 {
     struct writer writer;
-    begin(&writer, bytes, 6, WIRE_HELLO);
+    begin(&writer, bytes, 8, WIRE_HELLO);
     put_bin(&writer, hello->digest, hello->digest != NULL ? WIRE_DIGEST : 0);
     put_uint(&writer, hello->last);
     put_bool(&writer, hello->results);
-    put_double(&writer, hello->left);
+    put_uint(&writer, hello->left);
+    put_uint(&writer, hello->own);
+    put_array(&writer, hello->ending_count);
+    for (int32_t k = 0; k < hello->ending_count; k++) {
+        put_array(&writer, 2);
+        put_uint(&writer, hello->ending[k].to);
+        put_uint(&writer, hello->ending[k].left);
+    }
     return !writer.failed;
 }
 
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 12, WIRE_SLICE);
+    begin(&writer, bytes, 14, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
@@ -141,18 +148,21 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_double(&writer, slice->radius);
     put_int(&writer, slice->exponent);
     put_uint(&writer, slice->grid);
+    put_uint(&writer, slice->rounds);
+    put_bool(&writer, slice->credit);
     put_array(&writer, 3);
     put_double(&writer, slice->own.weight);
     put_double(&writer, slice->own.noise);
     put_uint(&writer, slice->own.limit);
     put_array(&writer, slice->out_count);
     for (int32_t k = 0; k < slice->out_count; k++) {
-        put_array(&writer, 5);
+        put_array(&writer, 6);
         put_uint(&writer, slice->out[k].to);
         put_bin(&writer, slice->out[k].key, WIRE_KEY);
         put_text(&writer, slice->out[k].address);
         put_double(&writer, slice->out[k].weight);
         put_double(&writer, slice->out[k].noise);
+        put_double(&writer, slice->out[k].p);
     }
     put_array(&writer, slice->in_count);
     for (int32_t k = 0; k < slice->in_count; k++) {
@@ -180,34 +190,37 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 }
 
 bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      const int64_t *values, int64_t count)
+                      enum wire_part part, const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 4, WIRE_SHARE);
+    begin(&writer, bytes, 5, WIRE_SHARE);
     put_uint(&writer, round);
+    put_uint(&writer, part);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
 }
 
 bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
-                    const uint8_t *arrived, size_t arrived_size,
+                    const uint8_t *parts, size_t parts_size,
                     const int64_t *values, int64_t count)
 {
     struct writer writer;
     begin(&writer, bytes, 5, WIRE_SUM);
     put_uint(&writer, round);
-    put_bin(&writer, arrived, arrived_size);
+    put_bin(&writer, parts, parts_size);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
 }
 
 bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
-                       const double *estimate, int64_t count)
+                       int64_t contributors, const double *estimate,
+                       int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 5, WIRE_RESULT);
+    begin(&writer, bytes, 6, WIRE_RESULT);
     put_uint(&writer, round);
     put_uint(&writer, arrived);
+    put_uint(&writer, contributors);
     put_words(&writer, bytes, estimate, count);
     return !writer.failed;
 }
@@ -216,11 +229,10 @@ bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal)
 {
     struct writer writer;
-    begin(&writer, bytes, 6, WIRE_REFUSAL);
+    begin(&writer, bytes, 5, WIRE_REFUSAL);
     put_uint(&writer, refusal->round);
     put_uint(&writer, refusal->code);
     put_uint(&writer, refusal->to);
-    put_text(&writer, refusal->text);
     return !writer.failed;
 }
 
@@ -239,12 +251,18 @@ double wire_number(const uint8_t *values, int64_t k)
     return value;
 }
 
-size_t wire_arrived_size(int32_t in_count)
+size_t wire_parts_size(int32_t in_count)
 {
-    return ((size_t)in_count + 1 + 7) / 8;
+    return ((size_t)in_count + 1 + 1) / 2;
 }
 
-bool wire_arrived_bit(const uint8_t *arrived, int32_t bit)
+int wire_part(const uint8_t *parts, int32_t k)
 {
-    return arrived[bit / 8] >> (bit % 8) & 1;
+    return parts[k / 2] >> (4 * (k % 2)) & 15;
+}
+
+void wire_part_set(uint8_t *parts, int32_t k, enum wire_part part)
+{
+    int shift = 4 * (k % 2);
+    parts[k / 2] = (uint8_t)((parts[k / 2] & ~(15 << shift)) | part << shift);
 }

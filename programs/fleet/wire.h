@@ -24,7 +24,7 @@ enum wire_type {
 };
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_KEY = 32,
     WIRE_DIGEST = 16,
     WIRE_TEXT = 256,          /* room for a str with its end */
@@ -34,6 +34,26 @@ enum {
     WIRE_SLACK = 4096, /* what a message needs beside its vector, at most */
     WIRE_SLICE_SIZE = 64 << 20,
     WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
+    WIRE_ENDING = 8,     /* links whose rounds left a HELLO names, at most */
+};
+
+/* As many rounds left as anyone may ask for. */
+#define WIRE_NO_END ((INT64_C(1) << 62) - 1)
+
+/*
+ * What has become of a part of a sum: of the node's own or of the share of an
+ * in-neighbour. A share carries data or says why not.
+ */
+enum wire_part {
+    WIRE_PART_DOWN = 0, /* nothing came: the link was down */
+    WIRE_PART_DATA,     /* it is in the sum */
+    WIRE_PART_PROBE,    /* the link was up; the plan sends nothing over it */
+    WIRE_PART_SPENT,    /* withheld: the budget is spent */
+    WIRE_PART_TRUST,    /* withheld: the trust file does not allow it */
+    WIRE_PART_LATE,     /* withheld: the vector was not ready in time */
+    WIRE_PART_VECTOR,   /* withheld: there is no vector */
+    WIRE_PART_LEDGER,   /* withheld: the ledger failed */
+    WIRE_PARTS,
 };
 
 /* Why a round or a link is refused. */
@@ -47,6 +67,8 @@ enum wire_code {
     WIRE_CODE_LATE,
     WIRE_CODE_TRUST,
     WIRE_CODE_LEDGER,
+    WIRE_CODE_CREDIT,
+    WIRE_CODES,
 };
 
 /* Bytes that grow as a message is written; zero it first, wire_free() last. */
@@ -56,11 +78,20 @@ struct wire_bytes {
 };
 void wire_free(struct wire_bytes *bytes);
 
+/* A link and how many rounds are left of its budget. */
+struct wire_ending {
+    int32_t to;
+    int64_t left;
+};
+
 struct wire_hello {
     const uint8_t *digest; /* WIRE_DIGEST bytes, or NULL */
     int64_t last;
     bool results;
-    double left; /* of the tightest budget, 0 to 1 */
+    int64_t left; /* rounds in which it can still send anything */
+    int64_t own;  /* rounds left of its own part */
+    int32_t ending_count;
+    struct wire_ending ending[WIRE_ENDING]; /* the links with fewest left */
 };
 
 struct wire_own {
@@ -73,6 +104,7 @@ struct wire_out {
     uint8_t key[WIRE_KEY];
     char address[WIRE_TEXT];
     double weight, noise;
+    double p; /* with which a release counts; 1 without credit for losses */
 };
 
 struct wire_in {
@@ -88,6 +120,8 @@ struct wire_slice {
     double radius;
     int32_t exponent; /* the grid's step is 2^exponent */
     int64_t grid;     /* the largest value of any message */
+    int64_t rounds;   /* that the plan was made for */
+    bool credit;      /* the plan counts on losses */
     struct wire_own own;
     int32_t out_count, in_count;
     struct wire_out *out;
@@ -96,35 +130,38 @@ struct wire_slice {
 
 struct wire_open {
     int64_t plan, round;
-    int64_t period, ahead;
-    int64_t send, share, uplink; /* milliseconds, as is the period */
+    int64_t ahead;
+    int64_t period; /* milliseconds */
+    int64_t send;   /* milliseconds */
+    int64_t share;  /* milliseconds */
+    int64_t uplink; /* milliseconds */
     bool early;
 };
 
 /* Vectors stay where the message is: 8 bytes an element, little-endian. */
 struct wire_share {
     int64_t round;
+    enum wire_part part; /* never DOWN */
     const uint8_t *values;
     size_t size; /* bytes */
 };
 
 struct wire_sum {
     int64_t round;
-    const uint8_t *arrived;
-    size_t arrived_size;
+    const uint8_t *parts; /* half a byte each, see wire_part() */
+    size_t parts_size;
     const uint8_t *values;
     size_t size;
 };
 
 struct wire_result {
-    int64_t round, arrived;
+    int64_t round, arrived, contributors;
     const uint8_t *estimate;
-    size_t size;
+    size_t size; /* 0: the round gave no estimate */
 };
 
 struct wire_refusal {
     int64_t round, code, to;
-    char text[WIRE_TEXT];
 };
 
 /* Write a message in place of what the bytes held; false: out of memory. */
@@ -132,12 +169,14 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello);
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
 bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      const int64_t *values, int64_t count);
+                      enum wire_part part, const int64_t *values,
+                      int64_t count);
 bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
-                    const uint8_t *arrived, size_t arrived_size,
+                    const uint8_t *parts, size_t parts_size,
                     const int64_t *values, int64_t count);
 bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
-                       const double *estimate, int64_t count);
+                       int64_t contributors, const double *estimate,
+                       int64_t count);
 bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal);
 
@@ -164,8 +203,13 @@ void wire_slice_free(struct wire_slice *slice);
 int64_t wire_integer(const uint8_t *values, int64_t k);
 double wire_number(const uint8_t *values, int64_t k);
 
-/* How many bytes `arrived` has for so many in-links, and one of its bits. */
-size_t wire_arrived_size(int32_t in_count);
-bool wire_arrived_bit(const uint8_t *arrived, int32_t bit);
+/*
+ * The parts of a sum, half a byte each, the lower half first: part 0 is the
+ * node's own, part k + 1 that of in-link k. How many bytes there are for so
+ * many in-links; what has become of one part; and how to note it.
+ */
+size_t wire_parts_size(int32_t in_count);
+int wire_part(const uint8_t *parts, int32_t k);
+void wire_part_set(uint8_t *parts, int32_t k, enum wire_part part);
 
 #endif

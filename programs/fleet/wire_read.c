@@ -195,18 +195,31 @@ int wire_type(const void *data, size_t size)
     return known ? (int)type : 0;
 }
 
+/* The links with fewest rounds left. */
+static void take_ending(struct cursor *cursor, struct wire_hello *hello)
+{
+    int64_t count = take_array(cursor, WIRE_ENDING, 3);
+    for (int64_t k = 0; k < count && !cursor->bad; k++) {
+        struct wire_ending *ending = &hello->ending[hello->ending_count++];
+        expect_array(cursor, 2);
+        ending->to = (int32_t)take_uint(cursor, WIRE_NODES - 1);
+        ending->left = take_uint(cursor, any);
+    }
+}
+
 bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 {
-    struct cursor cursor = begin(data, size, 6, WIRE_HELLO);
+    struct cursor cursor = begin(data, size, 8, WIRE_HELLO);
     struct wire_hello found = {0};
     size_t length = 0;
     const uint8_t *digest = take_bin(&cursor, &length);
     found.digest = length == WIRE_DIGEST ? digest : NULL;
     found.last = take_uint(&cursor, any);
     found.results = take_bool(&cursor);
-    found.left = take_double(&cursor);
-    if (!end(&cursor) || (length != 0 && length != WIRE_DIGEST) ||
-        found.left < 0 || found.left > 1)
+    found.left = take_uint(&cursor, any);
+    found.own = take_uint(&cursor, any);
+    take_ending(&cursor, &found);
+    if (!end(&cursor) || (length != 0 && length != WIRE_DIGEST))
         return false;
     *hello = found;
     return true;
@@ -234,11 +247,13 @@ bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 
 bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 {
-    struct cursor cursor = begin(data, size, 4, WIRE_SHARE);
+    struct cursor cursor = begin(data, size, 5, WIRE_SHARE);
     struct wire_share found = {0};
     found.round = take_uint(&cursor, any);
+    found.part = (enum wire_part)take_uint(&cursor, WIRE_PARTS - 1);
     found.values = take_bin(&cursor, &found.size);
-    if (!end(&cursor))
+    if (!end(&cursor) || found.part == WIRE_PART_DOWN ||
+        (found.part == WIRE_PART_DATA) != (found.size > 0))
         return false;
     *share = found;
     return true;
@@ -249,7 +264,7 @@ bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
     struct cursor cursor = begin(data, size, 5, WIRE_SUM);
     struct wire_sum found = {0};
     found.round = take_uint(&cursor, any);
-    found.arrived = take_bin(&cursor, &found.arrived_size);
+    found.parts = take_bin(&cursor, &found.parts_size);
     found.values = take_bin(&cursor, &found.size);
     if (!end(&cursor))
         return false;
@@ -259,10 +274,11 @@ bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 
 bool wire_read_result(const void *data, size_t size, struct wire_result *result)
 {
-    struct cursor cursor = begin(data, size, 5, WIRE_RESULT);
+    struct cursor cursor = begin(data, size, 6, WIRE_RESULT);
     struct wire_result found = {0};
     found.round = take_uint(&cursor, any);
     found.arrived = take_uint(&cursor, any);
+    found.contributors = take_uint(&cursor, any);
     found.estimate = take_bin(&cursor, &found.size);
     if (!end(&cursor))
         return false;
@@ -273,12 +289,11 @@ bool wire_read_result(const void *data, size_t size, struct wire_result *result)
 bool wire_read_refusal(const void *data, size_t size,
                        struct wire_refusal *refusal)
 {
-    struct cursor cursor = begin(data, size, 6, WIRE_REFUSAL);
+    struct cursor cursor = begin(data, size, 5, WIRE_REFUSAL);
     struct wire_refusal found = {0};
     found.round = take_uint(&cursor, any);
     found.code = take_uint(&cursor, any);
     found.to = take_uint(&cursor, any);
-    take_text(&cursor, found.text);
     if (!end(&cursor))
         return false;
     *refusal = found;
@@ -289,12 +304,13 @@ bool wire_read_refusal(const void *data, size_t size,
 
 static void take_out(struct cursor *cursor, struct wire_out *out)
 {
-    expect_array(cursor, 5);
+    expect_array(cursor, 6);
     out->to = (int32_t)take_uint(cursor, WIRE_NODES - 1);
     take_key(cursor, out->key);
     take_text(cursor, out->address);
     out->weight = take_double(cursor);
     out->noise = take_double(cursor);
+    out->p = take_double(cursor);
 }
 
 static void take_in(struct cursor *cursor, struct wire_in *in)
@@ -308,7 +324,7 @@ static void take_in(struct cursor *cursor, struct wire_in *in)
 /* Two arrays; the bytes that are left bound what is allocated. */
 static void take_links(struct cursor *cursor, struct wire_slice *slice)
 {
-    int64_t count = take_array(cursor, WIRE_DEGREE, 54);
+    int64_t count = take_array(cursor, WIRE_DEGREE, 63);
     slice->out = calloc((size_t)count + 1, sizeof *slice->out);
     if (slice->out == NULL)
         cursor->bad = true;
@@ -364,7 +380,7 @@ static bool keys_differ(const struct wire_slice *slice)
 static bool is_sound(const struct wire_slice *slice)
 {
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
-        slice->dimension < 1 || !(slice->radius > 0) ||
+        slice->dimension < 1 || !(slice->radius > 0) || slice->rounds < 1 ||
         slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
@@ -372,7 +388,8 @@ static bool is_sound(const struct wire_slice *slice)
         const struct wire_out *out = &slice->out[k];
         if (out->to >= slice->nodes || out->to == slice->node ||
             (k > 0 && out->to <= out[-1].to) ||
-            !is_part(out->weight, out->noise))
+            !is_part(out->weight, out->noise) || !(out->p > 0) || out->p > 1 ||
+            (out->p < 1 && !slice->credit))
             return false;
     }
     int64_t limits = slice->own.limit;
@@ -389,7 +406,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 12, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 14, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
@@ -398,6 +415,8 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.radius = take_double(&cursor);
     found.exponent = take_exponent(&cursor);
     found.grid = take_uint(&cursor, any);
+    found.rounds = take_uint(&cursor, any);
+    found.credit = take_bool(&cursor);
     expect_array(&cursor, 3);
     found.own.weight = take_double(&cursor);
     found.own.noise = take_double(&cursor);

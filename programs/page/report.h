@@ -7,8 +7,6 @@
 
 #include "common/program.h"
 
-#include <sqlite3.h>
-
 /* A plan to compare with; why it cannot be had, if so. */
 struct report_rival {
     bool known;
@@ -19,22 +17,26 @@ struct report_rival {
 struct report {
     FILE *out;
     const char *path; /* of the study */
-    sqlite3 *database;
+    char *scenario;   /* the text that the study was made from */
     struct pricer_network *network;
     struct pricer_settings settings; /* of the plan, or the scenario's */
-    int64_t seed;
 
     /* From here on only with a plan. */
     struct pricer_plan *plan;
     struct pricer_plan_record record;
     struct pricer_error error;
     struct pricer_certificate certificate;
+    struct pricer_simulation_record *simulation; /* NULL: there is none */
+    struct pricer_rounds_summary rounds;
+    struct pricer_privacy_summary *privacy; /* [privacy_count] */
+    int32_t privacy_count;
     struct report_rival rival[PRICER_BASELINES];
     double *share;      /* [links] expected weight that a link carries */
     double *self_share; /* [nodes] the same of a node's own part */
     double *load;       /* [nodes] all that a node brings to the server */
     double *reach;      /* [nodes] a node's expected weight in the estimate */
-    double *price, *self_price; /* d error / d ln eps, or NULL */
+    double *price;      /* [links] d error / d ln eps, or NULL */
+    double *self_price; /* [nodes] d error / d ln eps, or NULL */
 };
 
 /* Text with what HTML would misread replaced. */

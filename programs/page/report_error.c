@@ -125,23 +125,6 @@ void report_error(const struct report *report)
 /* -------------------------------------------------------------- agreement --
  */
 
-/* Prepare a query; NULL where the study has no such table. */
-static sqlite3_stmt *query(const struct report *report, const char *sql)
-{
-    sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(report->database, sql, -1, &statement, NULL) !=
-        SQLITE_OK)
-        return NULL;
-    return statement;
-}
-
-static double column(sqlite3_stmt *statement, int index)
-{
-    return sqlite3_column_type(statement, index) == SQLITE_NULL
-               ? NAN
-               : sqlite3_column_double(statement, index);
-}
-
 static void cell(FILE *out, double value)
 {
     fputs("<td>", out);
@@ -149,75 +132,49 @@ static void cell(FILE *out, double value)
     fputs("</td>", out);
 }
 
-static int simulated(const struct report *report)
+static void simulated_row(FILE *out, const struct pricer_strategy *found)
 {
-    sqlite3_stmt *statement = query(
-        report,
-        "SELECT strategy, data, trials, mse, mse_stderr, predicted, worst_case "
-        "FROM simulation_strategy JOIN simulation USING (simulation) WHERE "
-        "simulation = (SELECT max(simulation) FROM simulation) ORDER BY "
-        "strategy <> 'plan', mse");
-    FILE *out = report->out;
-    int rows = 0;
-    while (statement != NULL && sqlite3_step(statement) == SQLITE_ROW) {
-        if (rows++ == 0)
-            fprintf(out,
-                    "<div class=\"wide\"><table>\n<tr><th>simulated, %lld "
-                    "trials</th><th>predicted</th><th>simulated</th>"
-                    "<th>± standard error</th><th>deviations apart</th>"
-                    "<th>at worst</th></tr>\n",
-                    (long long)sqlite3_column_int64(statement, 2));
-        double mse = column(statement, 3), deviation = column(statement, 4);
-        const char *name = (const char *)sqlite3_column_text(statement, 0);
-        fputs(strcmp(name, "plan") == 0 ? "<tr class=\"own\"><td>" : "<tr><td>",
-              out);
-        page_text(out, name);
-        fputs("</td>", out);
-        cell(out, column(statement, 5));
-        cell(out, mse);
-        cell(out, deviation);
-        cell(out,
-             deviation > 0 ? (mse - column(statement, 5)) / deviation : NAN);
-        cell(out, column(statement, 6));
-        fputs("</tr>\n", out);
-    }
-    if (rows > 0)
-        fputs("</table></div>\n", out);
-    sqlite3_finalize(statement);
-    return rows;
+    double apart = found->mse - found->predicted;
+    fputs(strcmp(found->name, "plan") == 0 ? "<tr class=\"own\"><td>"
+                                           : "<tr><td>",
+          out);
+    page_text(out, found->name);
+    fputs("</td>", out);
+    cell(out, found->predicted);
+    cell(out, found->mse);
+    cell(out, found->mse_stderr);
+    cell(out, found->mse_stderr > 0 ? apart / found->mse_stderr : NAN);
+    cell(out, found->worst_case);
+    fputs("</tr>\n", out);
 }
 
-static int measured(const struct report *report)
+static void simulated(FILE *out, const struct pricer_simulation_record *found)
 {
-    sqlite3_stmt *statement =
-        query(report, "SELECT count(error), avg(error), avg(error * error), "
-                      "count(*), avg(arrived) FROM round");
-    FILE *out = report->out;
-    int rounds = 0;
-    if (statement != NULL && sqlite3_step(statement) == SQLITE_ROW) {
-        rounds = sqlite3_column_int(statement, 3);
-        int known = sqlite3_column_int(statement, 0);
-        double mean = column(statement, 1);
-        double deviation =
-            known > 1 ? sqrt(fmax(0, column(statement, 2) - mean * mean) /
-                             (known - 1))
-                      : NAN;
-        if (rounds > 0) {
-            fprintf(out, "<p>%d rounds were run by real nodes; ", rounds);
-            fputs("on average ", out);
-            page_number(out, column(statement, 4));
-            fputs(" of them reached the server directly", out);
-            if (known > 0) {
-                fputs(". Mean squared error measured: <b>", out);
-                page_number(out, mean);
-                fputs("</b> ± ", out);
-                page_number(out, deviation);
-            }
-            fputs(".</p>\n", out);
-        }
+    fprintf(out,
+            "<div class=\"wide\"><table>\n<tr><th>simulated, %lld "
+            "trials</th><th>predicted</th><th>simulated</th>"
+            "<th>± standard error</th><th>deviations apart</th>"
+            "<th>at worst</th></tr>\n",
+            (long long)found->trials);
+    for (int32_t k = 0; k < found->count; k++)
+        simulated_row(out, &found->strategies[k]);
+    fputs("</table></div>\n", out);
+}
+
+static void measured(FILE *out, const struct pricer_rounds_summary *found)
+{
+    fprintf(out, "<p>%lld rounds were run by real nodes; ",
+            (long long)found->rounds);
+    fputs("on average ", out);
+    page_number(out, found->arrived);
+    fputs(" of them reached the server directly", out);
+    if (found->measured > 0) {
+        fputs(". Mean squared error measured: <b>", out);
+        page_number(out, found->mse);
+        fputs("</b> ± ", out);
+        page_number(out, found->mse_stderr);
     }
-    sqlite3_finalize(statement);
-    return rounds;
+    fputs(".</p>\n", out);
 }
 
 void report_agreement(const struct report *report)
@@ -225,9 +182,13 @@ void report_agreement(const struct report *report)
     if (report->plan == NULL)
         return;
     page_section(report, "agreement", "Predicted, simulated, measured", NULL);
-    if (simulated(report) == 0)
+    if (report->simulation != NULL && report->simulation->count > 0)
+        simulated(report->out, report->simulation);
+    else
         page_missing(report, "Nothing was simulated yet.", "pricer simulate");
-    if (measured(report) == 0)
+    if (report->rounds.rounds > 0)
+        measured(report->out, &report->rounds);
+    else
         page_missing(report, "No round was run yet.", "pricer demo");
     fputs("</section>\n", report->out);
 }

@@ -20,7 +20,7 @@ enum {
     MARGIN = 30,
     DRAWN_NODES = 120,
     DRAWN_LINKS = 1500,
-    CELLS = 40, /* of the shade, either way */
+    CELLS = 40, /* of the shade, on either side */
 };
 
 /* Who brings so much of others' data is shown as a relay. */
@@ -104,7 +104,7 @@ static void fit_places(struct drawing *drawing)
 static bool place(struct drawing *drawing)
 {
     const struct pricer_network *net = drawing->report->network;
-    const double turn = 2 * acos(-1);
+    const double circle = 2 * acos(-1);
     drawing->x = calloc((size_t)drawing->count, sizeof(double));
     drawing->y = calloc((size_t)drawing->count, sizeof(double));
     if (drawing->x == NULL || drawing->y == NULL)
@@ -118,7 +118,7 @@ static bool place(struct drawing *drawing)
     if (drawing->placed)
         fit_places(drawing);
     for (int32_t k = 0; k < drawing->count; k++) {
-        double angle = turn * k / drawing->count - turn / 4;
+        double angle = circle * k / drawing->count - circle / 4;
         int32_t i = drawing->node[k];
         drawing->x[k] =
             drawing->placed

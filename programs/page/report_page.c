@@ -194,7 +194,25 @@ void report_summary(const struct report *report)
     if (report->certificate.open_links > 0)
         fprintf(out,
                 "<p class=\"warn\">%" PRId64 " links spend more than their "
-                "(ε, δ): the classic noise is proved for ε up to 1 "
-                "only.</p>\n",
-                report->certificate.open_links);
+                "(ε, δ)%s.</p>\n",
+                report->certificate.open_links,
+                report->settings.calibration == PRICER_CALIBRATION_CLASSIC
+                    ? ": the classic noise is proved for ε up to 1 only"
+                    : ": their noise is too small");
+    long long rounds = report->settings.rounds;
+    fprintf(out,
+            "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
+            "%s (credit %s)",
+            report->record.id, rounds, rounds == 1 ? "" : "s",
+            report->settings.credit == PRICER_CREDIT_NONE
+                ? "every packet counted as heard"
+                : "packets lost on the way counted as heard by nobody",
+            pricer_word(PRICER_WORDS_CREDIT, report->settings.credit));
+    if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
+        fprintf(out,
+                "; links as measured over %" PRId64 " rounds, %" PRId64
+                " to %" PRId64,
+                report->record.network.rounds, report->record.network.first,
+                report->record.network.last);
+    fputs(".</p>\n", out);
 }

@@ -78,45 +78,46 @@ static void kinds_table(const struct report *report)
     fputs("</table></div>\n", out);
 }
 
-/* What pricer privacy has stored, the latest answer to each question. */
-static const char statements_sql[] =
-    "SELECT q.observer || coalesce(' ' || q.coalition, ''), q.protect, s.delta,"
-    " count(*), min(s.epsilon), avg(s.epsilon), max(s.epsilon), q.rounds"
-    " FROM privacy_statement s JOIN privacy q USING (privacy)"
-    " WHERE q.privacy IN (SELECT max(privacy) FROM privacy GROUP BY plan,"
-    " observer, protect, eavesdropper, rounds, coalition)"
-    " AND q.plan = (SELECT max(plan) FROM plan)"
-    " GROUP BY 1, 2, 3, q.rounds ORDER BY min(q.privacy), s.delta";
-
-static int observers_table(const struct report *report)
+static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
 {
-    sqlite3_stmt *statement = NULL;
-    FILE *out = report->out;
-    int rows = 0;
-    if (sqlite3_prepare_v2(report->database, statements_sql, -1, &statement,
-                           NULL) != SQLITE_OK)
-        return 0;
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        if (rows++ == 0)
-            fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
-                  "<th>protects</th><th>δ</th><th>statements</th>"
-                  "<th>least "
-                  "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
-                  out);
-        fputs("<tr><td>", out);
-        page_text(out, (const char *)sqlite3_column_text(statement, 0));
-        fputs("</td><td>", out);
-        page_text(out, (const char *)sqlite3_column_text(statement, 1));
-        for (int k = 2; k < 8; k++) {
-            fputs("</td><td>", out);
-            page_number(out, sqlite3_column_double(statement, k));
-        }
-        fputs("</td></tr>\n", out);
+    const double numbers[] = {found->delta,     (double)found->statements,
+                              found->eps_least, found->eps_mean,
+                              found->eps_most,  (double)found->rounds};
+    fputs("<tr><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_OBSERVER, found->observer));
+    if (found->coalition != NULL) {
+        fputc(' ', out);
+        page_text(out, found->coalition);
     }
-    if (rows > 0)
-        fputs("</table></div>\n", out);
-    sqlite3_finalize(statement);
-    return rows;
+    fputs("</td><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_PROTECT, found->protect));
+    fputs("</td><td>", out);
+    page_text(out, pricer_word(PRICER_WORDS_CREDIT,
+                               found->eavesdropper == PRICER_RADIO
+                                   ? PRICER_CREDIT_NONE
+                                   : PRICER_CREDIT_LOSSES));
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        fputs("</td><td>", out);
+        page_number(out, numbers[k]);
+    }
+    fputs("</td></tr>\n", out);
+}
+
+/* What pricer privacy has stored, the latest answer to each question. */
+static void observers_table(const struct report *report)
+{
+    FILE *out = report->out;
+    fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
+          "<th>protects</th><th>credit</th><th>δ</th><th>statements</th>"
+          "<th>least "
+          "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
+          out);
+    for (int32_t k = 0; k < report->privacy_count; k++)
+        observer_row(out, &report->privacy[k]);
+    fputs("</table></div>\n<p class=\"soft\">Credit none: a packet lost on the "
+          "way counts as heard; credit losses: it was heard by "
+          "nobody.</p>\n",
+          out);
 }
 
 void report_privacy(const struct report *report)
@@ -127,7 +128,9 @@ void report_privacy(const struct report *report)
                  "What the receiver of a packet can tell about its sender’s "
                  "data, by the exact law of the Gaussian mechanism.");
     kinds_table(report);
-    if (observers_table(report) == 0)
+    if (report->privacy_count > 0)
+        observers_table(report);
+    else
         page_missing(report, "What relays and the server learn is not there.",
                      "pricer privacy");
     fputs("</section>\n", report->out);
@@ -230,11 +233,10 @@ void report_certificate(const struct report *report)
             found->feasible ? "yes" : "no", found->open_links);
     fprintf(out,
             "<tr><td>asked for</td><td>%s%s, %s noise, %s method</td></tr>\n",
-            pricer_bias_text(report->settings.bias),
+            pricer_word(PRICER_WORDS_BIAS, report->settings.bias),
             report->settings.bias >= PRICER_BIAS_L1 ? " with λ" : "",
-            pricer_calibration_text(report->settings.calibration),
-            report->record.given ? "given"
-                                 : pricer_method_text(report->settings.method));
+            pricer_word(PRICER_WORDS_CALIBRATION, report->settings.calibration),
+            pricer_word(PRICER_WORDS_METHOD, report->record.method));
     if (report->settings.bias >= PRICER_BIAS_L1)
         fprintf(out, "<tr><td>λ</td><td>%g</td></tr>\n",
                 report->settings.lambda);
@@ -252,31 +254,29 @@ void report_certificate(const struct report *report)
 
 void report_recipe(const struct report *report)
 {
-    sqlite3_stmt *statement = NULL;
     FILE *out = report->out;
+    bool measured = report->plan != NULL &&
+                    report->record.network.origin == PRICER_ORIGIN_MEASURED;
     page_section(report, "recipe", "How to get this page again",
-                 "The scenario is in the study; nothing else is needed.");
+                 measured ? "The scenario is in the study, but not how its "
+                            "links were measured: keep the study."
+                          : "The scenario is in the study; nothing else is "
+                            "needed.");
     fputs("<pre><code>pricer show --scenario ", out);
     page_text(out, report->path);
     fputs(" &gt; scenario.yaml\npricer new again.pricer scenario.yaml\n", out);
     if (report->plan != NULL) {
         fprintf(out, "pricer plan again.pricer --bias %s",
-                pricer_bias_text(report->settings.bias));
+                pricer_word(PRICER_WORDS_BIAS, report->settings.bias));
         if (report->settings.bias >= PRICER_BIAS_L1)
             fprintf(out, " --lambda %.17g", report->settings.lambda);
         fprintf(out, " --calibration %s\n",
-                pricer_calibration_text(report->settings.calibration));
+                pricer_word(PRICER_WORDS_CALIBRATION,
+                            report->settings.calibration));
     }
     fputs("pricer report again.pricer -o report.html</code></pre>\n", out);
-    if (sqlite3_prepare_v2(report->database,
-                           "SELECT value FROM setting WHERE key = 'scenario'",
-                           -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(statement, 0);
-        fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
-        page_text(out, text != NULL ? text : "");
-        fputs("</code></pre>\n</details>\n", out);
-    }
-    sqlite3_finalize(statement);
+    fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
+    page_text(out, report->scenario);
+    fputs("</code></pre>\n</details>\n", out);
     fputs("</section>\n", out);
 }

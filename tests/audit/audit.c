@@ -121,8 +121,10 @@ static struct pricer_network *square(double p, double eps)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, NAN, eps, 1e-3};
     }
-    assert_int_equal(pricer_network_build(4, 1, 1, nodes, 4, links, count,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             4, 1, 1, nodes, 4, links, count, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }

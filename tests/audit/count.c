@@ -110,7 +110,7 @@ static void test_scale(void **state)
                     make_trials(&seed, 20000, sizes[m], varied, .8, factors[k]);
                 double scale = pri_fit_scale(trials, 20000, 1e-6);
                 assert_true(scale <= factors[k]);
-                /* Five deviations of slope and spread each. */
+                /* Five standard deviations of slope and deviation each. */
                 double slack =
                     5.2 * (1 / sqrt(2 * 32000.) +
                            2 / (sizes[m] * factors[k] * sqrt(32000.)));
@@ -131,7 +131,7 @@ static void test_scale_extremes(void **state)
     assert_true(pri_fit_scale(trials, 2000, 1e-6) > 1e12);
     assert_int_equal(pri_fit_eps(trials, 2000, 1e-3, 1e-6, &eps), PRICER_OK);
     assert_true(isinf(eps));
-    for (int64_t k = 0; k < 4000; k++) /* the wrong way round */
+    for (int64_t k = 0; k < 4000; k++) /* hypotheses exchanged */
         trials[k].ratio = -trials[k].ratio;
     assert_true(pri_fit_scale(trials, 2000, 1e-6) == 0);
     for (int64_t k = 0; k < 4000; k++)

@@ -108,7 +108,7 @@ def nine(folder):
 # What is mutated, on which network it shows, and the audit that shows it.
 MUTANTS = [
     ("the factor 2 dropped from the calibration",
-     "calibrate/slopes.c", "pri_round_up(2 * (long double)radius / mu)",
+     "calibrate/noise_slopes.c", "pri_round_up(2 * (long double)radius / mu)",
      "pri_round_up((long double)radius / mu)",
      1, ["--observer", "link"]),
     ("the factor 2 dropped from the account of links",
@@ -122,13 +122,13 @@ MUTANTS = [
      "privacy/view.c", "double move = 2 * weight;", "double move = weight;",
      1, ["--observer", "relay"]),
     ("no noise on the link from 1 to 2",
-     "round/round.c", "pricer_noise_add(&noise, random, slice->dimension, message);",
+     "round/round.c", "pri_noise_add(&noise, random, slice->dimension, message);",
      "if (slice->node != 1 || share->to != 2) "
-     "pricer_noise_add(&noise, random, slice->dimension, message);",
+     "pri_noise_add(&noise, random, slice->dimension, message);",
      1, ["--observer", "link", "--all", "--trials", "10000"]),
     ("no noise on the last coordinate",
-     "round/round.c", "pricer_noise_add(&noise, random, slice->dimension, message);",
-     "pricer_noise_add(&noise, random, slice->dimension - 1, message);",
+     "round/round.c", "pri_noise_add(&noise, random, slice->dimension, message);",
+     "pri_noise_add(&noise, random, slice->dimension - 1, message);",
      1, ["--observer", "relay", "--trials", "10000"]),
     ("the classic formula where the analytic one belongs",
      "calibrate/calibrate.c", "if (calibration == PRICER_CALIBRATION_CLASSIC) {",

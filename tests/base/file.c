@@ -10,7 +10,7 @@ static void test_writes_whole_or_nothing(void **state)
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
     struct stat about;
-    assert_int_equal(pricer_matrix_new(2, 2, PRICER_FLOAT64, &matrix),
+    assert_int_equal(pricer_matrix_new(2, 2, PRICER_FLOAT64, &matrix, NULL),
                      PRICER_OK);
     const char *path = scratch_path("nowhere/a.npy");
     assert_int_equal(pricer_matrix_write_npy(matrix, path, &fault),

@@ -13,9 +13,11 @@ static double analytic(double eps, double delta, int64_t rounds, double p)
 {
     double mu = NAN;
     bool guaranteed = false;
-    assert_int_equal(pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, eps, delta,
-                                      rounds, p, &mu, &guaranteed, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_calibrate(&(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC,
+                                                 eps, delta, rounds, p},
+                         &mu, &guaranteed, NULL),
+        PRICER_OK);
     assert_true(guaranteed);
     return mu;
 }
@@ -134,14 +136,18 @@ static void test_classic(void **state)
     (void)state;
     double mu;
     bool guaranteed;
-    assert_int_equal(pricer_calibrate(PRICER_CALIBRATION_CLASSIC, 1, 1e-3, 1, 1,
-                                      &mu, &guaranteed, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_calibrate(
+            &(struct pricer_budget){PRICER_CALIBRATION_CLASSIC, 1, 1e-3, 1, 1},
+            &mu, &guaranteed, NULL),
+        PRICER_OK);
     assert_close(mu, 1 / sqrt(2 * log(1.25 / 1e-3)), 1e-14);
     assert_true(guaranteed);
-    assert_int_equal(pricer_calibrate(PRICER_CALIBRATION_CLASSIC, 50, 1e-3, 1,
-                                      1, &mu, &guaranteed, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_calibrate(
+            &(struct pricer_budget){PRICER_CALIBRATION_CLASSIC, 50, 1e-3, 1, 1},
+            &mu, &guaranteed, NULL),
+        PRICER_OK);
     assert_false(guaranteed);
 }
 
@@ -149,9 +155,11 @@ static void refuse(double eps, double delta, int64_t rounds, double p)
 {
     double mu = 42;
     struct pricer_fault fault = {""};
-    assert_int_equal(pricer_calibrate(PRICER_CALIBRATION_ANALYTIC, eps, delta,
-                                      rounds, p, &mu, NULL, &fault),
-                     PRICER_VALUE);
+    assert_int_equal(
+        pricer_calibrate(&(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC,
+                                                 eps, delta, rounds, p},
+                         &mu, NULL, &fault),
+        PRICER_VALUE);
     assert_true(mu == 42 && fault.text[0] != '\0');
 }
 

@@ -1,18 +1,15 @@
 #!/usr/bin/env bash
 # pricer audit as a user runs it: verdicts and exit status, options, the same
 # result for any threads, and what it refuses. $1: the build folder. That it
-# notices wrong code is for audit_mutants.py.
+# notices wrong code is for tests/audit/mutants.py.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds CONDITION: of o, the JSON object in out.json, and a, its audits.
 holds() {
@@ -23,14 +20,6 @@ a = o["audits"]
 claims = lambda row: {c["claim"]: float(c["epsilon"]) for c in row["claims"]}
 sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
-}
-expect() { # status, words, command...
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
 }
 audit() { # status, options...: into out.json
     local status=$1 got
@@ -95,12 +84,32 @@ expect 3 "CONTRADICTED" "$pricer" audit a.pricer --observer link --node 3 --at 4
 expect 0 "nothing claimed" "$pricer" audit a.pricer --protect identity --trials 1000
 [ "$(sha256sum a.pricer)" = "$before" ] || fail "an audit changed the study"
 
+# A budget over rounds is a claim about whoever hears the packets, or, where
+# losses have credit, about the receiver alone.
+"$pricer" new t.pricer "$here"/examples/paper.yaml --set rounds=5 >/dev/null
+"$pricer" new c.pricer "$here"/examples/paper.yaml --set rounds=5 --set credit=losses >/dev/null
+for study in t c; do
+    "$pricer" plan $study.pricer >/dev/null
+    for who in receiver radio; do
+        "$pricer" audit $study.pricer --observer link --trials 1000 --eavesdropper $who --json >out.json ||
+            fail "audit $study $who"
+        [ $study$who = cradio ] && expected="['account']" || expected="['budget', 'account']"
+        holds "list(claims(a[0])) == $expected and o['rounds'] == 5"
+    done
+done
+"$pricer" audit c.pricer --observer link --trials 1000 --json >out.json
+holds "o['eavesdropper'] == 'receiver' and o['credit'] == 'losses'"
+
 # What it refuses, by the name of the option.
 expect 1 "--node 10: the nodes are 0 to 9" "$pricer" audit a.pricer --node 10
 expect 1 "--at 10: the nodes are 0 to 9" "$pricer" audit a.pricer --at 10
 expect 1 "--node 3 --at 3: there is no such link" "$pricer" audit a.pricer --node 3 --at 3
 expect 2 "--delta is a number above 0" "$pricer" audit a.pricer --delta 0.0001e9
-expect 2 "--delta is a number above 0" "$pricer" audit a.pricer --delta -1
+expect 2 "'-1' for --delta (expected a number above 0)" "$pricer" audit a.pricer --delta -1
+expect 2 "'0' for --delta" "$pricer" audit a.pricer --delta 0
+expect 2 "'0' for --rounds" "$pricer" audit a.pricer --rounds 0
+expect 2 "'0' for --trials" "$pricer" audit a.pricer --trials 0
+expect 2 "'0' for --eps" "$pricer" audit a.pricer --eps 0
 expect 2 "--confidence" "$pricer" audit a.pricer --confidence 1
 expect 2 "--eps" "$pricer" audit a.pricer --eps -1
 expect 2 "--trials" "$pricer" audit a.pricer --trials 999

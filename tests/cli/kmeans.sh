@@ -7,10 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 cd "$folder"
-fail() {
-    echo "cli_kmeans: $*"
-    exit 1
-}
+# shellcheck source=tests/expect.sh
+. "$root"/tests/expect.sh
 data=$root/data/fashion-mnist-1000-images-idx3-ubyte.gz
 run() {
     "$pricer" kmeans ten.pricer --data "$data" --unit-norm --json "$@" \
@@ -72,3 +70,4 @@ grep -q '2000 clusters of 1000 points' messages || fail "its message"
 status=0
 "$pricer" kmeans ten.pricer --data /nonexistent 2>messages || status=$?
 [ $status -eq 1 ] || fail "a file that is not there"
+exit $bad

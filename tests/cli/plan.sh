@@ -7,21 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
-expect() {
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds EXPRESSION: SQL about o, the JSON object in out.json (and e, the one in
 # exact.json).
@@ -60,6 +47,25 @@ cell 0.5 l1 0.5 0.14957 0 0.1496
 cell 0.5 worst-case - 0.1027 1.329 0.1027
 cell 0.9 l1 0.1 0.08161 0 0.0816
 cell 0.9 worst-case - 0.0565 0.824 0.0565
+
+# A budget towards the server: kept, optimal, priced, and in the study.
+"$pricer" new server.pricer "$here"/examples/paper.yaml \
+    --set network.p=0.5 --set trust.server.eps=100 \
+    --set trust.server.delta=1e-3 >/dev/null
+plan server.pricer
+holds "abs(o->>'objective' - 0.45401564) < 1e-8 AND o->>'gap' <= 1e-8"
+holds "o->>'open_links' = 0 AND o->>'open_budgets' = 0"
+holds "(SELECT max(value->>'server') FROM json_each(o->'prices')) = 1"
+expect 0 "all 10 nodes with a budget towards the server keep it" \
+    "$pricer" plan server.pricer
+expect 1 "the paper's descent knows no budget towards the server" \
+    "$pricer" plan server.pricer --method gradient
+[ "$(sqlite3 server.pricer "SELECT count(*), min(server_eps), min(server_delta)
+    FROM node")" = "10|100.0|0.001" ] || fail "the study has no server budgets"
+[ "$(sqlite3 server.pricer "SELECT min(server_multiplier) > 0 FROM plan_node
+    WHERE plan = 1")" = 1 ] || fail "the study has no multipliers of budgets"
+"$pricer" report server.pricer -o server.html >/dev/null ||
+    fail "no report of a study with server budgets"
 
 # The contract's keys, in JSON; all numbers agree with each other.
 plan ten.pricer
@@ -160,6 +166,18 @@ expect 2 "belong to --method gradient" "$pricer" plan ten.pricer --starts 3
 expect 2 "--what-if needs the exact method" "$pricer" plan ten.pricer \
     --weights mine.csv --what-if 0,1=1
 expect 2 "--lambda belongs to" "$pricer" plan ten.pricer --bias unbiased --lambda 1
+expect 1 "--lambda belongs to" "$pricer" plan ten.pricer --lambda 1
+expect 1 "need a lambda" "$pricer" plan ten.pricer --bias l1
+expect 1 "need a lambda" "$pricer" plan ten.pricer --bias l2
+expect 2 "'0' for --starts" "$pricer" plan ten.pricer --method gradient --starts 0
+expect 2 "'0' for --iterations" "$pricer" plan ten.pricer --iterations 0
+expect 2 "'0' for --tolerance" "$pricer" plan ten.pricer --tolerance 0
+# Numbers beyond the computer's are refused in words.
+"$pricer" new vast.pricer "$here"/examples/paper.yaml --set radius=1e200 >/dev/null
+expect 1 "is not a finite number" "$pricer" plan vast.pricer
+# Stored, and not printed, is not the same as neither.
+expect 1 "is stored in the study, but cannot be printed" \
+    bash -c "'$pricer' plan ten.pricer >/dev/full"
 expect 2 "cannot take 'l3'" "$pricer" plan ten.pricer --bias l3
 expect 1 "lambda = -1" "$pricer" plan ten.pricer --bias l1 --lambda -1
 expect 1 "lambda = inf" "$pricer" plan ten.pricer --bias l1 --lambda inf

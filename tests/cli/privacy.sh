@@ -7,11 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds CONDITION: of o, the JSON object in out.json.
 holds() {
@@ -21,14 +18,6 @@ o = json.load(open("out.json"))["statements"]
 near = lambda a, b, r=1e-6: abs(a - b) <= r * abs(b)
 sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
-}
-expect() { # status, words, command...
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
 }
 
 # Nine nodes and a relay: fixed weights and noise, links up with probability P.
@@ -48,11 +37,12 @@ EOF
 
 expect 1 "no plan yet" bash -c "'$pricer' new a.pricer '$here'/examples/paper.yaml >/dev/null && '$pricer' privacy a.pricer"
 
-# A relay that sees the sum of nine: values known to nine digits.
+# A relay that sees the sum of nine: values known to nine digits, of a receiver
+# who hears what arrives.
 study 0.9 1 7.55295906531809 4
-"$pricer" privacy nine.pricer --observer relay --delta 1.8e-3 --json >out.json
+"$pricer" privacy nine.pricer --observer relay --delta 1.8e-3 --eavesdropper receiver --json >out.json
 holds "len(o) == 9 and all(near(s['epsilon'], 0.155471705) for s in o)"
-"$pricer" privacy nine.pricer --observer relay --delta 1e-5 --json >out.json
+"$pricer" privacy nine.pricer --observer relay --delta 1e-5 --eavesdropper receiver --json >out.json
 holds "all(near(s['epsilon'], 0.3195756778) for s in o)"
 holds "all(0 <= s['epsilon'] - s['epsilon_lower'] <= .01 * s['epsilon'] for s in o)"
 
@@ -66,14 +56,17 @@ done
 
 # One link over rounds: mu = 0.3, p = 0.1, T = 100, delta = 1e-6.
 study 0.1 0.15 1 4
-"$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --json >out.json
-holds "all(near(s['epsilon'], 5.50969692428, 1e-8) for s in o)"
+"$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --eavesdropper receiver --json >out.json
+holds "all(near(s['epsilon'], 5.50969692428, 1e-8) and s['credit'] == 'losses' for s in o)"
 "$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --eavesdropper radio --json >out.json
-holds "all(s['epsilon'] > 10 for s in o)"
+holds "all(s['epsilon'] > 10 and s['credit'] == 'none' for s in o)"
+cp out.json radio.json
+"$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --json >out.json
+cmp -s out.json radio.json || fail "by default losses have credit"
 
 # Data that arrives bare: no eps, and the probability of it is the floor.
 study 0.9 1 0 4
-"$pricer" privacy nine.pricer --observer link --delta 1e-3 --json >out.json
+"$pricer" privacy nine.pricer --observer link --delta 1e-3 --eavesdropper receiver --json >out.json
 holds "all(s['epsilon'] == 'inf' and near(s['floor'], 0.9) for s in o)"
 
 # The paper's network: every observer, stored, the same for any threads.
@@ -89,6 +82,9 @@ cmp -s one.json out.json || fail "the threads change the answer"
 expect 0 "--all shows the rest" "$pricer" privacy a.pricer
 expect 0 "server" "$pricer" privacy a.pricer --all
 expect 2 "--delta" "$pricer" privacy a.pricer --delta 2
+expect 2 "'0' for --delta (expected a number above 0)" "$pricer" privacy a.pricer --delta 0
+expect 2 "'0' for --rounds (expected a whole number above 0)" "$pricer" privacy a.pricer --rounds 0
+expect 2 "'0' for --plan" "$pricer" privacy a.pricer --plan 0
 expect 1 "none: No such file" "$pricer" privacy none
 
 # Options: each names itself, and makes it no better for the node.
@@ -103,7 +99,7 @@ privacy --coalition 2,5,server
 holds "len(o) == 8 and all(s['observer'] == 'coalition' for s in o)"
 # Alone with probability 2^-9 or more, a node is given away by its own noise;
 # one that sends nothing is not.
-privacy --observer relay --protect identity
+privacy --observer relay --protect identity --eavesdropper receiver
 holds "len(o) == 90 and all(s['protect'] == 'identity' for s in o)"
 holds "all(s['epsilon'] == 0 or (s['epsilon'] == 'inf' and s['floor'] > 2**-9 - 1e-12) for s in o)"
 

@@ -7,10 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 cd "$folder"
-fail() {
-    echo "cli_reproduce: $*"
-    exit 1
-}
+# shellcheck source=tests/expect.sh
+. "$root"/tests/expect.sh
 sample=$root/data/fashion-mnist-1000-images-idx3-ubyte.gz
 
 "$pricer" reproduce table1 --to one >summary || fail "table1"
@@ -66,3 +64,4 @@ status=0
 "$pricer" reproduce table2 --to one --cifar /nonexistent.bin 2>messages ||
     status=$?
 [ $status -eq 1 ] || fail "data that are not there"
+exit $bad

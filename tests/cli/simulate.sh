@@ -7,21 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
-expect() {
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # holds EXPRESSION: a Python expression about the JSON object in out.json.
 holds() {
@@ -125,6 +112,7 @@ expect 1 "nothing.npy" "$pricer" simulate kept.pricer --data nothing.npy
 expect 1 "there is no such plan" "$pricer" simulate kept.pricer --plan 7
 expect 2 "--engine" "$pricer" simulate kept.pricer --engine slow
 expect 2 "--trials" "$pricer" simulate kept.pricer --trials -1
+expect 2 "'0' for --trials" "$pricer" simulate kept.pricer --trials 0
 expect 2 "--trials" "$pricer" simulate kept.pricer --trials many
 expect 1 "none.pricer" "$pricer" simulate none.pricer
 [ "$before" = "$(sqlite3 kept.pricer .dump | cksum)" ] || fail "a refusal changed the study"

@@ -7,21 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
-expect() {
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # The verbs and their help.
 expect 2 "usage: pricer VERB" "$pricer"
@@ -59,6 +46,9 @@ done
 # Nothing is overwritten unless asked.
 expect 1 "paper.pricer: exists already" "$pricer" new paper.pricer "$here"/examples/paper.yaml
 expect 0 "10 nodes, 90 links" "$pricer" new paper.pricer --force "$here"/examples/paper.yaml
+echo 'letters to my mother' >letters
+expect 1 "not a study, so it is not replaced" "$pricer" new letters --force "$here"/examples/paper.yaml
+grep -q mother letters || fail "a file that is no study was replaced"
 
 # Bad scenarios: the message has file and line, and no file appears.
 mkdir bad

@@ -7,21 +7,8 @@ pricer=$(realpath "$1")/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
-expect() {
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 paper=$here/examples/paper.yaml
 grid=(--vary network.p=0.1,0.5 --vary trust.eps=1,10,inf --vary objective.bias=worst-case,unbiased
@@ -95,6 +82,15 @@ expect 0 "1 cells" "$pricer" sweep "$paper" --vary network.p=0.1 --trials 1000 -
 expect 0 "1 of them not ok" "$pricer" sweep "$paper" --set objective.bias=unbiased \
     --vary network.uplink=0,0.5 --trials 1000 --to none
 grep -q 'reach the server' none/sweep.csv || fail "the table does not say why: $(cat none/sweep.csv)"
+
+# A key whose values all give the same is named.
+expect 0 "credit has no effect" "$pricer" sweep "$paper" --vary credit=none,losses \
+    --vary network.p=0.1,0.5 --trials 1000 --to idle
+expect 0 '"credit"' "$pricer" sweep "$paper" --vary credit=none,losses \
+    --vary network.p=0.1,0.5 --trials 1000 --to idle --json
+"$pricer" sweep "$paper" --set rounds=4 --vary credit=none,losses --trials 1000 --to busy 2>&1 |
+    grep -q 'no effect' && fail "a key with an effect was named"
+expect 2 "'0' for --trials" "$pricer" sweep "$paper" --vary network.p=0.1 --trials 0 --to x
 
 # What is refused makes nothing.
 expect 2 "--vary KEY=A,B,... is needed" "$pricer" sweep "$paper" --to x

@@ -8,21 +8,8 @@ pricer=$build/pricer
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-bad=0
-fail() {
-    echo "FAILED: $*"
-    bad=1
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words in what is printed.
-expect() {
-    local status=$1 words=$2 output got
-    shift 2
-    output=$("$@" 2>&1)
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* exited $got, expected $status: $output"
-    grep -qF -- "$words" <<<"$output" || fail "$* did not say '$words': $output"
-}
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
 
 # Keys: the secret is its owner's, and nothing is overwritten.
 key=$("$pricer" keygen a.key) || fail keygen
@@ -73,12 +60,47 @@ expect 1 "none.conf: No such file" "$build/pricer-node" --config none.conf
 expect 0 '"same_rounds_agree": true' "$pricer" demo --rounds 20 --json --keep kept
 [ "$(sqlite3 kept/demo.pricer 'SELECT count(*) FROM round')" = 20 ] ||
     fail "20 rounds are not in the study"
-expect 1 "enrolled already" "$pricer" demo kept/demo.pricer
 expect 0 '"releases": 20' "$build/pricer-node" --ledger kept/0.ledger \
     --ledger-show --json
 
+# Twice on one study, whose own members stay: other rounds, the simulator's too.
+"$pricer" plan s.pricer >/dev/null || fail plan
+before=$(sqlite3 s.pricer 'SELECT * FROM member')
+expect 0 '"same_rounds_agree": true' "$pricer" demo s.pricer --rounds 15 --json
+expect 0 '"same_rounds_agree": true' "$pricer" demo s.pricer --rounds 15 --json
+[ "$(sqlite3 s.pricer 'SELECT count(*), max(round) FROM round')" = "30|30" ] ||
+    fail "two demos did not leave 30 rounds"
+[ "$(sqlite3 s.pricer 'SELECT count(DISTINCT estimate) FROM round')" = 30 ] ||
+    fail "the second demo drew the same as the first"
+[ "$(sqlite3 s.pricer 'SELECT * FROM member')" = "$before" ] ||
+    fail "a demo changed who is enrolled"
+
+# Broken off, however: the study is as it was, and no key is left.
+sum=$(sqlite3 s.pricer .dump | sha256sum)
+mkdir temporary
+for how in HUP INT TERM; do
+    # A shell starts what is in the background with SIGINT ignored.
+    TMPDIR=$PWD/temporary python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$pricer" demo s.pricer --rounds 100000 \
+        >/dev/null 2>&1 &
+    job=$!
+    for _ in $(seq 100); do
+        keys=$(find temporary -name '*.key' | wc -l)
+        [ "$keys" -gt 10 ] && break
+        sleep 0.1
+    done
+    sleep 0.5
+    kill -$how $job
+    wait $job && fail "a demo ended by SIG$how says that it is done"
+    [ -z "$(ls temporary)" ] || fail "SIG$how left $(find temporary)"
+    [ "$(sqlite3 s.pricer .dump | sha256sum)" = "$sum" ] ||
+        fail "SIG$how changed the study"
+done
+
 # Planning anew with what the rounds measured.
-expect 1 "nothing to measure" "$pricer" plan s.pricer --from-deliveries
+"$pricer" new none.pricer "$here/examples/paper.yaml" >/dev/null || fail new
+expect 1 "nothing to measure" "$pricer" plan none.pricer --from-deliveries
 expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
 [ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
     FROM plan')" = "2|2" ] || fail "the measured plan is not another"

@@ -3,6 +3,7 @@
 Everything lives in one temporary folder, every process is stopped by its own
 id, and nothing outlives Fleet.close().
 """
+import http.client
 import os
 import json
 import shutil
@@ -101,15 +102,16 @@ class Fleet:
             fail(f'{program} {" ".join(arguments)}: {done.stderr}')
         return done
 
-    def add_plan(self, weight, noise, own, own_noise):
+    def add_plan(self, weight, noise, own, own_noise, rounds=1):
         with sqlite3.connect(self.study) as db:
             plan = 1 + (db.execute('SELECT max(plan) FROM plan').fetchone()[0]
                         or 0)
-            db.execute("INSERT INTO plan VALUES (?, 'worst-case', 0, 'analytic',"
-                       " 'given', 1, NULL, NULL, NULL, NULL, 0, NULL, NULL,"
-                       " NULL, NULL, NULL, NULL, 0)", (plan,))
+            db.execute("INSERT INTO plan (plan, network, bias, lambda,"
+                       " calibration, method, rounds, credit, sum_multiplier)"
+                       " VALUES (?, 1, 'worst-case', 0, 'analytic', 'given', ?,"
+                       " 'none', 0)", (plan, rounds))
             for i in range(self.nodes):
-                db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0)',
+                db.execute('INSERT INTO plan_node VALUES (?,?,?,?,0,0,0)',
                            (plan, i, own, own_noise))
             links = [l for l, in db.execute('SELECT link FROM link')]
             for l in links:
@@ -117,6 +119,45 @@ class Fleet:
                     db.execute('INSERT INTO plan_link VALUES (?,?,?,?)',
                                (plan, l, weight, noise))
         db.close()
+
+    def plan_rounds(self, rounds, budget='1,1e-3', own='8,1e-3'):
+        """A plan for so many rounds, every release counted: made on a twin of
+        the study whose links are always up. Trust files say the same budgets
+        for all rounds together."""
+        (eps, delta), (own_eps, own_delta) = budget.split(','), own.split(',')
+        nodes = self.query('SELECT node, p FROM node ORDER BY node')
+        links = self.query('SELECT from_node, to_node FROM link ORDER BY link')
+        self.write('twin_nodes.csv', 'node,p\n' + ''.join(
+            f'{i},{p}\n' for i, p in nodes))
+        self.write('twin_links.csv', 'from,to,p,eps,delta\n' + ''.join(
+            f'{i},{j},1,{budget}\n' for i, j in links))
+        self.write('twin.yaml', f'dimension: {self.dimension}\nradius: 1\n'
+                   f'rounds: {rounds}\nnetwork: {{files: {{nodes: '
+                   'twin_nodes.csv, links: twin_links.csv}}\n'
+                   f'trust: {{self: {{eps: {own_eps}, delta: {own_delta}}}}}\n')
+        twin = self.path('twin.pricer')
+        self.run('pricer', 'new', '--force', twin, self.path('twin.yaml'))
+        self.run('pricer', 'plan', twin)
+        own_parts = self.query('SELECT node, weight, noise FROM plan_node',
+                               path=twin)
+        parts = self.query('SELECT link, weight, noise FROM plan_link',
+                           path=twin)
+        self.add_plan(0, 0, 0, 0, rounds)
+        with sqlite3.connect(self.study) as db:
+            plan, = db.execute('SELECT max(plan) FROM plan').fetchone()
+            for i, weight, noise in own_parts:
+                db.execute('UPDATE plan_node SET weight = ?, noise = ? WHERE '
+                           'plan = ? AND node = ?', (weight, noise, plan, i))
+            for l, weight, noise in parts:
+                db.execute('INSERT INTO plan_link VALUES (?,?,?,?)',
+                           (plan, l, weight, noise))
+        db.close()
+        for i in range(self.nodes):
+            self.write(f'{i}.trust', 'to,eps,delta\n' + ''.join(
+                f'{j},{own_eps},{own_delta}\n' if i == j else
+                f'{j},{eps},{delta}\n' for j in range(self.nodes)))
+        return ({i for i, weight, _ in own_parts if weight > 0},
+                {links[l] for l, weight, _ in parts if weight > 0})
 
     def write_trust(self, i, rows=None, total='inf,1'):
         rows = rows or [f'{j},1000,1e-3,{total}' for j in range(self.nodes)]
@@ -216,11 +257,39 @@ class Fleet:
 
     def estimates(self):
         return {r: np.frombuffer(e, '<f8') for r, e in
-                self.query('SELECT round, estimate FROM round ORDER BY round')}
+                self.query('SELECT round, estimate FROM round WHERE estimate '
+                           'IS NOT NULL ORDER BY round')}
+
+    def withheld(self):
+        """How often each reason was given."""
+        return dict(self.query('SELECT reason, count(*) FROM withheld '
+                               'GROUP BY reason'))
 
     def dropped(self):
         return dict(self.query('SELECT reason, sum(messages) FROM dropped '
                                'GROUP BY reason'))
+
+    def get(self, path, method='GET'):
+        """A page of the status server, which must have been started."""
+        connection = http.client.HTTPConnection('127.0.0.1', self.status_port,
+                                                timeout=5)
+        connection.request(method, path)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def metrics(self):
+        return {name: float(value) for name, value in
+                (line.rsplit(' ', 1) for line in
+                 self.get('/metrics')[1].splitlines() if line[0] != '#')}
+
+    def wait_log(self, name, text, timeout=30):
+        end = time.monotonic() + timeout
+        while text not in self.log(name, 100000):
+            if time.monotonic() > end:
+                fail(f"{name} does not say '{text}':\n" + self.log(name))
+            time.sleep(.05)
 
     def ledger(self, i, sql, *values):
         return self.query(sql, *values, path=self.path(f'{i}.ledger'))

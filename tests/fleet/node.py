@@ -1,7 +1,6 @@
 """What a node decides by itself, and what the server shows: vectors from a
 command, budgets that run out, noise that is too small, keys that changed, a new
 plan while rounds run, the status page. Arguments: build folder."""
-import http.client
 import os
 import sys
 import time
@@ -14,15 +13,6 @@ build = sys.argv[1]
 N, D = 3, 20
 EARLY = ['--early', '--period', '20', '--share', '3000', '--uplink', '4000',
          '--quorum', str(N)]
-
-
-def get(port, path, method='GET'):
-    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=5)
-    connection.request(method, path)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer.status, text
 
 
 def refusals(fleet, node):
@@ -97,7 +87,11 @@ def test_budget():
         arrived = [a for a, in fleet.query(
             'SELECT arrived FROM delivery NATURAL JOIN link WHERE from_node = 0 '
             'AND to_node = 1 ORDER BY round')]
-        expect(arrived == [1] * spent + [0] * (16 - spent), f'{arrived}')
+        expect(arrived == [1] * 16, f'the link was up: {arrived}')
+        kept = fleet.query("SELECT round FROM withheld NATURAL JOIN link WHERE "
+                           "from_node = 0 AND to_node = 1 AND reason = 'spent' "
+                           "ORDER BY round")
+        expect([r for r, in kept] == list(range(spent + 1, 17)), f'{kept}')
         expect(any('spent' in line for line in refusals(fleet, 0)),
                'the node does not say that its budget is spent')
         # A new process goes on where the ledger is: still nothing.
@@ -127,9 +121,12 @@ def test_trust():
                'node 2 is not in the trust file' in text, text)
         text = '\n'.join(refusals(fleet, 1))
         expect('key of node 2 is not the one in the trust file' in text, text)
-        sent = set(fleet.query('SELECT from_node, to_node FROM delivery NATURAL '
-                               'JOIN link WHERE arrived'))
-        expect(sent == {(1, 0), (2, 0), (2, 1)}, f'sent: {sent}')
+        up = fleet.query('SELECT min(arrived), count(*) FROM delivery')
+        expect(up == [(1, 3 * N * (N - 1))], f'links up: {up}')
+        kept = set(fleet.query('SELECT from_node, to_node, reason FROM withheld '
+                               'NATURAL JOIN link'))
+        expect(kept == {(0, 1, 'trust'), (0, 2, 'trust'), (1, 2, 'trust')},
+               f'withheld: {kept}')
         # Node 2 gets a new key: node 0 and 1 have it pinned or in the file.
         fleet.stop('node2')
         os.rename(fleet.path('x'), fleet.key(2))
@@ -158,15 +155,15 @@ def test_page_and_plan():
         port = fleet.status_port
         fleet.start_server(*EARLY, '--port', str(port))
         fleet.wait_rounds(30)
-        expect(get(port, '/health') == (200, 'ok\n'), '/health')
-        status, page = get(port, '/')
+        expect(fleet.get('/health') == (200, 'ok\n'), '/health')
+        status, page = fleet.get('/')
         expect(status == 200 and 'rounds since the start' in page and
                '3 nodes ready' in page, page)
         expect('links are not what the plan takes them for' in page,
                'links that never fail do not drift from p = 0.1?')
-        expect(get(port, '/x')[0] == 404, 'a page that is not there')
-        expect(get(port, '/', 'POST')[0] == 405, 'POST')
-        status, text = get(port, '/metrics')
+        expect(fleet.get('/x')[0] == 404, 'a page that is not there')
+        expect(fleet.get('/', 'POST')[0] == 405, 'POST')
+        status, text = fleet.get('/metrics')
         values = dict(line.rsplit(' ', 1) for line in text.splitlines()
                       if not line.startswith('#'))
         expect(float(values['pricer_rounds_total']) >= 30 and

@@ -13,7 +13,10 @@ import numpy as np
 import zmq
 import zmq.utils.z85
 
+VERSION = 2
 HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL = range(1, 8)
+DOWN, DATA, PROBE, SPENT, TRUST, LATE, VECTOR, LEDGER = range(8)
+NO_END = 2 ** 62 - 1
 
 
 def read_key(path):
@@ -71,7 +74,7 @@ class Node:
 
     def send(self, socket, *elements):
         try:
-            socket.send(msgpack.packb([1, *elements]), zmq.NOBLOCK)
+            socket.send(msgpack.packb([VERSION, *elements]), zmq.NOBLOCK)
         except zmq.Again:
             pass
 
@@ -82,13 +85,13 @@ class Node:
                               all(p.poll(0, zmq.POLLOUT)
                                   for p in self.peers.values()))
         self.send(self.server, HELLO, self.digest if self.announced else b'',
-                  self.last, False, 1.0)
+                  self.last, False, NO_END, NO_END, [])
 
     def take_slice(self, frame, elements):
-        (plan, node, nodes, dimension, radius, exponent, grid, own, out,
-         into) = elements
+        (plan, node, nodes, dimension, radius, exponent, grid, rounds, credit,
+         own, out, into) = elements
         if node != self.number:
-            self.send(self.server, REFUSAL, 0, 1, self.number, 'not for me')
+            self.send(self.server, REFUSAL, 0, 1, self.number)
             return
         for peer in self.peers.values():
             peer.close()
@@ -104,7 +107,7 @@ class Node:
             self.inbox.bind(self.listen)
         self.peers = {to: self.connect(zmq.PUSH, address,
                                        zmq.utils.z85.encode(key))
-                      for to, key, address, _, _ in out}
+                      for to, key, address, *_ in out}
         self.digest = hashlib.blake2b(frame, digest_size=16).digest()
         self.announced, self.sliced_at = False, time.monotonic()
         self.hello()
@@ -130,57 +133,63 @@ class Node:
         self.share_at = now + share / 1000
         self.send_at = now if early else now + send / 1000
         self.early, self.state = early, 'hold'
-        self.heard, self.arrived = set(), {0}
+        self.heard = set()
+        self.parts = [DOWN] * (1 + len(self.slice['into']))
         self.messages = {to: self.part(w, s) if w or s else None
-                         for to, _, _, w, s in self.slice['out']}
-        self.sum = self.part(*self.slice['own'][:2])
+                         for to, _, _, w, s, _ in self.slice['out']}
+        weight, noise = self.slice['own'][:2]
+        self.parts[0] = DATA if weight or noise else PROBE
+        self.sum = self.part(weight, noise)
         for k in list(self.later):
-            at, values = self.later[k]
+            at, part, values = self.later[k]
             if at <= number:
                 del self.later[k]
             if at == number:
-                self.add(k, values)
+                self.add(k, part, values)
 
-    def add(self, k, values):
+    def add(self, k, part, values):
         limit = self.slice['into'][k][2]
         if k in self.heard or (len(values) and np.abs(values).max() > limit):
             return
         self.heard.add(k)
-        self.arrived.add(k + 1)
+        self.parts[k + 1] = part
         if len(values):
             self.sum = self.sum + values
 
     def take_share(self, sender, frame):
         try:
-            version, kind, number, values = msgpack.unpackb(frame)
+            version, kind, number, part, values = msgpack.unpackb(frame)
         except ValueError:
             return
-        if (version, kind) != (1, SHARE) or sender is None:
+        if (version, kind) != (VERSION, SHARE) or sender is None or \
+                not DATA <= part <= LEDGER:
             return
-        expected = 8 * self.slice['d'] if self.slice['into'][sender][2] else 0
-        if len(values) != expected:
+        limit = self.slice['into'][sender][2]
+        if len(values) != (8 * self.slice['d'] if part == DATA else 0) or \
+                part == (PROBE if limit else DATA):
             return
         values = np.frombuffer(values, '<i8')
         if number > self.round:
-            self.later[sender] = (number, values)
+            self.later[sender] = (number, part, values)
         elif number == self.round and self.state != 'idle' and \
                 time.monotonic() < self.share_at:
-            self.add(sender, values)
+            self.add(sender, part, values)
 
     def tick(self):
         now = time.monotonic()
         if self.state == 'hold' and now >= self.send_at:
             for to, values in self.messages.items():
-                self.send(self.peers[to], SHARE, self.round,
+                part = PROBE if values is None else DATA
+                self.send(self.peers[to], SHARE, self.round, part,
                           b'' if values is None else values.tobytes())
             self.state = 'sharing'
         full = self.early and len(self.heard) == len(self.slice['into']) \
             if self.state == 'sharing' else False
         if self.state == 'sharing' and (full or now >= self.share_at):
-            bits = bytearray((len(self.slice['into']) + 8) // 8)
-            for bit in self.arrived:
-                bits[bit // 8] |= 1 << bit % 8
-            self.send(self.server, SUM, self.round, bytes(bits),
+            parts = bytearray((len(self.parts) + 1) // 2)
+            for k, part in enumerate(self.parts):
+                parts[k // 2] |= part << 4 * (k % 2)
+            self.send(self.server, SUM, self.round, bytes(parts),
                       self.sum.astype('<i8').tobytes())
             self.state = 'idle'
 

@@ -33,9 +33,7 @@ static enum pricer_status load(struct replay *replay, const char *study,
     enum pricer_status status =
         pricer_study_open(study, false, &replay->study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(replay->study, &replay->network, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_plan(replay->study, replay->network, 0,
+        status = pricer_study_plan(replay->study, 0, &replay->network,
                                    &replay->plan, NULL, fault);
     if (status == PRICER_OK)
         status = pricer_matrix_read(data, &replay->given, fault);
@@ -89,11 +87,29 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
     return status;
 }
 
+/* No estimate where the simulator has nothing either. */
+static bool is_empty(const struct replay *replay)
+{
+    for (int64_t k = 0; k < replay->network->dimension; k++)
+        if (replay->sum[k] != 0)
+            return false;
+    return true;
+}
+
+/* What the study holds is what the simulator has just estimated. */
+static bool is_same(const struct replay *replay, sqlite3_stmt *query)
+{
+    size_t size = 8 * (size_t)replay->network->dimension;
+    if (sqlite3_column_type(query, 1) == SQLITE_NULL)
+        return is_empty(replay);
+    return (size_t)sqlite3_column_bytes(query, 1) == size &&
+           memcmp(sqlite3_column_blob(query, 1), replay->estimate, size) == 0;
+}
+
 static int compare(struct replay *replay, int64_t rounds,
                    struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    size_t size = 8 * (size_t)replay->network->dimension;
     int64_t round = 0;
     sqlite3_prepare_v2(replay->study->database,
                        "SELECT round, estimate FROM round ORDER BY round", -1,
@@ -102,8 +118,7 @@ static int compare(struct replay *replay, int64_t rounds,
         round++;
         if (sqlite3_column_int64(query, 0) != round ||
             play(replay, round - 1, fault) != PRICER_OK ||
-            (size_t)sqlite3_column_bytes(query, 1) != size ||
-            memcmp(sqlite3_column_blob(query, 1), replay->estimate, size)) {
+            !is_same(replay, query)) {
             printf("round %" PRId64 " differs from the simulator %s\n", round,
                    fault->text);
             sqlite3_finalize(query);

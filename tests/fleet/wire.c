@@ -8,8 +8,8 @@
 #include <math.h>
 
 static struct wire_out outs[] = {
-    {1, {1}, "tcp://10.0.0.1:7100", .25, .5},
-    {3, {3}, "tcp://host:1", 0, 0},
+    {1, {1}, "tcp://10.0.0.1:7100", .25, .5, .75},
+    {3, {3}, "tcp://host:1", 0, 0, 1},
 };
 static struct wire_in ins[] = {{0, {9}, 1000}, {1, {1}, 0}, {3, {3}, 77}};
 static const struct wire_slice example = {
@@ -20,6 +20,8 @@ static const struct wire_slice example = {
     .radius = 1.5,
     .exponent = -41,
     .grid = INT64_C(1) << 40,
+    .rounds = 7,
+    .credit = true,
     .own = {.5, .1, 99},
     .out_count = 2,
     .in_count = 3,
@@ -39,6 +41,7 @@ static void test_slice(void **state)
     assert_int_equal(back.exponent, -41);
     assert_int_equal(back.grid, INT64_C(1) << 40);
     assert_true(back.radius == 1.5 && back.own.noise == .1);
+    assert_true(back.rounds == 7 && back.credit);
     assert_int_equal(back.out_count, 2);
     assert_memory_equal(back.out, outs, sizeof outs);
     assert_int_equal(back.in_count, 3);
@@ -109,42 +112,105 @@ static void test_refuses_slices(void **state)
     wire_free(&bytes);
 }
 
+/* The same for what the plan was made for. */
+static void test_refuses_credit(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    for (int rule = 0; rule < 4; rule++) {
+        struct wire_out out[2] = {outs[0], outs[1]};
+        struct wire_slice bad = example, back;
+        bad.out = out;
+        bad.credit = rule != 0; /* without it, no p is below 1 */
+        bad.rounds = rule != 1;
+        out[0].p = rule == 2 ? 0 : outs[0].p;
+        out[1].p = rule == 3 ? 1.5 : outs[1].p;
+        assert_true(wire_write_slice(&bytes, &bad));
+        if (wire_read_slice(bytes.data, bytes.size, &back))
+            fail_msg("rule %d is not kept", rule);
+    }
+    wire_free(&bytes);
+}
+
 static void test_round_trips(void **state)
 {
     (void)state;
     struct wire_bytes bytes = {0};
     uint8_t digest[WIRE_DIGEST] = {1, 2, 3};
-    struct wire_hello hello = {digest, 12, true, .25}, hello_back;
+    struct wire_hello hello = {digest,          12, true, 40, WIRE_NO_END, 2,
+                               {{3, 0}, {1, 7}}},
+                      hello_back;
     assert_true(wire_write_hello(&bytes, &hello));
     assert_true(wire_read_hello(bytes.data, bytes.size, &hello_back));
     assert_memory_equal(hello_back.digest, digest, sizeof digest);
     assert_true(hello_back.last == 12 && hello_back.results);
+    assert_true(hello_back.left == 40 && hello_back.own == WIRE_NO_END);
+    assert_int_equal(hello_back.ending_count, 2);
+    for (int k = 0; k < 2; k++)
+        assert_true(hello_back.ending[k].to == hello.ending[k].to &&
+                    hello_back.ending[k].left == hello.ending[k].left);
     struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, false}, open_back;
     assert_true(wire_write_open(&bytes, &open));
     assert_true(wire_read_open(bytes.data, bytes.size, &open_back));
-    assert_memory_equal(&open, &open_back, sizeof open);
+    assert_true(open_back.plan == 1 && open_back.round == 2 &&
+                open_back.ahead == 1000 && open_back.period == 5);
+    assert_true(open_back.send == 10 && open_back.share == 20 &&
+                open_back.uplink == 30 && !open_back.early);
     int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
     struct wire_share share;
-    assert_true(wire_write_share(&bytes, 7, values, 4));
+    assert_true(wire_write_share(&bytes, 7, WIRE_PART_DATA, values, 4));
     assert_true(wire_read_share(bytes.data, bytes.size, &share));
     assert_int_equal(share.size, 32);
+    assert_int_equal(share.part, WIRE_PART_DATA);
     for (int k = 0; k < 4; k++)
         assert_true(wire_integer(share.values, k) == values[k]);
-    uint8_t arrived[] = {5};
+    uint8_t parts[2] = {0};
+    wire_part_set(parts, 0, WIRE_PART_DATA);
+    wire_part_set(parts, 1, WIRE_PART_LEDGER);
+    wire_part_set(parts, 1, WIRE_PART_SPENT);
+    wire_part_set(parts, 3, WIRE_PART_PROBE);
     struct wire_sum sum;
-    assert_true(wire_write_sum(&bytes, 7, arrived, 1, values, 4));
+    assert_true(wire_write_sum(&bytes, 7, parts, 2, values, 4));
     assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
-    assert_true(wire_arrived_bit(sum.arrived, 2) &&
-                !wire_arrived_bit(sum.arrived, 1));
+    assert_int_equal(wire_part(sum.parts, 0), WIRE_PART_DATA);
+    assert_int_equal(wire_part(sum.parts, 1), WIRE_PART_SPENT);
+    assert_int_equal(wire_part(sum.parts, 2), WIRE_PART_DOWN);
+    assert_int_equal(wire_part(sum.parts, 3), WIRE_PART_PROBE);
+    assert_int_equal(wire_parts_size(0), 1);
+    assert_int_equal(wire_parts_size(2), 2);
     double estimate[] = {-0.0, 1e-300, 3};
     struct wire_result result;
-    assert_true(wire_write_result(&bytes, 7, 3, estimate, 3));
+    assert_true(wire_write_result(&bytes, 7, 3, 2, estimate, 3));
     assert_true(wire_read_result(bytes.data, bytes.size, &result));
     assert_true(wire_number(result.estimate, 1) == 1e-300);
-    struct wire_refusal refusal = {3, 4, 5, "spent"}, refusal_back;
+    assert_true(result.arrived == 3 && result.contributors == 2);
+    assert_true(wire_write_result(&bytes, 7, 3, 0, estimate, 0));
+    assert_true(wire_read_result(bytes.data, bytes.size, &result));
+    assert_int_equal(result.size, 0);
+    struct wire_refusal refusal = {3, 4, 5}, refusal_back;
     assert_true(wire_write_refusal(&bytes, &refusal));
     assert_true(wire_read_refusal(bytes.data, bytes.size, &refusal_back));
-    assert_string_equal(refusal_back.text, "spent");
+    assert_memory_equal(&refusal, &refusal_back, sizeof refusal);
+    wire_free(&bytes);
+}
+
+/* A share has values or a reason, not both and not neither. */
+static void test_withheld(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    struct wire_share share;
+    int64_t values[] = {1, 2};
+    for (int part = 0; part <= WIRE_PARTS; part++) {
+        bool data = part == WIRE_PART_DATA;
+        bool reason = part > WIRE_PART_DATA && part < WIRE_PARTS;
+        assert_true(
+            wire_write_share(&bytes, 7, (enum wire_part)part, values, 2));
+        assert_true(wire_read_share(bytes.data, bytes.size, &share) == data);
+        assert_true(wire_write_share(&bytes, 7, (enum wire_part)part, NULL, 0));
+        assert_true(wire_read_share(bytes.data, bytes.size, &share) == reason);
+        assert_true(!reason || (share.size == 0 && (int)share.part == part));
+    }
     wire_free(&bytes);
 }
 
@@ -209,10 +275,10 @@ static void test_claims(void **state)
 {
     (void)state;
     const uint8_t claims[][12] = {
-        {0xdd, 0xff, 0xff, 0xff, 0xff, 1, 2},
-        {0x95, 1, 5, 1, 0xc4, 1, 1, 0xc6, 0x40, 0, 0, 0},
-        {0x94, 1, 4, 1, 0xc6, 0xff, 0xff, 0xff, 0xff},
-        {0x9c, 1, 2, 1, 0, 1, 1, 0xcb},
+        {0xdd, 0xff, 0xff, 0xff, 0xff, 2, 2},
+        {0x95, 2, 5, 1, 0xc4, 1, 1, 0xc6, 0x40, 0, 0, 0},
+        {0x95, 2, 4, 1, 1, 0xc6, 0xff, 0xff, 0xff, 0xff},
+        {0x9e, 2, 2, 1, 0, 1, 1, 0xcb},
     };
     for (size_t k = 0; k < sizeof claims / sizeof *claims; k++)
         assert_false(read_any(claims[k], sizeof claims[k]));
@@ -225,7 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slice),
         cmocka_unit_test(test_refuses_slices),
+        cmocka_unit_test(test_refuses_credit),
         cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_withheld),
         cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_claims),

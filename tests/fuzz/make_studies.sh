@@ -30,16 +30,22 @@ YAML
 "$build/pricer" new placed.pricer placed.yaml >/dev/null
 cp empty.pricer full.pricer
 "$build/pricer" plan full.pricer >/dev/null
+"$build/pricer" privacy full.pricer --observer server >/dev/null
+"$build/pricer" simulate full.pricer --trials 20 --strategy naive >/dev/null
 sqlite3 full.pricer "
     INSERT INTO member VALUES
         (-1, '0123456789012345678901234567890123456789', 'tcp://127.0.0.1:7100'),
         (1, '9876543210987654321098765432109876543210', 'tcp://127.0.0.1:7101');
     INSERT INTO round_opened VALUES (1, 3);
-    INSERT INTO round VALUES (1, 1, 2, 0.25, zeroblob(16)),
-                             (2, 1, 1, NULL, zeroblob(16));
+    INSERT INTO round VALUES (1, 1, 2, 2, 0.5, 0.25, zeroblob(16)),
+                             (2, 1, 1, 0, 0, NULL, NULL);
     INSERT INTO arrival VALUES (1, 0, 1), (1, 1, 1), (2, 0, 0), (2, 2, 1);
     INSERT INTO delivery VALUES (1, 0, 1), (1, 2, 1), (2, 5, 0);
+    INSERT INTO withheld VALUES (2, 0, 0, 'spent'), (2, 1, -1, 'trust');
     INSERT INTO dropped VALUES (1, 'late', 3)"
+
+cp full.pricer measured.pricer
+"$build/pricer" plan measured.pricer --from-deliveries >/dev/null
 
 # make NAME FROM SQL: a seed from a study, changed by the statements.
 make() {
@@ -63,12 +69,25 @@ make word empty "UPDATE setting SET value = 'zzz' WHERE key = 'bias'"
 make plan_node full "UPDATE plan_node SET node = 99 WHERE node = 1"
 make plan_sign full "UPDATE plan_link SET weight = -1"
 make plan_none full "DELETE FROM plan_node"
+make measured measured
+make measured_p measured "UPDATE network_link SET p = 2 WHERE link = 1"
+make measured_hole measured "DELETE FROM network_node WHERE node = 1"
+make measured_word measured "UPDATE network SET origin = x'00', rounds = 'x'"
+make measured_none measured "UPDATE plan SET network = 9"
 make plan_text full "UPDATE plan SET bias = 'zzz', rounds = 'x'"
 make member_long full "UPDATE member SET address = hex(zeroblob(400))"
 make member_short full "UPDATE member SET key = 'short' WHERE node = 1"
 make member_far full "UPDATE member SET node = 9e9 WHERE node = 1"
 make round_far full "UPDATE arrival SET node = 99 WHERE node = 2"
 make round_odd full "UPDATE delivery SET link = -7, arrived = 5 WHERE link = 0"
+make round_text full "UPDATE round SET error = 'x', arrived = -1"
+make round_weight full "UPDATE round SET weight = 'x', contributors = -1"
+make withheld_odd full "UPDATE withheld SET reason = x'00', link = 9e9"
+make scenario_blob full "UPDATE setting SET value = x'00ff' WHERE key = 'scenario'"
+make simulation_word full "UPDATE simulation SET engine = 'zzz'"
+make simulation_text full "UPDATE simulation_strategy SET mse = 'x'"
+make privacy_word full "UPDATE privacy SET observer = x'00', coalition = x'ff'"
+make privacy_text full "UPDATE privacy_statement SET epsilon = 'x'"
 make newer empty "PRAGMA user_version = 99"
 make other empty "PRAGMA application_id = 0"
 make notable empty "DROP TABLE link"

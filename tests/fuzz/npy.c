@@ -2,7 +2,7 @@
  * Fuzz the reader of NumPy's .npy.
  */
 #include "fuzz.h"
-#include "pricer.h"
+#include "read/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file(".npy", data, size);
     enum pricer_status status = pricer_matrix_read(path, &matrix, &fault);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);
-    status = pricer_matrix_read_labels(path, &labels, &fault);
+    status = pri_matrix_read_labels(path, &labels, &fault);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);
     unlink(path);
     if (matrix != NULL) {

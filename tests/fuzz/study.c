@@ -1,21 +1,24 @@
 /*
- * Fuzz the opening of a study and the reading of its settings, network, latest
- * plan, members and rounds. The file is opened for reading, so it is the same
+ * Fuzz the opening of a study and the reading of all it holds: settings,
+ * network, latest plan, members, rounds, simulation, privacy, and each of its
+ * tables cell by cell. The file is opened for reading, so it is the same
  * afterwards.
  */
 #include "fuzz.h"
-#include "pricer.h"
+#include "pricer_study.h"
 
 /* What is read once the network is there. */
 static void read_rest(struct pricer_study *study,
                       const struct pricer_network *network)
 {
+    struct pricer_network *planned = NULL;
     struct pricer_plan *plan = NULL;
     struct pricer_member *members = NULL;
     struct pricer_deliveries *deliveries = NULL;
     struct pricer_fault fault = {""};
     int32_t count = 0;
-    int status = (int)pricer_study_plan(study, network, 0, &plan, NULL, &fault);
+    int status =
+        (int)pricer_study_plan(study, 0, &planned, &plan, NULL, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status = (int)pricer_study_members(study, &members, &count, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
@@ -23,8 +26,61 @@ static void read_rest(struct pricer_study *study,
         (int)pricer_study_deliveries(study, network, 0, &deliveries, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     pricer_plan_free(plan);
-    free(members);
+    pricer_network_free(planned);
+    pricer_members_free(members);
     pricer_deliveries_free(deliveries);
+}
+
+/* What was stored about the plans; each starts without the others. */
+static void read_stored(struct pricer_study *study)
+{
+    char *text = NULL;
+    int64_t latest = 0;
+    struct pricer_simulation_record *simulation = NULL;
+    struct pricer_privacy_summary *privacy = NULL;
+    struct pricer_rounds_summary rounds;
+    struct pricer_fault fault = {""};
+    int32_t count = 0;
+    int status = (int)pricer_study_scenario(study, &text, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_latest_plan(study, &latest, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_simulation(study, latest, &simulation, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_privacy(study, latest, &privacy, &count, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_rounds(study, 0, &rounds, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    pricer_study_text_free(text);
+    pricer_simulation_record_free(simulation);
+    pricer_privacy_summaries_free(privacy, count);
+}
+
+/* Look at each byte of a row. */
+static bool see_row(void *context, const struct pricer_cell *cells,
+                    int32_t count)
+{
+    size_t *length = context;
+    for (int32_t c = 0; c < count; c++)
+        *length += strlen(cells[c].text);
+    return true;
+}
+
+static void read_tables(struct pricer_study *study)
+{
+    size_t length = 0;
+    const struct pricer_visitor visitor = {NULL, see_row, &length};
+    struct pricer_table *tables = NULL;
+    struct pricer_fault fault = {""};
+    int32_t count = 0;
+    int status = (int)pricer_study_tables(study, &tables, &count, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    for (int32_t k = 0; k < count; k++) {
+        status =
+            (int)pricer_study_visit(study, tables[k].name, &visitor, &fault);
+        fuzz_check_fault(status, fault.text, sizeof fault.text);
+    }
+    pricer_tables_free(tables, count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -41,6 +97,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check_fault((int)status, fault.text, sizeof fault.text);
         status = pricer_study_network(study, &network, &fault);
         fuzz_check_fault((int)status, fault.text, sizeof fault.text);
+    }
+    if (study != NULL) {
+        read_stored(study);
+        read_tables(study);
     }
     if (network != NULL)
         read_rest(study, network);

@@ -18,16 +18,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pricer_fault fault = {""};
     struct pricer_error error;
     struct pricer_settings settings = {0};
-    if (pricer_network_build(4, 1, .5, nodes, 3, links, 3, &network, NULL,
-                             NULL) != PRICER_OK)
+    if (pricer_network_build(&(struct pricer_network_parts){4, 1, .5, nodes, 3,
+                                                            links, 3, NULL,
+                                                            NULL},
+                             &network, NULL, NULL) != PRICER_OK)
         abort();
     const char *path = fuzz_file(".csv", data, size);
     enum pricer_status status =
         pricer_plan_read(path, network, NULL, &plan, &fault);
     unlink(path);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);
-    if (plan != NULL &&
-        pricer_plan_evaluate(network, &settings, plan, &error) != PRICER_OK)
+    if (plan != NULL && pricer_plan_evaluate(network, &settings, plan, &error,
+                                             NULL) != PRICER_OK)
         abort();
     pricer_plan_free(plan);
     pricer_network_free(network);

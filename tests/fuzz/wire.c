@@ -47,12 +47,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (wire_read_share(data, size, &share))
         seen += touch(share.values, share.size);
     if (wire_read_sum(data, size, &sum))
-        seen +=
-            touch(sum.values, sum.size) + touch(sum.arrived, sum.arrived_size);
+        seen += touch(sum.values, sum.size) + touch(sum.parts, sum.parts_size);
     if (wire_read_result(data, size, &result))
         seen += touch(result.estimate, result.size);
     if (wire_read_refusal(data, size, &refusal))
-        seen += strlen(refusal.text);
+        seen += (uint64_t)refusal.code;
     check_slice(data, size);
     (void)seen;
     return 0;

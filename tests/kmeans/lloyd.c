@@ -10,8 +10,9 @@ static struct pricer_matrix *make_points(int64_t rows, int64_t columns,
                                          uint64_t seed)
 {
     struct pricer_matrix *points = NULL;
-    assert_int_equal(pricer_matrix_new(rows, columns, PRICER_FLOAT32, &points),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_matrix_new(rows, columns, PRICER_FLOAT32, &points, NULL),
+        PRICER_OK);
     float *values = points->values;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t d = 0; d < columns; d++)
@@ -40,7 +41,7 @@ static void labels_and_sums_follow_the_definition(void **state)
     float centres[K * COLUMNS], used[K * COLUMNS];
     static double sum[K * COLUMNS], expected[K * COLUMNS];
     int64_t size[K];
-    assert_int_equal(pri_kmeans_start(&view, K, 5, 0, 1, centres), PRICER_OK);
+    assert_int_equal(pri_plus_plus(&view, K, 5, 0, 1, centres), PRICER_OK);
     assert_int_equal(pri_lloyd_new(&view, K, &lloyd), PRICER_OK);
     for (int step = 0; step < 12; step++) {
         memcpy(used, centres, sizeof used);
@@ -83,9 +84,11 @@ static void inertia_never_grows(void **state)
                      PRICER_OK);
     for (int steps = 0; steps < 15; steps++) {
         memcpy(centres, start, sizeof centres);
-        assert_int_equal(
-            pricer_kmeans_lloyd(points, K, steps, 2, centres, &inertia, NULL),
-            PRICER_OK);
+        assert_int_equal(pricer_kmeans_lloyd(
+                             points, K, steps, 2,
+                             &(struct pricer_kmeans_result){centres, &inertia},
+                             NULL),
+                         PRICER_OK);
         assert_true(inertia <= before * (1 + 1e-6));
         double total = 0;
         for (int64_t r = 0; r < ROWS; r++) {
@@ -112,8 +115,10 @@ static void threads_change_no_bit(void **state)
         assert_int_equal(
             pricer_kmeans_start(points, K, 7, threads, centres, NULL),
             PRICER_OK);
-        assert_int_equal(pricer_kmeans_lloyd(points, K, 10, threads, centres,
-                                             &inertia, NULL),
+        assert_int_equal(pricer_kmeans_lloyd(
+                             points, K, 10, threads,
+                             &(struct pricer_kmeans_result){centres, &inertia},
+                             NULL),
                          PRICER_OK);
         if (threads == 1) {
             memcpy(first, centres, sizeof first);
@@ -141,7 +146,7 @@ static void starts_follow_the_law_of_kmeans_plus_plus(void **state)
     struct pri_points view = {values, 3, 1};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         float centres[2];
-        assert_int_equal(pri_kmeans_start(&view, 2, seed, 0, 1, centres),
+        assert_int_equal(pri_plus_plus(&view, 2, seed, 0, 1, centres),
                          PRICER_OK);
         count[(int)centres[0]][(int)centres[1]]++;
     }
@@ -159,7 +164,7 @@ static void empty_clusters_stay(void **state)
 {
     (void)state;
     struct pricer_matrix *points = NULL;
-    assert_int_equal(pricer_matrix_new(5, 2, PRICER_FLOAT32, &points),
+    assert_int_equal(pricer_matrix_new(5, 2, PRICER_FLOAT32, &points, NULL),
                      PRICER_OK);
     for (int d = 0; d < 10; d++)
         ((float *)points->values)[d] = 1;
@@ -171,7 +176,9 @@ static void empty_clusters_stay(void **state)
         assert_true(centres[d] == 1);
     centres[4] = centres[5] = 9;
     assert_int_equal(
-        pricer_kmeans_lloyd(points, 3, 4, 1, centres, &inertia, NULL),
+        pricer_kmeans_lloyd(points, 3, 4, 1,
+                            &(struct pricer_kmeans_result){centres, &inertia},
+                            NULL),
         PRICER_OK);
     assert_true(centres[4] == 9 && inertia == 0);
     pricer_matrix_free(points);
@@ -190,10 +197,13 @@ static void nonsense_is_refused(void **state)
                         "5 clusters of 4 points: there must be at least one, "
                         "and no more than points");
     assert_int_equal(
-        pricer_kmeans_lloyd(points, 0, 1, 1, centres, &inertia, &fault),
+        pricer_kmeans_lloyd(points, 0, 1, 1,
+                            &(struct pricer_kmeans_result){centres, &inertia},
+                            &fault),
         PRICER_VALUE);
     assert_true(inertia == 7);
-    assert_int_equal(pricer_matrix_new(4, 2, PRICER_FLOAT64, &wide), PRICER_OK);
+    assert_int_equal(pricer_matrix_new(4, 2, PRICER_FLOAT64, &wide, NULL),
+                     PRICER_OK);
     assert_int_equal(pricer_kmeans_start(wide, 2, 1, 1, centres, &fault),
                      PRICER_VALUE);
     pricer_matrix_free(wide);
@@ -204,10 +214,12 @@ static void unit_norm_has_unit_norm(void **state)
 {
     (void)state;
     struct pricer_matrix *data = NULL, *points = NULL;
-    assert_int_equal(pricer_matrix_new(3, 2, PRICER_FLOAT64, &data), PRICER_OK);
+    assert_int_equal(pricer_matrix_new(3, 2, PRICER_FLOAT64, &data, NULL),
+                     PRICER_OK);
     double values[6] = {3, 4, 0, 0, 1e-300, -1e-300};
     memcpy(data->values, values, sizeof values);
-    assert_int_equal(pricer_kmeans_points(data, true, &points), PRICER_OK);
+    assert_int_equal(pricer_kmeans_points(data, true, &points, NULL),
+                     PRICER_OK);
     const float *out = points->values;
     assert_close(out[0], .6f, 1e-7);
     assert_close(out[1], .8f, 1e-7);

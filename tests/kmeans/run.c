@@ -10,8 +10,9 @@ static struct pricer_matrix *make_points(int64_t rows, int64_t columns,
                                          double length, uint64_t seed)
 {
     struct pricer_matrix *points = NULL;
-    assert_int_equal(pricer_matrix_new(rows, columns, PRICER_FLOAT32, &points),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_matrix_new(rows, columns, PRICER_FLOAT32, &points, NULL),
+        PRICER_OK);
     float *values = points->values;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t d = 0; d < columns; d++)
@@ -33,8 +34,10 @@ static struct pricer_network *make_network(int64_t dimension)
         links[2 * i + 1] =
             (struct pricer_link){i, (i + 3) % 4, .5, NAN, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(dimension, 1, .6, nodes, 4, links, 8,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             dimension, 1, .6, nodes, 4, links, 8, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }
@@ -43,7 +46,7 @@ static struct pricer_plan *make_plan(const struct pricer_network *network,
                                      double weight, double noise)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = weight * (1 + l % 3) / 2;
         plan->noise[l] = noise * (1 + l % 2);
@@ -62,8 +65,10 @@ static void one_node_is_kmeans_itself(void **state)
     struct pricer_matrix *points = make_points(ROWS, COLUMNS, .5, 1);
     struct pricer_node node = {.5, 1, 1e-3, NAN, NAN};
     struct pricer_network *network = NULL;
-    assert_int_equal(pricer_network_build(COLUMNS, 2, 0, &node, 1, NULL, 0,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){COLUMNS, 2, 0, &node, 1,
+                                                        NULL, 0, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     struct pricer_kmeans_settings settings = {.procedure = PRICER_KMEANS_PAPER,
                                               .clusters = K,
@@ -73,13 +78,17 @@ static void one_node_is_kmeans_itself(void **state)
                                               .seed = 9};
     float centres[K * COLUMNS], expected[K * COLUMNS];
     double inertia[4], whole;
-    assert_int_equal(pricer_kmeans_run(points, network, NULL, &settings,
-                                       centres, inertia, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_kmeans_run(points, network, NULL, &settings,
+                          &(struct pricer_kmeans_result){centres, inertia},
+                          NULL),
+        PRICER_OK);
     assert_int_equal(pricer_kmeans_start(points, K, 9, 1, expected, NULL),
                      PRICER_OK);
     assert_int_equal(
-        pricer_kmeans_lloyd(points, K, 12, 1, expected, &whole, NULL),
+        pricer_kmeans_lloyd(points, K, 12, 1,
+                            &(struct pricer_kmeans_result){expected, &whole},
+                            NULL),
         PRICER_OK);
     assert_close(inertia[3], whole, 1e-5);
     pricer_network_free(network);
@@ -98,14 +107,16 @@ static void equal_points_show_the_error_of_the_estimate(void **state)
     struct pricer_network *network = make_network(COLUMNS);
     struct pricer_plan *plan = make_plan(network, .8, .3);
     struct pricer_matrix *points = NULL;
-    assert_int_equal(pricer_matrix_new(ROWS, COLUMNS, PRICER_FLOAT32, &points),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_matrix_new(ROWS, COLUMNS, PRICER_FLOAT32, &points, NULL),
+        PRICER_OK);
     for (int r = 0; r < ROWS; r++)
         ((float *)points->values)[r * COLUMNS + 1] = 1;
     struct pricer_settings settings = {.bias = PRICER_BIAS_L1};
     struct pricer_error error;
-    assert_int_equal(pricer_plan_evaluate(network, &settings, plan, &error),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_plan_evaluate(network, &settings, plan, &error, NULL),
+        PRICER_OK);
     double total = 0, squares = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct pricer_kmeans_settings kmeans = {.procedure =
@@ -117,9 +128,11 @@ static void equal_points_show_the_error_of_the_estimate(void **state)
                                                 .seed = seed};
         float centre[COLUMNS];
         double inertia;
-        assert_int_equal(pricer_kmeans_run(points, network, plan, &kmeans,
-                                           centre, &inertia, NULL),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_kmeans_run(points, network, plan, &kmeans,
+                              &(struct pricer_kmeans_result){centre, &inertia},
+                              NULL),
+            PRICER_OK);
         total += inertia / ROWS;
         squares += inertia / ROWS * inertia / ROWS;
     }
@@ -157,14 +170,14 @@ static void no_message_is_longer_than_the_radius(void **state)
                 .centres = centres};
             pri_kmeans_defaults(&run.settings);
             for (int round = 0; round < 2; round++) {
-                run.started = round > 0;
+                run.initialised = round > 0;
                 run.procedure = pri_kmeans_procedure(run.settings.procedure);
-                int64_t cells = run.procedure->cells(&run);
+                int64_t length = run.procedure->length(&run);
                 assert_int_equal(run.procedure->speak(&run, round, 1, message),
                                  PRICER_OK);
                 int64_t piece =
-                    procedure == PRICER_KMEANS_PAPER ? COLUMNS : cells;
-                for (int64_t first = 0; first < cells; first += piece) {
+                    procedure == PRICER_KMEANS_PAPER ? COLUMNS : length;
+                for (int64_t first = 0; first < length; first += piece) {
                     double square = 0;
                     for (int64_t c = first; c < first + piece; c++)
                         square += message[c] * message[c];
@@ -184,9 +197,11 @@ static double run_ours(const struct pricer_matrix *points,
     double inertia[10];
     struct pricer_kmeans_settings settings = {
         .clusters = 5, .seed = 4, .threads = threads};
-    assert_int_equal(pricer_kmeans_run(points, network, plan, &settings,
-                                       centres, inertia, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_kmeans_run(points, network, plan, &settings,
+                          &(struct pricer_kmeans_result){centres, inertia},
+                          NULL),
+        PRICER_OK);
     return inertia[9];
 }
 
@@ -209,8 +224,10 @@ static void scale_cancels_and_threads_change_nothing(void **state)
     double whole, perfect = run_ours(points, network, NULL, 2, second);
     assert_int_equal(pricer_kmeans_start(points, K, 1, 1, best, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_kmeans_lloyd(points, K, 50, 1, best, &whole, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_kmeans_lloyd(points, K, 50, 1,
+                            &(struct pricer_kmeans_result){best, &whole}, NULL),
+        PRICER_OK);
     assert_true(perfect < 1.1 * whole && once < 1.15 * whole);
     pricer_plan_free(plan);
     pricer_plan_free(twice);
@@ -246,9 +263,11 @@ static void nonsense_is_refused(void **state)
     struct pricer_fault fault = {""};
     float centres[4] = {7, 7, 7, 7};
     double inertia[10] = {7};
-    assert_int_equal(pricer_kmeans_run(points, network, NULL, &settings,
-                                       centres, inertia, &fault),
-                     PRICER_VALUE);
+    assert_int_equal(
+        pricer_kmeans_run(points, network, NULL, &settings,
+                          &(struct pricer_kmeans_result){centres, inertia},
+                          &fault),
+        PRICER_VALUE);
     assert_string_equal(fault.text, "3 points are too few for 4 nodes");
     assert_true(centres[0] == 7 && inertia[0] == 7);
     pricer_network_free(network);

@@ -146,13 +146,45 @@ static void test_geometric(void **state)
     }
 }
 
+/* Nodes stand where the words of their stream say, whatever their number, and
+ * another seed puts them elsewhere. */
+static void test_places(void **state)
+{
+    (void)state;
+    enum { NODES = 300 };
+    for (int seed = 0; seed < 3; seed++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "dimension: 1\nseed: %d\nnetwork: {generator: geometric, "
+                 "nodes: %d, density: 100}\ntrust: {eps: 1}\n",
+                 seed, NODES);
+        struct pricer_network *net = make(text);
+        struct pricer_random random;
+        pricer_random_replay(&random, (uint64_t)seed, PRICER_PURPOSE_PLACES, 0,
+                             0, 0);
+        for (int i = 0; i < NODES; i++) {
+            double number[4];
+            int found = 0;
+            for (int k = 0; k < 4; k++)
+                number[k] =
+                    (double)(pricer_random_word(&random) >> 11) / 0x1p53;
+            double x = 1000 * sqrt(NODES / 100.) * number[0];
+            double y = 1000 * sqrt(NODES / 100.) * number[1];
+            for (int j = 0; j < NODES; j++)
+                found += net->x[j] == x && net->y[j] == y &&
+                         (net->uplink[j] > .5) == (number[2] < .05);
+            assert_int_equal(found, 1);
+        }
+        pricer_network_free(net);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_erdos_renyi),
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_scattered),
-        cmocka_unit_test(test_geometric),
+        cmocka_unit_test(test_erdos_renyi), cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_scattered),   cmocka_unit_test(test_geometric),
+        cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -5,7 +5,8 @@
 #include "tests/scratch.h"
 #include "network/network.h"
 
-static const struct pri_trust_default trust = {2, 1e-3, INFINITY, 1};
+static const struct pri_trust_default trust = {2, 1e-3,     INFINITY,
+                                               1, INFINITY, 1};
 
 static const char three_nodes[] = "node,p\n0,0.1\n1,0.2\n2,0.3\n";
 
@@ -72,6 +73,23 @@ static void test_reads(void **state)
     pricer_network_free(net);
 }
 
+static void test_reads_budgets(void **state)
+{
+    (void)state;
+    struct pricer_network *net = accept_files(
+        "node,p,server_eps,server_delta\n0,.1,8,1e-6\n1,.2,,\n2,.3,2,\n",
+        "from,to,p\n0,1,.5\n");
+    assert_true(net->server_eps[0] == 8 && net->server_delta[0] == 1e-6);
+    assert_true(isinf(net->server_eps[1]) && net->server_eps[2] == 2);
+    assert_true(net->server_delta[2] == 1);
+    pricer_network_free(net);
+    net = accept_files(three_nodes, "from,to,p\n0,1,.5\n");
+    assert_null(net->server_eps);
+    pricer_network_free(net);
+    refuse("node,p,server_eps\n0,.1,8\n1,.2,-1\n", "from,to,p\n",
+           "nodes.csv:3: eps = -1 is not a positive number or inf");
+}
+
 static void test_reads_little(void **state)
 {
     (void)state;
@@ -97,7 +115,7 @@ static void test_refuses_nodes(void **state)
     refuse("node\n0\n", NULL, "nodes.csv:1: the column p is missing");
     refuse("node,p,z\n", NULL,
            "nodes.csv:1: there is no column 'z'; the columns are node, p, x, "
-           "y");
+           "y, server_eps, server_delta");
     refuse("node,p\n0,.5\n1,1.3\n", NULL,
            "nodes.csv:3: p = 1.3 is not a probability");
     refuse("node,p\n1,.5\n\n0,-.5\n", NULL,
@@ -196,7 +214,7 @@ static void test_refuses_settings(void **state)
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     const char *path = scratch_text("nodes.csv", three_nodes);
-    struct pri_trust_default bad = {1, 1, -2, 1};
+    struct pri_trust_default bad = {1, 1, -2, 1, INFINITY, 1};
     assert_int_equal(
         pri_csv_network(path, NULL, 1, 1, 1, &bad, NULL, &network, &fault),
         PRICER_VALUE);
@@ -266,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_reads_budgets),
         cmocka_unit_test(test_reads_little),
         cmocka_unit_test(test_refuses_nodes),
         cmocka_unit_test(test_refuses_links),

@@ -9,7 +9,7 @@ static struct pricer_error error_of(const struct pricer_network *net,
                                     const struct pricer_plan *plan)
 {
     struct pricer_error error;
-    assert_int_equal(pricer_plan_evaluate(net, settings, plan, &error),
+    assert_int_equal(pricer_plan_evaluate(net, settings, plan, &error, NULL),
                      PRICER_OK);
     return error;
 }
@@ -156,7 +156,7 @@ static void test_refuses(void **state)
                      PRICER_INFEASIBLE);
     assert_null(plan);
     for (int k = 0; k < PRICER_BASELINES; k++)
-        assert_non_null(pricer_baseline_text((enum pricer_baseline)k));
+        assert_non_null(pricer_word(PRICER_WORDS_BASELINE, k));
     pricer_network_free(net);
 }
 

@@ -110,7 +110,7 @@ static void check_slopes(const struct pricer_network *network,
             double slope = (value[1] - value[0]) / (2 * step) * square;
             double share = dense.p[j] * dense.link[i][j] * keep;
             double gain = share * plan->row_multiplier[i];
-            /* weight d objective / d weight = share worth + share slack */
+            /* weight d objective / d weight = share gain + share slack */
             double scale = value[0] * square;
             assert_true(slope - gain >= -1e-5 * scale);
             assert_true(slope - gain <= 1e-5 * scale);
@@ -133,21 +133,21 @@ static void test_conditions(void **state)
                 plan_certified(network, &ask, 1e-11, &info);
             check_slopes(network, plan, &ask);
             for (int i = 0; i < n; i++) {
-                double worth = plan->row_multiplier[i];
+                double gain = plan->row_multiplier[i];
                 struct dense dense = dense_of(network, plan);
                 double b = dense_bias(&dense, i), scale = n * n * ask.lambda;
                 scale *= 1 + 1e-15;
                 if (bias == PRICER_BIAS_UNBIASED)
                     assert_true(fabs(b) < 1e-12);
                 if (bias == PRICER_BIAS_WORST_CASE)
-                    assert_true(worth <= 0 && b <= 1e-12 &&
-                                -worth * -b <= 1e-9 * n * n);
+                    assert_true(gain <= 0 && b <= 1e-12 &&
+                                -gain * -b <= 1e-9 * n * n);
                 if (bias == PRICER_BIAS_L1)
-                    assert_true(fabs(worth) <= scale &&
+                    assert_true(fabs(gain) <= scale &&
                                 (fabs(b) < 1e-9 ||
-                                 fabs(worth + copysign(scale, b)) < 1e-4));
+                                 fabs(gain + copysign(scale, b)) < 1e-4));
                 if (bias == PRICER_BIAS_L2)
-                    assert_true(fabs(worth + 2 * scale * b) < 1e-4 * scale);
+                    assert_true(fabs(gain + 2 * scale * b) < 1e-4 * scale);
             }
             pricer_plan_free(plan);
         }
@@ -276,8 +276,10 @@ static void test_infeasible_names_nodes(void **state)
         nodes[i] = (struct pricer_node){i < 2 ? .5 : 0, 1, .1, NAN, NAN};
     struct pricer_link links[] = {
         {2, 0, .5, NAN, 1, .1}, {3, 4, .5, NAN, 1, .1}, {5, 1, .5, NAN, 1, .1}};
-    assert_int_equal(pricer_network_build(3, 1, 0, nodes, 20, links, 3,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){3, 1, 0, nodes, 20,
+                                                        links, 3, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     assert_int_equal(
         pricer_plan_optimise(network, &ask, NULL, &plan, NULL, &fault),
@@ -310,9 +312,12 @@ static struct pricer_network *uniform_network(int n, double uplink, double p,
         for (int j = 0; j < n; j++)
             if (i != j && p > 0)
                 links[count++] = (struct pricer_link){i, j, p, NAN, eps, 1e-3};
-    assert_int_equal(pricer_network_build(dimension, radius, 1, nodes, n, links,
-                                          count, &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){dimension, radius,
+                                                            1, nodes, n, links,
+                                                            count, NULL, NULL},
+                             &network, NULL, NULL),
+        PRICER_OK);
     return network;
 }
 
@@ -409,8 +414,10 @@ static void test_sparse_full_trust(void **state)
                                          INFINITY,
                                          1e-3};
     }
-    assert_int_equal(pricer_network_build(16, 1, 1, nodes, NODES, links, count,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             16, 1, 1, nodes, NODES, links, count, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     for (int bias = 0; bias < 4; bias++) {
         struct pricer_settings ask = {.bias = (enum pricer_bias)bias,

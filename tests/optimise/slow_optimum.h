@@ -116,7 +116,7 @@ static inline double slow_optimum(const struct pricer_network *network,
     int n = network->nodes;
     memset(&slow, 0, sizeof slow);
     slow.n = n;
-    if (pri_slopes(network, ask, slope, self_slope, NULL) != PRICER_OK)
+    if (pri_noise_slopes(network, ask, slope, self_slope, NULL) != PRICER_OK)
         abort();
     for (int i = 0; i < n; i++)
         rho[i][i] = self_slope[i];

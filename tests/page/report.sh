@@ -7,10 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 cd "$folder"
-fail() {
-    echo "cli_report: $*"
-    exit 1
-}
+# shellcheck source=tests/expect.sh
+. "$root"/tests/expect.sh
 
 # A page parses as XML, loads nothing, and its drawings hold only numbers.
 check() { # page, sections that must be there
@@ -82,7 +80,7 @@ status=0
 browser=$(command -v chromium || true)
 if [ -z "$browser" ]; then
     echo "skipped: the browser's view of a report, chromium is not there"
-    exit 0
+    exit $bad
 fi
 view() {
     timeout 120 "$browser" --headless --no-sandbox --disable-gpu \
@@ -99,3 +97,4 @@ for picture in light dark phone; do
 done
 cmp -s light.png dark.png && fail "dark looks as light does"
 head -c 4 page.pdf | grep -q '%PDF' || fail "no PDF"
+exit $bad

@@ -24,9 +24,11 @@ static struct pricer_network *explicit_network(
                     (struct pricer_link){i, j, shape->link, NAN, 1, 1e-3};
     }
     struct pricer_network *network = NULL;
-    assert_int_equal(pricer_network_build(shape->dimension, shape->radius, 1,
-                                          nodes, shape->nodes, links, count,
-                                          &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             shape->dimension, shape->radius, 1, nodes,
+                             shape->nodes, links, count, NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }
@@ -37,7 +39,7 @@ static struct pricer_plan *explicit_plan(
     const struct pricer_closed_form *solution)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t i = 0; i < shape->reaching; i++)
         plan->self_weight[i] = solution->self_weight;
     for (int32_t l = 0; l < network->links; l++) {
@@ -73,7 +75,7 @@ static void check_stationary(const struct pricer_network *net,
     struct pricer_settings settings = {.bias = PRICER_BIAS_L2,
                                        .lambda = shape->lambda};
     struct pricer_plan *slopes = NULL;
-    assert_int_equal(pricer_plan_new(net, &slopes), PRICER_OK);
+    assert_int_equal(pricer_plan_new(net, &slopes, NULL), PRICER_OK);
     struct pri_gradient gradient = {slopes->weight, slopes->noise,
                                     slopes->self_weight, slopes->self_noise};
     struct pricer_error error;
@@ -96,7 +98,7 @@ static void test_optimal(void **state)
     for (int trial = 0; trial < 500; trial++) {
         struct pricer_erdos_renyi shape = sample_shape(&seed);
         struct pricer_closed_form solution;
-        assert_int_equal(pricer_erdos_renyi_solve(&shape, &solution),
+        assert_int_equal(pricer_erdos_renyi_solve(&shape, &solution, NULL),
                          PRICER_OK);
         assert_true(solution.weight >= 0 && solution.self_weight >= 0);
         struct pricer_network *net = explicit_network(&shape);
@@ -104,8 +106,9 @@ static void test_optimal(void **state)
         check_stationary(net, &shape, plan, solution.objective);
         struct pricer_error error;
         struct pricer_settings settings = {0};
-        assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_plan_evaluate(net, &settings, plan, &error, NULL),
+            PRICER_OK);
         assert_close(error.mse_paper, solution.mse, 1e-9);
         pricer_plan_free(plan);
         pricer_network_free(net);
@@ -128,7 +131,7 @@ static void test_optimiser(void **state)
         struct pricer_solve_info info;
         for (int32_t l = 0; l < net->links; l++)
             slope[l] = shape.slope;
-        assert_int_equal(pricer_erdos_renyi_solve(&shape, &solution),
+        assert_int_equal(pricer_erdos_renyi_solve(&shape, &solution, NULL),
                          PRICER_OK);
         assert_int_equal(pri_optimise(net, &settings, slope, self_slope, NULL,
                                       &plan, &info, NULL),
@@ -153,7 +156,8 @@ static void test_unbiased_limit(void **state)
         double slope = shape.slope / shape.radius; /* xi / eps */
         double noise = slope * slope * (double)shape.dimension / m;
         shape.lambda = INFINITY;
-        assert_int_equal(pricer_erdos_renyi_solve(&shape, &limit), PRICER_OK);
+        assert_int_equal(pricer_erdos_renyi_solve(&shape, &limit, NULL),
+                         PRICER_OK);
         assert_close(limit.self_weight, 1 / q, 1e-15);
         if (shape.nodes > shape.reaching)
             assert_close(limit.weight, 1 / (m * p * q), 1e-15);
@@ -164,7 +168,8 @@ static void test_unbiased_limit(void **state)
             assert_close(limit.mse, star, 1e-12);
         assert_true(limit.bias_l2 == 0 && limit.objective == limit.mse);
         shape.lambda = 1e12;
-        assert_int_equal(pricer_erdos_renyi_solve(&shape, &near), PRICER_OK);
+        assert_int_equal(pricer_erdos_renyi_solve(&shape, &near, NULL),
+                         PRICER_OK);
         assert_close(near.weight, limit.weight, 1e-6);
         assert_true(fabs(near.objective - limit.mse) <= 1e-6 * (1 + limit.mse));
     }
@@ -176,11 +181,11 @@ static void test_free_limit(void **state)
     (void)state;
     struct pricer_erdos_renyi shape = {10, 4, .5, .7, 8, 1, 2, 0};
     struct pricer_closed_form zero, near;
-    assert_int_equal(pricer_erdos_renyi_solve(&shape, &zero), PRICER_OK);
+    assert_int_equal(pricer_erdos_renyi_solve(&shape, &zero, NULL), PRICER_OK);
     assert_true(zero.weight == 0);
     assert_close(zero.self_weight, 10 / (1 + 3 * .7), 1e-15);
     shape.lambda = 1e-13;
-    assert_int_equal(pricer_erdos_renyi_solve(&shape, &near), PRICER_OK);
+    assert_int_equal(pricer_erdos_renyi_solve(&shape, &near, NULL), PRICER_OK);
     assert_close(near.mse, zero.mse, 1e-9);
 }
 
@@ -201,7 +206,7 @@ static void test_refuses(void **state)
     bad[7].dimension = 0;
     struct pricer_closed_form solution;
     for (int k = 0; k < 8; k++)
-        assert_int_equal(pricer_erdos_renyi_solve(&bad[k], &solution),
+        assert_int_equal(pricer_erdos_renyi_solve(&bad[k], &solution, NULL),
                          PRICER_VALUE);
 }
 

@@ -13,9 +13,11 @@ static struct pricer_network *three(void)
     struct pricer_link links[] = {
         {0, 1, .5, NAN, 1, .1}, {1, 0, .4, NAN, 1, .1}, {1, 2, .5, NAN, 1, .1}};
     struct pricer_network *network = NULL;
-    assert_int_equal(
-        pricer_network_build(1, 1, 1, nodes, 3, links, 3, &network, NULL, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){1, 1, 1, nodes, 3,
+                                                        links, 3, NULL, NULL},
+                         &network, NULL, NULL),
+                     PRICER_OK);
     return network;
 }
 

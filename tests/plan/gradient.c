@@ -53,8 +53,10 @@ static struct trial paper_trial(double p_c)
         }
     }
     struct pricer_network *net = NULL;
-    assert_int_equal(pricer_network_build(128, 1, 1, nodes, 10, links, count,
-                                          &net, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             128, 1, 1, nodes, 10, links, count, NULL, NULL},
+                         &net, NULL, NULL),
                      PRICER_OK);
     return open_trial(net);
 }
@@ -127,8 +129,9 @@ static void test_stationary(void **state)
         .weight_step = .05, .iterations = 200000, .starts = 2};
     struct pricer_plan *plan = run(&trial, &settings, options);
     struct pricer_error here, there;
-    assert_int_equal(pricer_plan_evaluate(trial.net, &settings, plan, &here),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_plan_evaluate(trial.net, &settings, plan, &here, NULL),
+        PRICER_OK);
     for (int k = 0; k < 2000; k++) {
         struct pricer_plan *other = sample_plan(&seed, trial.net);
         for (int32_t l = 0; l < plan->links; l++) {
@@ -142,7 +145,7 @@ static void test_stationary(void **state)
             other->self_noise[i] = trial.self_slope[i] * other->self_weight[i];
         }
         assert_int_equal(
-            pricer_plan_evaluate(trial.net, &settings, other, &there),
+            pricer_plan_evaluate(trial.net, &settings, other, &there, NULL),
             PRICER_OK);
         assert_true(there.objective >= here.objective * (1 - 1e-9));
         pricer_plan_free(other);
@@ -169,7 +172,7 @@ static void test_paper_table(void **state)
             run(&trial, &settings, (struct pricer_gradient){.starts = 1});
         struct pricer_error error;
         assert_int_equal(
-            pricer_plan_evaluate(trial.net, &settings, plan, &error),
+            pricer_plan_evaluate(trial.net, &settings, plan, &error, NULL),
             PRICER_OK);
         assert_true(error.objective > cells[k].optimum * .9999);
         assert_true(error.objective < cells[k].optimum * 1.15);

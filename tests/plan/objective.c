@@ -1,5 +1,5 @@
 /*
- * The error of a plan against three other ways to the same numbers: the triple
+ * The error of a plan against three independent computations: the triple
  * loops of the definition over full matrices, finite differences, and the
  * enumeration of every pattern of links of three nodes.
  */
@@ -87,8 +87,9 @@ static void check_definition(const struct pricer_network *net,
     for (int bias = 0; bias < 4; bias++) {
         struct pricer_settings settings = {.bias = bias, .lambda = .3};
         struct pricer_error error;
-        assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_plan_evaluate(net, &settings, plan, &error, NULL),
+            PRICER_OK);
         assert_close(error.variance, variance, 1e-12);
         assert_close(error.piv, piv, 1e-12);
         assert_close(error.tiv, variance + scale * sum * sum, 1e-12);
@@ -120,7 +121,7 @@ static double objective_of(const struct pricer_network *net,
                            const struct pricer_plan *plan)
 {
     struct pricer_error error;
-    assert_int_equal(pricer_plan_evaluate(net, settings, plan, &error),
+    assert_int_equal(pricer_plan_evaluate(net, settings, plan, &error, NULL),
                      PRICER_OK);
     return error.objective;
 }
@@ -149,7 +150,7 @@ static void check_gradient(const struct pricer_network *net,
                            struct pricer_plan *plan)
 {
     struct pricer_plan *slopes = NULL;
-    assert_int_equal(pricer_plan_new(net, &slopes), PRICER_OK);
+    assert_int_equal(pricer_plan_new(net, &slopes, NULL), PRICER_OK);
     struct pri_gradient gradient = {slopes->weight, slopes->noise,
                                     slopes->self_weight, slopes->self_noise};
     struct pricer_error error;
@@ -184,8 +185,7 @@ static void test_gradient(void **state)
     }
 }
 
-/* ------------------------------------------------------------ enumeration --
- */
+/* ----------------------------------------------------------- enumeration -- */
 
 #define TRIO 3
 #define WIDTH 4 /* coordinates */
@@ -271,7 +271,7 @@ static void check_mse(const struct pricer_network *net,
     struct dense m;
     fill_dense(net, plan, &m);
     double mse = 0, expected = enumerate(&m, data);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_close(mse, expected, 1e-12);
     assert_true(mse <= error->mse_worst_case * (1 + 1e-12));
 }
@@ -285,8 +285,9 @@ static void test_enumeration(void **state)
         struct pricer_network *net = sample_network(&seed, TRIO, .85, WIDTH, 2);
         struct pricer_plan *plan = sample_plan(&seed, net);
         struct pricer_error error;
-        assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_plan_evaluate(net, &settings, plan, &error, NULL),
+            PRICER_OK);
         double data[TRIO * WIDTH];
         for (int k = 0; k < TRIO * WIDTH; k++) /* length at most 2 */
             data[k] = 2 * test_uniform(&seed) - 1;
@@ -319,9 +320,9 @@ static void test_worst_case_attained(void **state)
     for (int i = 0; i < TRIO; i++)
         data[i * WIDTH] = 2;
     struct pricer_error error;
-    assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error),
+    assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_close(mse, error.mse_worst_case, 1e-12);
     assert_close(mse, error.mse_paper, 1e-12);
     pricer_plan_free(plan);
@@ -335,23 +336,25 @@ static void test_paper_is_no_bound(void **state)
                                   {1, INFINITY, 1, NAN, NAN}};
     struct pricer_network *net = NULL;
     struct pricer_plan *plan = NULL, *other = NULL;
-    assert_int_equal(
-        pricer_network_build(1, 1, 1, nodes, 2, NULL, 0, &net, NULL, NULL),
-        PRICER_OK);
-    assert_int_equal(pricer_plan_new(net, &plan), PRICER_OK);
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){1, 1, 1, nodes, 2, NULL,
+                                                        0, NULL, NULL},
+                         &net, NULL, NULL),
+                     PRICER_OK);
+    assert_int_equal(pricer_plan_new(net, &plan, NULL), PRICER_OK);
     plan->self_weight[0] = 2; /* and 0 for the other: biases 1 and -1 */
     double data[] = {1, -1}, mse = 0;
     struct pricer_error error;
     struct pricer_settings settings = {0};
-    assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error),
+    assert_int_equal(pricer_plan_evaluate(net, &settings, plan, &error, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, plan, data, &mse), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, plan, data, &mse, NULL), PRICER_OK);
     assert_true(error.mse_paper == 0 && mse == 1 && error.mse_worst_case == 1);
     uint64_t seed = 5;
     struct pricer_network *bigger = sample_network(&seed, 3, 1, 1, 1);
-    assert_int_equal(pricer_plan_new(bigger, &other), PRICER_OK);
-    assert_int_equal(pricer_plan_mse(net, other, data, &mse), PRICER_VALUE);
-    assert_int_equal(pricer_plan_evaluate(net, &settings, other, &error),
+    assert_int_equal(pricer_plan_new(bigger, &other, NULL), PRICER_OK);
+    assert_int_equal(pri_plan_mse(net, other, data, &mse, NULL), PRICER_VALUE);
+    assert_int_equal(pricer_plan_evaluate(net, &settings, other, &error, NULL),
                      PRICER_VALUE);
     pricer_plan_free(other);
     pricer_plan_free(plan);

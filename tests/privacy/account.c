@@ -18,9 +18,12 @@ static struct pricer_network *clique(int32_t n, double p, double reciprocity)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(16, 1, reciprocity, nodes, n, links,
-                                          count, &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){16, 1, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &network, NULL, NULL),
+        PRICER_OK);
     free(nodes);
     free(links);
     return network;
@@ -30,7 +33,7 @@ static struct pricer_plan *even_plan(const struct pricer_network *network,
                                      double weight, double noise)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = weight;
         plan->noise[l] = noise;

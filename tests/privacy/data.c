@@ -67,10 +67,13 @@ static void make_world(struct world *w, int n, double reciprocity,
                 links[count++] =
                     (struct pricer_link){i, j, w->p[i][j], NAN, 1, .1};
     }
-    assert_int_equal(pricer_network_build(3, 1.5, reciprocity, nodes, n, links,
-                                          count, &w->network, NULL, NULL),
-                     PRICER_OK);
-    assert_int_equal(pricer_plan_new(w->network, &w->plan), PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){3, 1.5, reciprocity,
+                                                            nodes, n, links,
+                                                            count, NULL, NULL},
+                             &w->network, NULL, NULL),
+        PRICER_OK);
+    assert_int_equal(pricer_plan_new(w->network, &w->plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < w->network->links; l++) {
         int i = w->network->from[l], j = w->network->to[l];
         w->plan->weight[l] = w->weight[i][j];

@@ -20,8 +20,11 @@ static struct pricer_network *triangle(double p, double joint, double radius,
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, joint, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(dimension, radius, 0, nodes, 3, links,
-                                          6, &network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){dimension, radius, 0,
+                                                        nodes, 3, links, 6,
+                                                        NULL, NULL},
+                         &network, NULL, NULL),
                      PRICER_OK);
     return network;
 }
@@ -30,7 +33,7 @@ static struct pricer_plan *even_plan(const struct pricer_network *network,
                                      double weight, double noise, double own)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = weight;
         plan->noise[l] = noise;

@@ -65,9 +65,11 @@ static void test_calibrate(void **state)
                     continue;
                 for (int e = 1; e < COUNT(epsilons); e++, before = mu) {
                     assert_int_equal(
-                        pricer_calibrate(PRICER_CALIBRATION_ANALYTIC,
-                                         epsilons[e], deltas[d], rounds[r],
-                                         chances[c], &mu, NULL, NULL),
+                        pricer_calibrate(
+                            &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC,
+                                                    epsilons[e], deltas[d],
+                                                    rounds[r], chances[c]},
+                            &mu, NULL, NULL),
                         PRICER_OK);
                     points++;
                     assert_true(mu > 0 && mu >= before * (1 - 1e-11));
@@ -103,10 +105,13 @@ static struct pricer_network *make_network(const struct place *place)
                 links[count++] =
                     (struct pricer_link){i, j, place->p, NAN, 1, 1e-3};
     }
-    assert_int_equal(pricer_network_build(place->dimension, place->radius,
-                                          place->reciprocity, nodes, 3, links,
-                                          6, &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(
+            &(struct pricer_network_parts){place->dimension, place->radius,
+                                           place->reciprocity, nodes, 3, links,
+                                           6, NULL, NULL},
+            &network, NULL, NULL),
+        PRICER_OK);
     return network;
 }
 
@@ -114,7 +119,7 @@ static struct pricer_plan *make_plan(const struct pricer_network *network,
                                      const struct place *place)
 {
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < network->links; l++) {
         plan->weight[l] = place->weight;
         plan->noise[l] = place->noise * (1 + l);

@@ -193,9 +193,12 @@ static struct pricer_network *star(int32_t leaves, double p)
         nodes[i] = (struct pricer_node){.5, INFINITY, 1, NAN, NAN};
     for (int32_t i = 0; i < leaves; i++)
         links[i] = (struct pricer_link){i + 1, 0, p, NAN, 1, 1e-3};
-    assert_int_equal(pricer_network_build(8, 1, 0, nodes, leaves + 1, links,
-                                          leaves, &network, NULL, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){8, 1, 0, nodes,
+                                                            leaves + 1, links,
+                                                            leaves, NULL, NULL},
+                             &network, NULL, NULL),
+        PRICER_OK);
     return network;
 }
 
@@ -231,7 +234,7 @@ static void test_account(void **state)
         struct pricer_network *network = star(leaves, p);
         struct pricer_plan *plan = NULL;
         struct pri_bracket bracket;
-        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         for (int k = 0; k < leaves; k++) {
             plan->weight[k] = test_uniform(&seed);
             plan->noise[k] = .5 + test_uniform(&seed);
@@ -260,7 +263,7 @@ static void test_rounds(void **state)
     struct pri_scratch scratch = {0};
     struct pricer_network *network = star(2, 1);
     struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
     plan->weight[0] = .4;
     plan->noise[1] = 1;
     for (int64_t rounds = 2; rounds < 400; rounds *= 4)
@@ -320,7 +323,7 @@ static void test_noisy_rounds(void **state)
         struct pricer_plan *plan = NULL;
         struct pri_bracket bracket;
         int64_t times = rounds[trial / 4];
-        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         network->p[0] = p;
         plan->weight[0] = .1 + test_uniform(&seed);
         plan->noise[0] = .1 + .5 * test_uniform(&seed);
@@ -353,7 +356,7 @@ static void test_loud_rounds(void **state)
         network->dimension = 3000;
         struct pricer_plan *plan = NULL;
         struct pri_bracket bracket;
-        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         network->p[0] = .7;
         plan->weight[0] = .7;
         plan->noise[0] = .5;
@@ -426,7 +429,7 @@ static void test_drawn_rounds(void **state)
         struct pricer_plan *plan = NULL;
         struct pri_bracket bracket;
         double above[2] = {0, 0}, below[2] = {0, 0};
-        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         for (int k = 0; k < LEAVES; k++) {
             plan->weight[k] = .2 + test_uniform(&seed);
             plan->noise[k] = pow(10, .5 * trial * (test_uniform(&seed) - .5));

@@ -85,10 +85,12 @@ static void test_server(void **state)
                     links[count++] =
                         (struct pricer_link){i, j, p, joint, 1, 1e-3};
         }
-        assert_int_equal(pricer_network_build(6, 1, 0, nodes, 3, links, 6,
-                                              &network, NULL, NULL),
+        assert_int_equal(pricer_network_build(
+                             &(struct pricer_network_parts){
+                                 6, 1, 0, nodes, 3, links, 6, NULL, NULL},
+                             &network, NULL, NULL),
                          PRICER_OK);
-        assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
         for (int k = 0; k < 6; k++) {
             plan->weight[k] = .2 + .3 * test_uniform(&seed);
             plan->noise[k] = .5 + test_uniform(&seed);

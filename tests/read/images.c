@@ -55,8 +55,8 @@ static void test_idx(void **state)
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
     assert_int_equal(
-        pricer_matrix_read_labels(scratch_write("images", file, length),
-                                  &matrix, &fault),
+        pri_matrix_read_labels(scratch_write("images", file, length), &matrix,
+                               &fault),
         PRICER_FORMAT);
     scratch_says(fault.text, "images: these are images, not labels");
 }

@@ -64,13 +64,14 @@ static void test_refuses_unknown_kinds(void **state)
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
     const char *path = scratch_text("a.npy", "\x93NUMPY");
-    assert_int_equal(pricer_matrix_read_labels(path, &matrix, &fault),
+    assert_int_equal(pri_matrix_read_labels(path, &matrix, &fault),
                      PRICER_FORMAT);
     scratch_says(fault.text,
                  "a.npy: this is neither IDX nor CIFAR-10 in binary (.bin)");
-    assert_int_equal(pricer_matrix_new(INT64_MAX, 2, PRICER_FLOAT32, &matrix),
-                     PRICER_MEMORY);
-    assert_int_equal(pricer_matrix_new(-1, 2, PRICER_FLOAT32, &matrix),
+    assert_int_equal(
+        pricer_matrix_new(INT64_MAX, 2, PRICER_FLOAT32, &matrix, NULL),
+        PRICER_MEMORY);
+    assert_int_equal(pricer_matrix_new(-1, 2, PRICER_FLOAT32, &matrix, NULL),
                      PRICER_MEMORY);
     assert_null(matrix);
 }

@@ -30,7 +30,8 @@ static void test_npy_round_trip(void **state)
         int64_t rows = shapes[k / 2][0], columns = shapes[k / 2][1];
         assert_int_equal(
             pricer_matrix_new(rows, columns,
-                              k % 2 ? PRICER_FLOAT64 : PRICER_FLOAT32, &given),
+                              k % 2 ? PRICER_FLOAT64 : PRICER_FLOAT32, &given,
+                              NULL),
             PRICER_OK);
         for (int64_t i = 0; i < rows * columns; i++) {
             double value = test_uniform(&seed) - .5;
@@ -257,7 +258,7 @@ static void test_agrees_with_numpy(void **state)
         return;
     }
     struct pricer_matrix *ours = NULL;
-    assert_int_equal(pricer_matrix_new(7, 11, PRICER_FLOAT32, &ours),
+    assert_int_equal(pricer_matrix_new(7, 11, PRICER_FLOAT32, &ours, NULL),
                      PRICER_OK);
     for (int k = 0; k < 77; k++)
         ((float *)ours->values)[k] = (float)(k * k) / 3.0f;

@@ -32,10 +32,12 @@ static void test_single_is_bit(void **state)
         pri_draw_pair(&pair, &key, 3, 8, forward, backward);
         for (int r = 0; r < PRI_ROUNDS; r++) {
             int64_t round = group * PRI_ROUNDS + r;
-            bool ahead =
-                pricer_round_up(name, round, 3, 8, it->p, it->back, it->joint);
-            bool back =
-                pricer_round_up(name, round, 8, 3, it->back, it->p, it->joint);
+            bool ahead = pricer_round_up(
+                name, round,
+                &(struct pricer_pair){3, 8, it->p, it->back, it->joint});
+            bool back = pricer_round_up(
+                name, round,
+                &(struct pricer_pair){8, 3, it->back, it->p, it->joint});
             assert_int_equal(ahead, forward[r / 64] >> (r % 64) & 1);
             assert_int_equal(back, backward[r / 64] >> (r % 64) & 1);
         }

@@ -1,5 +1,5 @@
 /*
- * The noise: its table in exact arithmetic, its two ways to decide against each
+ * The noise: its table in exact arithmetic, its two decisions against each
  * other, and its law by chi-square, moments and tails, each with a false-alarm
  * rate of about 1e-6 (and a fixed seed, so an alarm is an error).
  */
@@ -78,7 +78,7 @@ static void test_table(void **state)
 }
 
 /* A random candidate of a strip, or false. */
-static bool candidate_of(const struct pricer_noise *noise, uint32_t strip,
+static bool candidate_of(const struct pri_noise *noise, uint32_t strip,
                          uint64_t *seed, struct pri_candidate *candidate)
 {
     int step = noise->fraction + 4;
@@ -103,9 +103,9 @@ static void test_glance_agrees(void **state)
     while (tries < 3000) {
         double sigma =
             ldexp(1 + test_uniform(&seed), (int)(test_random(&seed) % 50));
-        struct pricer_noise noise;
-        assert_int_equal(pricer_noise_prepare(sigma, &noise, NULL), PRICER_OK);
-        assert_true(pricer_noise_sigma(&noise) == sigma);
+        struct pri_noise noise;
+        assert_int_equal(pri_noise_prepare(sigma, &noise, NULL), PRICER_OK);
+        assert_true(pri_noise_sigma(&noise) == sigma);
         struct pri_candidate candidate;
         uint32_t strip = (uint32_t)(test_random(&seed) % 80);
         if (!candidate_of(&noise, strip, &seed, &candidate))
@@ -163,9 +163,9 @@ static double chi_square(const int64_t *count, const double *expected,
 static void check_law(double sigma, int64_t samples, uint64_t seed)
 {
     enum { CELLS = 161 };
-    struct pricer_noise noise;
+    struct pri_noise noise;
     struct pricer_random random = stream(seed);
-    assert_int_equal(pricer_noise_prepare(sigma, &noise, NULL), PRICER_OK);
+    assert_int_equal(pri_noise_prepare(sigma, &noise, NULL), PRICER_OK);
     int64_t width = (int64_t)ceil(sigma / 10), reach = width * CELLS / 2;
     int64_t count[CELLS] = {0};
     double expected[CELLS], total = mass(sigma, -40 * width * 10, 400 * width);
@@ -174,7 +174,7 @@ static void check_law(double sigma, int64_t samples, uint64_t seed)
                       mass(sigma, k * width - reach, (k + 1) * width - reach);
     for (int64_t s = 0; s < samples; s++) {
         int64_t y = 0;
-        pricer_noise_add(&noise, &random, 1, &y);
+        pri_noise_add(&noise, &random, 1, &y);
         int64_t cell = (y + reach) >= 0 ? (y + reach) / width : -1;
         if (cell >= 0 && cell < CELLS)
             count[cell]++;
@@ -197,15 +197,15 @@ static void test_chi_square(void **state)
  * law is the Gaussian's to many digits. */
 static void check_moments(double sigma, bool secret, int64_t samples)
 {
-    struct pricer_noise noise;
+    struct pri_noise noise;
     struct pricer_random random = stream((uint64_t)sigma);
     if (secret)
         assert_int_equal(pricer_random_secret(&random, NULL), PRICER_OK);
-    assert_int_equal(pricer_noise_prepare(sigma, &noise, NULL), PRICER_OK);
+    assert_int_equal(pri_noise_prepare(sigma, &noise, NULL), PRICER_OK);
     double sum[5] = {0}, n = (double)samples, low[6] = {0};
     for (int64_t s = 0; s < samples; s++) {
         int64_t y = 0;
-        pricer_noise_add(&noise, &random, 1, &y);
+        pri_noise_add(&noise, &random, 1, &y);
         double x = (double)y / sigma, power = 1;
         for (int k = 1; k < 5; k++)
             sum[k] += power *= x;
@@ -238,9 +238,9 @@ static void test_far_strips(void **state)
 {
     (void)state;
     struct pricer_random random = stream(5);
-    struct pricer_noise noise;
+    struct pri_noise noise;
     uint64_t seed = 5;
-    assert_int_equal(pricer_noise_prepare(1e6, &noise, NULL), PRICER_OK);
+    assert_int_equal(pri_noise_prepare(1e6, &noise, NULL), PRICER_OK);
     double expected = 0, accepted = 0;
     for (int trial = 0; trial < 4000; trial++) {
         uint32_t strip = 80 + (uint32_t)trial % 70;
@@ -264,22 +264,22 @@ static void test_far_strips(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    struct pricer_noise noise = {.width = 77};
+    struct pri_noise noise = {.width = 77};
     struct pricer_fault fault;
     const double wrong[] = {-1, NAN, INFINITY, 0x1.1p50, -INFINITY};
     for (int k = 0; k < 5; k++)
-        assert_int_equal(pricer_noise_prepare(wrong[k], &noise, &fault),
+        assert_int_equal(pri_noise_prepare(wrong[k], &noise, &fault),
                          PRICER_VALUE);
     assert_int_equal(noise.width, 77);
-    assert_int_equal(pricer_noise_prepare(0, &noise, &fault), PRICER_OK);
+    assert_int_equal(pri_noise_prepare(0, &noise, &fault), PRICER_OK);
     struct pricer_random random = stream(1);
     int64_t value = 5;
-    pricer_noise_add(&noise, &random, 1, &value);
+    pri_noise_add(&noise, &random, 1, &value);
     assert_int_equal(value, 5);
-    assert_int_equal(pricer_noise_prepare(1e-30, &noise, &fault), PRICER_OK);
-    pricer_noise_add(&noise, &random, 1, &value);
+    assert_int_equal(pri_noise_prepare(1e-30, &noise, &fault), PRICER_OK);
+    pri_noise_add(&noise, &random, 1, &value);
     assert_int_equal(value, 5);
-    assert_true(pricer_noise_sigma(&noise) >= 1e-30);
+    assert_true(pri_noise_sigma(&noise) >= 1e-30);
 }
 
 int main(void)

@@ -17,10 +17,12 @@ static void make(struct pricer_network **network, struct pricer_plan **plan)
     struct pricer_link links[6] = {
         {0, 1, .5, NAN, 1, .1}, {1, 0, .5, NAN, 1, .1}, {0, 2, .5, NAN, 1, .1},
         {2, 0, .5, NAN, 1, .1}, {1, 2, .5, NAN, 1, .1}, {2, 1, .5, NAN, 1, .1}};
-    assert_int_equal(pricer_network_build(DIMENSION, 2, 1, nodes, 3, links, 6,
-                                          network, NULL, NULL),
+    assert_int_equal(pricer_network_build(
+                         &(struct pricer_network_parts){
+                             DIMENSION, 2, 1, nodes, 3, links, 6, NULL, NULL},
+                         network, NULL, NULL),
                      PRICER_OK);
-    assert_int_equal(pricer_plan_new(*network, plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(*network, plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < 6; l++) {
         (*plan)->weight[l] = .3 * (l + 1);
         (*plan)->noise[l] = l == 3 ? 0 : .01 * (l + 1) * (l + 1);
@@ -37,8 +39,9 @@ static struct pricer_slice *slice_of(int32_t node)
     struct pricer_slice *slice;
     make(&network, &plan);
     assert_int_equal(pricer_grid_choose(network, plan, &grid, NULL), PRICER_OK);
-    assert_int_equal(pricer_slice_build(network, plan, &grid, node, &slice),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_slice_build(network, plan, &grid, node, &slice, NULL),
+        PRICER_OK);
     pricer_plan_free(plan);
     pricer_network_free(network);
     return slice;
@@ -217,8 +220,9 @@ static void test_extreme_grids(void **state)
         assert_int_equal(pricer_grid_choose(network, plan, &grid, NULL),
                          PRICER_OK);
         struct pricer_slice *slice;
-        assert_int_equal(pricer_slice_build(network, plan, &grid, 0, &slice),
-                         PRICER_OK);
+        assert_int_equal(
+            pricer_slice_build(network, plan, &grid, 0, &slice, NULL),
+            PRICER_OK);
         double data[DIMENSION] = {3, -5, 0, 1e9, -1e9};
         for (int32_t k = 0; k < slice->count; k++) {
             int64_t message[DIMENSION], sum[DIMENSION] = {0};
@@ -243,6 +247,73 @@ static void test_extreme_grids(void **state)
     pricer_network_free(network);
 }
 
+/*
+ * The limit as docs/protocol.md has it, and messages within it. That the limit
+ * is no wider than 65 deviations shows that it would see a forged value.
+ */
+static void test_limit(void **state)
+{
+    (void)state;
+    double data[DIMENSION] = {1, -1, 1, -1, 1};
+    int64_t message[DIMENSION];
+    for (int32_t node = 0; node < 3; node++) {
+        struct pricer_slice *slice = slice_of(node);
+        double step = ldexp(1, slice->grid.exponent);
+        for (int32_t k = 0; k < slice->count; k++) {
+            const struct pricer_share *share = &slice->shares[k];
+            int64_t limit =
+                pricer_round_limit(&slice->grid, slice->radius, share);
+            double own = share->weight * slice->radius / step, noise = 0;
+            if (share->noise > 0)
+                noise = hypot(share->noise / step, 8);
+            assert_true(share->noise == 0 || share->noise >= 2 * share->weight *
+                                                                 slice->radius /
+                                                                 1984);
+            assert_true((double)limit >= own + 64 * noise);
+            assert_true((double)limit <= own + 65 * noise + 3);
+            assert_true(limit <= slice->grid.limit);
+            for (int64_t round = 0; round < 50; round++) {
+                struct pricer_random random = noise_of(slice, share, round);
+                assert_int_equal(pricer_round_share(slice, share, data, &random,
+                                                    message, NULL),
+                                 PRICER_OK);
+                for (int c = 0; c < DIMENSION; c++)
+                    assert_true(llabs(message[c]) <= limit);
+            }
+        }
+        struct pricer_share unused = {.to = 1}, large = {1, 1e300, 0};
+        assert_int_equal(
+            pricer_round_limit(&slice->grid, slice->radius, &unused), 0);
+        assert_int_equal(
+            pricer_round_limit(&slice->grid, slice->radius, &large),
+            slice->grid.limit);
+        pricer_slice_free(slice);
+    }
+}
+
+static void test_slice_refuses(void **state)
+{
+    (void)state;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_slice *slice = NULL;
+    struct pricer_grid grid = {-40, INT64_C(1) << 50};
+    struct pricer_fault fault = {""};
+    make(&network, &plan);
+    assert_int_equal(
+        pricer_slice_build(network, plan, &grid, 3, &slice, &fault),
+        PRICER_VALUE);
+    assert_string_equal(fault.text, "there is no node 3");
+    plan->links--;
+    assert_int_equal(
+        pricer_slice_build(network, plan, &grid, 0, &slice, &fault),
+        PRICER_VALUE);
+    assert_string_equal(fault.text, "the plan is not for this network");
+    assert_null(slice);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +323,8 @@ int main(void)
         cmocka_unit_test(test_noise_level),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_extreme_grids),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_slice_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,12 @@ static void test_means(void **state)
 {
     (void)state;
     uint64_t seed = 2;
-    double values[1000], mean = 0, spread = 0;
+    double values[1000], mean = 0, squares = 0;
     for (int k = 0; k < 1000; k++)
         mean += values[k] = 1e6 + test_uniform(&seed);
     mean /= 1000;
     for (int k = 0; k < 1000; k++)
-        spread += (values[k] - mean) * (values[k] - mean);
+        squares += (values[k] - mean) * (values[k] - mean);
     struct pri_mean merged = {0, 0, 0};
     for (int k = 0; k < 1000;) {
         int count = 1 + (int)(test_random(&seed) % 300);
@@ -23,8 +23,8 @@ static void test_means(void **state)
     }
     assert_int_equal(merged.count, 1000);
     assert_close(merged.mean, mean, 1e-14);
-    assert_close(merged.spread, spread, 1e-8);
-    assert_close(pri_mean_error(merged), sqrt(spread / 999 / 1000), 1e-8);
+    assert_close(merged.squares, squares, 1e-8);
+    assert_close(pri_mean_error(merged), sqrt(squares / 999 / 1000), 1e-8);
     assert_int_equal(pri_mean_of(values, 0).count, 0);
 }
 

@@ -30,11 +30,13 @@ static void make(uint64_t *seed, int32_t n, int64_t dimension, double density,
                 links[m++] = (struct pricer_link){
                     i, j, u < .1 ? 1 : test_uniform(seed), NAN, 1, .1};
         }
-    assert_int_equal(pricer_network_build(dimension, 2, test_uniform(seed),
-                                          nodes, n, links, m, network, NULL,
-                                          NULL),
-                     PRICER_OK);
-    assert_int_equal(pricer_plan_new(*network, plan), PRICER_OK);
+    assert_int_equal(
+        pricer_network_build(
+            &(struct pricer_network_parts){dimension, 2, test_uniform(seed),
+                                           nodes, n, links, m, NULL, NULL},
+            network, NULL, NULL),
+        PRICER_OK);
+    assert_int_equal(pricer_plan_new(*network, plan, NULL), PRICER_OK);
     for (int32_t l = 0; l < (*network)->links; l++)
         if (test_uniform(seed) < .8) {
             (*plan)->weight[l] = 4 * test_uniform(seed) / n;
@@ -70,17 +72,22 @@ static double brute_force(const struct pricer_network *net,
     double *vector = pri_alloc(d, sizeof *vector), variance = 0, square = 0;
     for (int32_t i = 0; i < net->nodes; i++) {
         double weight = 0;
-        if (pricer_round_up(seed, round, i, PRICER_SERVER, net->uplink[i], 0,
-                            0)) {
+        if (pricer_round_up(seed, round,
+                            &(struct pricer_pair){i, PRICER_SERVER,
+                                                  net->uplink[i], 0, 0})) {
             weight += plan->self_weight[i];
             variance += plan->self_noise[i] * plan->self_noise[i];
         }
         for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
             int32_t j = net->to[l], back = net->partner[l];
-            if (pricer_round_up(seed, round, j, PRICER_SERVER, net->uplink[j],
-                                0, 0) &&
-                pricer_round_up(seed, round, i, j, net->p[l],
-                                back < 0 ? 0 : net->p[back], net->joint[l])) {
+            if (pricer_round_up(seed, round,
+                                &(struct pricer_pair){j, PRICER_SERVER,
+                                                      net->uplink[j], 0, 0}) &&
+                pricer_round_up(
+                    seed, round,
+                    &(struct pricer_pair){i, j, net->p[l],
+                                          back < 0 ? 0 : net->p[back],
+                                          net->joint[l]})) {
                 weight += plan->weight[l];
                 variance += plan->noise[l] * plan->noise[l];
             }
@@ -252,7 +259,7 @@ static void test_prediction(void **state)
         make(&seed, 6 + k, 1 + 7 * k, .8, &network, &plan);
         struct pricer_matrix *given = NULL;
         assert_int_equal(pricer_matrix_new(network->nodes, network->dimension,
-                                           PRICER_FLOAT64, &given),
+                                           PRICER_FLOAT64, &given, NULL),
                          PRICER_OK);
         double *values = given->values;
         for (int64_t c = 0; c < given->rows * given->columns; c++)
@@ -300,14 +307,17 @@ static double by_hand(const struct pricer_network *net,
         int32_t parts = 1;
         for (int32_t i = 0; i < net->nodes; i++) {
             struct pricer_slice *slice;
-            pricer_slice_build(net, plan, &grid, i, &slice);
-            const struct pricer_share *share = pricer_slice_find(slice, j);
+            pricer_slice_build(net, plan, &grid, i, &slice, NULL);
+            const struct pricer_share *share = pri_slice_find(slice, j);
             int32_t l = pricer_network_find(net, i, j);
             int32_t back = l < 0 ? -1 : net->partner[l];
-            bool up = i == j ||
-                      (l >= 0 && pricer_round_up(seed, 0, i, j, net->p[l],
-                                                 back < 0 ? 0 : net->p[back],
-                                                 net->joint[l]));
+            bool up =
+                i == j ||
+                (l >= 0 && pricer_round_up(seed, 0,
+                                           &(struct pricer_pair){
+                                               i, j, net->p[l],
+                                               back < 0 ? 0 : net->p[back],
+                                               net->joint[l]}));
             if (share != NULL && up) {
                 struct pricer_random random;
                 pricer_random_replay(&random, seed, PRICER_PURPOSE_NOISE, 0, i,
@@ -322,7 +332,9 @@ static double by_hand(const struct pricer_network *net,
             parts = i == j ? slice->parts : parts;
             pricer_slice_free(slice);
         }
-        if (pricer_round_up(seed, 0, j, PRICER_SERVER, net->uplink[j], 0, 0))
+        if (pricer_round_up(
+                seed, 0,
+                &(struct pricer_pair){j, PRICER_SERVER, net->uplink[j], 0, 0}))
             assert_int_equal(pricer_round_add(&grid, parts + net->nodes, relay,
                                               d, sum, NULL),
                              PRICER_OK);
@@ -375,7 +387,7 @@ static void test_strategies(void **state)
     struct pricer_plan *plans[3];
     make(&seed, 12, 20, .9, &network, &plans[0]);
     for (int k = 1; k < 3; k++)
-        assert_int_equal(pricer_plan_new(network, &plans[k]), PRICER_OK);
+        assert_int_equal(pricer_plan_new(network, &plans[k], NULL), PRICER_OK);
     for (int32_t i = 0; i < 12; i++)
         plans[1]->self_weight[i] = 1;
     struct pricer_simulation_settings settings = {.trials = 5000, .seed = 3};
@@ -426,7 +438,7 @@ static void test_refuses(void **state)
     assert_non_null(strstr(fault.text, "for 5 nodes"));
     plans[0] = plan;
     struct pricer_matrix *given = NULL;
-    pricer_matrix_new(4, 2, PRICER_FLOAT32, &given);
+    pricer_matrix_new(4, 2, PRICER_FLOAT32, &given, NULL);
     settings.data = PRICER_DATA_GIVEN;
     assert_int_equal(
         pricer_simulation_run(network, plans, 1, &settings, &none, &fault),
@@ -437,7 +449,7 @@ static void test_refuses(void **state)
         PRICER_VALUE);
     assert_non_null(strstr(fault.text, "4 x 2"));
     pricer_matrix_free(given);
-    pricer_matrix_new(4, 3, PRICER_FLOAT32, &given);
+    pricer_matrix_new(4, 3, PRICER_FLOAT32, &given, NULL);
     ((float *)given->values)[4] = 5;
     settings.given = given;
     assert_int_equal(

@@ -4,7 +4,7 @@
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "pricer.h"
+#include "pricer_study.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -32,8 +32,8 @@ static int set_up(void **state)
         pricer_study_create(scratch_path("s.pricer"), false, scenario, network,
                             NULL, &fault) ||
         pricer_study_open(scratch_path("s.pricer"), true, &study, &fault) ||
-        pricer_plan_new(network, &plan) ||
-        pricer_study_add_plan(study, plan, &record, NULL, &fault)) {
+        pricer_plan_new(network, &plan, &fault) ||
+        pricer_study_add_plan(study, network, plan, &record, NULL, &fault)) {
         print_error("%s\n", fault.text);
         return 1;
     }
@@ -76,7 +76,7 @@ static void test_members(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(members[0].node, PRICER_SERVER);
     assert_string_equal(members[1].address, "tcp://h:2");
-    free(members);
+    pricer_members_free(members);
 }
 
 /* Store a round in which these links were known and arrived. */

@@ -3,9 +3,7 @@
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "base/base.h"
-
-#include <sqlite3.h>
+#include "study/study.h"
 
 static struct pricer_study *study;
 static struct pricer_network *network;
@@ -28,12 +26,13 @@ static int set_up(void **state)
     const char *file = scratch_path("s.pricer");
     if (pricer_study_create(file, true, scenario, network, NULL, &fault) ||
         pricer_study_open(file, true, &study, &fault) ||
-        pricer_plan_new(network, &plan))
+        pricer_plan_new(network, &plan, &fault))
         return 1;
     for (int32_t l = 0; l < network->links; l++)
         plan->weight[l] = .1;
-    struct pricer_plan_record record = {.given = true};
-    failed = pricer_study_add_plan(study, plan, &record, &plan_id, &fault);
+    struct pricer_plan_record record = {.method = PRICER_METHOD_GIVEN};
+    failed =
+        pricer_study_add_plan(study, network, plan, &record, &plan_id, &fault);
     pricer_scenario_free(scenario);
     return failed;
 }
@@ -51,9 +50,9 @@ static double query(const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     double value = NAN;
-    assert_int_equal(sqlite3_prepare_v2(pricer_study_handle(study), sql, -1,
-                                        &statement, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(study->database, sql, -1, &statement, NULL),
+        SQLITE_OK);
     if (sqlite3_step(statement) == SQLITE_ROW)
         value = sqlite3_column_double(statement, 0);
     sqlite3_finalize(statement);

@@ -1,15 +1,15 @@
 /*
  * Studies: what goes in comes out to the bit, two of a kind are equal table by
- * table, and a file that is no study is told apart with its own words.
+ * table, and a file that is no study is refused in words of its own.
  */
 #include "tests/test.h"
 #include "tests/scratch.h"
-#include "pricer.h"
+#include "pricer_study.h"
 
 #include <sqlite3.h>
 
 static const char text[] =
-    "dimension: 7\nradius: 0.1\nseed: 3\nrounds: 5\n"
+    "dimension: 7\nradius: 0.1\nseed: 3\nrounds: 5\ncredit: losses\n"
     "network: {generator: geometric, nodes: 120, density: 300}\n"
     "trust: {eps: 0.3, delta: 1e-7, probable: {above: 0.5, eps: inf}}\n"
     "objective: {bias: l1, lambda: 0.1, calibration: classic}\n";
@@ -81,6 +81,7 @@ static void test_round_trip(void **state)
     assert_int_equal(settings.rounds, 5);
     assert_int_equal(settings.bias, PRICER_BIAS_L1);
     assert_int_equal(settings.calibration, PRICER_CALIBRATION_CLASSIC);
+    assert_int_equal(settings.credit, PRICER_CREDIT_LOSSES);
     assert_true(settings.lambda == 0.1);
     pricer_network_free(back);
     pricer_study_close(study);
@@ -95,10 +96,10 @@ static void test_plan_round_trip(void **state)
         .objective = 0.125, .gap = 1e-9, .bound = NAN, .iterations = 12};
     struct pricer_plan_record found;
     struct pricer_fault fault = {""};
-    assert_int_equal(pricer_study_plan(study, network, 0, &back, NULL, &fault),
+    assert_int_equal(pricer_study_plan(study, 0, NULL, &back, NULL, &fault),
                      PRICER_VALUE);
     assert_non_null(strstr(fault.text, "no plan yet"));
-    assert_int_equal(pricer_plan_new(network, &plan), PRICER_OK);
+    assert_int_equal(pricer_plan_new(network, &plan, &fault), PRICER_OK);
     uint64_t seed = 4;
     for (int l = 0; l < plan->links; l++)
         if (l % 3 != 0) {
@@ -113,12 +114,12 @@ static void test_plan_round_trip(void **state)
     int64_t id = 0;
     for (int k = 1; k <= 2; k++) {
         assert_int_equal(
-            pricer_study_add_plan(study, plan, &record, &id, &fault),
+            pricer_study_add_plan(study, network, plan, &record, &id, &fault),
             PRICER_OK);
         assert_int_equal(id, k);
         record.iterations = 99;
     }
-    assert_int_equal(pricer_study_plan(study, network, 1, &back, &found, NULL),
+    assert_int_equal(pricer_study_plan(study, 1, NULL, &back, &found, NULL),
                      PRICER_OK);
     assert_int_equal(found.iterations, 12);
     assert_true(found.objective == 0.125 && isnan(found.bound));
@@ -129,7 +130,7 @@ static void test_plan_round_trip(void **state)
     assert_same(back->row_multiplier, plan->row_multiplier, plan->nodes, 8);
     pricer_plan_free(back);
     back = NULL;
-    assert_int_equal(pricer_study_plan(study, network, 0, &back, &found, NULL),
+    assert_int_equal(pricer_study_plan(study, 0, NULL, &back, &found, NULL),
                      PRICER_OK);
     assert_int_equal(found.id, 2);
     pricer_plan_free(back);
@@ -173,7 +174,9 @@ static void test_refuses_files(void **state)
     path = scratch_path("b.pricer");
     change(path, "PRAGMA user_version = 9");
     refuse(path, false, PRICER_FORMAT, "newer pricer");
-    change(path, "PRAGMA user_version = 1; DROP TABLE plan_node;"
+    change(path, "PRAGMA user_version = 1");
+    refuse(path, false, PRICER_FORMAT, "older pricer");
+    change(path, "PRAGMA user_version = 2; DROP TABLE plan_node;"
                  "DROP TABLE plan_link; DROP TABLE plan");
     refuse(path, false, PRICER_FORMAT, "damaged");
 }

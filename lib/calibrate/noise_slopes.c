@@ -1,0 +1,251 @@
+/*
+ * From a network's trust to its noise slopes: the standard deviation of the
+ * noise that each link adds for one unit of weight.
+ *
+ * The data that a link carries lies in a ball of radius R, so weight * x moves
+ * by at most 2 R weight: a link of signal-to-noise ratio mu adds noise of
+ * standard deviation slope * weight with slope = 2 R / mu.
+ *
+ * Networks have millions of links and, as a rule, few different budgets. Equal
+ * ones are found with a hash table and solved once; a network in which almost
+ * every link is different is solved link by link, on all threads. In both cases
+ * each slope depends on its own link only, so the number of threads changes
+ * nothing.
+ */
+#include "calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More different budgets than this are not remembered. */
+#define BUDGETS_MOST (1 << 20)
+
+struct budget {
+    double eps, delta, p;
+    double slope;
+};
+
+/* Open addressing: place[] holds 1 + the index of a budget, or 0. */
+struct budget_table {
+    int32_t count, room, places;
+    struct budget *budget;
+    int32_t *place;
+};
+
+static uint64_t mix(uint64_t hash, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    hash = (hash ^ bits) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+/* Where the budget stands in place[], or the free place where it would. */
+static int32_t locate(const struct budget_table *table, double eps,
+                      double delta, double p)
+{
+    uint64_t hash = mix(mix(mix(1, eps), delta), p);
+    uint32_t mask = (uint32_t)table->places - 1, at = (uint32_t)hash & mask;
+    for (;; at = (at + 1) & mask) {
+        int32_t found = table->place[at];
+        if (found == 0)
+            return (int32_t)at;
+        const struct budget *budget = &table->budget[found - 1];
+        if (budget->eps == eps && budget->delta == delta && budget->p == p)
+            return (int32_t)at;
+    }
+}
+
+static enum pricer_status grow(struct budget_table *table)
+{
+    int32_t room = table->room == 0 ? 64 : 2 * table->room;
+    int32_t *place = pri_alloc(4 * (int64_t)room, sizeof *place);
+    struct budget *budget = pri_alloc(room, sizeof *budget);
+    if (place == NULL || budget == NULL) {
+        free(place);
+        free(budget);
+        return PRICER_MEMORY;
+    }
+    for (int32_t k = 0; k < table->count; k++)
+        budget[k] = table->budget[k];
+    free(table->place);
+    free(table->budget);
+    table->place = place;
+    table->budget = budget;
+    table->room = room;
+    table->places = 4 * room;
+    for (int32_t k = 0; k < table->count; k++)
+        place[locate(table, budget[k].eps, budget[k].delta, budget[k].p)] =
+            k + 1;
+    return PRICER_OK;
+}
+
+static enum pricer_status remember(struct budget_table *table, double eps,
+                                   double delta, double p)
+{
+    int32_t at = locate(table, eps, delta, p);
+    if (table->place[at] != 0 || table->count == BUDGETS_MOST)
+        return PRICER_OK;
+    table->budget[table->count++] = (struct budget){eps, delta, p, 0};
+    table->place[at] = table->count;
+    return table->count == table->room ? grow(table) : PRICER_OK;
+}
+
+/* The slope of one budget, rounded up; INFINITY if memory ran out or no double
+ * holds it. */
+static double slope_of(const struct pricer_settings *settings, double radius,
+                       double eps, double delta, double p,
+                       struct pri_rounds *law)
+{
+    int64_t rounds = settings->rounds == 0 ? 1 : settings->rounds;
+    long double mu;
+    if (isinf(eps))
+        return 0;
+    if (pri_calibrate(settings->calibration, eps, delta, rounds, p, law, &mu) !=
+        PRICER_OK)
+        return INFINITY;
+    return pri_round_up(2 * (long double)radius / mu);
+}
+
+/* One round, and the paper's formula, ask nothing of p; without credit nothing
+ * does. */
+static double counted(const struct pricer_settings *settings, double p)
+{
+    bool intermittent = settings->credit == PRICER_CREDIT_LOSSES &&
+                        settings->rounds > 1 &&
+                        settings->calibration == PRICER_CALIBRATION_ANALYTIC;
+    return intermittent ? p : 1;
+}
+
+static enum pricer_status collect(const struct pricer_network *network,
+                                  const struct pricer_settings *settings,
+                                  struct budget_table *table)
+{
+    enum pricer_status status = grow(table);
+    for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++)
+        status =
+            remember(table, network->self_eps[i], network->self_delta[i], 1);
+    for (int32_t l = 0; l < network->links && status == PRICER_OK; l++)
+        status = remember(table, network->eps[l], network->delta[l],
+                          counted(settings, network->p[l]));
+    return status;
+}
+
+/* A budget takes as long as some hundred links take elsewhere; over many
+ * rounds, as a hundred thousand. */
+static int threads_for(const struct pricer_settings *settings, int64_t budgets)
+{
+    int64_t each = settings->rounds > 1 ? 100000 : 100;
+    return pri_threads(settings->threads, each * budgets);
+}
+
+static void solve_all(const struct pricer_settings *settings, double radius,
+                      struct budget_table *table)
+{
+#pragma omp parallel num_threads(threads_for(settings, table->count))
+    {
+        struct pri_rounds law = {0};
+#pragma omp for schedule(dynamic, 16)
+        for (int32_t k = 0; k < table->count; k++) {
+            struct budget *budget = &table->budget[k];
+            budget->slope = slope_of(settings, radius, budget->eps,
+                                     budget->delta, budget->p, &law);
+        }
+        pri_rounds_free(&law);
+    }
+}
+
+/* Look a budget up, or solve it if it was one too many. */
+static double recall(const struct budget_table *table,
+                     const struct pricer_settings *settings, double radius,
+                     double eps, double delta, double p, struct pri_rounds *law)
+{
+    int32_t found = table->place[locate(table, eps, delta, p)];
+    if (found > 0)
+        return table->budget[found - 1].slope;
+    return slope_of(settings, radius, eps, delta, p, law);
+}
+
+static void fill(const struct pricer_network *network,
+                 const struct pricer_settings *settings,
+                 const struct budget_table *table, double *slope,
+                 double *self_slope)
+{
+    int threads = pri_threads(settings->threads, network->links);
+#pragma omp parallel num_threads(threads)
+    {
+        struct pri_rounds law = {0};
+#pragma omp for schedule(static)
+        for (int32_t i = 0; i < network->nodes; i++)
+            self_slope[i] =
+                recall(table, settings, network->radius, network->self_eps[i],
+                       network->self_delta[i], 1, &law);
+#pragma omp for schedule(dynamic, 4096)
+        for (int32_t l = 0; l < network->links; l++)
+            slope[l] = recall(table, settings, network->radius, network->eps[l],
+                              network->delta[l],
+                              counted(settings, network->p[l]), &law);
+        pri_rounds_free(&law);
+    }
+}
+
+static enum pricer_status check_slopes(const struct pricer_network *network,
+                                       const double *slope,
+                                       const double *self_slope,
+                                       struct pricer_fault *fault)
+{
+    for (int32_t i = 0; i < network->nodes; i++)
+        if (isinf(self_slope[i]))
+            return pri_fault(fault, PRICER_VALUE,
+                             "node %d: no finite noise is enough for eps = %g "
+                             "and delta = %g",
+                             (int)i, network->self_eps[i],
+                             network->self_delta[i]);
+    for (int32_t l = 0; l < network->links; l++)
+        if (isinf(slope[l]))
+            return pri_fault(fault, PRICER_VALUE,
+                             "link %d,%d: no finite noise is enough for eps = "
+                             "%g and delta = %g",
+                             (int)network->from[l], (int)network->to[l],
+                             network->eps[l], network->delta[l]);
+    return PRICER_OK;
+}
+
+enum pricer_status pri_noise_slopes(const struct pricer_network *network,
+                                    const struct pricer_settings *settings,
+                                    double *slope, double *self_slope,
+                                    struct pricer_fault *fault)
+{
+    struct budget_table table = {0};
+    if (settings->rounds < 0 || settings->rounds > PRI_ROUNDS_MOST)
+        return pri_fault(fault, PRICER_VALUE,
+                         "rounds = %lld is not between 1 and %d",
+                         (long long)settings->rounds, PRI_ROUNDS_MOST);
+    enum pricer_status status = collect(network, settings, &table);
+    if (status == PRICER_OK) {
+        solve_all(settings, network->radius, &table);
+        fill(network, settings, &table, slope, self_slope);
+        status = check_slopes(network, slope, self_slope, fault);
+    }
+    free(table.budget);
+    free(table.place);
+    return status;
+}
+
+enum pricer_status pri_server_slopes(const struct pricer_network *network,
+                                     const struct pricer_settings *settings,
+                                     double *slope, struct pricer_fault *fault)
+{
+    struct pricer_network alone = *network;
+    double none;
+    if (network->server_eps == NULL) {
+        for (int32_t i = 0; i < network->nodes; i++)
+            slope[i] = 0;
+        return PRICER_OK;
+    }
+    alone.links = 0;
+    alone.self_eps = network->server_eps;
+    alone.self_delta = network->server_delta;
+    return pri_noise_slopes(&alone, settings, &none, slope, fault);
+}

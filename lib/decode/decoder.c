@@ -1,0 +1,42 @@
+/*
+ * The decoder as it is kept: room for it.
+ */
+#include "decode.h"
+
+#include <stdlib.h>
+
+enum pricer_status pricer_decoder_new(int32_t nodes, int32_t rank,
+                                      struct pricer_decoder **decoder,
+                                      struct pricer_fault *fault)
+{
+    struct pricer_decoder *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
+    made->nodes = nodes;
+    made->rank = rank;
+    made->blend = 1;
+    made->horizon = 1;
+    made->own = pri_alloc(nodes, sizeof *made->own);
+    made->shared = pri_alloc((int64_t)nodes * rank, sizeof *made->shared);
+    made->target = pri_alloc(nodes, sizeof *made->target);
+    made->cap = pri_alloc(nodes, sizeof *made->cap);
+    if (!made->own || !made->shared || !made->target || !made->cap) {
+        pricer_decoder_free(made);
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
+    }
+    for (int32_t i = 0; i < nodes; i++)
+        made->own[i] = 1;
+    *decoder = made;
+    return PRICER_OK;
+}
+
+void pricer_decoder_free(struct pricer_decoder *decoder)
+{
+    if (decoder == NULL)
+        return;
+    free(decoder->own);
+    free(decoder->shared);
+    free(decoder->target);
+    free(decoder->cap);
+    free(decoder);
+}

@@ -1,0 +1,160 @@
+/*
+ * What anything could still gain: the bound of a server that gets every payload
+ * by itself.
+ *
+ * Claim: no plan within the budgets, even one chosen for each pattern, with any
+ * linear decoder has a worst case below g(X) of the genie, for any X. Proof.
+ * A payload of node i over link (i, j) is alpha (x_i + rho_ij noise) or
+ * noisier, and alpha may be divided out. Of the payloads that arrive with sums
+ * that arrive, the best unbiased combination for x_i has variance nu_i = 1 /
+ * sum_j (tau_j tau_ij / rho_ij^2) a coordinate; every linear estimate from any
+ * sums of them is a linear estimate c from these with no more noise. So its
+ * error for data with Gram matrix X is at least min_c r'Xr + d sum c_i^2 nu_i,
+ * r = c - q, in each pattern, hence E of that on average, and the worst data
+ * are at least as bad as the X's on average over data with that Gram matrix.
+ */
+#include "rows.h"
+#include "calibrate/calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every link of the network as an entry, its precision in place of noise. */
+static enum pricer_status payload_rows(const struct pricer_network *network,
+                                       const struct pricer_settings *settings,
+                                       struct pri_rows *payload,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_plan *plan = NULL;
+    double *slope = pri_alloc(network->links, sizeof *slope);
+    double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
+    enum pricer_status status = PRICER_MEMORY;
+    if (slope != NULL && self_slope != NULL)
+        status = pri_noise_slopes(network, settings, slope, self_slope, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_new(network, &plan, fault);
+    if (status != PRICER_OK)
+        goto done;
+    for (int32_t l = 0; l < network->links; l++)
+        plan->weight[l] = 1;
+    for (int32_t i = 0; i < network->nodes; i++)
+        plan->self_weight[i] = 1;
+    status = pri_rows_new(network, plan, false, payload);
+    for (int32_t k = 0; status == PRICER_OK && k < payload->entries; k++) {
+        int32_t l = payload->link[k];
+        double rho = l < 0 ? self_slope[payload->from[k]] : slope[l];
+        payload->noise[k] = 1 / (rho * rho);
+    }
+done:
+    free(slope);
+    free(self_slope);
+    pricer_plan_free(plan);
+    return status;
+}
+
+/* Node i alone in sum i. */
+static enum pricer_status own_rows(const struct pricer_network *network,
+                                   struct pri_rows *rows)
+{
+    struct pricer_network alone = {.nodes = network->nodes,
+                                   .dimension = network->dimension,
+                                   .radius = network->radius};
+    struct pricer_plan *plan = NULL;
+    int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
+    enum pricer_status status = PRICER_MEMORY;
+    alone.in_start = alone.out_start = start;
+    if (start != NULL)
+        status = pricer_plan_new(&alone, &plan, NULL);
+    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
+        plan->self_weight[i] = 1;
+    if (status == PRICER_OK)
+        status = pri_rows_new(&alone, plan, false, rows);
+    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
+        rows->weight[i] = rows->scale[i] = 1;
+    pricer_plan_free(plan);
+    free(start);
+    return status;
+}
+
+/* Fit X on some patterns, judge it on others. */
+static enum pricer_status find_bound(const struct pricer_network *network,
+                                     const struct pricer_decoder_settings *ask,
+                                     struct pri_court *court,
+                                     struct pricer_estimate *bound)
+{
+    struct pri_odds odds = {0};
+    struct pri_patterns patterns = {0}, fresh = {0};
+    int64_t n = network->nodes, square = n <= PRI_SMALL ? n * n : 0;
+    int32_t rank = n <= PRI_SMALL ? network->nodes : 1;
+    int64_t count = pri_pattern_count(network->nodes, ask->patterns);
+    double *own = pri_alloc(n, sizeof *own), *x = pri_alloc(square, sizeof *x);
+    double *shared = pri_alloc(n * rank, sizeof *shared);
+    double *target = pri_alloc(n, sizeof *target);
+    enum pricer_status status = PRICER_MEMORY;
+    if (!own || !x || !shared || !target)
+        goto done;
+    status = pri_odds_new(network, ask, false, &odds);
+    if (status == PRICER_OK)
+        status = pri_patterns_new(network, court->payload, &odds,
+                                  PRI_SEED(ask->seed, 3), count / 4, &patterns);
+    if (status == PRICER_OK)
+        status = pri_patterns_new(network, court->payload, &odds,
+                                  PRI_SEED(ask->seed, 4), count, &fresh);
+    court->patterns = &patterns;
+    if (status == PRICER_OK)
+        status = pri_fit(court, rank, NULL, ask->watch, own, shared);
+    if (status != PRICER_OK)
+        goto done;
+    struct pri_model model = {.nodes = network->nodes,
+                              .rank = rank,
+                              .own = own,
+                              .shared = shared,
+                              .target = target,
+                              .blend = 1};
+    struct pri_judgement judgement = {0};
+    pri_model_complete(&model, x);
+    pri_model_target(&model, target);
+    court->patterns = &fresh;
+    status = pri_judge(court, &model, &judgement);
+    double scale = network->radius * network->radius;
+    double spread = judgement.square - judgement.value * judgement.value;
+    if (status == PRICER_OK) {
+        bound->value = scale * judgement.value;
+        bound->error =
+            fresh.exact ? 0
+                        : scale * sqrt(fmax(spread, 0) / (double)fresh.count);
+    }
+done:
+    pri_odds_free(&odds);
+    pri_patterns_free(&patterns);
+    pri_patterns_free(&fresh);
+    free(own);
+    free(x);
+    free(shared);
+    free(target);
+    return status;
+}
+
+enum pricer_status pricer_decoder_genie(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings,
+    const struct pricer_decoder_settings *asked, struct pricer_estimate *bound,
+    struct pricer_fault *fault)
+{
+    struct pri_rows rows = {0}, payload = {0};
+    enum pricer_status status =
+        payload_rows(network, settings, &payload, fault);
+    if (status == PRICER_OK)
+        status = own_rows(network, &rows);
+    struct pri_court court = {
+        .rows = &rows,
+        .payload = &payload,
+        .unit = (double)network->dimension / network->radius / network->radius,
+        .threads = pri_threads(asked->threads, (int64_t)network->nodes * 1500)};
+    if (status == PRICER_OK)
+        status = find_bound(network, asked, &court, bound);
+    pri_rows_free(&rows);
+    pri_rows_free(&payload);
+    return status;
+}

@@ -1,0 +1,52 @@
+/*
+ * From payloads that arrive separately to one sum a node: what the genie gets.
+ */
+#include "rows.h"
+
+#include <string.h>
+
+/* The precision of node i's data grows by its entries that arrived. */
+void pri_small_load_payload(struct pri_small *small, double unit,
+                            const struct pri_rows *payload,
+                            const uint64_t *entry, int m)
+{
+    for (int32_t i = 0; i < payload->nodes; i++)
+        memset(&small->noise[i], 0, sizeof small->noise[i]);
+    for (int32_t k = 0; k < payload->entries; k++) {
+        const uint64_t *bits = entry + (int64_t)k * PRI_LANES;
+        uint64_t came = bits[m / 16] >> 4 * (m % 16) & 15;
+        for (int e = 0; e < 4; e++)
+            if (came >> e & 1)
+                small->noise[payload->from[k]][e] += payload->noise[k];
+    }
+    for (int32_t i = 0; i < payload->nodes; i++)
+        for (int e = 0; e < 4; e++) {
+            double precision = small->noise[i][e];
+            small->up[i][e] = small->entry[i][e] = precision > 0;
+            small->noise[i][e] = precision > 0 ? unit / precision : 0;
+        }
+}
+
+void pri_large_load_payload(struct pri_large *large, double unit,
+                            const struct pri_rows *payload,
+                            const uint64_t *entry, int t)
+{
+    double *precision = large->spread;
+    int64_t word = t / 64, bit = t % 64;
+    memset(precision, 0, (size_t)payload->nodes * sizeof *precision);
+    for (int32_t k = 0; k < payload->entries; k++)
+        if (entry[(int64_t)k * PRI_LANES + word] >> bit & 1)
+            precision[payload->from[k]] += payload->noise[k];
+    large->sums = 0;
+    for (int32_t i = 0; i < payload->nodes; i++) {
+        if (!(precision[i] > 0))
+            continue;
+        int32_t s = large->sums++;
+        large->relay[s] = large->from[s] = i;
+        large->start[s] = s;
+        large->weight[s] = 1;
+        large->noise[s] = unit / precision[i];
+        large->rest[s] = 0;
+    }
+    large->start[large->sums] = large->sums;
+}

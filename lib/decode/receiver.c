@@ -1,0 +1,363 @@
+/*
+ * From the pattern of a round to the coefficients of its sums and its error
+ * bar: one path for daemons and simulators, so that they agree to the bit.
+ *
+ * Small networks are solved four patterns at a time even where there is one,
+ * as the result of a pattern does not depend on its neighbours.
+ */
+#include "receiver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pricer_receiver_free(struct pricer_receiver *receiver)
+{
+    if (receiver == NULL)
+        return;
+    pri_rows_free(&receiver->rows);
+    pri_rows_free(&receiver->truth);
+    pri_small_free(&receiver->small);
+    pri_small_free(&receiver->other);
+    pri_large_free(&receiver->large);
+    free(receiver->own);
+    free(receiver->shared);
+    free(receiver->target);
+    free(receiver->cap);
+    free(receiver->x);
+    free(receiver->adapted_own);
+    free(receiver->adapted_shared);
+    free(receiver->adapted_target);
+    free(receiver->adapted_x);
+    free(receiver->wide_cap);
+    free(receiver->work);
+    free(receiver->uplink);
+    free(receiver->entry);
+    free(receiver);
+}
+
+static double *duplicate(const double *values, int64_t count)
+{
+    double *copy = pri_alloc(count, sizeof *copy);
+    if (copy != NULL && count > 0)
+        memcpy(copy, values, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+static bool copy_decoder(const struct pricer_decoder *decoder,
+                         struct pricer_receiver *receiver)
+{
+    int64_t n = decoder->nodes, rank = decoder->rank;
+    int64_t square = n <= PRI_SMALL ? n * n : 0;
+    receiver->own = duplicate(decoder->own, n);
+    receiver->shared = duplicate(decoder->shared, n * rank);
+    receiver->target = duplicate(decoder->target, n);
+    receiver->cap = duplicate(decoder->cap, n);
+    receiver->x = pri_alloc(square, sizeof(double));
+    receiver->adapted_own = pri_alloc(n, sizeof(double));
+    receiver->adapted_shared = pri_alloc(n * (rank + 1), sizeof(double));
+    receiver->adapted_target = pri_alloc(n, sizeof(double));
+    receiver->adapted_x = pri_alloc(square, sizeof(double));
+    receiver->wide_cap = duplicate(decoder->cap, n);
+    receiver->work = pri_alloc(5 * PRI_ADAPT * PRI_ADAPT, sizeof(double));
+    return receiver->own && receiver->shared && receiver->target &&
+           receiver->cap && receiver->x && receiver->adapted_own &&
+           receiver->adapted_shared && receiver->adapted_target &&
+           receiver->adapted_x && receiver->wide_cap && receiver->work;
+}
+
+/* Whether every number of a decoder, which may come from a file, is usable. */
+static bool is_sound(const struct pricer_decoder *decoder)
+{
+    int64_t n = decoder->nodes, rank = decoder->rank;
+    bool sound = decoder->blend >= 0 && decoder->blend <= 1;
+    for (int64_t i = 0; i < n && sound; i++) {
+        double own = decoder->own[i], length = own;
+        for (int64_t c = 0; c < rank; c++)
+            length +=
+                decoder->shared[i * rank + c] * decoder->shared[i * rank + c];
+        sound = own >= 0 && fabs(length - 1) < 1e-6 &&
+                isfinite(decoder->target[i]) && decoder->cap[i] >= 0;
+    }
+    return sound;
+}
+
+static enum pricer_status make_room(const struct pricer_network *network,
+                                    const struct pricer_plan *plan,
+                                    const struct pricer_decoder *decoder,
+                                    struct pricer_receiver *made)
+{
+    bool small = network->nodes <= PRI_SMALL;
+    if (!copy_decoder(decoder, made))
+        return PRICER_MEMORY;
+    enum pricer_status status =
+        pri_rows_new(network, plan, decoder->blind, &made->rows);
+    if (status == PRICER_OK)
+        status = pri_rows_new(network, plan, false, &made->truth);
+    if (status == PRICER_OK && small)
+        status = pri_small_new(&made->rows, &made->small);
+    if (status == PRICER_OK && small)
+        status = pri_small_new(&made->rows, &made->other);
+    if (status == PRICER_OK && !small)
+        status = pri_large_new(&made->rows, &made->large);
+    made->uplink = pri_alloc(network->nodes, PRI_LANES * sizeof(uint64_t));
+    made->entry = pri_alloc(made->rows.entries, PRI_LANES * sizeof(uint64_t));
+    if (status == PRICER_OK && (!made->uplink || !made->entry))
+        status = PRICER_MEMORY;
+    return status;
+}
+
+enum pricer_status pricer_receiver_new(const struct pricer_network *network,
+                                       const struct pricer_plan *plan,
+                                       const struct pricer_decoder *decoder,
+                                       struct pricer_receiver **receiver,
+                                       struct pricer_fault *fault)
+{
+    int32_t n = network->nodes;
+    int32_t most = n <= PRI_SMALL ? n : PRI_RANK - 1;
+    if (decoder->nodes != n || plan->nodes != n ||
+        plan->links != network->links || decoder->rank < 1 ||
+        decoder->rank > most)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the decoder is not for this network");
+    if (!is_sound(decoder))
+        return pri_fault(fault, PRICER_VALUE,
+                         "the decoder has numbers outside their range");
+    struct pricer_receiver *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    enum pricer_status status = make_room(network, plan, decoder, made);
+    if (status != PRICER_OK) {
+        pricer_receiver_free(made);
+        return status;
+    }
+    made->dimension = network->dimension;
+    made->scale = network->radius * network->radius;
+    for (int32_t j = 0; j < n; j++)
+        made->wide_cap[j] *= 4;
+    made->model = (struct pri_model){.nodes = n,
+                                     .rank = decoder->rank,
+                                     .own = made->own,
+                                     .shared = made->shared,
+                                     .target = made->target,
+                                     .cap = made->cap,
+                                     .blend = decoder->blend};
+    pri_model_complete(&made->model, made->x);
+    *receiver = made;
+    return PRICER_OK;
+}
+
+/* -------------------------------------------------------------- decoding -- */
+
+/* One pattern as the first of four. */
+static void write_bits(struct pricer_receiver *receiver, const bool *uplink,
+                       const bool *link)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    for (int32_t j = 0; j < rows->nodes; j++) {
+        receiver->uplink[(int64_t)j * PRI_LANES] = uplink[j];
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
+            bool known = rows->blind || rows->link[k] < 0;
+            receiver->entry[(int64_t)k * PRI_LANES] =
+                uplink[j] && (known || link[rows->link[k]]);
+        }
+    }
+}
+
+static void solve_small(struct pricer_receiver *receiver,
+                        const struct pri_model *model, const bool *uplink,
+                        const bool *link, double *coefficient,
+                        struct pricer_decoded *decoded)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    struct pri_small *small = &receiver->small;
+    write_bits(receiver, uplink, link);
+    pri_small_load(small, rows, receiver->uplink, receiver->entry, 0);
+    pri_small_solve(small, rows, model);
+    pri_small_value(small, rows, model);
+    for (int32_t j = 0; j < rows->nodes; j++) {
+        coefficient[j] = small->beta[j][0] / rows->scale[j];
+        bool holds = false;
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
+            holds = holds || receiver->entry[(int64_t)k * PRI_LANES] != 0;
+        decoded->sums += holds;
+    }
+    decoded->bar = receiver->scale * (*small->bar)[0];
+}
+
+static void solve_large(struct pricer_receiver *receiver,
+                        const struct pri_model *model, const bool *uplink,
+                        const bool *link, double *coefficient,
+                        struct pricer_decoded *decoded)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    struct pri_large *large = &receiver->large;
+    pri_large_load_bytes(large, rows, uplink, link);
+    pri_large_solve(large, rows, model);
+    pri_large_value(large, rows, model);
+    memset(coefficient, 0, (size_t)rows->nodes * sizeof *coefficient);
+    for (int32_t s = 0; s < large->sums; s++)
+        coefficient[large->relay[s]] =
+            large->beta[s] / rows->scale[large->relay[s]];
+    decoded->sums = large->sums;
+    decoded->bar = receiver->scale * large->bar;
+    decoded->slack = receiver->scale * large->slack;
+    decoded->steps = large->steps;
+}
+
+void pri_receiver_solve(struct pricer_receiver *receiver,
+                        const struct pri_model *model, const bool *uplink,
+                        const bool *link, double *coefficient,
+                        struct pricer_decoded *decoded)
+{
+    struct pricer_decoded made = {0};
+    if (model->nodes <= PRI_SMALL)
+        solve_small(receiver, model, uplink, link, coefficient, &made);
+    else
+        solve_large(receiver, model, uplink, link, coefficient, &made);
+    made.is_estimate = made.sums > 0;
+    *decoded = made;
+}
+
+void pricer_receiver_decode(struct pricer_receiver *receiver,
+                            const bool *uplink, const bool *link,
+                            double *coefficient, struct pricer_decoded *decoded)
+{
+    pri_receiver_solve(receiver, &receiver->model, uplink, link, coefficient,
+                       decoded);
+}
+
+/* ----------------------------------------------------------------- group -- */
+
+/* Bits of the entries: the link's where the relay is up. */
+static void gather(struct pricer_receiver *receiver, const uint64_t *uplink,
+                   const uint64_t *link)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    for (int32_t j = 0; j < rows->nodes; j++)
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
+            for (int w = 0; w < PRI_LANES; w++) {
+                uint64_t up = uplink[(int64_t)j * PRI_LANES + w];
+                if (rows->link[k] >= 0)
+                    up &= link[(int64_t)rows->link[k] * PRI_LANES + w];
+                receiver->entry[(int64_t)k * PRI_LANES + w] = up;
+            }
+}
+
+/* Blind rows know of a sum only that it arrived. */
+static void gather_blind(struct pricer_receiver *receiver,
+                         const uint64_t *uplink)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    for (int32_t j = 0; j < rows->nodes; j++)
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
+            memcpy(receiver->entry + (int64_t)k * PRI_LANES,
+                   uplink + (int64_t)j * PRI_LANES, PRI_LANES * sizeof *uplink);
+}
+
+/* Four rounds out of `small`, from the m-th on. */
+static void hand_out(const struct pri_rows *rows, const struct pri_small *small,
+                     int m, const struct pri_decoded_group *group)
+{
+    double n = rows->nodes;
+    for (int64_t j = 0; j < rows->nodes; j++)
+        for (int e = 0; e < 4; e++) {
+            int64_t at = j * PRI_ROUNDS + 4 * m + e;
+            if (group->coefficient != NULL)
+                group->coefficient[at] = small->beta[j][e] / rows->scale[j];
+            if (group->excess != NULL)
+                group->excess[at] = n * small->excess[j][e];
+        }
+}
+
+static void group_small(struct pricer_receiver *receiver,
+                        const uint64_t *uplink, const uint64_t *link, int count,
+                        const struct pri_decoded_group *group)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    struct pri_small *small = &receiver->small, *other = &receiver->other;
+    double n = rows->nodes;
+    double unit = n * n * receiver->scale / (double)receiver->dimension;
+    for (int m = 0; 4 * m < count; m++) {
+        if (rows->blind)
+            gather_blind(receiver, uplink);
+        else if (m == 0)
+            gather(receiver, uplink, link);
+        pri_small_load(small, rows, uplink, receiver->entry, m);
+        pri_small_solve(small, rows, &receiver->model);
+        pri_small_value(small, rows, &receiver->model);
+        struct pri_small *seen = small;
+        if (rows->blind) {
+            gather(receiver, uplink, link);
+            pri_small_load(other, &receiver->truth, uplink, receiver->entry, m);
+            memcpy(other->beta, small->beta,
+                   (size_t)rows->nodes * sizeof *other->beta);
+            pri_small_value(other, &receiver->truth, &receiver->model);
+            seen = other;
+        }
+        hand_out(rows, seen, m, group);
+        for (int e = 0; e < 4; e++) {
+            group->variance[4 * m + e] = unit * (*seen->heard)[e];
+            group->bar[4 * m + e] = receiver->scale * (*small->bar)[e];
+        }
+    }
+}
+
+/* What really happened to round t, given the coefficients of blind rows. */
+static void replay(struct pricer_receiver *receiver, const uint64_t *uplink,
+                   const uint64_t *link, int t)
+{
+    struct pri_large *large = &receiver->large;
+    int32_t held = large->sums;
+    double *beta = receiver->adapted_own; /* room, [nodes] */
+    double bar = large->bar;
+    memset(beta, 0, (size_t)receiver->rows.nodes * sizeof *beta);
+    for (int32_t s = 0; s < held; s++)
+        beta[large->relay[s]] = large->beta[s];
+    gather(receiver, uplink, link);
+    pri_large_load(large, &receiver->truth, uplink, receiver->entry, t);
+    for (int32_t s = 0; s < large->sums; s++)
+        large->beta[s] = beta[large->relay[s]];
+    pri_large_value(large, &receiver->truth, &receiver->model);
+    large->bar = bar;
+}
+
+static void group_large(struct pricer_receiver *receiver,
+                        const uint64_t *uplink, const uint64_t *link, int count,
+                        const struct pri_decoded_group *group)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    struct pri_large *large = &receiver->large;
+    double n = rows->nodes;
+    double unit = n * n * receiver->scale / (double)receiver->dimension;
+    for (int t = 0; t < count; t++) {
+        if (rows->blind)
+            gather_blind(receiver, uplink);
+        else if (t == 0)
+            gather(receiver, uplink, link);
+        pri_large_load(large, rows, uplink, receiver->entry, t);
+        pri_large_solve(large, rows, &receiver->model);
+        pri_large_value(large, rows, &receiver->model);
+        for (int64_t j = 0; group->coefficient != NULL && j < rows->nodes; j++)
+            group->coefficient[j * PRI_ROUNDS + t] = 0;
+        for (int32_t s = 0; group->coefficient != NULL && s < large->sums; s++)
+            group->coefficient[(int64_t)large->relay[s] * PRI_ROUNDS + t] =
+                large->beta[s] / rows->scale[large->relay[s]];
+        if (rows->blind)
+            replay(receiver, uplink, link, t);
+        for (int64_t i = 0; group->excess != NULL && i < rows->nodes; i++)
+            group->excess[i * PRI_ROUNDS + t] = n * large->excess[i];
+        group->variance[t] = unit * large->heard;
+        group->bar[t] = receiver->scale * large->bar;
+    }
+}
+
+void pri_receiver_group(struct pricer_receiver *receiver,
+                        const uint64_t *uplink, const uint64_t *link, int count,
+                        const struct pri_decoded_group *group)
+{
+    if (receiver->model.nodes <= PRI_SMALL)
+        group_small(receiver, uplink, link, count, group);
+    else
+        group_large(receiver, uplink, link, count, group);
+}

@@ -1,0 +1,32 @@
+/*
+ * A receiver from inside: decoder, rows and room of one thread.
+ */
+#ifndef PRICER_DECODE_RECEIVER_H
+#define PRICER_DECODE_RECEIVER_H
+
+#include "rows.h"
+
+enum { PRI_ADAPT = 64 }; /* sums that the adaptive decoder learns from */
+
+struct pricer_receiver {
+    struct pri_rows rows;  /* what the server knows */
+    struct pri_rows truth; /* what happened, for simulations of blind ones */
+    int64_t dimension;
+    double scale; /* radius^2 */
+    double *own, *shared, *target, *cap, *x;
+    struct pri_model model;
+    double *adapted_own, *adapted_shared, *adapted_target, *adapted_x;
+    double *wide_cap; /* [nodes] of the adaptive decoder */
+    double *work;     /* [5][PRI_ADAPT]^2, of the likelihood */
+    struct pri_small small, other;
+    struct pri_large large;
+    uint64_t *uplink, *entry; /* [nodes], [entries] [PRI_LANES] */
+};
+
+/* Decode what is in uplink and link with any model. */
+void pri_receiver_solve(struct pricer_receiver *receiver,
+                        const struct pri_model *model, const bool *uplink,
+                        const bool *link, double *coefficient,
+                        struct pricer_decoded *decoded);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * The check of a plan in two files: its budgets, and all the rest.
+ */
+#ifndef PRICER_PLAN_VERIFY_H
+#define PRICER_PLAN_VERIFY_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+struct pri_audit {
+    const struct pricer_network *network;
+    const struct pricer_settings *settings;
+    const struct pricer_plan *plan;
+    struct pricer_certificate *certificate;
+    int threads;
+    double *slope, *self_slope;
+    double *server_slope;         /* [nodes] 0: no budget */
+    long double square;           /* radius^2 */
+    long double penalty;          /* L = nodes^2 lambda */
+    long double objective, bound; /* times nodes^2 */
+    long double cap;
+};
+
+static inline void pri_complain(struct pri_audit *audit, const char *what,
+                                int32_t from, int32_t to, long double value)
+{
+    struct pricer_certificate *certificate = audit->certificate;
+    if (certificate->words[0] == '\0')
+        snprintf(certificate->words, sizeof certificate->words,
+                 "%s of %d,%d is %.9Lg", what, (int)from, (int)to, value);
+}
+
+/* Count the links that say more than their budgets allow, and name the first.
+ * A node's own part counts in every round, heard by the server or not. */
+void pri_check_noise(struct pri_audit *audit);
+
+/* The same for nodes and their budgets towards the server. */
+void pri_check_server(struct pri_audit *audit);
+
+#endif

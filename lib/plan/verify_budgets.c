@@ -1,0 +1,110 @@
+/*
+ * From the weights and the noise of a plan to the budgets that it does not
+ * keep, by the privacy curve itself.
+ */
+#include "verify.h"
+#include "calibrate/calibrate.h"
+
+#include <math.h>
+#include <omp.h>
+
+/* Whether what the noise leaves of a weight is within the budget. */
+static bool within_budget(const struct pri_audit *audit, double weight,
+                          double noise, double eps, double delta, double p,
+                          struct pri_rounds *law)
+{
+    if (weight == 0 || isinf(eps) || delta >= 1)
+        return true;
+    if (!(noise > 0) || !(weight > 0))
+        return false;
+    const struct pricer_budget budget = {
+        .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = p};
+    return pri_budget_holds(
+        &budget, 2 * (long double)audit->network->radius * weight / noise, law);
+}
+
+/* With how much probability a packet of the link counts: surely, unless losses
+ * have credit. */
+static double counted(const struct pri_audit *audit, int64_t l)
+{
+    return audit->settings->credit == PRICER_CREDIT_LOSSES
+               ? audit->network->p[l]
+               : 1;
+}
+
+void pri_check_noise(struct pri_audit *audit)
+{
+    const struct pricer_network *net = audit->network;
+    const struct pricer_plan *plan = audit->plan;
+    int64_t open = 0, first = INT64_MAX, nodes = net->nodes;
+#pragma omp parallel num_threads(audit->threads) reduction(+ : open)           \
+    reduction(min : first)
+    {
+        struct pri_rounds law = {0};
+#pragma omp for schedule(dynamic, 4096)
+        for (int64_t k = 0; k < nodes + net->links; k++) {
+            int64_t l = k - nodes;
+            bool good =
+                l < 0 ? within_budget(audit, plan->self_weight[k],
+                                      plan->self_noise[k], net->self_eps[k],
+                                      net->self_delta[k], 1, &law)
+                      : within_budget(audit, plan->weight[l], plan->noise[l],
+                                      net->eps[l], net->delta[l],
+                                      counted(audit, l), &law);
+            open += !good;
+            first = good || first < k ? first : k;
+        }
+        pri_rounds_free(&law);
+    }
+    audit->certificate->open_links = open;
+    if (first < nodes)
+        pri_complain(audit, "too small for its budget, the noise",
+                     (int32_t)first, (int32_t)first, plan->self_noise[first]);
+    else if (open > 0)
+        pri_complain(audit, "too small for its budget, the noise",
+                     net->from[first - nodes], net->to[first - nodes],
+                     plan->noise[first - nodes]);
+}
+
+/* The sum of the squared ratios of all that may reach the server of node i. */
+static long double server_ratio(const struct pri_audit *audit, int32_t i)
+{
+    const struct pricer_network *net = audit->network;
+    const struct pricer_plan *plan = audit->plan;
+    long double sum = 0, width = 2 * (long double)net->radius;
+    if (plan->self_weight[i] > 0 && net->uplink[i] > 0) {
+        long double ratio =
+            (long double)plan->self_weight[i] / plan->self_noise[i];
+        sum += width * ratio * width * ratio;
+    }
+    for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++)
+        if (plan->weight[l] > 0 && net->uplink[net->to[l]] > 0) {
+            long double ratio = (long double)plan->weight[l] / plan->noise[l];
+            sum += width * ratio * width * ratio;
+        }
+    return sum;
+}
+
+/*
+ * Claim: a node that is not counted keeps its budget towards the server,
+ * whatever links are up. Given the links, what reaches the server of node i is
+ * one Gaussian mechanism; the noise of others only hides more, and links that
+ * are down show less, so that its squared ratio is at most the sum of those of
+ * all links, in each of the rounds.
+ */
+void pri_check_server(struct pri_audit *audit)
+{
+    const struct pricer_network *net = audit->network;
+    int64_t rounds = audit->settings->rounds > 1 ? audit->settings->rounds : 1;
+    for (int32_t i = 0; i < net->nodes && net->server_eps != NULL; i++) {
+        double eps = net->server_eps[i], delta = net->server_delta[i];
+        if (isinf(eps) || delta >= 1)
+            continue;
+        long double ratio = sqrtl((long double)rounds * server_ratio(audit, i));
+        if (pri_gaussian_above(eps, ratio) <= delta)
+            continue;
+        audit->certificate->open_budgets++;
+        pri_complain(audit, "too large for its server budget, the ratio", i, i,
+                     ratio);
+    }
+}

@@ -1,0 +1,80 @@
+/*
+ * Questions about privacy as they are asked on the command line: who looks, at
+ * what, and together with whom.
+ */
+#ifndef PROGRAM_QUESTION_H
+#define PROGRAM_QUESTION_H
+
+#include "common/options.h"
+#include "pricer.h"
+
+/* What the command line asks. */
+struct question_request {
+    int observer;     /* -1: not given */
+    int protect;      /* -1: not given */
+    int eavesdropper; /* -1: not given */
+    double delta;     /* 0: not given */
+    int64_t rounds;   /* 0: not given */
+    int64_t threads;  /* 0: one per core */
+    const char *coalition;
+};
+
+/* The row of struct option that says who looks, and those that say the rest. */
+#define OBSERVER_OPTION(ask)                                                   \
+    {                                                                          \
+        "observer", OPTION_CHOICE, &(ask)->observer, "link|relay|server",      \
+            "who looks; default all three"                                     \
+    }
+#define QUESTION_OPTIONS(ask)                                                  \
+    {"protect", OPTION_CHOICE, &(ask)->protect, "data|identity",               \
+     "what is kept from a relay; default data"},                               \
+        {"delta", OPTION_ABOVE, &(ask)->delta, "X",                            \
+         "default: that of each link; at the server a node's smallest"},       \
+        {"rounds", OPTION_MANY, &(ask)->rounds, "T",                           \
+         "how many rounds are seen; default: the plan's"},                     \
+        {"eavesdropper", OPTION_CHOICE, &(ask)->eavesdropper,                  \
+         "receiver|radio",                                                     \
+         "radio hears lost packets too; default, unless losses have credit"},  \
+    {                                                                          \
+        "coalition", OPTION_TEXT, &(ask)->coalition, "LIST",                   \
+            "relays that pool what they see: 1,4,7 or 1,4,server"              \
+    }
+
+/* Which of the options cannot be given together, in words, or NULL. */
+const char *question_conflict(const struct question_request *ask);
+
+/* The same for a delta outside its range. */
+const char *question_delta_conflict(const struct question_request *ask);
+
+/* What was not given is taken from what the plan was made for: its rounds, and
+ * radio unless losses have credit. */
+void question_settle(struct question_request *ask,
+                     const struct pricer_settings *planned);
+
+/* What losses count for in numbers about this eavesdropper, in a word; and the
+ * same in a sentence. */
+const char *question_credit(enum pricer_eavesdropper eavesdropper);
+const char *question_credit_text(enum pricer_eavesdropper eavesdropper);
+
+/* How many observers are asked about, from *first on. */
+int question_observers(const struct question_request *ask, int *first);
+
+/* Observers that pool what they see. */
+struct coalition {
+    int32_t *members; /* [member_count] */
+    int32_t member_count;
+    bool with_server;
+};
+
+/* "1,4,server" in a network of so many nodes, NULL: nobody; free members with
+ * free(). */
+enum pricer_status coalition_read(const char *list, int32_t nodes,
+                                  struct coalition *coalition,
+                                  struct pricer_fault *fault);
+
+/* The question to ask about one observer. It borrows the coalition. */
+struct pricer_question question_make(const struct question_request *ask,
+                                     int observer,
+                                     const struct coalition *coalition);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * From a SUM message to the round: the values that are added, and what has
+ * become of each part, so that a link that was down and a share that was
+ * withheld are told apart.
+ */
+#include "server.h"
+
+#include <string.h>
+
+/* Whether a link is in the slices; server_plan.c has the same rule for both
+ * ends, and the relay is enrolled. */
+static bool is_used(const struct server *server, int32_t l)
+{
+    return (server->limits[l] > 0 || server->probe) &&
+           server->seats[server->network->from[l]].enrolled;
+}
+
+/* Data where the plan sends some, a probe where it does not, or a reason. */
+static bool is_possible(int part, int64_t limit)
+{
+    if (part == WIRE_PART_DATA)
+        return limit > 0;
+    return part < WIRE_PARTS && (part != WIRE_PART_PROBE || limit == 0);
+}
+
+/* The largest value that the parts in the sum can add up to, and how many they
+ * are; -1 if they do not fit the slice. */
+static int64_t find_most(const struct server *server, int32_t node,
+                         const struct wire_sum *sum, int32_t *count)
+{
+    const struct pricer_network *network = server->network;
+    int32_t next = 1;
+    int64_t most = 0;
+    *count = 0;
+    if (sum->parts_size < 1)
+        return -1;
+    int own = wire_part(sum->parts, 0);
+    if (own == WIRE_PART_DOWN || !is_possible(own, server->own_limits[node]))
+        return -1;
+    if (own == WIRE_PART_DATA) {
+        most += server->own_limits[node];
+        ++*count;
+    }
+    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
+         k++) {
+        int32_t l = network->in_link[k];
+        if (!is_used(server, l))
+            continue;
+        if (sum->parts_size < wire_parts_size(next))
+            return -1;
+        int part = wire_part(sum->parts, next++);
+        if (!is_possible(part, server->limits[l]))
+            return -1;
+        if (part == WIRE_PART_DATA) {
+            most += server->limits[l];
+            ++*count;
+        }
+    }
+    if (sum->parts_size != wire_parts_size(next - 1) ||
+        (next % 2 == 1 && wire_part(sum->parts, next) != 0))
+        return -1;
+    return most;
+}
+
+/* One part: whose it is, its weight, and where to note why it was withheld. */
+static void note_part(struct server *server, int32_t from, int part,
+                      double weight, int8_t *withheld)
+{
+    if (part == WIRE_PART_DATA && weight > 0) {
+        server->contributed[from] = true;
+        server->weight += weight;
+    }
+    if (part >= WIRE_PART_SPENT)
+        *withheld = (int8_t)(part - WIRE_PART_SPENT);
+}
+
+/* What the sum says about its node and the links into it. */
+static void note_parts(struct server *server, int32_t node,
+                       const struct wire_sum *sum)
+{
+    const struct pricer_network *network = server->network;
+    int32_t next = 1;
+    note_part(server, node, wire_part(sum->parts, 0),
+              server->plan->self_weight[node], &server->own[node]);
+    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
+         k++) {
+        int32_t l = network->in_link[k];
+        if (!is_used(server, l))
+            continue;
+        int part = wire_part(sum->parts, next++);
+        server->link[l] = part != WIRE_PART_DOWN;
+        note_part(server, network->from[l], part, server->plan->weight[l],
+                  &server->withheld[l]);
+    }
+}
+
+/* A sum that is for this round, in time and of the right length. */
+static void add_sum(struct server *server, int32_t node,
+                    const struct wire_sum *sum)
+{
+    struct seat *seat = &server->seats[node];
+    int64_t dimension = server->network->dimension;
+    int32_t count;
+    int64_t most = find_most(server, node, sum, &count);
+    if (most < 0) {
+        server_drop(server, PRICER_DROP_MALFORMED);
+        return;
+    }
+    for (int64_t k = 0; k < dimension; k++) {
+        int64_t value = wire_integer(sum->values, k);
+        server->scratch[k] = value;
+        if (value > most || value < -most) {
+            server_drop(server, PRICER_DROP_RANGE);
+            return;
+        }
+    }
+    seat->answered = true;
+    if (!emulate_up(&server->emulate, server->round, node, PRICER_SERVER))
+        return;
+    if (pricer_round_add(&server->grid, count > 0 ? count : 1, server->scratch,
+                         dimension, server->sum, NULL) != PRICER_OK) {
+        server_drop(server, PRICER_DROP_RANGE);
+        return;
+    }
+    server->uplink[node] = 1;
+    note_parts(server, node, sum);
+    seat->own_why = server->own[node];
+}
+
+void server_take_sum(struct server *server, int32_t node, const void *data,
+                     size_t size)
+{
+    struct wire_sum sum;
+    if (!wire_read_sum(data, size, &sum))
+        server_drop(server, PRICER_DROP_MALFORMED);
+    else if (sum.size != 8 * (size_t)server->network->dimension)
+        server_drop(server, PRICER_DROP_LENGTH);
+    else if (!server->open && sum.round == server->round)
+        server_drop(server, PRICER_DROP_LATE);
+    else if (!server->open || sum.round != server->round)
+        server_drop(server, PRICER_DROP_ROUND);
+    else if (daemon_clock() >= server->start + server->times.uplink)
+        server_drop(server, PRICER_DROP_LATE);
+    else if (server->seats[node].answered)
+        server_drop(server, PRICER_DROP_REPEATED);
+    else
+        add_sum(server, node, &sum);
+}

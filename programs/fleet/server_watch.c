@@ -1,0 +1,226 @@
+/*
+ * From the state of the server to what its operator should know: troubles for
+ * the page and for /health, and lines for the log when something turns.
+ */
+#include "server.h"
+
+enum {
+    ENDING = 10,    /* rounds left that are few */
+    SILENT = 10000, /* milliseconds without a word */
+    GLANCE = 1000,  /* milliseconds between two looks */
+    LINES = 20,     /* of troubles, at most */
+    NAMED = 5,      /* silent nodes that the log names */
+};
+
+const char *server_refusal_text(int64_t code)
+{
+    static const char *const texts[WIRE_CODES] = {
+        [WIRE_CODE_SLICE] = "it does not take its slice of the plan",
+        [WIRE_CODE_KEY] = "the key is not the one it knows",
+        [WIRE_CODE_NOISE] = "the noise is too small for its trust",
+        [WIRE_CODE_SPENT] = "the budget is spent",
+        [WIRE_CODE_VECTOR] = "it has no vector",
+        [WIRE_CODE_ROUND] = "the round is already in its ledger",
+        [WIRE_CODE_LATE] = "its vector was not ready in time",
+        [WIRE_CODE_TRUST] = "it is not in its trust file",
+        [WIRE_CODE_LEDGER] = "its ledger failed",
+        [WIRE_CODE_CREDIT] = "it gives losses no credit",
+    };
+    return code > 0 && code < WIRE_CODES ? texts[code] : "an unknown reason";
+}
+
+void server_drop(struct server *server, enum pricer_drop why)
+{
+    server->dropped[why]++;
+    server->total[why]++;
+}
+
+int32_t server_ready(const struct server *server)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        count += server->seats[i].ready;
+    return count;
+}
+
+int32_t server_able(const struct server *server)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        count += server->seats[i].ready && server->seats[i].left > 0;
+    return count;
+}
+
+bool server_is_ended(const struct server *server)
+{
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        const struct seat *seat = &server->seats[i];
+        if (seat->enrolled && (!seat->told || seat->left > 0))
+            return false;
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------- troubles -- */
+
+/* Lines that are counted, of which the first few are printed. */
+struct lines {
+    FILE *out; /* NULL: only counted */
+    int count;
+};
+
+static void begin(struct lines *lines)
+{
+    lines->count++;
+}
+
+static bool shows(const struct lines *lines)
+{
+    return lines->out != NULL && lines->count <= LINES;
+}
+
+static void add_ending(struct lines *lines, const struct seat *seat,
+                       int32_t node)
+{
+    if (seat->own_left <= ENDING && seat->own_why < 0) {
+        begin(lines);
+        if (shows(lines))
+            fprintf(lines->out,
+                    "node %d: %lld rounds left of its budget towards the "
+                    "server\n",
+                    (int)node, (long long)seat->own_left);
+    }
+    for (int32_t k = 0; k < seat->ending_count; k++) {
+        if (seat->ending[k].left > ENDING)
+            continue;
+        begin(lines);
+        if (shows(lines))
+            fprintf(lines->out,
+                    "node %d: %lld rounds left of its budget towards %d\n",
+                    (int)node, (long long)seat->ending[k].left,
+                    (int)seat->ending[k].to);
+    }
+}
+
+/* The first round has not begun, for longer than nodes need to come. */
+static bool is_waiting(const struct server *server, int64_t now)
+{
+    return server->done == 0 && !server->open && !server->ended &&
+           now - server->started > SILENT &&
+           server_able(server) < server->quorum;
+}
+
+int server_troubles(const struct server *server, FILE *out)
+{
+    struct lines lines = {out, 0};
+    int64_t now = daemon_clock();
+    if (is_waiting(server, now)) {
+        begin(&lines);
+        if (shows(&lines))
+            fprintf(out,
+                    "%d nodes are ready and have something to send, the quorum "
+                    "is %lld\n",
+                    (int)server_able(server), (long long)server->quorum);
+    }
+    if (server->ended) {
+        begin(&lines);
+        if (shows(&lines))
+            fputs("no node has anything left to send: no round is opened\n",
+                  out);
+    }
+    if (server->done > 0 && server->contributors < server->quorum) {
+        begin(&lines);
+        if (shows(&lines))
+            fprintf(out,
+                    "%d nodes contributed to round %lld, the quorum is "
+                    "%lld\n",
+                    (int)server->contributors, (long long)server->round,
+                    (long long)server->quorum);
+    }
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        const struct seat *seat = &server->seats[i];
+        if (!seat->enrolled || now - seat->seen > SILENT)
+            continue;
+        if (seat->own_why >= 0) {
+            begin(&lines);
+            if (shows(&lines))
+                fprintf(out, "node %d withholds its own part: %s\n", (int)i,
+                        pricer_word(PRICER_WORDS_WITHHELD, seat->own_why));
+        }
+        if (seat->told)
+            add_ending(&lines, seat, i);
+    }
+    if (out != NULL && lines.count > LINES)
+        fprintf(out, "and %d more\n", lines.count - LINES);
+    return lines.count;
+}
+
+/* ------------------------------------------------------------------- log -- */
+
+static void watch_silence(struct server *server, int64_t now)
+{
+    int32_t named = 0, more = 0;
+    for (int32_t i = 0; i < server->network->nodes; i++) {
+        struct seat *seat = &server->seats[i];
+        int64_t since = seat->seen > 0 ? seat->seen : server->started;
+        bool silent = seat->enrolled && now - since > SILENT;
+        if (silent && !seat->missed && named++ < NAMED)
+            daemon_say("node %d is silent: does it run, has it the server's "
+                       "public key %s, and does a firewall let it through?",
+                       (int)i, server->pair.public_key);
+        else if (silent && !seat->missed)
+            more++;
+        if (!silent && seat->missed)
+            daemon_say("node %d is back", (int)i);
+        seat->missed = silent;
+    }
+    if (more > 0)
+        daemon_say("and %d more nodes are silent", (int)more);
+}
+
+static void watch_handshakes(struct server *server)
+{
+    handshake_follow(&server->handshake, server->context, server->router);
+    if (handshake_read(&server->handshake, false) == HANDSHAKE_CUT)
+        daemon_say("someone failed in the handshake: a node with another "
+                   "server key than %s (its --server-key), or no pricer-node",
+                   server->pair.public_key);
+}
+
+static void watch_quorum(struct server *server)
+{
+    bool under = server->done > 0 && server->contributors < server->quorum;
+    if (under && !server->under)
+        daemon_say("round %lld: %d nodes contributed, the quorum is %lld",
+                   (long long)server->round, (int)server->contributors,
+                   (long long)server->quorum);
+    if (!under && server->under)
+        daemon_say("round %lld: the quorum is there again",
+                   (long long)server->round);
+    server->under = under;
+}
+
+void server_watch(struct server *server, int64_t now)
+{
+    watch_quorum(server);
+    bool ended = !server->open && server_is_ended(server);
+    if (ended && !server->ended)
+        daemon_say("no node has anything left to send after round %lld: their "
+                   "budgets are spent, or their trust files refuse; no round "
+                   "is opened%s",
+                   (long long)server->round,
+                   server->rounds > 0
+                       ? ""
+                       : " until a new plan or other trust files allow it");
+    server->ended = ended;
+    if (now < server->watched + GLANCE)
+        return;
+    server->watched = now;
+    watch_silence(server, now);
+    watch_handshakes(server);
+    if (is_waiting(server, now) && !server->waited)
+        daemon_say("still waiting: %d nodes are ready and have something to "
+                   "send, the quorum is %lld",
+                   (int)server_able(server), (long long)server->quorum);
+    server->waited = is_waiting(server, now);
+}
