@@ -1,0 +1,64 @@
+/*
+ * Claims against balls: whether both ends of a statement hold, given a function
+ * that encloses the true delta at an eps.
+ */
+#ifndef PRICER_TESTS_BALL_H
+#define PRICER_TESTS_BALL_H
+
+#include "tests/test.h"
+#include "privacy/privacy.h"
+
+#include <arb.h>
+#include <arb_hypgeom.h>
+
+static int checked, undecided, refused, wrong;
+
+static double pick(uint64_t *seed, const double *values, int count)
+{
+    return values[test_random(seed) % (uint64_t)count];
+}
+
+#define PICK(seed, array)                                                      \
+    pick(seed, array, (int)(sizeof(array) / sizeof(array)[0]))
+
+/* Both ends of a claim against the truth; false where one does not hold. */
+static bool holds(const struct pricer_statement *claim, int64_t rounds,
+                  void (*at)(arb_t sum, int64_t rounds, double eps,
+                             const void *about),
+                  const void *about)
+{
+    arb_t sum;
+    arf_t end;
+    bool fine = claim->eps >= claim->eps_lower && claim->eps_lower >= 0;
+    arb_init(sum);
+    arf_init(end);
+    if (isfinite(claim->eps)) {
+        at(sum, rounds, claim->eps * (1 + 1e-12), about);
+        arb_get_lbound_arf(end, sum, 64);
+        fine = fine && arf_cmp_d(end, claim->delta) <= 0;
+        arb_get_ubound_arf(end, sum, 64);
+        undecided += arf_cmp_d(end, claim->delta) > 0;
+        if (!fine) {
+            printf("at eps %.17g: ", claim->eps);
+            arb_printn(sum, 20, 0);
+        }
+    }
+    if (claim->eps_lower > 0) {
+        double eps = fmin(claim->eps_lower * (1 - 1e-12), 1e305);
+        at(sum, rounds, eps, about);
+        arb_get_ubound_arf(end, sum, 64);
+        bool low = arf_cmp_d(end, claim->delta) >= 0;
+        if (!low) {
+            printf(" at lower eps %.17g: ", claim->eps_lower);
+            arb_printn(sum, 20, 0);
+        }
+        fine = fine && low;
+    }
+    arb_clear(sum);
+    arf_clear(end);
+    checked++;
+    wrong += !fine;
+    return fine;
+}
+
+#endif
