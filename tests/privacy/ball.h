@@ -21,6 +21,35 @@ static double pick(uint64_t *seed, const double *values, int count)
 #define PICK(seed, array)                                                      \
     pick(seed, array, (int)(sizeof(array) / sizeof(array)[0]))
 
+/* The hockey-stick divergence of two Gaussians mu apart. */
+static void gaussian_delta(arb_t result, const arb_t mu2, double eps,
+                           slong bits)
+{
+    arb_t mu, x, y, e;
+    arb_init(mu);
+    arb_init(x);
+    arb_init(y);
+    arb_init(e);
+    arb_set_d(e, eps);
+    arb_sqrt(mu, mu2, bits);
+    arb_div(y, e, mu, bits);
+    arb_mul_2exp_si(x, mu, -1);
+    arb_sub(mu, y, x, bits);
+    arb_add(y, y, x, bits);
+    arb_sqrt_ui(x, 2, bits);
+    arb_div(mu, mu, x, bits);
+    arb_div(y, y, x, bits);
+    arb_hypgeom_erfc(mu, mu, bits);
+    arb_hypgeom_erfc(y, y, bits);
+    arb_exp(e, e, bits);
+    arb_submul(mu, e, y, bits);
+    arb_mul_2exp_si(result, mu, -1);
+    arb_clear(mu);
+    arb_clear(x);
+    arb_clear(y);
+    arb_clear(e);
+}
+
 /* Both ends of a claim against the truth; false where one does not hold. */
 static bool holds(const struct pricer_statement *claim, int64_t rounds,
                   void (*at)(arb_t sum, int64_t rounds, double eps,

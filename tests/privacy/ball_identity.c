@@ -175,9 +175,12 @@ static bool add_sets(arb_t sum, const struct sum *at, int64_t rounds,
             arb_mul_ui(pair.m2, pair.m2, (ulong)k, bits);
             set_square(pair.own, at->noise, 1, bits);
             arb_add(pair.v1, pair.v0, pair.own, bits);
-            if (arb_is_zero(pair.v0))
+            if (arb_is_zero(pair.v0)) {
                 arb_one(part);
-            else
+            } else if (at->noise == 0) {
+                arb_div(part, pair.m2, pair.v0, bits);
+                gaussian_delta(part, part, eps, bits);
+            } else
                 able =
                     able && divergence(part, &pair, at->dimension * (double)k,
                                        eps, direction, bits);
