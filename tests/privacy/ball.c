@@ -212,18 +212,18 @@ static void note(const arb_t mass, const arb_t mu2, bool bare)
 }
 
 /* Whether a link matters to the observer. */
-static bool matters(const struct world *w, const struct look *look, int i,
-                    int j)
+static bool matters(const struct world *w, const struct look *look, unsigned i,
+                    unsigned j)
 {
     return (look->member[j] || look->server) && !look->member[i] &&
            w->p[i][j] > 0 && w->weight[look->node][j] > 0 &&
-           (look->node == j || w->p[look->node][j] > 0) &&
-           (i == look->node || w->noise[i][j] > 0);
+           (look->node == (int)j || w->p[look->node][j] > 0) &&
+           ((int)i == look->node || w->noise[i][j] > 0);
 }
 
 /* How likely a pair of links, or the one that matters, is in a state. */
-static void pair_mass(const struct world *w, int i, int j, bool one, bool two,
-                      int state, arb_t mass)
+static void pair_mass(const struct world *w, unsigned i, unsigned j, bool one,
+                      bool two, int state, arb_t mass)
 {
     arb_t p, q, both;
     arb_init(p);
@@ -275,7 +275,8 @@ static void enumerate(const struct world *w, const struct look *look, int at,
             enumerate(w, look, at + 1, part, up, link);
         }
     } else {
-        int i = (at - w->n) / w->n, j = (at - w->n) % w->n;
+        unsigned i = (unsigned)(at - w->n) / (unsigned)w->n;
+        unsigned j = (unsigned)(at - w->n) % (unsigned)w->n;
         bool one = i < j && matters(w, look, i, j);
         bool two = i < j && matters(w, look, j, i);
         for (int state = 0; state < (one || two ? 4 : 1); state++) {

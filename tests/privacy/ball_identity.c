@@ -213,8 +213,31 @@ static void identity_truth(arb_t sum, int64_t rounds, double eps,
     arb_clear(one[1]);
 }
 
+/* Data that comes alone, in one round. */
+static void single_truth(arb_t sum, int64_t rounds, double eps,
+                         const void *about)
+{
+    const struct sum *at = about;
+    slong bits = BITS_MOST;
+    arb_t own;
+    arb_init(own);
+    assert_true(rounds == 1 && at->others == 0);
+    set_square(sum, 2 * at->radius, at->weight, bits);
+    set_square(own, at->noise, 1, bits);
+    arb_div(sum, sum, own, bits);
+    if (at->noise > 0)
+        gaussian_delta(sum, sum, eps, bits);
+    else
+        arb_one(sum);
+    arb_set_d(own, at->p);
+    arb_mul(sum, sum, own, bits);
+    arb_clear(own);
+}
+
 /* A star: everyone sends to node 0, node 1 is the one in question. */
-static void check_sum(const struct sum *at, int64_t rounds, double delta)
+static void check_sum(const struct sum *at, int64_t rounds, double delta,
+                      enum pricer_observer observer,
+                      enum pricer_protect protect)
 {
     struct pricer_node nodes[OTHERS_MOST + 2];
     struct pricer_link links[OTHERS_MOST + 1];
@@ -238,15 +261,18 @@ static void check_sum(const struct sum *at, int64_t rounds, double delta)
         plan->weight[l] = at->weight;
         plan->noise[l] = i == 1 ? at->noise : at->other[i - 2];
     }
-    struct pricer_question question = {.observer = PRICER_OBSERVER_RELAY,
-                                       .protect = PRICER_PROTECT_IDENTITY,
+    struct pricer_question question = {.observer = observer,
+                                       .protect = protect,
                                        .eavesdropper = PRICER_RECEIVER,
                                        .delta = delta,
                                        .rounds = rounds};
     if (pri_privacy_one(network, plan, &question, 1, 0, &claim, NULL) !=
         PRICER_OK)
         refused++;
-    else if (!holds(&claim, rounds, identity_truth, at)) {
+    else if (!holds(&claim, rounds,
+                    protect == PRICER_PROTECT_DATA ? single_truth
+                                                   : identity_truth,
+                    at)) {
         printf("\n  FALSE: d %g radius %g weight %.17g noise %.17g p %.17g "
                "rounds %lld delta %g [%.17g, %.17g]\n",
                at->dimension, at->radius, at->weight, at->noise, at->p,
@@ -286,7 +312,8 @@ static void test_identity(void **state)
             at.other[o] = scale * pow(10, wide * (test_uniform(&seed) - .5));
             at.chance[o] = rounds > 1 ? 1 : PICK(&seed, chances);
         }
-        check_sum(&at, rounds, PICK(&seed, deltas));
+        check_sum(&at, rounds, PICK(&seed, deltas), PRICER_OBSERVER_RELAY,
+                  PRICER_PROTECT_IDENTITY);
     }
     print_message("identity: %d statements, %d at delta within the ball, %d "
                   "refused\n",
@@ -294,9 +321,33 @@ static void test_identity(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Radius times weight, or what that is in units of the noise, is out of the
+ * range of doubles. */
+static void test_range(void **state)
+{
+    (void)state;
+    static const double cases[][3] = {
+        {1, 1, 1e-152},           {1e10, 1, 1e-160},
+        {1, 1, 1e-149},           {1e-200, 1e-124, 5e-324},
+        {1e-160, 3e-163, 1e-322}, {1e200, 1e200, 1e250},
+        {1e200, 1e108, 1e308},    {1e-200, 1e-200, 0},
+        {1e-200, 1e-120, 0},      {1e200, 1e-100, 1e250},
+        {1, 1e-300, 1e300},       {1e150, 1e158, 3e307}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        for (int relay = 0; relay < 2; relay++) {
+            struct sum at = {3,  cases[k][0], cases[k][1], cases[k][2],
+                             .5, 0,           {0},         {0}};
+            check_sum(&at, 1, 1e-3,
+                      relay ? PRICER_OBSERVER_RELAY : PRICER_OBSERVER_LINK,
+                      PRICER_PROTECT_DATA);
+        }
+    assert_int_equal(wrong, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_range),
         cmocka_unit_test(test_identity),
     };
     if (argc > 2) {
