@@ -39,9 +39,23 @@ static void gaussian_delta(arb_t result, const arb_t mu2, double eps,
     arb_sqrt_ui(x, 2, bits);
     arb_div(mu, mu, x, bits);
     arb_div(y, y, x, bits);
+    if (eps > 1e12) {
+        /* e^eps is out of reach: e^eps erfc(y) = e^(-x^2) erfcx(y), where
+         * erfcx(y) is 1 / (y sqrt(pi)) but for a part of 1 / y^2. */
+        arb_const_sqrt_pi(e, bits);
+        arb_mul(e, e, y, bits);
+        arb_inv(y, e, bits);
+        mag_set_d(arb_radref(e), 1e-12);
+        arf_one(arb_midref(e));
+        arb_mul(y, y, e, bits);
+        arb_mul(e, mu, mu, bits);
+        arb_neg(e, e);
+        arb_exp(e, e, bits);
+    } else {
+        arb_hypgeom_erfc(y, y, bits);
+        arb_exp(e, e, bits);
+    }
     arb_hypgeom_erfc(mu, mu, bits);
-    arb_hypgeom_erfc(y, y, bits);
-    arb_exp(e, e, bits);
     arb_submul(mu, e, y, bits);
     arb_mul_2exp_si(result, mu, -1);
     arb_clear(mu);
