@@ -7,6 +7,7 @@
  */
 #include "account.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -138,14 +139,16 @@ struct hand {
     bool *relay; /* [nodes] all false between two statements */
 };
 
-/* 2 radius weight / noise, rounded up. */
+/* 2 radius weight / noise, within the range of numbers; the product alone may
+ * leave that of a double. 0 only if nothing is sent. */
 static double link_mu(const struct job *job, int32_t link)
 {
-    double move = 2 * job->network->radius * job->plan->weight[link];
+    long double move = 2.L * job->network->radius * job->plan->weight[link];
     double noise = job->plan->noise[link];
     if (move == 0)
         return 0;
-    return noise == 0 ? INFINITY : move / noise;
+    return noise == 0 ? INFINITY
+                      : (double)fmaxl(fminl(move / noise, DBL_MAX), DBL_MIN);
 }
 
 /* The account is the smallest eps but for its last digits. Noise that was made

@@ -36,6 +36,13 @@
 
 /* What is as good as bare must be worth 1 but for this. */
 #define BARE_PART 1e-4
+
+/* A larger eps is none: noise may have been raised to 1e-150 of what it hides
+ * (view.c). Where that shows, losses are about 1e300; wherever an eps of less
+ * than this is decided it is a part of 1e-30 of the variance, or the pattern is
+ * worth 1 either way. */
+#define EPS_MOST 1e250
+
 /* In fewer, the chi-square formula is for one round of one sum. */
 #define FEW_DIMENSIONS 4
 
@@ -433,6 +440,8 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
         found.eps = directions == 0 ? one.eps : fmin(found.eps, one.eps);
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
+    if (found.eps > EPS_MOST)
+        found.eps = INFINITY;
     if (status == PRICER_OK)
         *bracket = found;
     return status;

@@ -68,18 +68,19 @@ static bool is_member(const struct scene *scene, int32_t node)
 #define RATIO_MOST 1e150
 
 /* (noise / unit)^2; 0 only if there is no noise. */
-static double square_of(double noise, double unit)
+static double square_of(long double noise, long double unit)
 {
     if (!(noise > 0))
         return 0;
-    double ratio = fmin(fmax(noise / unit, 1 / RATIO_MOST), RATIO_MOST);
+    double ratio =
+        (double)fminl(fmaxl(noise / unit, 1 / RATIO_MOST), RATIO_MOST);
     return ratio * ratio;
 }
 
 /* The packets of others in the sum of a relay: those that are always there
  * into its base, those of members nowhere. */
 static bool add_source(const struct scene *scene, struct pri_source source,
-                       double unit, struct pri_view *view)
+                       long double unit, struct pri_view *view)
 {
     const struct pricer_network *net = scene->network;
     source.begin = view->noises;
@@ -113,14 +114,16 @@ static bool add_source(const struct scene *scene, struct pri_source source,
  * The sum that a weight and a noise of the node enter, beside `base` of the one
  * who makes it: in which unit, and what it shows. Data moves it by 2 weight
  * radius, and the node's own noise is always there; its identity by weight
- * radius and its own noise.
+ * radius and its own noise. The product of two doubles may leave their range,
+ * but not that of a long double.
  */
 static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
                        struct pri_view *view)
 {
-    double move = (scene->identity ? 1 : 2) * weight * scene->network->radius;
-    double unit = scene->identity ? fmax(move, noise) : move;
+    long double move = (scene->identity ? 1.L : 2.L) * weight *
+                       (long double)scene->network->radius;
+    long double unit = scene->identity ? fmaxl(move, noise) : move;
     if (!(unit > 0))
         return true;
     source.signal = square_of(move, unit);
