@@ -6,10 +6,11 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Three headers stand on this one:
- * pricer_study.h keeps all of it in a file and knows the members and rounds of
- * a real fleet, pricer_audit.h attacks what nodes send, and pricer_kmeans.h
- * clusters data that is spread over the nodes.
+ * and each part needs only the parts above it. Four headers stand on this one:
+ * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
+ * all of it in a file and knows the members and rounds of a real fleet,
+ * pricer_audit.h attacks what nodes send, and pricer_kmeans.h clusters data
+ * that is spread over the nodes.
  *
  * Rules that hold everywhere:
  *   - Every function that can fail returns an enum pricer_status. Its outputs
