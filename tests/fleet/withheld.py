@@ -137,6 +137,26 @@ def test_quorum():
                done.stderr, f'{done}')
 
 
+def test_claim():
+    """A study has one server, and nobody replaces it meanwhile."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        fleet.start_server()
+        end = time.monotonic() + 20
+        while 'listening' not in fleet.log('server'):
+            expect(time.monotonic() < end, fleet.log('server'))
+            time.sleep(.05)
+        second = fleet.run('pricer-server', fleet.study, '--key',
+                           fleet.key('server'), check=False)
+        expect(second.returncode == 1 and 'a server has this study open' in
+               second.stderr, f'{second}')
+        forced = fleet.run('pricer', 'new', '--force', fleet.study,
+                           fleet.path('s.yaml'), check=False)
+        expect(forced.returncode == 1 and 'a server has this study open' in
+               forced.stderr, f'{forced}')
+        expect(fleet.stop('server') == 0, fleet.log('server'))
+        fleet.check_study()
+
+
 def test_clipping():
     """A vector that is too long is clipped, and its owner hears of it."""
     with Fleet(build, nodes=N, dimension=D) as fleet:
@@ -157,7 +177,7 @@ def test_clipping():
 
 
 for test in (test_reasons, test_measured, test_no_estimate, test_quorum,
-             test_clipping):
+             test_claim, test_clipping):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')
