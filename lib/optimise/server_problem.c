@@ -249,16 +249,17 @@ static long double row_rate(const struct row *row)
  * Claim: the ratios (2 R weight / noise)^2 of a row add up to at most M_i, and
  * each is at most its link's. Proof: the noise is weight server_slope / sqrt of
  * its part, or weight slope where the part is the link's most; the parts add up
- * to 1 at most, and the factor covers the rounding of part, root and product.
+ * to 1 at most, and the factor covers the rounding of part, root and product,
+ * which grows with the terms of a row.
  */
 void pri_server_noise(const struct pricer_network *network, const double *slope,
                       const double *self_slope, const double *server_slope,
                       struct pricer_plan *plan)
 {
-    const long double safe = 1 + 0x1p-50L;
     for (int32_t i = 0; i < plan->nodes; i++) {
         struct row row = {network, plan, slope, self_slope, server_slope[i], i};
         int32_t first = network->out_start[i], end = network->out_start[i + 1];
+        long double safe = 1 + 0x1p-50L + (end - first) * 0x1p-61L;
         long double rate = server_slope[i] > 0 ? row_rate(&row) : INFINITY;
         for (int32_t l = first - 1; l < end; l++) {
             bool own = l < first;

@@ -5,6 +5,7 @@
 #include "verify.h"
 #include "calibrate/calibrate.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 
@@ -66,7 +67,11 @@ void pri_check_noise(struct pri_audit *audit)
                      plan->noise[first - nodes]);
 }
 
-/* The sum of the squared ratios of all that may reach the server of node i. */
+/*
+ * The sum of the squared ratios of all that may reach the server of node i,
+ * rounded up: a term has at most 6 roundings of half an LDBL_EPSILON, the sum
+ * one more for each term, and what uses it has 3.
+ */
 static long double server_ratio(const struct pri_audit *audit, int32_t i)
 {
     const struct pricer_network *net = audit->network;
@@ -82,7 +87,8 @@ static long double server_ratio(const struct pri_audit *audit, int32_t i)
             long double ratio = (long double)plan->weight[l] / plan->noise[l];
             sum += width * ratio * width * ratio;
         }
-    return sum;
+    int32_t terms = net->out_start[i + 1] - net->out_start[i] + 1;
+    return sum * (1 + (terms + 10) * LDBL_EPSILON);
 }
 
 /*
