@@ -16,6 +16,7 @@ benches=(
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
     "optimise|planning dense networks, and geometric ones up to 10^5 nodes (10^6 with --big)|$build/bench/bench_optimise"
     "robustness|ten thousand networks at their extremes, every plan certified|$build/bench/bench_robustness"
+    "threads|two threads against one, alone and beside eight other programs|$build/bench/bench_threads"
     "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"
     "plan_ipopt|planning dense networks against Ipopt|env OPENBLAS_NUM_THREADS=1 $build/bench/bench_plan_ipopt"
     "plan_cvxopt|planning dense networks against cvxopt|/usr/bin/python3 bench/plan_cvxopt.py $build/bench/bench_plan_problem"
