@@ -30,6 +30,7 @@ benches=(
     "decoder_rounds|simulated rounds with the minimax decoder against NumPy|/usr/bin/python3 bench/decoder.py $build/bench/bench_decoder"
     "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
     "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
+    "python|from NumPy arrays of 10^6 links to a plan against the same in C|/usr/bin/python3 bench/python.py $build"
 )
 
 wanted() {
