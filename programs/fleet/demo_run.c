@@ -3,7 +3,7 @@
  * is ended by its own id, and ends by itself if this one dies.
  */
 #include "demo.h"
-#include "daemon.h"
+#include "common/daemon.h"
 
 #include <dirent.h>
 #include <errno.h>
