@@ -24,7 +24,8 @@ struct plan_job {
     struct material from;           /* its plan is the one that is made */
     struct pricer_network *changed; /* with the trust of --what-if, or NULL */
     double *price, *self_price, *server_price;
-    struct pricer_decoder *decoder; /* NULL: constant */
+    struct pricer_decoder *decoder;       /* NULL: constant */
+    struct pricer_deliveries *deliveries; /* of --from-deliveries, or NULL */
     struct progress progress;
     FILE *trace;
     struct plan_view view;

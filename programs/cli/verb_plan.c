@@ -164,7 +164,7 @@ static enum pricer_status measure_network(struct plan_job *job)
                                            .first = deliveries->first,
                                            .last = deliveries->last};
     }
-    pricer_deliveries_free(deliveries);
+    job->deliveries = deliveries;
     return status;
 }
 
@@ -226,6 +226,7 @@ static void close_job(struct plan_job *job)
     free(job->self_price);
     free(job->server_price);
     pricer_decoder_free(job->decoder);
+    pricer_deliveries_free(job->deliveries);
     pricer_network_free(job->changed);
     material_close(&job->from);
 }
