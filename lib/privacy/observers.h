@@ -8,6 +8,8 @@
 
 #include "account.h"
 
+#include <math.h>
+
 /* Whose data is seen, and by whom: as pri_view_build() got them. */
 struct pri_sight {
     const struct pricer_network *network;
@@ -70,13 +72,33 @@ static inline bool pri_sight_member(const struct pri_sight *sight, int32_t node)
 }
 
 /* P(the second link of a pair is up | the first is down): what it is at least,
- * whatever the first does. */
+ * whatever the first does. So the second may count as independent with this
+ * chance, if it only hides. */
 static inline double pri_at_least(double second, double first, double joint)
 {
     double apart = second - joint, down = 1 - first;
     if (!(apart > 0))
         return 0;
     return apart < second * down ? apart / down : second;
+}
+
+/*
+ * The chance with which a link may count as independent of the opposite one, if
+ * both only hide and both do so: 1 - (1 - p)^r, with r such that neither is up
+ * as often as before. Two independent links with such chances a, b are
+ * stochastically less: of the upper sets of two bits, P(one up) >= a, P(other
+ * up) >= b, P(one or other) = 1 - (1 - a)(1 - b), and P(both) >= p q >= a b,
+ * where r <= 1 and P(both) >= p q since the covariance is not negative.
+ */
+static inline double pri_apart(double p, double q, double joint)
+{
+    double neither = 1 - p - q + joint, alone = (1 - p) * (1 - q);
+    if (!(joint > p * q) || !(alone > 0))
+        return p;
+    if (!(neither < 1))
+        return 0;
+    double chance = -expm1(log1p(-p) * log(neither) / log(alone));
+    return fmin(fmax(chance * (1 - 1e-12), 0), p);
 }
 
 #endif

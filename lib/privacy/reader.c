@@ -59,13 +59,6 @@ static bool carries(const struct pri_view *view, int32_t node)
     return false;
 }
 
-/* Which of two opposite links keeps its probability, if neither sum carries the
- * data: they take turns. */
-static bool comes_first(int32_t from, int32_t to)
-{
-    return ((from + to) % 2 == 1) == (to > from);
-}
-
 /* The chance of a share in a sum without the data, by itself. */
 static double chance_of(const struct pri_sight *sight,
                         const struct pri_view *view, int32_t link)
@@ -75,9 +68,10 @@ static double chance_of(const struct pri_sight *sight,
     int32_t back = net->partner[link];
     if (back < 0)
         return net->p[link];
-    if (to != sight->node && comes_first(from, to) && !carries(view, from))
-        return net->p[link];
-    return pri_at_least(net->p[link], net->p[back], net->joint[link]);
+    /* With its own links, or those in sums that carry the data, as they are. */
+    if (to == sight->node || carries(view, from))
+        return pri_at_least(net->p[link], net->p[back], net->joint[link]);
+    return pri_apart(net->p[link], net->p[back], net->joint[link]);
 }
 
 static double square(double number)

@@ -4,9 +4,9 @@
  *
  * Claim: after pri_view_silence() the account bounds that of every choice of k
  * nodes, which may differ from round to round. Proof. Each node has one noise
- * at most in a sum (its share, or the relay's own part). Opposite links first:
- * the second of a pair is up with at least P(up | first down), whatever the
- * first does, so that with this chance it may count as independent: less noise.
+ * at most in a sum (its share, or the relay's own part). Opposite links first
+ * are replaced by independent ones that are stochastically less (pri_apart,
+ * pri_at_least): less noise.
  * Then a sum has independent noises s_x with chances c_x. Take any k of them
  * away: the r-th largest size left is at least the (k + r)-th of all, and so
  * are the chances. For given sizes and chances the stochastically least sum
@@ -41,10 +41,15 @@ static void decouple(const struct pri_view *view, double *alone)
         alone[k] = view->noise[k].chance;
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
+        double second = view->noise[pair->second].chance;
         double first = pair->gate ? view->source[pair->source].link
                                   : view->noise[pair->first].chance;
-        alone[pair->second] =
-            pri_at_least(alone[pair->second], first, pair->joint);
+        if (pair->gate) {
+            alone[pair->second] = pri_at_least(second, first, pair->joint);
+            continue;
+        }
+        alone[pair->first] = pri_apart(first, second, pair->joint);
+        alone[pair->second] = pri_apart(second, first, pair->joint);
     }
 }
 
