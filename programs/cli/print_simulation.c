@@ -277,6 +277,8 @@ void simulation_print(const struct simulation_report *report)
     if (simulation->clipped > 0)
         printf("%lld of %d vectors were longer than the radius and clipped\n",
                (long long)simulation->clipped, (int)simulation->nodes);
+    puts("error: squared distance of the estimate from the mean, in squared "
+         "units of the data");
     print_bar(simulation);
     putchar('\n');
     print_strategies(report);
