@@ -6,6 +6,7 @@
 
 #include "common/program.h"
 #include "pricer_decode.h"
+#include "yardsticks.h"
 
 /* A baseline next to the plan, or why there is none. */
 struct plan_rival {
@@ -49,6 +50,7 @@ struct plan_view {
     const struct pricer_decoder *decoder; /* or NULL */
     const char *decoder_note;             /* why there is none, or NULL */
     struct pricer_estimate floor; /* of every plan; value NAN: unknown */
+    struct yardsticks yardsticks;
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

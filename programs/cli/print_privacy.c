@@ -2,6 +2,7 @@
  * From privacy statements to a table, worst nodes first, or to JSON.
  */
 #include "print_privacy.h"
+#include "common/meaning.h"
 #include "question.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ static void print_heading(const struct privacy_answers *answers)
     long long rounds = question->rounds > 0 ? question->rounds : 1;
     bool singly = question->observer == PRICER_OBSERVER_RELAY &&
                   question->relays == PRICER_RELAYS_SHARES;
-    printf("%s\n%s over %lld round%s; %s.\n",
+    printf("%s\n%s over %lld round%s;\n%s.\n",
            singly ? shares : seen[question->observer],
            question->protect == PRICER_PROTECT_IDENTITY
                ? "Whether a node took part is (eps, delta)-private"
@@ -149,9 +150,11 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
     int64_t none = 0, wide = 0;
+    double largest = 0;
     char assumes[ASSUMES_ROOM];
     question_assumes(&answers->question, assumes);
     for (int64_t k = 0; k < answers->count; k++) {
+        largest = fmax(largest, answers->statements[k].eps);
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
@@ -159,6 +162,9 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
+    if (answers->count > 0)
+        printf("The largest eps is %s privacy (" MEANING_PAGE ").\n",
+               meaning_eps(largest));
     if (none > 0)
         printf("For %lld of them no eps holds: the data arrives bare with "
                "probability `floor`.\n",
