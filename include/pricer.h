@@ -553,6 +553,18 @@ PRICER_API enum pricer_status pricer_trust_server_price(
     double *price, struct pricer_fault *fault);
 
 /*
+ * The price of links: for an optimal plan, d objective / d p of every link
+ * [links], the reciprocity of pairs kept, and of every node's uplink [nodes].
+ * None is above zero, unless losses have credit; -0.2 means that a p higher by 0.01 lowers the optimal error
+ * by 0.002. 0 where p is 1, and for an uplink of 0, about which a plan that cannot
+ * use it says nothing. O(links).
+ */
+PRICER_API enum pricer_status pricer_link_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *uplink, struct pricer_fault *fault);
+
+/*
  * The one family of networks whose optimal plan is a formula: `reaching` of
  * the nodes reach the server with probability `uplink`, the others never, and
  * each of the others reaches each of these with probability `link`. Weights
