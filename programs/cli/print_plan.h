@@ -51,8 +51,8 @@ struct plan_view {
     const char *decoder_note;             /* why there is none, or NULL */
     struct pricer_estimate floor; /* of every plan; value NAN: unknown */
     struct yardsticks yardsticks;
-    bool joint;                   /* a plan for the decoder was looked for; */
-    double ordinary_worst_case;   /* W and B of the plan that was not made */
+    bool joint;                 /* a plan for the decoder was looked for; */
+    double ordinary_worst_case; /* W and B of the plan that was not made */
     struct pricer_estimate ordinary_upper; /* for it */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
