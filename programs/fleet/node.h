@@ -46,6 +46,7 @@ struct node {
     char server_key[PRICER_KEY_TEXT];
     const char *server_address, *listen;
     const char *estimate; /* where to put estimates, or NULL */
+    const char *trust_file;
     struct trust trust;
     struct vector vector;
     struct emulate emulate;
