@@ -166,6 +166,12 @@ PRICER_API void pricer_receiver_decode(struct pricer_receiver *receiver,
                                        double *coefficient,
                                        struct pricer_decoded *decoded);
 
+/* Whose own part is known not to be in their sum, withheld[i], in all that is
+ * decoded from now on: a node that has spent its budget still relays. NULL:
+ * nobody's, as at the beginning. Blind decoders do not know and do not look. */
+PRICER_API void pricer_receiver_withhold(struct pricer_receiver *receiver,
+                                         const bool *withheld);
+
 /*
  * The same by the adaptive decoder, which looks at the sums: sum j, in the
  * data's units, stands at sums[j * dimension] where it arrived. It fits the

@@ -174,11 +174,28 @@ enum pricer_status pri_large_new(const struct pri_rows *rows,
                                  struct pri_large *large);
 void pri_large_free(struct pri_large *large);
 
+/* What is known of the sums that arrived: whether each link's share is in, and
+ * whose own part is not. */
+struct pri_held {
+    const bool *link;     /* [links] */
+    const bool *withheld; /* [nodes] */
+};
+
+/* Whether entry k, which belongs to relay j, is in its sum. */
+static inline bool pri_is_held(const struct pri_rows *rows,
+                               const struct pri_held *held, int32_t j,
+                               int32_t k)
+{
+    if (rows->blind)
+        return true;
+    return rows->link[k] < 0 ? !held->withheld[j] : held->link[rows->link[k]];
+}
+
 /* Collect a pattern; one bit or one byte an entry. */
 void pri_large_load(struct pri_large *large, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int t);
 void pri_large_load_bytes(struct pri_large *large, const struct pri_rows *rows,
-                          const bool *uplink, const bool *link);
+                          const bool *uplink, const struct pri_held *held);
 void pri_large_solve(struct pri_large *large, const struct pri_rows *rows,
                      const struct pri_model *model);
 void pri_large_value(struct pri_large *large, const struct pri_rows *rows,

@@ -3,6 +3,7 @@
  * checked, priced, compared and stored.
  */
 #include "plan_job.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -205,6 +206,23 @@ void plan_job_compare(struct plan_job *job)
         else if (!compare_with(job, (enum pricer_baseline)k))
             return;
     }
+}
+
+void plan_job_measure(struct plan_job *job)
+{
+    struct plan_view *view = &job->view;
+    double radius = view->network->radius;
+    double error = view->error.mse_worst_case;
+    struct pricer_settings settings = view->settings;
+    struct progress progress;
+    progress_start(&progress, "yardsticks");
+    settings.watch = &progress.watch;
+    yardsticks_find(view->network, &settings, &view->yardsticks);
+    if (view->decoder != NULL)
+        error = fmin(error, view->decoder->upper);
+    if (error >= MEANING_HARDLY * radius * radius && !progress_stopped())
+        yardsticks_remedies(view->network, &settings, &view->yardsticks);
+    progress_end(&progress);
 }
 
 enum pricer_status plan_job_price(struct plan_job *job)

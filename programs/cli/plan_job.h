@@ -59,6 +59,10 @@ enum pricer_status plan_job_replan(struct plan_job *job);
 /* Add the plan to the study. */
 enum pricer_status plan_job_store(struct plan_job *job);
 
+/* What the error is held against, and where the plan is hardly better than
+ * answering the centre, what would help. */
+void plan_job_measure(struct plan_job *job);
+
 /* Plan the baselines; one that cannot be had says why. */
 void plan_job_compare(struct plan_job *job);
 

@@ -70,7 +70,6 @@ static void print_distance(const struct plan_view *view)
 void plan_view_decoder(const struct plan_view *view)
 {
     const struct pricer_decoder *decoder = view->decoder;
-    double radius = view->network->radius;
     if (decoder == NULL) {
         printf("Decoder: constant, every sum counts 1/n%s%s.\n",
                view->decoder_note != NULL ? "; " : "",
@@ -96,7 +95,6 @@ void plan_view_decoder(const struct plan_view *view)
                 decoder->lower, decoder->lower_stderr, whole);
     decoder_row(table, "any plan and any linear decoder, at least",
                 view->floor.value, view->floor.error, whole);
-    decoder_row(table, "the centre as the answer", radius * radius, 0, whole);
     table_print(table, stdout);
     printf("B holds for all data within the radius, by a diagonal certificate "
            "over %s%lld\npatterns of links%s.\n",

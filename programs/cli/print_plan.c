@@ -3,6 +3,8 @@
  * JSON object for scripts.
  */
 #include "print_plan.h"
+#include "print_errors.h"
+#include "print_meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -230,6 +232,7 @@ void plan_view_json(const struct plan_view *view)
               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     json_origin(&json, &view->origin);
     plan_view_json_decoder(&json, view);
+    meaning_json(&json, view);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
         if (!view->rival[k].known)
@@ -246,38 +249,6 @@ void plan_view_json(const struct plan_view *view)
 }
 
 /* -------------------------------------------------------------- tables -- */
-
-static void error_row(struct table *table, const char *name,
-                      const struct pricer_error *error)
-{
-    double bias = error->mse_worst_case - error->variance - error->piv;
-    table_cell(table, "%s", name);
-    table_cell(table, "%.6g", error->objective);
-    table_cell(table, "%.6g", error->mse_worst_case);
-    table_cell(table, "%.6g", error->variance);
-    table_cell(table, "%.6g", error->piv);
-    table_cell(table, "%.6g", fmax(bias, 0));
-    table_cell(table, "%.6g", error->mse_paper);
-    table_cell(table, "%.4g", error->bias_l1);
-}
-
-static void print_errors(const struct plan_view *view)
-{
-    struct table *table =
-        table_new(8, (const char *const[]){
-                         "error of", "objective", "worst case", "= variance",
-                         "+ noise", "+ bias", "paper's mse", "sum |bias|"});
-    error_row(table, "this plan", &view->error);
-    for (int k = 0; k < PRICER_BASELINES; k++)
-        if (view->rival[k].known)
-            error_row(table, pricer_word(PRICER_WORDS_BASELINE, k),
-                      &view->rival[k].error);
-    table_print(table, stdout);
-    for (int k = 0; k < PRICER_BASELINES; k++)
-        if (!view->rival[k].known && view->rival[k].why.text[0] != '\0')
-            printf("%s: %s\n", pricer_word(PRICER_WORDS_BASELINE, k),
-                   view->rival[k].why.text);
-}
 
 static void print_budgets(const struct plan_view *view)
 {
@@ -382,31 +353,6 @@ static void print_prices(const struct plan_view *view)
     table_print(table, stdout);
 }
 
-static void print_what_if(const struct plan_view *view)
-{
-    const struct plan_what_if *what_if = &view->what_if;
-    printf("What if");
-    for (int k = 0; k < what_if->count; k++)
-        printf("%s %d,%d had eps %g instead of %g", k > 0 ? "," : "",
-               (int)what_if->change[k].from, (int)what_if->change[k].to,
-               what_if->change[k].eps, what_if->change[k].before);
-    puts(":");
-    struct table *table =
-        table_new(8, (const char *const[]){
-                         "error of", "objective", "worst case", "= variance",
-                         "+ noise", "+ bias", "paper's mse", "sum |bias|"});
-    error_row(table, "this plan", &view->error);
-    error_row(table, "replanned", &what_if->error);
-    table_print(table, stdout);
-    double difference = what_if->error.objective - view->error.objective;
-    double whole = fmax(view->error.objective, 1e-300);
-    printf("The objective changes by %.6g (%.3g %%)", difference,
-           100 * difference / whole);
-    if (!isnan(what_if->predicted))
-        printf("; the prices alone say %.6g", what_if->predicted);
-    puts(".\nThe new plan is not stored.");
-}
-
 void plan_view_tables(const struct plan_view *view)
 {
     bool penalty = view->settings.bias == PRICER_BIAS_L1 ||
@@ -423,7 +369,9 @@ void plan_view_tables(const struct plan_view *view)
         printf("Links as measured over %lld rounds, %lld to %lld.\n\n",
                (long long)view->origin.rounds, (long long)view->origin.first,
                (long long)view->origin.last);
-    print_errors(view);
+    meaning_tables(view);
+    putchar('\n');
+    plan_errors_print(view);
     putchar('\n');
     print_certificate(view);
     putchar('\n');
@@ -434,6 +382,6 @@ void plan_view_tables(const struct plan_view *view)
     print_prices(view);
     if (view->what_if.count > 0) {
         putchar('\n');
-        print_what_if(view);
+        plan_what_if_print(view);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "common/program.h"
 #include "pricer_decode.h"
+#include "yardsticks.h"
 
 /* A baseline next to the plan, or why there is none. */
 struct plan_rival {
@@ -52,6 +53,7 @@ struct plan_view {
     bool joint;                   /* a plan for the decoder was looked for; */
     double ordinary_worst_case;   /* W and B of the plan that was not made */
     struct pricer_estimate ordinary_upper; /* for it */
+    struct yardsticks yardsticks;
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };

@@ -2,6 +2,7 @@
  * From privacy statements to a table, worst nodes first, or to JSON.
  */
 #include "print_privacy.h"
+#include "common/meaning.h"
 #include "question.h"
 
 #include <math.h>
@@ -94,7 +95,7 @@ static void print_heading(const struct privacy_answers *answers)
         "The coalition pools what its members see and knows their noise."};
     const struct pricer_question *question = &answers->question;
     long long rounds = question->rounds > 0 ? question->rounds : 1;
-    printf("%s\n%s over %lld round%s; %s.\n", seen[question->observer],
+    printf("%s\n%s over %lld round%s;\n%s.\n", seen[question->observer],
            question->protect == PRICER_PROTECT_IDENTITY
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
@@ -128,13 +129,18 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
     int64_t none = 0, wide = 0;
+    double largest = 0;
     for (int64_t k = 0; k < answers->count; k++) {
+        largest = fmax(largest, answers->statements[k].eps);
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
+    if (answers->count > 0)
+        printf("The largest eps is %s privacy (" MEANING_PAGE ").\n",
+               meaning_eps(largest));
     if (none > 0)
         printf("For %lld of them no eps holds: the data arrives bare with "
                "probability `floor`.\n",

@@ -245,7 +245,8 @@ static void close_job(struct plan_job *job)
 
 int verb_plan(int argc, char **argv)
 {
-    struct plan_job job = {.view.floor = {NAN, NAN}};
+    struct plan_job job = {.view.floor = {NAN, NAN},
+                           .view.yardsticks = {NAN, NAN, NAN, 0, {{0}}}};
     const char *operands[1];
     int go = parse(argc, argv, &job.request, operands);
     if (go == OPTIONS_GO)
@@ -276,8 +277,10 @@ int verb_plan(int argc, char **argv)
         status = plan_job_store(&job);
     /* Only now, so that Ctrl-C never loses a plan. */
     bool interrupted = progress_end(&job.progress);
-    if (status == PRICER_OK && !interrupted)
+    if (status == PRICER_OK && !interrupted) {
         plan_job_compare(&job);
+        plan_job_measure(&job);
+    }
     if (status == PRICER_OK) {
         warn(&job, interrupted);
         (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);

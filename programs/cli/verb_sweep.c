@@ -17,8 +17,8 @@ static const struct usage usage = {
     "folder's sweep.csv and sweep.svg. Stopped by Ctrl-C or killed, it goes "
     "on\n"
     "where it was when started again.",
-    "pricer sweep examples/paper.yaml --vary network.p=0.1,0.5,0.9 "
-    "--vary trust.eps=0.1,1,10 --to sweep/"};
+    "pricer sweep examples/paper.yaml --vary network.p=0.1,0.9 "
+    "--vary trust.eps=1,10 --to sweep/"};
 
 struct request {
     const char *scenario, *folder, *data;

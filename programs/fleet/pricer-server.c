@@ -127,6 +127,8 @@ static bool parse(int argc, char **argv, struct server *server,
          "the least number of the first round; 1"},
         {"probe", OPTION_FLAG, &server->probe, NULL,
          "measure links without weight too"},
+        {"decoder", OPTION_CHOICE, &server->decoding.asked, PROGRAM_DECODERS,
+         PROGRAM_DECODER_HELP},
         {"truth", OPTION_TEXT, &arguments->truth, "FILE",
          "the true mean (.npy), where it is known, to tell the error"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
@@ -248,9 +250,12 @@ static enum pricer_status set_up(struct server *server,
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
     if (status == PRICER_OK)
-        daemon_say("listening at %s: %d of %d nodes enrolled, plan %lld",
-                   server->address, (int)server->members,
-                   (int)server->network->nodes, (long long)server->plan_id);
+        daemon_say(
+            "listening at %s: %d of %d nodes enrolled, plan %lld, "
+            "%s decoder",
+            server->address, (int)server->members, (int)server->network->nodes,
+            (long long)server->plan_id,
+            pricer_word(PRICER_WORDS_DECODE, (int)server->decoding.used));
     return status;
 }
 
@@ -288,8 +293,10 @@ static const char *find_mistake(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    struct server server = {
-        .times = {1000, 100, 500, 900, 10, false}, .quorum = 1, .first = 1};
+    struct server server = {.times = {1000, 100, 500, 900, 10, false},
+                            .quorum = 1,
+                            .first = 1,
+                            .decoding.asked = -1};
     struct arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};
     struct status_page *page = NULL;

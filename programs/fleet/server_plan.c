@@ -192,6 +192,8 @@ static enum pricer_status load_plan(struct server *server,
         status = seat_members(server, fault);
     if (status == PRICER_OK)
         status = digest_slices(server);
+    if (status == PRICER_OK)
+        status = server_decoder_load(server, fault);
     return status;
 }
 
@@ -268,6 +270,7 @@ void server_unload(struct server *server)
     free(server->own);
     free(server->withheld);
     free(server->contributed);
+    server_decoder_unload(server);
     free(server->truth);
     wire_free(&server->bytes);
 }

@@ -153,7 +153,7 @@ static void open_round(struct server *server, int64_t now)
     memset(server->withheld, -1, (size_t)server->network->links);
     memset(server->own, -1, (size_t)server->network->nodes);
     memset(server->contributed, 0, (size_t)server->network->nodes);
-    server->weight = 0;
+    server_decoder_open(server);
     wire_write_open(&server->bytes, &open);
     server->open = true;
     server->start = now;
@@ -190,15 +190,21 @@ static void measure_error(struct server *server)
 
 static void publish(struct server *server)
 {
-    bool written = false;
+    bool written = false, any = server->contributors > 0;
+    int64_t dimension = any ? server->network->dimension : 0;
+    const struct wire_result result = {
+        .round = server->round,
+        .arrived = server->arrived,
+        .contributors = server->contributors,
+        .decoder = server->decoding.used,
+        .bar = any ? server->decoding.bar : 0,
+    };
     for (int32_t i = 0; i < server->network->nodes; i++) {
         if (!server->seats[i].results || !server->seats[i].ready)
             continue;
         if (!written)
-            written = wire_write_result(
-                &server->bytes, server->round, server->arrived,
-                server->contributors, server->estimate,
-                server->contributors > 0 ? server->network->dimension : 0);
+            written = wire_write_result(&server->bytes, &result,
+                                        server->estimate, dimension);
         if (written)
             send_to(server, &server->seats[i]);
     }
@@ -225,10 +231,10 @@ static void estimate(struct server *server)
         server->arrived += server->uplink[i] == 1;
         server->contributors += server->contributed[i];
     }
-    server->weight_arrived =
-        server->plan_weight > 0 ? server->weight / server->plan_weight : 0;
-    pricer_round_estimate(&server->grid, server->network->nodes, server->sum,
-                          server->network->dimension, server->estimate);
+    server->weight_arrived = server->plan_weight > 0
+                                 ? server->decoding.weight / server->plan_weight
+                                 : 0;
+    server_decode(server);
     measure_error(server);
 }
 
@@ -269,6 +275,8 @@ static enum pricer_status close_round(struct server *server,
         .weight = server->weight_arrived,
         .estimate = server->contributors > 0 ? server->estimate : NULL,
         .error = server->error,
+        .decode = server->decoding.used,
+        .bar = server->decoding.bar,
     };
     memcpy(record.dropped, server->dropped, sizeof record.dropped);
     bool last = daemon_stopping() ||

@@ -137,6 +137,14 @@ int server_troubles(const struct server *server, FILE *out)
                     (int)server->contributors, (long long)server->round,
                     (long long)server->quorum);
     }
+    if (server_is_bad(server)) {
+        begin(&lines);
+        if (shows(&lines)) {
+            fprintf(out, "round %lld: ", (long long)server->round);
+            server_print_bar(server, out);
+            fputc('\n', out);
+        }
+    }
     for (int32_t i = 0; i < server->network->nodes; i++) {
         const struct seat *seat = &server->seats[i];
         if (!seat->enrolled || now - seat->seen > SILENT)
