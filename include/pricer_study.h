@@ -76,6 +76,7 @@ enum pricer_method {
     PRICER_METHOD_EXACT = 0, /* pricer_plan_optimise() */
     PRICER_METHOD_GRADIENT,  /* pricer_plan_descend() */
     PRICER_METHOD_GIVEN,     /* it was given, not chosen */
+    PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
 
 enum { PRICER_NAME_TEXT = 64 };

@@ -3,8 +3,8 @@
  * needs: data, keys, enrolment and trust files in one folder.
  */
 #include "demo.h"
-#include "keys.h"
-#include "daemon.h"
+#include "transport/keys.h"
+#include "common/daemon.h"
 #include "pricer_decode.h"
 #include "trust_file.h"
 
@@ -259,7 +259,7 @@ static enum pricer_status enrol(struct demo *demo, int32_t node, int port,
                                 struct pricer_fault *fault)
 {
     struct pricer_member member = {.node = node};
-    struct key_pair pair;
+    struct key_pair pair = {0};
     char path[4096], ending[32];
     snprintf(ending, sizeof ending, "%d.key", (int)node);
     name(demo, ending, path, sizeof path);
