@@ -460,7 +460,10 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .tiv = view->error.tiv,
         .mse_paper = view->error.mse_paper,
         .mse_worst_case = view->error.mse_worst_case,
-        .bias_l1 = view->error.bias_l1};
+        .bias_l1 = view->error.bias_l1,
+        .made = program_date()};
+    if (job->request.name != NULL)
+        snprintf(record.name, sizeof record.name, "%s", job->request.name);
     return pricer_study_add_plan(job->from.study, job->from.network,
                                  job->from.plan, &record, &job->view.id,
                                  &job->fault);

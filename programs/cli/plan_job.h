@@ -13,7 +13,7 @@ struct plan_request {
     int method, decoder;
     double tolerance, weight_step, noise_step;
     int64_t iterations, starts, seed, trace_every, threads;
-    const char *weights, *trace;
+    const char *weights, *trace, *name;
     struct option_list what_if;
     bool from_deliveries, warm, joint, as_json;
 };

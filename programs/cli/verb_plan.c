@@ -6,8 +6,10 @@
 #include "plan_job.h"
 #include "verbs.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct usage usage = {
     "plan", "STUDY",
@@ -55,6 +57,7 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "gradient: write start,iteration,objective"},
         {"trace-every", OPTION_MANY, &ask->trace_every, "N",
          "gradient: iterations between rows; default 100"},
+        {"name", OPTION_TEXT, &ask->name, "NAME", "what to call the plan"},
         {"threads", OPTION_COUNT, &ask->threads, "N",
          "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
@@ -120,6 +123,10 @@ static int check_request(struct plan_job *job)
     for (int k = 0; k < ask->what_if.count; k++)
         if (!parse_change(ask->what_if.items[k], &job->view.what_if.change[k]))
             return misuse("--what-if takes NODE,NODE=EPS, such as 3,4=0.5");
+    if (ask->name != NULL && (strlen(ask->name) >= PRICER_NAME_TEXT ||
+                              !isalpha((unsigned char)ask->name[0])))
+        return misuse("a name begins with a letter and is shorter than 64 "
+                      "characters");
     job->view.what_if.count = ask->what_if.count;
     return OPTIONS_GO;
 }
@@ -189,6 +196,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
         status = measure_network(job);
     if (status != PRICER_OK)
         return status;
+    int64_t taken = 0;
+    if (ask->name != NULL && pricer_study_find_plan(job->from.study, ask->name,
+                                                    &taken, NULL) == PRICER_OK)
+        return refuse(job, "plan %.0f is called by this name already",
+                      (double)taken);
     *settings = job->from.settings;
     status = planner_override(&ask->planner, settings, &job->fault);
     if (status != PRICER_OK)

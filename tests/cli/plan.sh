@@ -104,7 +104,7 @@ plan ten.pricer --bias l2 --lambda 0.25
     fail "a plan has dangling references"
 for n in 1 2; do
     "$pricer" new same$n.pricer "$here"/examples/paper.yaml >/dev/null
-    "$pricer" plan same$n.pricer --threads 1 >/dev/null
+    SOURCE_DATE_EPOCH=1700000000 "$pricer" plan same$n.pricer --threads 1 >/dev/null
 done
 [ "$(sqlite3 same1.pricer .dump)" = "$(sqlite3 same2.pricer .dump)" ] ||
     fail "two plans of one study differ"
