@@ -1,0 +1,28 @@
+/*
+ * What every daemon and its files share: faults, lines for the log, the clock,
+ * and the wish to stop.
+ */
+#ifndef PROGRAM_DAEMON_H
+#define PROGRAM_DAEMON_H
+
+#include "pricer_study.h"
+
+/* Write a fault (which may be NULL) and return the status. */
+enum pricer_status daemon_fault(struct pricer_fault *fault,
+                                enum pricer_status status, const char *format,
+                                ...) __attribute__((format(printf, 3, 4)));
+
+/* A line on stderr with the program's name before it. */
+void daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Milliseconds of the monotonic clock. */
+int64_t daemon_clock(void);
+
+/* SIGTERM and SIGINT ask to stop; the number of times they did. */
+void daemon_catch_signals(void);
+int daemon_stopping(void);
+
+/* SIGHUP asks to read files anew; whether it has since the last call. */
+bool daemon_hung_up(void);
+
+#endif
