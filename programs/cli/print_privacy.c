@@ -6,8 +6,8 @@
 #include "question.h"
 
 #include <math.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Whether the ends of a bracket are so far apart that it must be said: more
  * than 1 % of an eps that is not next to nothing. */
