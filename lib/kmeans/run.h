@@ -5,6 +5,7 @@
 #define PRICER_KMEANS_RUN_H
 
 #include "kmeans.h"
+#include "round/round.h"
 
 #include <math.h>
 
@@ -36,10 +37,7 @@ struct pri_kmeans {
     float *dealt;             /* [rows * columns] the memory of the points */
     struct pri_lloyd *all;    /* all points, to measure the inertia */
     float *centres;           /* [clusters * columns] as broadcast */
-    double *weight;           /* [nodes] of the messages in the sum */
-    bool *up;                 /* [nodes] uplinks */
-    double variance;          /* of the noise in each number of the sum */
-    double expected;          /* that variance, as far as the server knows it */
+    struct pri_whole whole;   /* the round: weights in the sum and its noise */
     int64_t longest;          /* numbers of the longest message */
     double *message;          /* [batch * longest] */
     double *sum;              /* [longest] what the server has received */

@@ -6,6 +6,7 @@ that becomes arrays without a copy.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -18,7 +19,7 @@ import numpy as np
 from . import _header
 
 HEADERS = ("pricer.h", "pricer_decode.h", "pricer_study.h", "pricer_audit.h",
-           "pricer_kmeans.h")
+           "pricer_kmeans.h", "pricer_power.h")
 
 Progress = Union[None, bool, Callable[[float], Any]]
 
@@ -163,6 +164,24 @@ def _show(done: float) -> None:
     if sys.stderr.isatty():
         end = "\n" if done >= 1 else ""
         print(f"\r{100 * done:3.0f} %", end=end, file=sys.stderr, flush=True)
+
+
+_blas = cffi.FFI()
+_blas.cdef("void openblas_set_num_threads(int); "
+           "int openblas_get_num_threads(void);")
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """OpenBLAS with one thread of its own, as functions ask for whose result is
+    not to depend on the machine; afterwards as before."""
+    blas: Any = _blas.dlopen(str(path))
+    before = blas.openblas_get_num_threads()
+    blas.openblas_set_num_threads(1)
+    try:
+        yield
+    finally:
+        blas.openblas_set_num_threads(before)
 
 
 # ----------------------------------------------------------------- words --

@@ -137,6 +137,30 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(trace), 4 * 201)
 
 
+class Applications(unittest.TestCase):
+    def test_power(self):
+        rows = np.random.default_rng(5).normal(size=(200, 6)) * [5, 3, 1, 1, 1, 1]
+        rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype('f4')
+        with tempfile.TemporaryDirectory() as folder:
+            study = os.path.join(folder, 'study.pricer')
+            np.save(os.path.join(folder, 'rows.npy'), rows)
+            command('new', study, common.example('paper.yaml'))
+            said = command('power', study, '--data',
+                           os.path.join(folder, 'rows.npy'), '--components',
+                           '2', '--seeds', '1', '--json')
+        network = pricer.Network.from_scenario(
+            common.example('paper.yaml'),
+            {'dimension': pricer.power_dimension(6, 2)})
+        mine = pricer.power(rows, network, pricer.plan(network, rounds=20),
+                            components=2)
+        self.assertEqual(said['pricer']['error'], list(mine.error))
+        self.assertEqual(said['predicted'], list(mine.predicted))
+        plain = pricer.power(rows, network, components=2)
+        self.assertEqual(said['one_place']['error'], list(plain.error))
+        with self.assertRaises(pricer.ValueFault):
+            pricer.power(rows, network, pricer.plan(network), components=1)
+
+
 class Rounds(unittest.TestCase):
     def test_rounds_are_the_simulators_trials(self):
         network = pricer.Network.from_scenario(
