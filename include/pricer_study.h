@@ -76,7 +76,10 @@ enum pricer_method {
     PRICER_METHOD_EXACT = 0, /* pricer_plan_optimise() */
     PRICER_METHOD_GRADIENT,  /* pricer_plan_descend() */
     PRICER_METHOD_GIVEN,     /* it was given, not chosen */
+    PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
+
+enum { PRICER_NAME_TEXT = 64 };
 
 /* What is stored with a plan. Numbers that are not known are NAN. */
 struct pricer_plan_record {
@@ -89,6 +92,8 @@ struct pricer_plan_record {
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
     const struct pricer_decoder *decoder; /* to store with it, borrowed, or
                                              NULL; input only */
+    int64_t made;                /* when, in seconds since 1970; 0: not known */
+    char name[PRICER_NAME_TEXT]; /* what it is called, or empty */
 };
 
 /*
@@ -110,6 +115,32 @@ PRICER_API enum pricer_status pricer_study_plan(
     struct pricer_study *study, int64_t id, struct pricer_network **network,
     struct pricer_plan **plan, struct pricer_plan_record *record,
     struct pricer_fault *fault);
+
+/*
+ * All plans of a study by their numbers, without their weights; the caller frees
+ * *records with pricer_plan_records_free().
+ */
+PRICER_API enum pricer_status pricer_study_plans(
+    struct pricer_study *study, struct pricer_plan_record **records,
+    int32_t *count, struct pricer_fault *fault);
+
+PRICER_API void pricer_plan_records_free(struct pricer_plan_record *records);
+
+/* The number of the plan that a text means: its number, or its name. */
+PRICER_API enum pricer_status pricer_study_find_plan(
+    struct pricer_study *study, const char *text, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Call a plan by a name: letters, digits, '-', '_' and '.', a letter first. No
+ * two plans have the same. */
+PRICER_API enum pricer_status pricer_study_name_plan(
+    struct pricer_study *study, int64_t id, const char *name,
+    struct pricer_fault *fault);
+
+/* Delete a plan and what was found out about it: its decoder, statements and
+ * simulations. One that rounds were run with stays: PRICER_VALUE. */
+PRICER_API enum pricer_status pricer_study_delete_plan(
+    struct pricer_study *study, int64_t id, struct pricer_fault *fault);
 
 /* The decoder that was stored with a plan, for the network that the plan was
  * made for; *decoder is NULL where there is none, and is freed with
@@ -162,6 +193,16 @@ PRICER_API enum pricer_status pricer_study_enrol(
     struct pricer_study *study, const struct pricer_member *member,
     struct pricer_fault *fault);
 
+/* End the enrolment of a node; PRICER_VALUE: there is none. */
+PRICER_API enum pricer_status pricer_study_expel(struct pricer_study *study,
+                                                 int32_t node,
+                                                 struct pricer_fault *fault);
+
+/* A number that is another one when another program has changed the study. */
+PRICER_API enum pricer_status pricer_study_stamp(struct pricer_study *study,
+                                                 int64_t *stamp,
+                                                 struct pricer_fault *fault);
+
 /* Everyone enrolled, by number, the server first; the caller frees *members
  * with pricer_members_free(). */
 PRICER_API enum pricer_status pricer_study_members(
@@ -199,17 +240,19 @@ struct pricer_round_record {
     int64_t round, plan;
     int32_t nodes, links;
     int64_t dimension;
-    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: not
+    const int8_t *uplink;      /* [nodes] 1: its sum arrived, 0: not, -1: not
                                tried */
-    const int8_t *link;     /* [links] 1: the link was up, 0: not, -1: not
+    const int8_t *link;        /* [links] 1: the link was up, 0: not, -1: not
                                known or not tried */
-    const int8_t *own;      /* [nodes] why its own part was withheld, an enum
+    const int8_t *own;         /* [nodes] why its own part was withheld, an enum
                                pricer_withheld, -1: it was not; or NULL */
-    const int8_t *withheld; /* [links] the same for shares; or NULL */
-    int32_t contributors;   /* nodes whose data is in the sums */
-    double weight;          /* that arrived, of all the plan's, 0 to 1 */
-    const double *estimate; /* [dimension]; NULL: nothing to estimate from */
-    double error;           /* squared distance from the mean, or NAN */
+    const int8_t *withheld;    /* [links] the same for shares; or NULL */
+    int32_t contributors;      /* nodes whose data is in the sums */
+    double weight;             /* that arrived, of all the plan's, 0 to 1 */
+    const double *estimate;    /* [dimension]; NULL: nothing to estimate from */
+    double error;              /* squared distance from the mean, or NAN */
+    enum pricer_decode decode; /* what made the estimate from the sums */
+    double bar; /* its squared error is at most about this; NAN: not known */
     int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
 };
 
@@ -377,6 +420,7 @@ struct pricer_rounds_summary {
     int64_t estimates;   /* rounds that gave an estimate */
     double contributors; /* mean number of nodes in the sums, NAN: no round */
     double weight;       /* mean part of the plan's weight, NAN: no round */
+    double bar;          /* mean error bar of the estimates, NAN: none */
 };
 
 /* Over the latest `most` stored rounds, 0: all. O(rounds). */

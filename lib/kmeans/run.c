@@ -47,6 +47,56 @@ enum pricer_status pri_deal(const struct pricer_matrix *points, uint64_t seed,
     return PRICER_OK;
 }
 
+/* ----------------------------------------------------------------- links -- */
+
+/* Add what reaches the server through relay j to its weights and noise. */
+static void add_relay(struct pri_kmeans *run, int32_t j)
+{
+    const struct pricer_network *net = run->network;
+    const struct pricer_plan *plan = run->plan;
+    double factor = run->nodes * run->coefficient[j];
+    double square = plan->self_noise[j] * plan->self_noise[j];
+    run->whole.weight[j] += factor * plan->self_weight[j];
+    for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
+        int32_t l = net->in_link[k];
+        if (!run->held[l])
+            continue;
+        run->whole.weight[net->from[l]] += factor * plan->weight[l];
+        square += plan->noise[l] * plan->noise[l];
+    }
+    run->whole.variance += factor * factor * square;
+}
+
+/* The same links, their sums decoded: sum j counts n beta_j in place of 1.
+ * Whoever decodes knows what each sum holds, and so its noise. */
+static void decode_weights(struct pri_kmeans *run, int64_t round)
+{
+    const struct pricer_network *net = run->network;
+    const struct pricer_plan *plan = run->plan;
+    struct pri_whole *whole = &run->whole;
+    struct pricer_decoded decoded;
+    for (int32_t l = 0; l < net->links; l++)
+        run->held[l] = whole->up[net->to[l]] &&
+                       (plan->weight[l] != 0 || plan->noise[l] != 0) &&
+                       pri_link_is_up(net, run->settings.seed, round, l);
+    pricer_receiver_decode(run->receiver, whole->up, run->held,
+                           run->coefficient, &decoded);
+    memset(whole->weight, 0, (size_t)net->nodes * sizeof *whole->weight);
+    whole->variance = 0;
+    for (int32_t j = 0; j < net->nodes; j++)
+        if (whole->up[j])
+            add_relay(run, j);
+    whole->expected = whole->variance;
+}
+
+static void draw_weights(struct pri_kmeans *run, int64_t round)
+{
+    pri_whole_draw(run->network, run->plan, run->settings.seed, round,
+                   &run->whole);
+    if (run->receiver != NULL)
+        decode_weights(run, round);
+}
+
 /* ---------------------------------------------------------------- rounds -- */
 
 /* Fill `batch` with the next nodes that are heard; the first not looked at. */
@@ -98,8 +148,7 @@ static enum pricer_status play(struct pri_kmeans *run, double *inertia,
     if (run->procedure->open != NULL)
         run->procedure->open(run);
     for (int32_t round = 0; round < rounds; round++) {
-        pri_whole_draw(run->network, run->plan, run->settings.seed, round,
-                       &run->whole);
+        draw_weights(run, round);
         enum pricer_status status = gather(run, round);
         if (status != PRICER_OK)
             return status;
@@ -144,10 +193,12 @@ static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
+    run->held = pri_alloc(run->network->links, sizeof *run->held);
+    run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
     if (run->dealt == NULL || run->centres == NULL ||
         run->whole.weight == NULL || run->whole.up == NULL ||
         run->message == NULL || run->sum == NULL || run->kept == NULL ||
-        run->mean == NULL)
+        run->mean == NULL || run->held == NULL || run->coefficient == NULL)
         return PRICER_MEMORY;
     run->points.values = run->dealt;
     return pri_lloyd_new(&run->points, run->clusters, &run->all);
@@ -195,6 +246,9 @@ enum pricer_status pricer_kmeans_run(
     run.points = (struct pri_points){NULL, points->rows, points->columns};
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
     status = history == NULL ? PRICER_MEMORY : room(&run, points->rows);
+    if (status == PRICER_OK && plan != NULL && settings->decoder != NULL)
+        status = pricer_receiver_new(network, plan, settings->decoder,
+                                     &run.receiver, fault);
     if (status == PRICER_OK)
         status = pri_deal(points, run.settings.seed, run.settings.in_order,
                           run.dealt);
@@ -212,6 +266,9 @@ enum pricer_status pricer_kmeans_run(
     free(run.sum);
     free(run.kept);
     free(run.mean);
+    free(run.held);
+    free(run.coefficient);
+    pricer_receiver_free(run.receiver);
     pri_lloyd_free(run.all);
     return status;
 }

@@ -62,13 +62,15 @@ enum {
     PRI_PRICE_OWN = 16,  /* Newton: the price is the node's own gain */
     PRI_OWN_FREE = 32,   /* Newton: its own link costs nothing */
     PRI_GAIN_ALONE = 64, /* Newton: the gain moves by itself */
+    PRI_NO_BUDGET = 128, /* no budget towards the server binds the node */
 };
 
 struct pri_problem {
     const struct pricer_network *network;
     enum pricer_bias bias;
     int32_t nodes, arcs;
-    int32_t threads, blocks;
+    struct pri_team *team; /* who sweeps over the blocks */
+    int32_t blocks;
     int32_t *block;         /* [blocks + 1] nodes, about equal in arcs */
     int32_t *start;         /* [nodes + 1] arcs of each node, by neighbour */
     int32_t *upper;         /* [nodes] the first arc to a higher node */

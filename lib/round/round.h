@@ -58,6 +58,10 @@ void pri_whole_draw(const struct pricer_network *network,
                     const struct pricer_plan *plan, uint64_t seed,
                     int64_t round, struct pri_whole *whole);
 
+/* Whether a link of the network is up; pricer_round_up(). */
+bool pri_link_is_up(const struct pricer_network *network, uint64_t seed,
+                    int64_t round, int32_t link);
+
 /* Add the noise of all packets of a round at once. */
 void pri_whole_noise(double variance, uint64_t seed, int64_t round,
                      int64_t count, double *sum);

@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-static bool link_is_up(const struct pricer_network *net, uint64_t seed,
-                       int64_t round, int32_t link)
+bool pri_link_is_up(const struct pricer_network *net, uint64_t seed,
+                    int64_t round, int32_t link)
 {
     int32_t partner = net->partner[link];
     return pricer_round_up(
@@ -53,7 +53,7 @@ void pri_whole_draw(const struct pricer_network *net,
                 continue;
             whole->expected += net->p[l] * square;
             whole->likely += net->p[l] * plan->weight[l];
-            if (link_is_up(net, seed, round, l)) {
+            if (pri_link_is_up(net, seed, round, l)) {
                 whole->weight[i] += plan->weight[l];
                 whole->variance += square;
             }

@@ -6,6 +6,7 @@
 #define PROGRAM_CLUSTER_H
 
 #include "common/program.h"
+#include "pricer_decode.h"
 #include "pricer_kmeans.h"
 
 /* How messages reach the server. */
@@ -43,10 +44,12 @@ struct cluster {
     struct pricer_settings plan_settings;
     enum cluster_strategy strategy;
     enum cluster_budget budget;
+    int decode; /* PRICER_DECODE_CONSTANT, or MINIMAX: fit a decoder */
 
     /* Results. */
-    struct pricer_network task; /* the network as planned for */
-    struct pricer_plan *plan;   /* NULL for perfect links */
+    struct pricer_network task;     /* the network as planned for */
+    struct pricer_plan *plan;       /* NULL for perfect links */
+    struct pricer_decoder *decoder; /* NULL: every sum counts 1/n */
     struct pricer_error error;
     double gap;
     int trusts;

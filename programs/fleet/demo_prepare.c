@@ -3,8 +3,9 @@
  * needs: data, keys, enrolment and trust files in one folder.
  */
 #include "demo.h"
-#include "keys.h"
-#include "daemon.h"
+#include "transport/keys.h"
+#include "common/daemon.h"
+#include "pricer_decode.h"
 #include "trust_file.h"
 
 #include <arpa/inet.h>
@@ -83,6 +84,7 @@ static enum pricer_status make_plan(struct demo *demo,
                                     struct pricer_fault *fault)
 {
     struct pricer_solve_info info;
+    struct pricer_decoder *decoder = NULL;
     struct pricer_plan_record record = {.objective = NAN,
                                         .variance = NAN,
                                         .piv = NAN,
@@ -99,14 +101,21 @@ static enum pricer_status make_plan(struct demo *demo,
                                       &demo->plan, &info, fault);
     if (status != PRICER_OK)
         return status;
-    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
+    status = pricer_decoder_fit(demo->network, demo->plan,
+                                &(struct pricer_decoder_settings){0}, &decoder,
+                                fault);
+    if (status != PRICER_OK)
+        return status;
+    record.decoder = decoder;
     record.objective = info.objective;
     record.bound = info.bound;
     record.gap = info.gap;
     record.iterations = info.iterations;
     record.tolerance = NAN;
-    return pricer_study_add_plan(demo->study, demo->network, demo->plan,
-                                 &record, NULL, fault);
+    status = pricer_study_add_plan(demo->study, demo->network, demo->plan,
+                                   &record, NULL, fault);
+    pricer_decoder_free(decoder);
+    return status;
 }
 
 static enum pricer_status load_study(struct demo *demo,
@@ -119,13 +128,21 @@ static enum pricer_status load_study(struct demo *demo,
     if (status != PRICER_OK)
         return status;
     if (demo->study_path == NULL)
-        return make_plan(demo, fault);
+        status = make_plan(demo, fault);
+    if (status != PRICER_OK)
+        return status;
     struct pricer_plan_record record;
+    pricer_network_free(demo->network);
+    pricer_plan_free(demo->plan);
+    demo->network = NULL;
+    demo->plan = NULL;
     status = pricer_study_plan(demo->study, 0, &demo->network, &demo->plan,
                                &record, fault);
-    demo->credit =
-        status == PRICER_OK && record.settings.credit == PRICER_CREDIT_LOSSES;
-    return status;
+    if (status != PRICER_OK)
+        return status;
+    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
+    return program_decoder(demo->study, record.id, demo->network,
+                           &demo->decoding, fault);
 }
 
 /*
@@ -242,7 +259,7 @@ static enum pricer_status enrol(struct demo *demo, int32_t node, int port,
                                 struct pricer_fault *fault)
 {
     struct pricer_member member = {.node = node};
-    struct key_pair pair;
+    struct key_pair pair = {0};
     char path[4096], ending[32];
     snprintf(ending, sizeof ending, "%d.key", (int)node);
     name(demo, ending, path, sizeof path);
@@ -305,6 +322,24 @@ static void write_row(const struct demo *demo, FILE *file, int32_t to,
             demo->credit ? "losses" : "none");
 }
 
+/* The budget towards the server, for all that leaves the node in a round. */
+static void write_all(const struct demo *demo, FILE *file, int32_t node)
+{
+    const struct pricer_network *network = demo->network;
+    const struct pricer_plan *plan = demo->plan;
+    double radius = network->radius, delta = network->server_delta[node];
+    double own[2] = {
+        trust_ratio(radius, plan->self_weight[node], plan->self_noise[node])};
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        own[1] = trust_ratio(radius, plan->weight[l], plan->noise[l]);
+        own[0] = trust_ratio_together(own, 2);
+    }
+    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
+            network->server_eps[node], delta,
+            total_eps(delta, own[0], (double)demo->rounds), delta);
+}
+
 /*
  * Each node trusts as the study says in every single round, and in all rounds
  * together as far as so many rounds need: a demo that would run one more would
@@ -330,6 +365,8 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
         write_row(demo, file, network->to[l], network->eps[l],
                   network->delta[l], demo->plan->weight[l],
                   demo->plan->noise[l]);
+    if (network->server_eps != NULL && network->server_eps[node] < INFINITY)
+        write_all(demo, file, node);
     if (fclose(file) != 0)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));

@@ -244,7 +244,8 @@ def given(values: Any, dtype: Any, count: Optional[int] = None) -> np.ndarray:
     """A user's numbers as the library reads them: not copied where they are an
     array of that type in one piece. A single number stands for all `count`."""
     values = np.asarray(values)
-    array = np.ascontiguousarray(values, dtype=dtype)
+    with np.errstate(invalid="ignore"):  # what does not fit is told below
+        array = np.ascontiguousarray(values, dtype=dtype)
     if np.dtype(dtype).kind == "i" and not np.array_equal(array, values):
         raise ValueFault("not all of these are whole numbers of 32 bits")
     if array.ndim <= 1 and array.size == 1 and np.ndim(values) == 0:

@@ -199,6 +199,29 @@ class Rounds(unittest.TestCase):
         nothing = pricer.decode(plan, ~up, link, sums, decoder=decoder)
         self.assertFalse(nothing.is_estimate)
 
+    def test_what_is_withheld_is_not_expected(self):
+        plan = pricer.plan(pricer.Network.from_scenario(
+            common.example('paper.yaml'), {'dimension': 5}))
+        receiver = pricer.Receiver(plan, pricer.Decoder.fit(plan))
+        up, link = np.ones(10, bool), np.zeros(90, bool)
+        before = receiver.decode(up, link)
+        receiver.withhold(np.arange(10) == 5)
+        less = receiver.decode(up, link)
+        self.assertLess(less.coefficient[5], before.coefficient[5] / 2)
+        self.assertGreater(less.bar, before.bar)
+        receiver.withhold(None)
+        np.testing.assert_array_equal(receiver.decode(up, link).coefficient,
+                                      before.coefficient)
+
+    def test_a_plan_for_its_decoder(self):
+        plan = pricer.plan(pricer.Network.from_scenario(
+            common.example('paper.yaml')))
+        made, decoder = pricer.joint(plan)
+        self.assertLessEqual(decoder.upper, pricer.Decoder.fit(plan).upper)
+        self.assertEqual(made.verify().open_links, 0)
+        price, uplink = plan.link_price()
+        self.assertTrue((price <= 1e-12).all() and (uplink <= 1e-12).all())
+
     def test_secret_noise_differs_and_replays_agree(self):
         plan = pricer.plan(pricer.Network.from_scenario(
             common.example('paper.yaml'), {'dimension': 4}))
