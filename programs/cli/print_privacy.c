@@ -158,7 +158,7 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
-    printf("Assumes: %s.\n", assumes);
+    program_paragraph("Assumes: %s.", assumes);
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);

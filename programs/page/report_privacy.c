@@ -128,6 +128,7 @@ void report_privacy(const struct report *report)
                  "What the receiver of a packet can tell about its sender’s "
                  "data, by the exact law of the Gaussian mechanism.");
     kinds_table(report);
+    report_budgets(report);
     if (report->privacy_count > 0)
         observers_table(report);
     else
