@@ -357,7 +357,9 @@ struct pricer_settings {
     enum pricer_calibration calibration;
     int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
     enum pricer_credit credit; /* that a budget over rounds gives to losses */
-    double tolerance;          /* certified relative gap to reach; 1e-8 */
+    double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
+                     * for unbiased plans. For decoders alone */
+    double tolerance; /* certified relative gap to reach; 1e-8 */
     int32_t iterations; /* limit; a default that is never reached in health */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */

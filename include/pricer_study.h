@@ -193,6 +193,16 @@ PRICER_API enum pricer_status pricer_study_enrol(
     struct pricer_study *study, const struct pricer_member *member,
     struct pricer_fault *fault);
 
+/* End the enrolment of a node; PRICER_VALUE: there is none. */
+PRICER_API enum pricer_status pricer_study_expel(struct pricer_study *study,
+                                                 int32_t node,
+                                                 struct pricer_fault *fault);
+
+/* A number that is another one when another program has changed the study. */
+PRICER_API enum pricer_status pricer_study_stamp(struct pricer_study *study,
+                                                 int64_t *stamp,
+                                                 struct pricer_fault *fault);
+
 /* Everyone enrolled, by number, the server first; the caller frees *members
  * with pricer_members_free(). */
 PRICER_API enum pricer_status pricer_study_members(

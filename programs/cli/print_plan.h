@@ -62,6 +62,10 @@ struct plan_view {
 void plan_view_json_decoder(struct json *json, const struct plan_view *view);
 void plan_view_decoder(const struct plan_view *view);
 
+/* What the decoder leaves in one round at most; INFINITY where that is not
+ * known: a finite horizon's B is that of an average. */
+double plan_view_upper(const struct plan_view *view);
+
 /* Whether the weights are not those of the ordinary plan. */
 bool plan_view_is_joint(const struct plan_view *view);
 

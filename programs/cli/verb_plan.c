@@ -214,6 +214,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
+    if (isinf(settings->horizon) && settings->bias != PRICER_BIAS_UNBIASED)
+        return refuse(job,
+                      "horizon: inf asks for estimates without bias: it goes "
+                      "with bias unbiased alone",
+                      0);
     if (ask->joint && settings->bias != PRICER_BIAS_WORST_CASE)
         return refuse(job,
                       "--joint has the least worst case: it goes with bias "

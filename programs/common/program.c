@@ -62,29 +62,6 @@ int program_stored(const char *what, int64_t number)
                         what, (long long)number, strerror(reason));
 }
 
-void program_paragraph(const char *format, ...)
-{
-    enum { COLUMNS = 100 };
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    for (char *at = text; length >= 0 && *at != '\0';) {
-        size_t width = strlen(at);
-        if (width > COLUMNS)
-            for (width = COLUMNS; width > 0 && at[width] != ' ';)
-                width--;
-        if (width == 0)
-            width = strcspn(at, " ");
-        printf("%.*s\n", (int)width, at);
-        at += width;
-        at += strspn(at, " ");
-    }
-    if (length >= 0)
-        free(text);
-}
-
 int64_t program_date(void)
 {
     const char *given = getenv("SOURCE_DATE_EPOCH");

@@ -48,10 +48,6 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    struct program_decoding *decoding,
                                    struct pricer_fault *fault);
 
-/* Text on stdout in lines of at most 100 columns, broken at spaces. */
-void program_paragraph(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
 /* Seconds since 1970, to note when something was made; SOURCE_DATE_EPOCH of the
  * environment stands above the clock, for results that are the same twice. */
 int64_t program_date(void);

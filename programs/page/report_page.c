@@ -160,6 +160,11 @@ void report_summary(const struct report *report)
                 report->settings.calibration == PRICER_CALIBRATION_CLASSIC
                     ? ": the classic noise is proved for ε up to 1 only"
                     : ": their noise is too small");
+    if (report->certificate.open_budgets > 0)
+        fprintf(out,
+                "<p class=\"warn\">%" PRId64 " nodes show the server more than "
+                "their budget allows.</p>\n",
+                report->certificate.open_budgets);
     long long rounds = report->settings.rounds;
     fprintf(out,
             "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "

@@ -260,6 +260,25 @@ expect 0 "above what any plan within the budgets" "$pricer" plan four.pricer --j
 expect 2 "--joint plans for the minimax decoder" "$pricer" plan four.pricer --joint --decoder constant
 expect 2 "--joint plans for" "$pricer" plan four.pricer --joint --what-if 0,1=2
 expect 1 "least worst case" "$pricer" plan four.pricer --joint --bias unbiased
+
+# Estimates that are averaged: the decoder is that of the scenario's horizon, and
+# the bound of one round says nothing about averages.
+for horizon in 1 64; do
+    rm -f four.pricer
+    "$pricer" new four.pricer four.yaml --set horizon=$horizon >/dev/null 2>&1
+    plan four.pricer
+    cp out.json "$horizon.json"
+done
+[ "$(sqlite3 four.pricer "SELECT horizon FROM decoder")" = 64.0 ] ||
+    fail "the horizon of the scenario was not used"
+cp 64.json out.json
+holds "o->>'mse_floor' IS NULL AND o->>'decoder_mse_upper' <
+    (SELECT o->>'decoder_mse_upper' FROM (SELECT readfile('1.json') AS o))"
+expect 1 "horizon = 0.5 is outside" "$pricer" new bad.pricer four.yaml --set horizon=0.5
+expect 1 "used one by one" "$pricer" plan four.pricer --joint
+"$pricer" new ever.pricer four.yaml --set horizon=inf >/dev/null 2>&1
+expect 1 "bias unbiased alone" "$pricer" plan ever.pricer
+plan ever.pricer --bias unbiased
 "$pricer" new wide.pricer "$here"/examples/geometric.yaml \
     --set network.nodes=101 >/dev/null 2>&1
 expect 0 "--decoder minimax fits a better one" "$pricer" plan wide.pricer

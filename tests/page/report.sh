@@ -69,6 +69,26 @@ check places.html $all
 check many.html ${all/ curve/} # too large to plan a curve in a moment
 grep -q 'Drawn are the 120 of 400' many.html || fail "the choice is not said"
 
+# Budgets towards the server: what each asks for, kept; and not kept by weights
+# that were given with too little noise.
+printf '%s\n' 'dimension: 3' 'rounds: 4' \
+    'network: {generator: ring, nodes: 6, p: 0.8, uplink: 0.5}' \
+    'trust: {eps: 2, delta: 1e-4, server: {eps: 3, delta: 1e-5}}' >server.yaml
+"$pricer" new server.pricer server.yaml >/dev/null
+"$pricer" plan server.pricer >/dev/null
+"$pricer" report server.pricer -o server.html >/dev/null
+grep -q 'budget towards the server, ε' server.html || fail "no server budgets"
+grep -q 'show the server more than their budget</td><td>0<' server.html ||
+    fail "the certificate does not say that server budgets are kept"
+grep -q '⚠' server.html && fail "a budget that is kept has a warning"
+printf 'from,to,alpha,sigma\n0,0,1,0.1\n' >bare.csv
+"$pricer" plan server.pricer --weights bare.csv >/dev/null 2>&1
+"$pricer" report server.pricer -o server.html >/dev/null
+grep -q '1 nodes show the server more than their budget allows' server.html ||
+    fail "an open server budget is not said"
+grep -q '⚠' server.html || fail "an open server budget has no warning"
+grep -q 'budget towards the server' places.html && fail "budgets where there are none"
+
 # Mistakes.
 status=0
 "$pricer" report places.pricer --plan 9 -o no.html 2>messages >out || status=$?
