@@ -76,7 +76,8 @@ PRICER_API void pricer_decoder_free(struct pricer_decoder *decoder);
  * Fit the decoder of a plan. Claim: against every data set within the radius
  * its expected squared error is at most decoder->upper, up to sampling (upper
  * is in expectation no less than the truth), and upper <= constant, the plan's
- * mse_worst_case. A horizon other than 1 is for up to 32 nodes; beyond, such a
+ * mse_worst_case. An infinite horizon is for unbiased plans (PRICER_VALUE
+ * otherwise). A horizon other than 1 is for up to 32 nodes; beyond, such a
  * decoder is the constant one, whose blend is 0. PRICER_STOPPED if the watch
  * asked to. The same for any number of threads.
  */
@@ -100,6 +101,29 @@ PRICER_API enum pricer_status pricer_decoder_genie(
     const struct pricer_network *network,
     const struct pricer_settings *settings,
     const struct pricer_decoder_settings *asked, struct pricer_estimate *bound,
+    struct pricer_fault *fault);
+
+/*
+ * A plan that is made for its decoder. Claims: it keeps every budget that the
+ * network has, those of links over the rounds of the settings and those towards
+ * the server; and its B, decoder->upper, is no more than that of the ordinary
+ * plan, of pricer_plan_optimise(), with its decoder. Where none was found that
+ * is better, `plan` is NULL and `decoder` the ordinary plan's. Its expected
+ * weights may be above 1. How close it is to what could be had,
+ * pricer_decoder_genie() says. The caller owns both.
+ *
+ * For the worst-case bias term, horizon 1, masks that the server sees, and up
+ * to 1,024 nodes; PRICER_VALUE otherwise. PRICER_STOPPED if the watch asked to.
+ * The same for any number of threads.
+ */
+struct pricer_joint {
+    struct pricer_plan *plan;
+    struct pricer_decoder *decoder;
+};
+PRICER_API enum pricer_status pricer_decoder_joint(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *ordinary,
+    const struct pricer_decoder_settings *asked, struct pricer_joint *joint,
     struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- receiver --

@@ -201,28 +201,6 @@ static void json_origin(struct json *json,
     json_close(json, '}');
 }
 
-/* What the server makes of the sums that arrive, and what it is worth. */
-static void json_decoder(struct json *json, const struct plan_view *view)
-{
-    const struct pricer_decoder *decoder = view->decoder;
-    bool used = decoder != NULL && decoder->blend > 0;
-    double radius = view->network->radius;
-    json_text(json, "decoder",
-              pricer_word(PRICER_WORDS_DECODE, used ? PRICER_DECODE_MINIMAX
-                                                    : PRICER_DECODE_CONSTANT));
-    json_number(json, "decoder_mse_lower",
-                decoder != NULL ? decoder->lower : NAN);
-    json_number(json, "decoder_mse_lower_stderr",
-                decoder != NULL ? decoder->lower_stderr : NAN);
-    json_number(json, "decoder_mse_upper",
-                decoder != NULL ? decoder->upper : view->error.mse_worst_case);
-    json_number(json, "decoder_mse_upper_stderr",
-                decoder != NULL ? decoder->upper_stderr : 0);
-    json_number(json, "mse_floor", view->floor.value);
-    json_number(json, "mse_floor_stderr", view->floor.error);
-    json_number(json, "zero_mse", radius * radius);
-}
-
 void plan_view_json(const struct plan_view *view)
 {
     static const char *const keys[PRICER_BASELINES] = {"naive", "unbiased",
@@ -246,14 +224,13 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
-    if (view->network->server_eps != NULL)
-        json_count(&json, "open_budgets", view->certificate.open_budgets);
+    plan_others_json(&json, view);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
     json_text(&json, "credit",
               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     json_origin(&json, &view->origin);
-    json_decoder(&json, view);
+    plan_view_json_decoder(&json, view);
     meaning_json(&json, view);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
@@ -280,13 +257,13 @@ static void print_budgets(const struct plan_view *view)
         budgets += net->server_eps[i] < INFINITY;
     if (open == 0)
         printf("Checked: all %lld nodes with a budget towards the server keep "
-               "it, whatever links\nare up.\n",
+               "it, whatever links\nare up and others add.\n",
                budgets);
     else
-        printf(
-            "NOT PRIVATE: %lld of %lld nodes show the server more than their "
-            "budget allows.\n",
-            open, budgets);
+        printf("NOT PRIVATE: %lld of %lld nodes show the server more than their"
+               " budget allows.\n",
+               open, budgets);
+    plan_others_text(view);
 }
 
 static void print_certificate(const struct plan_view *view)
@@ -296,7 +273,10 @@ static void print_certificate(const struct plan_view *view)
     long long rounds = planned_rounds(view);
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
-    if (isnan(view->gap) || view->gap >= 1)
+    if (plan_view_is_joint(view))
+        puts("The weights are made for the decoder: see its table for how far "
+             "from optimal\nthey are.");
+    else if (isnan(view->gap) || view->gap >= 1)
         puts("Nothing bounds how far from optimal the plan is.");
     else
         printf("Certified: no plan has an objective below %.9g, so this one "
@@ -316,49 +296,9 @@ static void print_certificate(const struct plan_view *view)
                (long long)found->open_links, budgets);
     if (view->network->server_eps != NULL)
         print_budgets(view);
-    if (found->words[0] != '\0')
+    bool fine = found->open_links == 0 && found->open_budgets == 0;
+    if (found->words[0] != '\0' && !(plan_view_is_joint(view) && fine))
         printf("%s\n", found->words);
-}
-
-static void decoder_row(struct table *table, const char *name, double value,
-                        double error, double whole)
-{
-    if (isnan(value))
-        return;
-    table_cell(table, "%s", name);
-    table_cell(table, "%.6g", value);
-    table_cell(table, error > 0 ? "%.2g" : " ", error);
-    table_cell(table, "%.3g %%", 100 * value / fmax(whole, 1e-300));
-}
-
-/* The bracket of the decoder between what everyone could do and what nobody
- * can. */
-static void print_decoder(const struct plan_view *view)
-{
-    const struct pricer_decoder *decoder = view->decoder;
-    if (decoder == NULL) {
-        printf("Decoder: constant, every sum counts 1/n%s%s.\n",
-               view->decoder_note != NULL ? "; " : "",
-               view->decoder_note != NULL ? view->decoder_note : "");
-        return;
-    }
-    double whole = decoder->constant;
-    struct table *table = table_new(
-        4, (const char *const[]){"worst case with", "error", "+-", "of W"});
-    decoder_row(table, "W: every sum counting 1/n", whole, 0, whole);
-    decoder_row(table,
-                decoder->blend > 0 ? "B: this plan's decoder, at most"
-                                   : "B: no decoder that is surely better",
-                decoder->upper, decoder->upper_stderr, whole);
-    decoder_row(table, "g: any linear decoder of this plan, at least",
-                decoder->lower, decoder->lower_stderr, whole);
-    decoder_row(table, "any plan and any linear decoder, at least",
-                view->floor.value, view->floor.error, whole);
-    table_print(table, stdout);
-    printf("B holds for all data within the radius, by a diagonal certificate "
-           "over %s%lld\npatterns of links%s.\n",
-           decoder->exact ? "all " : "", (long long)decoder->patterns,
-           decoder->exact ? "" : " (+-: their sampling error)");
 }
 
 static void print_relays(const struct plan_view *view)
@@ -434,7 +374,7 @@ void plan_view_tables(const struct plan_view *view)
     putchar('\n');
     print_certificate(view);
     putchar('\n');
-    print_decoder(view);
+    plan_view_decoder(view);
     putchar('\n');
     print_relays(view);
     putchar('\n');

@@ -112,4 +112,6 @@ expect 1 "nothing to measure" "$pricer" plan none.pricer --from-deliveries
 expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
 [ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
     FROM plan')" = "2|2" ] || fail "the measured plan is not another"
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*) FROM decoder
+    WHERE upper < constant')" = 2 ] || fail "a plan without a decoder"
 exit $bad

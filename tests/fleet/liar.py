@@ -30,7 +30,7 @@ def lie():
     from python_node import DATA, DOWN, SPENT, SUM, Node, public_key
 
     class Liar(Node):
-        def send(self, socket, *elements):
+        def send(self, link, *elements):
             if elements[0] == SUM:
                 _, number, digest, *_ = elements
                 mask, sign = number // 2 % MASKS, 1 - 2 * (number % 2)
@@ -41,7 +41,7 @@ def lie():
                                for k in range(0, N, 2))
                 elements = (SUM, number, digest, packed,
                             np.full(D, sign * most, '<i8').tobytes())
-            super().send(socket, *elements)
+            super().send(link, *elements)
 
     number, key, server, server_key, listen, data = sys.argv[2:8]
     Liar(int(number), key, server, public_key(server_key), listen,
