@@ -75,6 +75,7 @@ static enum pricer_status read_work(const char *path, struct request *ask,
     if (status != PRICER_OK)
         return status;
     question_settle(&ask->about, &work->from.record.settings);
+    ask->about.repeat = work->from.settings.repeat;
     return coalition_read(ask->about.coalition, work->from.network->nodes,
                           &work->coalition, fault);
 }
