@@ -68,6 +68,43 @@ static bool link_is_up(const struct pri_kmeans *run, int64_t round,
                               net->joint[link]});
 }
 
+/* Add what reaches the server through relay j to its weights and noise. */
+static void add_relay(struct pri_kmeans *run, int32_t j)
+{
+    const struct pricer_network *net = run->network;
+    const struct pricer_plan *plan = run->plan;
+    double factor = run->nodes * run->coefficient[j];
+    double square = plan->self_noise[j] * plan->self_noise[j];
+    run->weight[j] += factor * plan->self_weight[j];
+    for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
+        int32_t l = net->in_link[k];
+        if (!run->held[l])
+            continue;
+        run->weight[net->from[l]] += factor * plan->weight[l];
+        square += plan->noise[l] * plan->noise[l];
+    }
+    run->variance += factor * factor * square;
+}
+
+/* The same links as below, their sums decoded: sum j counts n beta_j in place
+ * of 1. Whoever decodes knows what each sum holds, and so its noise. */
+static void decode_weights(struct pri_kmeans *run, int64_t round)
+{
+    const struct pricer_network *net = run->network;
+    const struct pricer_plan *plan = run->plan;
+    struct pricer_decoded decoded;
+    for (int32_t l = 0; l < net->links; l++)
+        run->held[l] = run->up[net->to[l]] &&
+                       (plan->weight[l] != 0 || plan->noise[l] != 0) &&
+                       link_is_up(run, round, l);
+    pricer_receiver_decode(run->receiver, run->up, run->held, run->coefficient,
+                           &decoded);
+    for (int32_t j = 0; j < net->nodes; j++)
+        if (run->up[j])
+            add_relay(run, j);
+    run->expected = run->variance;
+}
+
 /* Which links are up, as the weight of every node's message in the sum and the
  * variance of the noise in it. The server knows the uplinks but not the links
  * behind them: it expects their noise. Without a plan all arrives bare. */
@@ -84,6 +121,10 @@ static void draw_weights(struct pri_kmeans *run, int64_t round)
         run->up[j] = pricer_round_up(
             run->settings.seed, round,
             &(struct pricer_pair){j, PRICER_SERVER, net->uplink[j], 0, 0});
+    if (run->receiver != NULL) {
+        decode_weights(run, round);
+        return;
+    }
     for (int32_t i = 0; i < net->nodes; i++) {
         if (run->up[i]) {
             run->weight[i] += plan->self_weight[i];
@@ -217,9 +258,12 @@ static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
+    run->held = pri_alloc(run->network->links, sizeof *run->held);
+    run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
     if (run->dealt == NULL || run->centres == NULL || run->weight == NULL ||
         run->up == NULL || run->message == NULL || run->sum == NULL ||
-        run->kept == NULL || run->mean == NULL)
+        run->kept == NULL || run->mean == NULL || run->held == NULL ||
+        run->coefficient == NULL)
         return PRICER_MEMORY;
     run->points.values = run->dealt;
     return pri_lloyd_new(&run->points, run->clusters, &run->all);
@@ -267,6 +311,9 @@ enum pricer_status pricer_kmeans_run(
     run.points = (struct pri_points){NULL, points->rows, points->columns};
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
     status = history == NULL ? PRICER_MEMORY : room(&run, points->rows);
+    if (status == PRICER_OK && plan != NULL && settings->decoder != NULL)
+        status = pricer_receiver_new(network, plan, settings->decoder,
+                                     &run.receiver, fault);
     if (status == PRICER_OK)
         status = deal(points, &run.settings, run.dealt);
     if (status == PRICER_OK)
@@ -283,6 +330,9 @@ enum pricer_status pricer_kmeans_run(
     free(run.sum);
     free(run.kept);
     free(run.mean);
+    free(run.held);
+    free(run.coefficient);
+    pricer_receiver_free(run.receiver);
     pri_lloyd_free(run.all);
     return status;
 }

@@ -5,8 +5,10 @@
  * Claim: given everything that anybody may see of node i, all of it is computed
  * from the payloads (i, j), j in S, and from what does not depend on i's data.
  * S: the receiver of a link, or a relay, gets (i, j) at its own j; the server
- * gets sums, of every j, as every packet counts as heard; a coalition, at the j of its members
- * and, with the server, at all. A payload is released once, however often it is
+ * gets sums, of every j, as every packet counts as heard, who reads the
+ * estimate what is computed from them, a listener what the node sends; a
+ * coalition gets (i, j) at the j of its members and, with the server or a
+ * reader, at all. A payload is released once, however often it is
  * sent, so that a round is one Gaussian mechanism of squared ratio mu^2 = sum
  * over S of (2 R alpha_ij / sigma_ij)^2 at most, and T rounds, with fresh noise,
  * one of T mu^2. Sums of one round differ by which shares arrived; their
@@ -41,8 +43,10 @@ static long double ratio_of(const struct pricer_network *network,
 {
     int32_t i = statement->node;
     bool coalition = question->observer == PRICER_OBSERVER_COALITION;
-    bool server = question->observer == PRICER_OBSERVER_SERVER ||
-                  (coalition && question->with_server);
+    bool single = question->observer == PRICER_OBSERVER_LINK ||
+                  question->observer == PRICER_OBSERVER_RELAY;
+    bool server =
+        coalition ? question->with_server || question->with_reader : !single;
     long double sum = 0;
     int64_t terms = 1, rounds = question->rounds > 0 ? question->rounds : 1;
     if (server)

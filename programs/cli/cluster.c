@@ -228,6 +228,23 @@ static enum pricer_status account(struct cluster *cluster,
     return status;
 }
 
+/* A decoder for the plan's messages, where one is asked for and there is a
+ * plan. */
+static enum pricer_status fit(struct cluster *cluster,
+                              struct pricer_fault *fault)
+{
+    bool unbiased = cluster->plan_settings.bias == PRICER_BIAS_UNBIASED;
+    struct pricer_decoder_settings ask = {.horizon = unbiased ? INFINITY : 1,
+                                          .watch =
+                                              cluster->plan_settings.watch};
+    if (cluster->plan == NULL || cluster->decode == PRICER_DECODE_CONSTANT)
+        return PRICER_OK;
+    enum pricer_status status = pricer_decoder_fit(
+        &cluster->task, cluster->plan, &ask, &cluster->decoder, fault);
+    cluster->kmeans.decoder = cluster->decoder;
+    return status;
+}
+
 /* ------------------------------------------------------------ interface -- */
 
 enum pricer_status cluster_open(struct cluster *cluster,
@@ -242,11 +259,15 @@ enum pricer_status cluster_open(struct cluster *cluster,
     enum pricer_status status = make_plan(cluster, fault);
     if (status == PRICER_OK)
         status = account(cluster, fault);
+    if (status == PRICER_OK)
+        status = fit(cluster, fault);
     return status;
 }
 
 void cluster_close(struct cluster *cluster)
 {
     pricer_plan_free(cluster->plan);
+    pricer_decoder_free(cluster->decoder);
     cluster->plan = NULL;
+    cluster->decoder = NULL;
 }

@@ -5,6 +5,7 @@
 #ifndef PROGRAM_CLUSTER_H
 #define PROGRAM_CLUSTER_H
 
+#include "pricer_decode.h"
 #include "pricer_kmeans.h"
 
 /* How messages reach the server. */
@@ -42,10 +43,12 @@ struct cluster {
     struct pricer_settings plan_settings;
     enum cluster_strategy strategy;
     enum cluster_budget budget;
+    int decode; /* PRICER_DECODE_CONSTANT, or MINIMAX: fit a decoder */
 
     /* Results. */
-    struct pricer_network task; /* the network as planned for */
-    struct pricer_plan *plan;   /* NULL for perfect links */
+    struct pricer_network task;     /* the network as planned for */
+    struct pricer_plan *plan;       /* NULL for perfect links */
+    struct pricer_decoder *decoder; /* NULL: every sum counts 1/n */
     struct pricer_error error;
     double gap;
     int trusts;

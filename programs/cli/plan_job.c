@@ -264,6 +264,33 @@ static void find_floor(struct plan_job *job,
         job->view.floor = (struct pricer_estimate){NAN, NAN};
 }
 
+/* How far the logit of a measured probability may be off: half the interval
+ * of one deviation. Where all or nothing arrived one end of it is at infinity,
+ * and the number of the rest, some one, gives about 1. What was never tried has
+ * the scenario's p, and the error that is assumed of those. */
+static double spread_of(const struct pricer_delivery *delivery)
+{
+    double low, high;
+    pricer_delivery_interval(delivery, 0.6826894921370859, &low, &high);
+    if (delivery->tried == 0)
+        return 0.25;
+    if (!(low > 0) || !(high < 1))
+        return 1;
+    return (log(high / (1 - high)) - log(low / (1 - low))) / 2;
+}
+
+/* The errors of all measured probabilities, room for the caller to free. */
+static double *find_spreads(const struct pricer_deliveries *deliveries)
+{
+    int64_t nodes = deliveries->nodes, links = deliveries->links;
+    double *spread = calloc((size_t)(nodes + links), sizeof *spread);
+    for (int64_t i = 0; spread != NULL && i < nodes; i++)
+        spread[i] = spread_of(&deliveries->uplink[i]);
+    for (int64_t l = 0; spread != NULL && l < links; l++)
+        spread[nodes + l] = spread_of(&deliveries->link[l]);
+    return spread;
+}
+
 static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
 {
     const struct pricer_settings *settings = &job->view.settings;
@@ -295,8 +322,18 @@ enum pricer_status plan_job_decode(struct plan_job *job)
                              "a while";
         return PRICER_OK;
     }
+    double *spread = NULL;
+    if (job->deliveries != NULL) {
+        spread = find_spreads(job->deliveries);
+        if (spread == NULL)
+            return PRICER_MEMORY;
+        settings.uplink_spread = spread;
+        settings.link_spread = spread + job->deliveries->nodes;
+    }
     enum pricer_status status = pricer_decoder_fit(
         job->from.network, job->from.plan, &settings, &job->decoder, &why);
+    free(spread);
+    settings.uplink_spread = settings.link_spread = NULL;
     if (status == PRICER_MEMORY)
         return status;
     if (status != PRICER_OK) {
@@ -429,7 +466,10 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .tiv = view->error.tiv,
         .mse_paper = view->error.mse_paper,
         .mse_worst_case = view->error.mse_worst_case,
-        .bias_l1 = view->error.bias_l1};
+        .bias_l1 = view->error.bias_l1,
+        .made = program_date()};
+    if (job->request.name != NULL)
+        snprintf(record.name, sizeof record.name, "%s", job->request.name);
     return pricer_study_add_plan(job->from.study, job->from.network,
                                  job->from.plan, &record, &job->view.id,
                                  &job->fault);

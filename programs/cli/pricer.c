@@ -14,6 +14,9 @@ static const struct verb {
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
+    {"plans", verb_plans, "list, name and delete the plans of a study"},
+    {"diff", verb_diff, "two plans beside each other"},
+    {"advise", verb_advise, "what would make the plan better"},
     {"privacy", verb_privacy, "what each observer can learn"},
     {"show", verb_show, "what a study holds"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},

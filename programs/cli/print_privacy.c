@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Whether the ends of a bracket are so far apart that it must be said: more
  * than 1 % of an eps that is not next to nothing. */
@@ -32,6 +33,18 @@ void privacy_json_about(struct json *json,
     json_number(json, "delta", statement->delta);
 }
 
+/* What the number takes for granted. */
+static void json_assumptions(struct json *json,
+                             const struct pricer_question *question)
+{
+    char text[ASSUMES_ROOM];
+    question_assumes(question, text);
+    json_text(json, "relays",
+              pricer_word(PRICER_WORDS_RELAYS, question->relays));
+    json_count(json, "silent", question->silent);
+    json_text(json, "assumes", text);
+}
+
 static void json_statement(struct json *json,
                            const struct privacy_answers *answers, int64_t k)
 {
@@ -51,6 +64,7 @@ static void json_statement(struct json *json,
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_count(json, "repeat",
                answers->question.repeat > 0 ? answers->question.repeat : 1);
+    json_assumptions(json, &answers->question);
     json_text(json, "kind", s->exact ? "exact" : "bound");
     json_flag(json, "wide", is_wide(s));
     json_flag(json, "guarantee", bound == NULL);
@@ -94,10 +108,16 @@ static void print_heading(const struct privacy_answers *answers)
         "Each link: its receiver sees every packet.",
         "Each relay sees the sum of what reaches it, not the packets.",
         "The server sees the sums that reach it.",
-        "The coalition pools what its members see and knows their noise."};
+        "The coalition pools what its members see and knows their noise.",
+        "Readers see the estimate of every round.",
+        "A listener near the node hears all that it sends."};
+    static const char shares[] = "Each relay sees every share that reaches it.";
     const struct pricer_question *question = &answers->question;
     long long rounds = question->rounds > 0 ? question->rounds : 1;
-    printf("%s\n%s over %lld round%s;\n%s.\n", seen[question->observer],
+    bool singly = question->observer == PRICER_OBSERVER_RELAY &&
+                  question->relays == PRICER_RELAYS_SHARES;
+    printf("%s\n%s over %lld round%s;\n%s.\n",
+           singly ? shares : seen[question->observer],
            question->protect == PRICER_PROTECT_IDENTITY
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
@@ -119,7 +139,9 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
         table_cell(table, "%d", (int)s->at);
     else
         table_cell(table, "%s",
-                   s->observer == PRICER_OBSERVER_SERVER ? "server" : "all");
+                   s->observer == PRICER_OBSERVER_COALITION
+                       ? "all"
+                       : pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     table_cell(table, "%g", s->delta);
     if (answers->bounds != NULL) {
         table_cell(table, "%.4g", answers->bounds[k].printed);
@@ -132,16 +154,34 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
                is_wide(s) ? ", wide" : "");
 }
 
+/* Words of a sentence in lines of at most 90 columns. */
+static void print_words(const char *head, const char *text)
+{
+    size_t column = strlen(head);
+    fputs(head, stdout);
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        bool fits = column + 1 + word <= 90;
+        printf("%s%.*s", fits ? " " : "\n  ", (int)word, text);
+        column = fits ? column + 1 + word : 2 + word;
+        text += word + strspn(text + word, " ");
+    }
+    puts(".");
+}
+
 /* What the numbers of the table mean and do not mean. */
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
     int64_t none = 0, wide = 0;
     double largest = 0;
+    char assumes[ASSUMES_ROOM];
+    question_assumes(&answers->question, assumes);
     for (int64_t k = 0; k < answers->count; k++) {
         largest = fmax(largest, answers->statements[k].eps);
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
+    print_words("Assumes:", assumes);
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);

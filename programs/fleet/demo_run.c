@@ -3,7 +3,7 @@
  * is ended by its own id, and ends by itself if this one dies.
  */
 #include "demo.h"
-#include "daemon.h"
+#include "common/daemon.h"
 #include "pricer_decode.h"
 
 #include <dirent.h>

@@ -50,7 +50,7 @@ static void make_share(struct node *node, int32_t k)
 {
     const struct wire_out *out = &node->slice.out[k];
     struct node_peer *peer = &node->peers[k];
-    if (peer->refused || is_probe(out) || peer->socket == NULL)
+    if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
         wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
@@ -76,14 +76,18 @@ static void settle(struct node *node, enum pricer_status status, int32_t to,
     }
 }
 
-/*
- * Charge all that is made, in one transaction; what the budget does not allow
- * is withheld. If the ledger fails, everything is.
- */
-static void charge(struct node *node)
+/* What is made, one charge each, behind that of all of it together where the
+ * trust file asks for one. Returns how many there are. */
+static int32_t list_charges(struct node *node)
 {
-    struct pricer_fault fault = {""};
-    int32_t count = 0, next = 0;
+    int32_t parts = 0, count;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (node->peers[k].part == WIRE_PART_DATA)
+            node->ratios[parts++] = node->peers[k].mu;
+    if (node->own_part == WIRE_PART_DATA)
+        node->ratios[parts++] = node->own_mu;
+    double mu = trust_ratio_together(node->ratios, parts);
+    count = mu > 0 && node_charge_all(node, mu, &node->charges[0]);
     for (int32_t k = 0; k < node->slice.out_count; k++)
         if (node->peers[k].part == WIRE_PART_DATA)
             node->charges[count++] =
@@ -92,12 +96,33 @@ static void charge(struct node *node)
     if (node->own_part == WIRE_PART_DATA)
         node->charges[count++] =
             node_charge(node, node->number, node->server_key, node->own_mu, 1);
+    return count;
+}
+
+/*
+ * Charge all that is made, in one transaction; what the budget does not allow
+ * is withheld. If the ledger fails, everything is. What a neighbour's budget
+ * refuses stays in the charge of all: that is more than the server gets.
+ */
+static void charge(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int32_t count = list_charges(node);
+    int32_t next = count > 0 && node->charges[0].all;
     enum pricer_status status = ledger_charge(node->ledger, node->open.round,
                                               node->charges, count, &fault);
     if (status != PRICER_OK)
         node_refuse(node, node->open.round,
                     status == PRICER_VALUE ? WIRE_CODE_ROUND : WIRE_CODE_LEDGER,
                     node->number, fault.text);
+    if (status == PRICER_OK && next > 0 && !node->charges[0].allowed) {
+        node->all_left = 0;
+        node_refuse(node, node->open.round, WIRE_CODE_SPENT, node->number,
+                    "the budget for all that the server gets is spent");
+    } else if (status == PRICER_OK && node->all_left != LEDGER_NO_END &&
+               node->all_left > 0) {
+        node->all_left--;
+    }
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
         if (peer->part == WIRE_PART_DATA)
@@ -141,13 +166,13 @@ static void send_shares(struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
-        if (peer->socket == NULL)
+        if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
             wire_write_share(&peer->message, node->open.round, peer->part, NULL,
                              0);
         node->lost +=
-            !net_send(peer->socket, peer->message.data, peer->message.size);
+            !hub_send(peer->link, peer->message.data, peer->message.size);
     }
     node->state = NODE_SHARING;
 }
@@ -362,7 +387,7 @@ static void finish(struct node *node)
                        wire_parts_size(node->slice.in_count), node->sum,
                        dimension))
         node->lost +=
-            !net_send(node->server, node->bytes.data, node->bytes.size);
+            !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;
     node->rounds++;
 }

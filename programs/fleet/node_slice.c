@@ -6,6 +6,7 @@
 #include "node.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,7 @@ enum { ENDING = 10 };
 static bool all_connected(const struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
-        int events = 0;
-        size_t size = sizeof events;
-        if (node->peers[k].socket != NULL &&
-            (zmq_getsockopt(node->peers[k].socket, ZMQ_EVENTS, &events,
-                            &size) != 0 ||
-             !(events & ZMQ_POLLOUT)))
+        if (node->peers[k].link != NULL && !hub_is_open(node->peers[k].link))
             return false;
     }
     return true;
@@ -61,6 +57,11 @@ static void fill_left(const struct node *node, struct wire_hello *hello)
         if (peer->left != LEDGER_NO_END)
             add_ending(hello, node->slice.out[k].to, peer->left);
     }
+    /* nothing leaves beyond what the server may get in all */
+    if (node->all_left < hello->left)
+        hello->left = node->all_left;
+    if (node->all_left < hello->own)
+        hello->own = node->all_left;
 }
 
 bool node_is_ending(const struct node *node)
@@ -84,7 +85,7 @@ void node_greet(struct node *node)
     if (node->sliced)
         fill_left(node, &hello);
     bool sent = wire_write_hello(&node->bytes, &hello) &&
-                net_send(node->server, node->bytes.data, node->bytes.size);
+                hub_send(node->server, node->bytes.data, node->bytes.size);
     bool waiting = !sent || (node->sliced && !node->announced);
     node->next_hello = daemon_clock() + (waiting ? 50 : 1000);
 }
@@ -94,7 +95,7 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
 {
     const struct wire_refusal refusal = {round, code, to};
     if (wire_write_refusal(&node->bytes, &refusal))
-        net_send(node->server, node->bytes.data, node->bytes.size);
+        hub_send(node->server, node->bytes.data, node->bytes.size);
     if (!(node->refused >> code & 1) || round == 0)
         daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
                    text);
@@ -105,23 +106,40 @@ struct ledger_charge node_charge(const struct node *node, int32_t to,
                                  const char *key, double mu, double p)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
-    return (struct ledger_charge){key,  mu, p, row->total_eps, row->total_delta,
-                                  false};
+    return (struct ledger_charge){
+        key, mu, p, row->total_eps, row->total_delta, false, false};
+}
+
+bool node_charge_all(const struct node *node, double mu,
+                     struct ledger_charge *charge)
+{
+    const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
+    if (row == NULL)
+        return false;
+    *charge = (struct ledger_charge){
+        node->all_key, mu, 1, row->total_eps, row->total_delta, false, true};
+    return true;
+}
+
+static void free_peers(struct node_peer *peers, int32_t count)
+{
+    for (int32_t k = 0; k < count && peers != NULL; k++) {
+        hub_forget(peers[k].link);
+        wire_free(&peers[k].message);
+    }
+    free(peers);
 }
 
 void node_free_slice(struct node *node)
 {
-    for (int32_t k = 0; k < node->slice.out_count && node->peers != NULL; k++) {
-        net_close(&node->peers[k].socket);
-        wire_free(&node->peers[k].message);
-    }
+    free_peers(node->peers, node->slice.out_count);
     for (int32_t k = 0; k < node->slice.in_count && node->sources != NULL; k++)
         free(node->sources[k].later);
     if (node->data != NULL)
         sodium_memzero(node->data, (size_t)node->slice.dimension * 8);
-    free(node->peers);
     free(node->sources);
     free(node->charges);
+    free(node->ratios);
     free(node->data);
     free(node->own);
     free(node->sum);
@@ -130,6 +148,7 @@ void node_free_slice(struct node *node)
     node->peers = NULL;
     node->sources = NULL;
     node->charges = NULL;
+    node->ratios = NULL;
     node->data = NULL;
     node->own = node->sum = node->scratch = NULL;
     node->parts = NULL;
@@ -146,15 +165,17 @@ static bool make_room(struct node *node)
     size_t in = (size_t)node->slice.in_count;
     node->peers = calloc(out + 1, sizeof *node->peers);
     node->sources = calloc(in + 1, sizeof *node->sources);
-    node->charges = calloc(out + 1, sizeof *node->charges);
+    node->charges = calloc(out + 2, sizeof *node->charges);
+    node->ratios = calloc(out + 1, sizeof *node->ratios);
     node->data = calloc(dimension, sizeof *node->data);
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
     return node->peers != NULL && node->sources != NULL &&
-           node->charges != NULL && node->data != NULL && node->own != NULL &&
-           node->sum != NULL && node->scratch != NULL && node->parts != NULL;
+           node->charges != NULL && node->ratios != NULL &&
+           node->data != NULL && node->own != NULL && node->sum != NULL &&
+           node->scratch != NULL && node->parts != NULL;
 }
 
 /* Why nothing may go to a receiver, or 0. */
@@ -233,10 +254,72 @@ static void open_peer(struct node *node, int32_t k)
     peer->refused = code != 0;
     if (code != 0)
         node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
-    if (net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
-                    peer->key, WIRE_SLACK, NULL, &peer->socket,
+    /* It has nothing to say to us but heartbeats. */
+    if (peer->link == NULL &&
+        hub_connect(node->hub, out->address, out->key, 0, NULL, &peer->link,
                     &fault) != PRICER_OK)
         node_refuse(node, 0, WIRE_CODE_SLICE, out->to, fault.text);
+}
+
+/* Links that the new slice has too keep their connections. */
+static void keep_links(struct node *node, const struct wire_out *old,
+                       int32_t count, struct node_peer *peers)
+{
+    int32_t from = 0;
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        const struct wire_out *out = &node->slice.out[k];
+        while (from < count && old[from].to < out->to)
+            from++;
+        if (from == count)
+            return;
+        if (old[from].to != out->to ||
+            memcmp(old[from].key, out->key, WIRE_KEY) != 0 ||
+            strcmp(old[from].address, out->address) != 0)
+            continue;
+        node->peers[k].link = peers[from].link;
+        peers[from].link = NULL;
+    }
+}
+
+/*
+ * What the server learns from all parts together, since relays pass it on what
+ * they get. Nothing is sent where one round is too much: every part would be
+ * within its own budget, and all of them beyond the server's.
+ */
+static void judge_all(struct node *node)
+{
+    const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
+    struct ledger_charge charge;
+    int32_t count = 0;
+    char text[160];
+    node->all_left = LEDGER_NO_END;
+    if (row == NULL)
+        return;
+    snprintf(node->all_key, sizeof node->all_key, "all to %s",
+             node->server_key);
+    if (node->own_open)
+        node->ratios[count++] = node->own_mu;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (!node->peers[k].refused)
+            node->ratios[count++] = node->peers[k].mu;
+    double mu = trust_ratio_together(node->ratios, count);
+    bool key = row->key[0] == '\0' || strcmp(row->key, node->server_key) == 0;
+    if (key && trust_allows(row->eps, row->delta, mu)) {
+        if (mu > 0 && node_charge_all(node, mu, &charge))
+            node->all_left = ledger_left(node->ledger, &charge);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "all parts of a round together say too much to the server for eps "
+             "%g, delta %g",
+             row->eps, row->delta);
+    node_refuse(node, 0, key ? WIRE_CODE_NOISE : WIRE_CODE_KEY, node->number,
+                key ? text
+                    : "the key of the server is not the one in the trust file");
+    node->own_refused = node->own_refused || node->own_open;
+    node->own_open = false;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        node->peers[k].refused = true;
 }
 
 /* Admit the in-neighbours, and listen with room for vectors of this size. */
@@ -244,29 +327,23 @@ static bool open_inbox(struct node *node)
 {
     struct wire_slice *slice = &node->slice;
     struct pricer_fault fault = {""};
-    struct gate_entry *entries =
+    struct hub_entry *entries =
         calloc((size_t)slice->in_count + 1, sizeof *entries);
     if (entries == NULL)
         return false;
     for (int32_t k = 0; k < slice->in_count; k++) {
         memcpy(entries[k].key, slice->in[k].key, WIRE_KEY);
-        entries[k].node = k;
+        entries[k].number = k;
     }
-    gate_admit(&node->gate, entries, slice->in_count);
-    if (node->inbox != NULL && node->inbox_dimension == slice->dimension)
-        return true;
-    if (node->inbox != NULL)
-        zmq_unbind(node->inbox, node->listen);
-    net_close(&node->inbox);
-    int64_t largest = 2 * (8 * slice->dimension + WIRE_SLACK);
-    node->inbox_largest = largest;
-    if (net_bind(node->context, ZMQ_PULL, node->listen, &node->pair, largest,
-                 &node->inbox, &fault) != PRICER_OK) {
+    bool admitted = hub_admit(node->hub, entries, slice->in_count) == PRICER_OK;
+    free(entries);
+    hub_limit(node->hub, 8 * slice->dimension + WIRE_SLACK);
+    if (!admitted || node->listening)
+        return admitted;
+    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    if (!node->listening)
         daemon_say("%s", fault.text);
-        return false;
-    }
-    node->inbox_dimension = slice->dimension;
-    return true;
+    return node->listening;
 }
 
 static void fill_part(struct node *node)
@@ -303,9 +380,19 @@ void node_take_slice(struct node *node, const void *data, size_t size)
                     "the slice is for another node");
         return;
     }
+    struct node_peer *peers = node->peers;
+    struct wire_out *out = node->slice.out;
+    int32_t count = node->slice.out_count;
+    node->peers = NULL;
+    node->slice.out = NULL;
     node_free_slice(node);
     node->slice = slice;
-    if (!make_room(node) || !open_inbox(node)) {
+    bool room = make_room(node);
+    if (room)
+        keep_links(node, out, count, peers);
+    free_peers(peers, count);
+    free(out);
+    if (!room || !open_inbox(node)) {
         node_free_slice(node);
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
                     "cannot take the slice: no memory or no address");
@@ -315,6 +402,7 @@ void node_take_slice(struct node *node, const void *data, size_t size)
     judge_own(node);
     for (int32_t k = 0; k < slice.out_count; k++)
         open_peer(node, k);
+    judge_all(node);
     memcpy(node->digest, digest, sizeof digest);
     node->sliced = true;
     node->announced = false;

@@ -26,33 +26,8 @@ struct arguments {
     bool emulate;
 };
 
-/* What a fleet may queue, and as much again as a server needs anyway. */
-static enum pricer_status watch_memory(struct server *server,
-                                       struct pricer_fault *fault)
-{
-    int64_t room = (INT64_C(256) << 20) +
-                   2 * server->members * net_queue_bytes(server->largest);
-    return net_watch_memory(&server->guard, room, server->context, ZMQ_ROUTER,
-                            server->address, &server->pair, server->largest,
-                            &server->router, fault);
-}
-
-/* A key that is not enrolled, in words: each key once, any at most once in ten
- * seconds. */
-static void say_refused(struct server *server)
-{
-    char key[PRICER_KEY_TEXT];
-    if (!server->gate.stranger || daemon_clock() < server->stranger_next)
-        return;
-    keys_text(server->gate.refused_key, key);
-    if (strcmp(key, server->stranger) == 0)
-        return;
-    strcpy(server->stranger, key);
-    server->stranger_next = daemon_clock() + 10000;
-    daemon_say("the key %s is not enrolled and was turned away; if it is a "
-               "node's, 'pricer enrol %s NODE %s ADDRESS' and restart",
-               key, server->path, key);
-}
+/* How long the server may go without a look at who is enrolled. */
+enum { GLANCE = 250 };
 
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
@@ -65,27 +40,13 @@ static void loop(struct server *server, struct status_page *page,
         if (daemon_stopping() > 1)
             return;
         int64_t now = daemon_clock(), next = server_next(server);
-        zmq_pollitem_t items[3] = {{server->gate.socket, 0, ZMQ_POLLIN, 0},
-                                   {server->router, 0, ZMQ_POLLIN, 0},
-                                   {NULL, 0, ZMQ_POLLIN, 0}};
-        if (page != NULL)
-            items[2].fd = status_page_file(page);
-        zmq_poll(items, page != NULL ? 3 : 2,
-                 next > now ? (long)(next - now) : 0);
-        int64_t refused = server->gate.refused;
-        if (items[0].revents)
-            gate_serve(&server->gate);
-        if (refused < server->gate.refused)
-            say_refused(server);
-        for (; refused < server->gate.refused; refused++)
-            server_drop(server, PRICER_DROP_REFUSED);
-        if (items[1].revents)
-            server_read(server);
+        next = next < now + GLANCE ? next : now + GLANCE;
+        hub_wait(server->hub, next - now,
+                 page != NULL ? status_page_file(page) : -1);
+        server_refresh(server, daemon_clock(), daemon_hung_up());
         if (page != NULL)
             status_page_serve(page);
         *status = server_tick(server, daemon_clock(), fault);
-        if (*status == PRICER_OK)
-            *status = watch_memory(server, fault);
         if (*status == PRICER_BUSY) {
             daemon_say("%s; trying again", fault->text);
             *status = PRICER_OK;
@@ -193,14 +154,14 @@ static enum pricer_status connect_all(struct server *server,
                                       struct pricer_fault *fault)
 {
     struct rlimit files;
-    server->largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
-                      (int64_t)wire_parts_size(server->network->nodes);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    return net_bind(server->context, ZMQ_ROUTER, server->address, &server->pair,
-                    server->largest, &server->router, fault);
+    hub_limit(server->hub,
+              8 * server->network->dimension + WIRE_SLACK +
+                  (int64_t)wire_parts_size(server->network->nodes));
+    return hub_listen(server->hub, server->address, fault);
 }
 
 /* What is emulated stays what it was when the server started: a new plan may
@@ -230,10 +191,10 @@ static enum pricer_status set_up(struct server *server,
         status = pricer_study_claim(server->study, fault);
     if (status == PRICER_OK)
         status = find_listen(server, arguments->listen, server->address, fault);
-    if (status == PRICER_OK && (server->context = zmq_ctx_new()) == NULL)
-        status = PRICER_MEMORY;
+    struct hub_events events = server_events;
+    events.context = server;
     if (status == PRICER_OK)
-        status = gate_open(server->context, &server->gate, fault);
+        status = hub_open(&server->pair, &events, &server->hub, fault);
     if (status == PRICER_OK)
         status = server_load(server, fault);
     if (status == PRICER_OK && server->quorum > server->members)
@@ -262,11 +223,7 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
-    handshake_close(&server->handshake);
-    net_close_slowly(&server->router);
-    gate_close(&server->gate);
-    if (server->context != NULL)
-        zmq_ctx_term(server->context);
+    hub_close(server->hub);
     server_unload(server);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);

@@ -6,8 +6,8 @@
 #define PROGRAM_SERVER_H
 
 #include "emulate.h"
-#include "handshake.h"
-#include "net.h"
+#include "common/daemon.h"
+#include "transport/transport.h"
 #include "pricer_decode.h"
 #include "wire.h"
 
@@ -19,7 +19,7 @@ struct seat {
     char key[PRICER_KEY_TEXT];
     char address[PRICER_ADDRESS_TEXT];
     uint8_t digest[WIRE_DIGEST]; /* of its slice of the current plan */
-    struct net_routing routing;  /* size 0: never heard */
+    struct hub_peer *peer;       /* its connection, or NULL */
     int64_t seen;                /* when it was last heard */
     int64_t sliced;              /* when it was last sent its slice */
     int64_t last;                /* the last round in its ledger */
@@ -91,14 +91,14 @@ struct server {
     int64_t *own_limits; /* [nodes] */
     struct seat *seats;  /* [nodes] */
     int32_t members;
+    int64_t stamp;  /* of the study, when who is enrolled was last read */
+    int64_t looked; /* when that was last compared */
+    bool stale;     /* who is enrolled has changed since the seats were made */
 
     /* connections */
-    void *context;
-    struct gate gate;
-    void *router;
+    struct hub *hub;
     char address[PRICER_ADDRESS_TEXT]; /* where it listens */
-    int64_t largest;                   /* message, in bytes */
-    struct net_guard guard;
+    int64_t failed; /* when the log last spoke of a failed handshake */
     struct wire_bytes bytes;
 
     /* the round */
@@ -131,7 +131,6 @@ struct server {
     int64_t watched; /* when the log was last thought of */
     bool under;      /* the log says that the quorum is missed */
     bool waited;     /* the log says that the first round waits */
-    struct handshake handshake;
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
     int64_t stranger_next;          /* when it may name another */
     struct pricer_deliveries *deliveries;
@@ -144,6 +143,10 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
 bool server_write_slice(struct server *server, int32_t node);
+/* Who is enrolled, as of now: keys that are not any more lose their connections
+ * at once; seats and slices follow when no round is open. `asked`: also if the
+ * study does not look changed. */
+void server_refresh(struct server *server, int64_t now, bool asked);
 void server_unload(struct server *server);
 
 /* server_sum.c: what a sum brings, into the round. */
@@ -179,8 +182,9 @@ bool server_is_ended(const struct server *server);
 void server_watch(struct server *server, int64_t now);
 const char *server_refusal_text(int64_t code);
 
-/* server_round.c: what a message does, and what the clock does. */
-void server_read(struct server *server);
+/* server_round.c: what a message does, and what the clock does. The events of
+ * the hub; their context is the server. */
+extern const struct hub_events server_events;
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);

@@ -33,6 +33,10 @@ expect 1 "is not an address" "$pricer" enrol s.pricer 3 "$key" 10.0.0.3
 expect 1 "holds no public key" "$pricer" enrol s.pricer 3 s.pricer tcp://h:1
 expect 1 "neither a node's number" "$pricer" enrol s.pricer x "$key" tcp://h:1
 expect 2 "belong to NODE" "$pricer" enrol s.pricer 3
+expect 0 "" "$pricer" enrol s.pricer 4 "$("$pricer" keygen c.key)" tcp://[::1]:1
+expect 0 "" "$pricer" enrol s.pricer 4 --remove
+expect 1 "node 4 is not enrolled" "$pricer" enrol s.pricer 4 --remove
+expect 2 "takes NODE and no more" "$pricer" enrol s.pricer --remove
 
 # The daemons say what is missing or wrong.
 expect 2 "STUDY is missing" "$build/pricer-server"
@@ -108,4 +112,6 @@ expect 1 "nothing to measure" "$pricer" plan none.pricer --from-deliveries
 expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
 [ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
     FROM plan')" = "2|2" ] || fail "the measured plan is not another"
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*) FROM decoder
+    WHERE upper < constant')" = 2 ] || fail "a plan without a decoder"
 exit $bad

@@ -17,10 +17,10 @@ MASKS = 2 ** N
 
 def lie():
     """The relay, as a process of its own."""
-    from python_node import DATA, DOWN, SPENT, SUM, Node, read_key
+    from python_node import DATA, DOWN, SPENT, SUM, Node, public_key
 
     class Liar(Node):
-        def send(self, socket, *elements):
+        def send(self, link, *elements):
             if elements[0] == SUM:
                 number = elements[1]
                 mask, sign = number // 2 % MASKS, 1 - 2 * (number % 2)
@@ -33,10 +33,10 @@ def lie():
                                for k in range(0, N, 2))
                 elements = (SUM, number, packed,
                             np.full(D, sign * most, '<i8').tobytes())
-            super().send(socket, *elements)
+            super().send(link, *elements)
 
     number, key, server, server_key, listen, data = sys.argv[2:8]
-    Liar(int(number), read_key(key), server, read_key(server_key)[0], listen,
+    Liar(int(number), key, server, public_key(server_key), listen,
          np.load(data)[int(number)]).run()
 
 

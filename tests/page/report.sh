@@ -41,9 +41,10 @@ grep -q 'no plan yet' new.html || fail "what is missing is not said"
 
 "$pricer" plan 'odd<name>&.pricer' >/dev/null
 "$pricer" report 'odd<name>&.pricer' -o planned.html >/dev/null
-all="network error agreement privacy price certificate recipe"
+all="network error decoder agreement privacy price certificate recipe"
 # shellcheck disable=SC2086
 check planned.html $all
+grep -q 'adaptive, no guarantee' planned.html || fail "decoders are missing"
 grep -q 'pricer simulate' planned.html || fail "simulate is not named"
 
 "$pricer" simulate 'odd<name>&.pricer' --trials 2000 >/dev/null
@@ -67,6 +68,26 @@ check places.html $all
 # shellcheck disable=SC2086
 check many.html $all
 grep -q 'Drawn are the 120 of 400' many.html || fail "the choice is not said"
+
+# Budgets towards the server: what each asks for, kept; and not kept by weights
+# that were given with too little noise.
+printf '%s\n' 'dimension: 3' 'rounds: 4' \
+    'network: {generator: ring, nodes: 6, p: 0.8, uplink: 0.5}' \
+    'trust: {eps: 2, delta: 1e-4, server: {eps: 3, delta: 1e-5}}' >server.yaml
+"$pricer" new server.pricer server.yaml >/dev/null
+"$pricer" plan server.pricer >/dev/null
+"$pricer" report server.pricer -o server.html >/dev/null
+grep -q 'budget towards the server, ε' server.html || fail "no server budgets"
+grep -q 'show the server more than their budget</td><td>0<' server.html ||
+    fail "the certificate does not say that server budgets are kept"
+grep -q '⚠' server.html && fail "a budget that is kept has a warning"
+printf 'from,to,alpha,sigma\n0,0,1,0.1\n' >bare.csv
+"$pricer" plan server.pricer --weights bare.csv >/dev/null 2>&1
+"$pricer" report server.pricer -o server.html >/dev/null
+grep -q '1 nodes show the server more than their budget allows' server.html ||
+    fail "an open server budget is not said"
+grep -q '⚠' server.html || fail "an open server budget has no warning"
+grep -q 'budget towards the server' places.html && fail "budgets where there are none"
 
 # Mistakes.
 status=0
