@@ -823,6 +823,15 @@ PRICER_API int64_t pricer_round_limit(const struct pricer_grid *grid,
                                       const struct pricer_share *share);
 
 /*
+ * How long (in L2) the sum of honest messages of `count` shares is, at most:
+ * passed with a probability below 10^-9. Rounded up.
+ */
+PRICER_API double pricer_round_length(const struct pricer_grid *grid,
+                                      double radius, int64_t dimension,
+                                      const struct pricer_share *shares,
+                                      int32_t count);
+
+/*
  * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds
  * shares (parts = 1) to its own part, the server adds what relays send (the
  * relay's parts). Refuses values that such a sum cannot have, and any
