@@ -24,6 +24,7 @@ static const struct verb {
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"power", verb_power, "principal components of rows spread over nodes"},
     {"report", verb_report, "one page about a study, with drawings"},
     {"reproduce", verb_reproduce, "the tables and figures of the paper"},
     {"keygen", verb_keygen, "make a key pair for a node or the server"},

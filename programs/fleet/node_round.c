@@ -53,8 +53,8 @@ static void make_share(struct node *node, int32_t k)
     if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
-                         node->scratch, node->slice.dimension))
+        wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                         WIRE_PART_DATA, node->scratch, node->slice.dimension))
         peer->part = WIRE_PART_DATA;
 }
 
@@ -169,8 +169,8 @@ static void send_shares(struct node *node)
         if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
-            wire_write_share(&peer->message, node->open.round, peer->part, NULL,
-                             0);
+            wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                             peer->part, NULL, 0);
         node->lost +=
             !hub_send(peer->link, peer->message.data, peer->message.size);
     }
@@ -192,11 +192,10 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    for (int64_t c = 0; c < dimension && data; c++)
-        if (values[c] > in->limit || values[c] < -in->limit) {
-            drop(node, PRICER_DROP_RANGE);
-            return;
-        }
+    if (data && !wire_is_within(values, dimension, in->limit, in->length)) {
+        drop(node, PRICER_DROP_RANGE);
+        return;
+    }
     bool up =
         emulate_up(&node->emulate, node->open.round, in->from, node->number);
     if (data && up &&
@@ -252,7 +251,9 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
-    if (!is_fitting(node, sender, &share)) {
+    if (memcmp(share.seal, node->slice.seal, WIRE_DIGEST) != 0) {
+        drop(node, PRICER_DROP_PLAN);
+    } else if (!is_fitting(node, sender, &share)) {
         drop(node, PRICER_DROP_LENGTH);
     } else if (share.round > node->taken) {
         keep_share(node, sender, &share);
@@ -383,9 +384,13 @@ static void finish(struct node *node)
                          &fault) != PRICER_OK)
         node->own_part = WIRE_PART_VECTOR;
     wire_part_set(node->parts, 0, node->own_part);
-    if (wire_write_sum(&node->bytes, node->open.round, node->parts,
-                       wire_parts_size(node->slice.in_count), node->sum,
-                       dimension))
+    const struct wire_sum sum = {
+        .round = node->open.round,
+        .digest = node->digest,
+        .parts = node->parts,
+        .parts_size = wire_parts_size(node->slice.in_count),
+    };
+    if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;
