@@ -71,21 +71,16 @@ static double classic_eps(double move, double variance, double delta)
 /* The eps of one Gaussian of this mu^2, rounded up. */
 static enum pricer_status gaussian_eps(double mu2, double delta, double *eps)
 {
-    struct pri_law law = {0}, spare = {0};
-    struct pri_bins bins = {0};
+    struct pri_scratch scratch = {0};
+    struct pri_bracket found;
     if (!(delta > 0) || isinf(mu2)) {
         *eps = mu2 == 0 ? 0 : INFINITY;
         return PRICER_OK;
     }
-    enum pricer_status status = pri_law_reserve(&law, 1);
-    if (status == PRICER_OK) {
-        pri_law_add(&law, mu2, 1);
-        status = pri_law_eps(&law, fmin(delta, 1), INFINITY, PRI_ABOVE, &bins,
-                             &spare, eps);
-    }
-    pri_law_free(&law);
-    pri_law_free(&spare);
-    pri_bins_free(&bins);
+    enum pricer_status status = pri_link_account(
+        sqrt(mu2) * (1 + 1e-15), 1, fmin(delta, 1), 1, &scratch, &found);
+    *eps = found.eps;
+    pri_scratch_free(&scratch);
     return status;
 }
 
@@ -178,9 +173,9 @@ struct paper_part {
 /* Add up both bounds over one relay. */
 static void add_part(const struct paper_scene *scene,
                      const struct paper_part *part, double delta, double share,
-                     double *printed, double *mu2)
+                     bool identity, double *printed, double *mu2)
 {
-    double move = 2 * scene->network->radius * part->weight;
+    double move = (identity ? 1 : 2) * scene->network->radius * part->weight;
     double half = delta / part->p / 2;
     double left = part->spread.mean + part->self -
                   deviation_printed(&part->spread, fmin(half, 1));
@@ -193,7 +188,7 @@ static void add_part(const struct paper_scene *scene,
 }
 
 static enum pricer_status paper_server(const struct paper_scene *scene,
-                                       int32_t node,
+                                       int32_t node, bool identity,
                                        struct pricer_paper_bound *bound)
 {
     const struct pricer_network *net = scene->network;
@@ -215,11 +210,18 @@ static enum pricer_status paper_server(const struct paper_scene *scene,
             .uplink = net->uplink[at],
             .spread = spread_at(net, plan, at, -1),
         };
-        add_part(scene, &part, delta, share, &printed, &mu2);
+        add_part(scene, &part, delta, share, identity, &printed, &mu2);
     }
     bound->printed = printed;
-    bound->reason = "Bernstein's inequality is misprinted, and the Gaussian "
-                    "formula is proved for eps <= 1 only";
+    bound->reason = identity
+                        ? "a node that leaves takes its noise with it, which "
+                          "shows the more the higher the dimension"
+                        : "Bernstein's inequality is misprinted, and the "
+                          "Gaussian formula is proved for eps <= 1 only";
+    if (identity) { /* no bound of this kind: the account is what holds */
+        bound->corrected = INFINITY;
+        return PRICER_OK;
+    }
     return gaussian_eps(mu2, scene->delta / 2, &bound->corrected);
 }
 
@@ -242,7 +244,9 @@ enum pricer_status pricer_privacy_paper(
                              (int)statement->node, (int)statement->at);
     }
     if (statement->observer == PRICER_OBSERVER_SERVER)
-        status = paper_server(&scene, statement->node, &found);
+        status =
+            paper_server(&scene, statement->node,
+                         statement->protect == PRICER_PROTECT_IDENTITY, &found);
     else if (statement->observer == PRICER_OBSERVER_RELAY)
         status =
             paper_relay(&scene, link,

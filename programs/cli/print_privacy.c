@@ -100,6 +100,10 @@ static void print_heading(const struct privacy_answers *answers)
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
            question_credit_text(question->eavesdropper));
+    if (question->protect == PRICER_PROTECT_IDENTITY &&
+        question->observer != PRICER_OBSERVER_RELAY)
+        printf("This is about the sums alone: in a fleet every SUM names whose "
+               "shares it\ncontains, which tells the server who took part.\n");
 }
 
 static void add_row(struct table *table, const struct privacy_answers *answers,
