@@ -16,6 +16,7 @@ benches=(
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
     "optimise|planning dense networks, and geometric ones up to 10^5 nodes (10^6 with --big)|$build/bench/bench_optimise"
     "robustness|ten thousand networks at their extremes, every plan certified|$build/bench/bench_robustness"
+    "threads|two threads against one, alone and beside eight other programs|$build/bench/bench_threads"
     "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"
     "plan_ipopt|planning dense networks against Ipopt|env OPENBLAS_NUM_THREADS=1 $build/bench/bench_plan_ipopt"
     "plan_cvxopt|planning dense networks against cvxopt|/usr/bin/python3 bench/plan_cvxopt.py $build/bench/bench_plan_problem"
@@ -27,8 +28,9 @@ benches=(
     "simulate|simulated trials against NumPy and the random bits|bench/simulate.sh $build"
     "decoder|the minimax decoder: worst case against the constant one, and its speed|$build/bench/bench_decoder"
     "decoder_rounds|simulated rounds with the minimax decoder against NumPy|/usr/bin/python3 bench/decoder.py $build/bench/bench_decoder"
-    "fleet|a fleet of 100 nodes, d = 10^4, against a bare CURVE pipe|/usr/bin/python3 bench/fleet.py $build"
+    "fleet|a fleet of 100 nodes, d = 10^4, against a bare TLS pipe|/usr/bin/python3 bench/fleet.py $build"
     "kmeans|Lloyd's steps against scikit-learn (kmeans.py BUILD DATA for real data)|/usr/bin/python3 bench/kmeans.py $build"
+    "python|from NumPy arrays of 10^6 links to a plan against the same in C|/usr/bin/python3 bench/python.py $build"
 )
 
 wanted() {

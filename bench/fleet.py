@@ -1,4 +1,4 @@
-"""Payload throughput of a whole fleet against a bare CURVE pipe of the same
+"""Payload throughput of a whole fleet against a bare TLS pipe of the same
 message size, in the same run: 100 nodes and the server as processes on this
 machine, d = 10^4, every node with four neighbours. Arguments: build folder,
 nodes, rounds, dimension."""
@@ -58,7 +58,7 @@ rows = [('links with full trust', 0, rounds),
         ('noise on every link', .5, max(10, rounds // 5))]
 measured = [(name, *run(noise, count)) for name, noise, count in rows]
 bare = max(before, pipe())
-print(f'{"bare CURVE pipe":32}{bare / 1e6:10.1f}')
+print(f'{"bare TLS pipe":32}{bare / 1e6:10.1f}')
 for name, speed, missing, seconds in measured:
     print(f'{f"{nodes} nodes, {name}":32}{speed / 1e6:10.1f}{seconds:8.1f}'
           f'{missing:6}{speed / bare:13.2f}')

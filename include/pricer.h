@@ -98,6 +98,7 @@ enum pricer_vocabulary {
     PRICER_WORDS_CREDIT,
     PRICER_WORDS_ORIGIN,   /* enum pricer_origin of pricer_study.h */
     PRICER_WORDS_WITHHELD, /* enum pricer_withheld of pricer_study.h */
+    PRICER_WORDS_RELAYS,
 };
 
 /* The name of a value in scenarios, studies and on the command line; NULL for
@@ -552,6 +553,18 @@ PRICER_API enum pricer_status pricer_trust_server_price(
     double *price, struct pricer_fault *fault);
 
 /*
+ * The price of links: for an optimal plan, d objective / d p of every link
+ * [links], the reciprocity of pairs kept, and of every node's uplink [nodes].
+ * None is above zero, unless losses have credit; -0.2 means that a p higher by 0.01 lowers the optimal error
+ * by 0.002. 0 where p is 1, and for an uplink of 0, about which a plan that cannot
+ * use it says nothing. O(links).
+ */
+PRICER_API enum pricer_status pricer_link_price(
+    const struct pricer_network *network,
+    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    double *price, double *uplink, struct pricer_fault *fault);
+
+/*
  * The one family of networks whose optimal plan is a formula: `reaching` of
  * the nodes reach the server with probability `uplink`, the others never, and
  * each of the others reaches each of these with probability `link`. Weights
@@ -587,6 +600,8 @@ enum pricer_observer {
     PRICER_OBSERVER_RELAY,     /* a relay that sees only the sum it gets */
     PRICER_OBSERVER_SERVER,    /* the server: all sums that reach it */
     PRICER_OBSERVER_COALITION, /* several relays, perhaps with the server */
+    PRICER_OBSERVER_READER,    /* whoever gets the published estimate */
+    PRICER_OBSERVER_LISTENER,  /* near a node: hears all that it sends */
 };
 
 /* What is kept from the observer: the node's data, or whether it took part. */
@@ -602,6 +617,12 @@ enum pricer_eavesdropper {
     PRICER_RADIO,        /* someone near the sender hears every packet */
 };
 
+/* What a relay sees of what reaches it. */
+enum pricer_relays {
+    PRICER_RELAYS_SUMS = 0, /* the sum only, as over the air */
+    PRICER_RELAYS_SHARES,   /* every share by itself, as the daemons do */
+};
+
 /*
  * What is asked about a plan's privacy. Zero everywhere asks for every link,
  * data, the receiver, one round, at each link's own delta (at the server and
@@ -615,8 +636,13 @@ struct pricer_question {
     int64_t rounds;         /* 1 */
     const int32_t *members; /* of a coalition: its relays, */
     int32_t member_count;
-    bool with_server; /* and whether the server is in it */
-    int32_t threads;  /* 0: one per core */
+    bool with_server; /* and whether the server is in it, */
+    bool with_reader; /* or someone who gets the estimate */
+    enum pricer_relays relays;
+    int32_t silent;  /* this many others, any, leave out their noise */
+    bool decodes;    /* the estimate may be another function of the sums than
+                        their sum: the reader is accounted for as the server */
+    int32_t threads; /* 0: one per core */
     const struct pricer_watch *watch;
 };
 
@@ -642,8 +668,8 @@ struct pricer_statement {
 
 /*
  * Account for every link, relay or node that the question is about: one
- * statement a link (link, relay) or node (server; coalition: those outside it),
- * in the order of the network. The caller frees *statements with
+ * statement a link (link, relay) or node (server, reader, listener; coalition:
+ * those outside it), in the order of the network. The caller frees *statements with
  * pricer_statements_free(). PRICER_STOPPED if the watch asked to.
  */
 PRICER_API enum pricer_status pricer_privacy_account(

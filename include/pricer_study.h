@@ -76,6 +76,7 @@ enum pricer_method {
     PRICER_METHOD_EXACT = 0, /* pricer_plan_optimise() */
     PRICER_METHOD_GRADIENT,  /* pricer_plan_descend() */
     PRICER_METHOD_GIVEN,     /* it was given, not chosen */
+    PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
 
 /* What is stored with a plan. Numbers that are not known are NAN. */
@@ -199,17 +200,19 @@ struct pricer_round_record {
     int64_t round, plan;
     int32_t nodes, links;
     int64_t dimension;
-    const int8_t *uplink;   /* [nodes] 1: its sum arrived, 0: not, -1: not
+    const int8_t *uplink;      /* [nodes] 1: its sum arrived, 0: not, -1: not
                                tried */
-    const int8_t *link;     /* [links] 1: the link was up, 0: not, -1: not
+    const int8_t *link;        /* [links] 1: the link was up, 0: not, -1: not
                                known or not tried */
-    const int8_t *own;      /* [nodes] why its own part was withheld, an enum
+    const int8_t *own;         /* [nodes] why its own part was withheld, an enum
                                pricer_withheld, -1: it was not; or NULL */
-    const int8_t *withheld; /* [links] the same for shares; or NULL */
-    int32_t contributors;   /* nodes whose data is in the sums */
-    double weight;          /* that arrived, of all the plan's, 0 to 1 */
-    const double *estimate; /* [dimension]; NULL: nothing to estimate from */
-    double error;           /* squared distance from the mean, or NAN */
+    const int8_t *withheld;    /* [links] the same for shares; or NULL */
+    int32_t contributors;      /* nodes whose data is in the sums */
+    double weight;             /* that arrived, of all the plan's, 0 to 1 */
+    const double *estimate;    /* [dimension]; NULL: nothing to estimate from */
+    double error;              /* squared distance from the mean, or NAN */
+    enum pricer_decode decode; /* what made the estimate from the sums */
+    double bar; /* its squared error is at most about this; NAN: not known */
     int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
 };
 
@@ -377,6 +380,7 @@ struct pricer_rounds_summary {
     int64_t estimates;   /* rounds that gave an estimate */
     double contributors; /* mean number of nodes in the sums, NAN: no round */
     double weight;       /* mean part of the plan's weight, NAN: no round */
+    double bar;          /* mean error bar of the estimates, NAN: none */
 };
 
 /* Over the latest `most` stored rounds, 0: all. O(rounds). */

@@ -63,7 +63,10 @@ races() {
     [ -f build-tsan/build.ninja ] || CC=clang meson setup build-tsan \
         --buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false \
         >/dev/null || return 1
-    ninja -C build-tsan --quiet tests/test_threads || return 1
+    ninja -C build-tsan --quiet tests/test_threads tests/test_base_team ||
+        return 1
+    build-tsan/tests/test_base_team >build-tsan/races.log 2>&1 ||
+        { tail -40 build-tsan/races.log; return 1; }
     OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
         build-tsan/tests/test_threads >build-tsan/races.log 2>&1 ||
         { tail -40 build-tsan/races.log; return 1; }

@@ -20,7 +20,8 @@ import re
 import sys
 
 LIMIT = 100
-FOLDERS = 'bench|data|docs|examples|include|lib|man|packaging|programs|tests'
+FOLDERS = ('bench|data|docs|examples|include|lib|man|packaging|programs|python|'
+           'tests')
 PATH = r'(?<![\w/.*-])((?:%s)/[\w./*@-]*[\w/*])' % FOLDERS
 NAME = r'[A-Za-z]\w*'
 
@@ -42,10 +43,10 @@ def known_names():
     """Every word of the sources, and the names of their files."""
     words = set()
     for pattern in ('include/*.h', 'lib/*/*.[ch]', 'programs/*/*.[ch]',
-                    'tests/**/*.[ch]', 'bench/*.[ch]'):
+                    'tests/**/*.[ch]', 'bench/*.[ch]', 'python/pricer/*.py'):
         for path in glob.glob(pattern, recursive=True):
             words.update(re.findall(r'\w+', read(path)))
-            words.add(os.path.basename(path)[:-2])
+            words.add(os.path.basename(path).rsplit('.')[0])
     return words
 
 

@@ -28,7 +28,7 @@ import draw_rooms
 
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
        'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'study']
-PROGRAMS = ['common', 'page', 'fleet', 'cli']
+PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]
 DEFINED = set('TDRBVWi')

@@ -45,6 +45,24 @@ typedef double pri_two __attribute__((vector_size(16)));
  * where the work (links, about) is too little for more. */
 int pri_threads(int32_t asked, int64_t work);
 
+/*
+ * Threads that share a job cut into at most 64 parts. pri_team_run() calls
+ * job() once for each part and returns when all are done; the caller works too,
+ * and alone where the machine has no core for a helper. A team has one caller;
+ * NULL if there is no memory, fewer helpers if the system gives no more.
+ */
+struct pri_team;
+struct pri_team *pri_team_new(int32_t threads);
+void pri_team_free(struct pri_team *team);
+void pri_team_run(struct pri_team *team, int32_t parts,
+                  void (*job)(void *context, int32_t part), void *context);
+
+/* Call job() for ranges that make up [0, count), each item in one of them, by a
+ * team of its own; without memory for one, by the caller. */
+void pri_share_out(int32_t threads, int64_t count,
+                   void (*job)(void *context, int64_t low, int64_t high),
+                   void *context);
+
 /* Report to the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 

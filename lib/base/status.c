@@ -90,12 +90,13 @@ void *pri_alloc(int64_t count, size_t size)
     return memory;
 }
 
-/* Waking a thread costs as much as some ten thousand links. */
+/* A thread is worth its start and its wakening from some hundred thousand
+ * links on. */
 int pri_threads(int32_t asked, int64_t work)
 {
     if (asked > 0)
         return asked;
-    return work < 20000 ? 1 : omp_get_num_procs();
+    return work < 100000 ? 1 : omp_get_num_procs();
 }
 
 bool pri_tick(const struct pricer_watch *watch, double done)

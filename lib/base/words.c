@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { VOCABULARIES = PRICER_WORDS_WITHHELD + 1, MOST = PRICER_DROP_KINDS };
+enum { VOCABULARIES = PRICER_WORDS_RELAYS + 1, MOST = PRICER_DROP_KINDS };
 
 static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_BIAS] = {"worst-case", "unbiased", "l1", "l2"},
@@ -15,18 +15,20 @@ static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_BASELINE] = {"no collaboration, naive",
                                "no collaboration, unbiased",
                                "no collaboration, best", "ColRel, no privacy"},
-    [PRICER_WORDS_OBSERVER] = {"link", "relay", "server", "coalition"},
+    [PRICER_WORDS_OBSERVER] = {"link", "relay", "server", "coalition", "reader",
+                               "listener"},
     [PRICER_WORDS_PROTECT] = {"data", "identity"},
     [PRICER_WORDS_EAVESDROPPER] = {"receiver", "radio"},
     [PRICER_WORDS_ENGINE] = {"fast", "faithful"},
     [PRICER_WORDS_DATA] = {"worst-case", "random", "given"},
     [PRICER_WORDS_DECODE] = {"minimax", "constant", "adaptive"},
-    [PRICER_WORDS_METHOD] = {"exact", "gradient", "given"},
+    [PRICER_WORDS_METHOD] = {"exact", "gradient", "given", "joint"},
     [PRICER_WORDS_DROP] = {"malformed", "length", "round", "repeated", "late",
                            "range", "stranger", "refused"},
     [PRICER_WORDS_CREDIT] = {"none", "losses"},
     [PRICER_WORDS_ORIGIN] = {"scenario", "measured"},
     [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger"},
+    [PRICER_WORDS_RELAYS] = {"sums", "shares"},
 };
 
 const char *pricer_word(enum pricer_vocabulary vocabulary, int value)

@@ -140,20 +140,24 @@ static int threads_for(const struct pricer_settings *settings, int64_t budgets)
     return pri_threads(settings->threads, each * budgets);
 }
 
-static void solve_all(const struct pricer_settings *settings, double radius,
-                      struct budget_table *table)
+/* What the two passes over budgets share. */
+struct pass {
+    const struct pricer_network *network;
+    const struct pricer_settings *settings;
+    struct budget_table *table;
+    double *slope, *self_slope;
+};
+
+static void solve_some(void *context, int64_t low, int64_t high)
 {
-#pragma omp parallel num_threads(threads_for(settings, table->count))
-    {
-        struct pri_rounds law = {0};
-#pragma omp for schedule(dynamic, 16)
-        for (int32_t k = 0; k < table->count; k++) {
-            struct budget *budget = &table->budget[k];
-            budget->slope = slope_of(settings, radius, budget->eps,
-                                     budget->delta, budget->p, &law);
-        }
-        pri_rounds_free(&law);
+    const struct pass *pass = context;
+    struct pri_rounds law = {0};
+    for (int64_t k = low; k < high; k++) {
+        struct budget *budget = &pass->table->budget[k];
+        budget->slope = slope_of(pass->settings, pass->network->radius,
+                                 budget->eps, budget->delta, budget->p, &law);
     }
+    pri_rounds_free(&law);
 }
 
 /* Look a budget up, or solve it if it was one too many. */
@@ -167,27 +171,24 @@ static double recall(const struct budget_table *table,
     return slope_of(settings, radius, eps, delta, p, law);
 }
 
-static void fill(const struct pricer_network *network,
-                 const struct pricer_settings *settings,
-                 const struct budget_table *table, double *slope,
-                 double *self_slope)
+/* Nodes first, then links. */
+static void fill_some(void *context, int64_t low, int64_t high)
 {
-    int threads = pri_threads(settings->threads, network->links);
-#pragma omp parallel num_threads(threads)
-    {
-        struct pri_rounds law = {0};
-#pragma omp for schedule(static)
-        for (int32_t i = 0; i < network->nodes; i++)
-            self_slope[i] =
-                recall(table, settings, network->radius, network->self_eps[i],
-                       network->self_delta[i], 1, &law);
-#pragma omp for schedule(dynamic, 4096)
-        for (int32_t l = 0; l < network->links; l++)
-            slope[l] = recall(table, settings, network->radius, network->eps[l],
-                              network->delta[l],
-                              counted(settings, network->p[l]), &law);
-        pri_rounds_free(&law);
+    const struct pass *pass = context;
+    const struct pricer_network *net = pass->network;
+    struct pri_rounds law = {0};
+    for (int64_t k = low; k < high; k++) {
+        int64_t l = k - net->nodes;
+        if (l < 0)
+            pass->self_slope[k] =
+                recall(pass->table, pass->settings, net->radius,
+                       net->self_eps[k], net->self_delta[k], 1, &law);
+        else
+            pass->slope[l] =
+                recall(pass->table, pass->settings, net->radius, net->eps[l],
+                       net->delta[l], counted(pass->settings, net->p[l]), &law);
     }
+    pri_rounds_free(&law);
 }
 
 static enum pricer_status check_slopes(const struct pricer_network *network,
@@ -224,8 +225,12 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
                          (long long)settings->rounds, PRI_ROUNDS_MOST);
     enum pricer_status status = collect(network, settings, &table);
     if (status == PRICER_OK) {
-        solve_all(settings, network->radius, &table);
-        fill(network, settings, &table, slope, self_slope);
+        struct pass pass = {network, settings, &table, slope, self_slope};
+        pri_share_out(threads_for(settings, table.count), table.count,
+                      solve_some, &pass);
+        pri_share_out(pri_threads(settings->threads, network->links),
+                      (int64_t)network->nodes + network->links, fill_some,
+                      &pass);
         status = check_slopes(network, slope, self_slope, fault);
     }
     free(table.budget);

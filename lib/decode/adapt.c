@@ -51,17 +51,13 @@ static void choose_sums(const struct pricer_receiver *receiver,
     }
 }
 
-static bool arrived(const struct pri_rows *rows, const bool *link, int32_t k)
-{
-    return rows->blind || rows->link[k] < 0 || link[rows->link[k]];
-}
-
 /* The inner products of row a with every row, by way of a vector over nodes. */
 static void relate(struct pricer_receiver *receiver, const bool *link,
                    int32_t a, struct evidence *evidence)
 {
     const struct pri_rows *rows = &receiver->rows;
     const struct pri_model *model = &receiver->model;
+    const struct pri_held held = {link, receiver->withheld};
     int64_t n = rows->nodes, rank = model->rank, count = evidence->count;
     double *row = receiver->adapted_target, *spread = receiver->adapted_own;
     double *along = receiver->adapted_shared;
@@ -69,7 +65,7 @@ static void relate(struct pricer_receiver *receiver, const bool *link,
     memset(row, 0, (size_t)n * sizeof *row);
     memset(along, 0, (size_t)rank * sizeof *along);
     for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-        if (!arrived(rows, link, k))
+        if (!pri_is_held(rows, &held, j, k))
             continue;
         int64_t i = rows->from[k];
         row[i] += rows->weight[k];
@@ -87,7 +83,7 @@ static void relate(struct pricer_receiver *receiver, const bool *link,
         int32_t other = evidence->relay[b];
         double alone = 0, likely = 0;
         for (int32_t k = rows->start[other]; k < rows->start[other + 1]; k++)
-            if (arrived(rows, link, k)) {
+            if (pri_is_held(rows, &held, other, k)) {
                 alone += rows->weight[k] * row[rows->from[k]];
                 likely += rows->weight[k] * spread[rows->from[k]];
             }

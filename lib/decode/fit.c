@@ -187,12 +187,21 @@ static double noise_of(const struct fit *fit, const double *heard, double t)
            rounds;
 }
 
+/* Between two steps that take a while: whether to go on. The climb reports
+ * anything up to 1, what follows is the rest. */
+static enum pricer_status go_on(const struct fit *fit)
+{
+    return pri_tick(fit->ask.watch, 0.99) ? PRICER_OK : PRICER_STOPPED;
+}
+
 /* The worst case of the mixture t, from below and above. */
 static enum pricer_status bound_at(const struct fit *fit,
                                    const struct pri_judgement *judgement,
                                    double t, double *reached, double *upper)
 {
-    enum pricer_status status;
+    enum pricer_status status = go_on(fit);
+    if (status != PRICER_OK)
+        return status;
     double noise = noise_of(fit, judgement->heard, t);
     if (fit->network->nodes <= PRI_WHOLE) {
         mix(fit, t);
@@ -230,6 +239,8 @@ static enum pricer_status choose_blend(struct fit *fit,
         status = bound_at(fit, judgement, left, &reached, &there);
         if (status == PRICER_OK)
             status = bound_at(fit, judgement, right, &reached, &here);
+        if (status != PRICER_OK)
+            return status;
         if (there < here)
             high = right;
         else
@@ -285,7 +296,9 @@ static enum pricer_status judge_once(struct fit *fit,
                                      struct pri_judgement *judgement)
 {
     int64_t n = fit->network->nodes;
-    enum pricer_status status = pri_judge(&fit->court, &fit->model, judgement);
+    enum pricer_status status = go_on(fit);
+    if (status == PRICER_OK)
+        status = pri_judge(&fit->court, &fit->model, judgement);
     if (status != PRICER_OK || n > PRI_WHOLE)
         return status;
     if (n > PRI_SMALL)
@@ -382,6 +395,8 @@ static enum pricer_status run(struct fit *fit)
     if (status == PRICER_OK)
         status = pri_fit(&fit->court, decoder->rank, whole ? fit->exact : NULL,
                          fit->ask.watch, decoder->own, decoder->shared);
+    if (status == PRICER_OK)
+        status = go_on(fit);
     if (status == PRICER_OK)
         status = set_target(fit, &found);
     if (status == PRICER_OK && found)

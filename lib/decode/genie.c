@@ -20,60 +20,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every link of the network as an entry, its precision in place of noise. */
+/* The payloads that the budgets allow. */
 static enum pricer_status payload_rows(const struct pricer_network *network,
                                        const struct pricer_settings *settings,
                                        struct pri_rows *payload,
                                        struct pricer_fault *fault)
 {
-    struct pricer_plan *plan = NULL;
     double *slope = pri_alloc(network->links, sizeof *slope);
     double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
     enum pricer_status status = PRICER_MEMORY;
     if (slope != NULL && self_slope != NULL)
         status = pri_noise_slopes(network, settings, slope, self_slope, fault);
     if (status == PRICER_OK)
-        status = pricer_plan_new(network, &plan, fault);
-    if (status != PRICER_OK)
-        goto done;
-    for (int32_t l = 0; l < network->links; l++)
-        plan->weight[l] = 1;
-    for (int32_t i = 0; i < network->nodes; i++)
-        plan->self_weight[i] = 1;
-    status = pri_rows_new(network, plan, false, payload);
-    for (int32_t k = 0; status == PRICER_OK && k < payload->entries; k++) {
-        int32_t l = payload->link[k];
-        double rho = l < 0 ? self_slope[payload->from[k]] : slope[l];
-        payload->noise[k] = 1 / (rho * rho);
-    }
-done:
+        status = pri_payload_rows(network, slope, self_slope, payload);
     free(slope);
     free(self_slope);
-    pricer_plan_free(plan);
-    return status;
-}
-
-/* Node i alone in sum i. */
-static enum pricer_status own_rows(const struct pricer_network *network,
-                                   struct pri_rows *rows)
-{
-    struct pricer_network alone = {.nodes = network->nodes,
-                                   .dimension = network->dimension,
-                                   .radius = network->radius};
-    struct pricer_plan *plan = NULL;
-    int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
-    enum pricer_status status = PRICER_MEMORY;
-    alone.in_start = alone.out_start = start;
-    if (start != NULL)
-        status = pricer_plan_new(&alone, &plan, NULL);
-    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
-        plan->self_weight[i] = 1;
-    if (status == PRICER_OK)
-        status = pri_rows_new(&alone, plan, false, rows);
-    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
-        rows->weight[i] = rows->scale[i] = 1;
-    pricer_plan_free(plan);
-    free(start);
     return status;
 }
 
@@ -146,7 +107,7 @@ enum pricer_status pricer_decoder_genie(
     enum pricer_status status =
         payload_rows(network, settings, &payload, fault);
     if (status == PRICER_OK)
-        status = own_rows(network, &rows);
+        status = pri_own_rows(network, &rows);
     struct pri_court court = {
         .rows = &rows,
         .payload = &payload,

@@ -10,18 +10,20 @@
 
 enum { CHUNKS = 32 };
 
-/* What a chunk adds up: value, square, heard, chance, M U, M_ii, cap. */
+/* What a chunk adds up: value, square, heard, chance, M U, M_ii, what is wanted
+ * of the entries, cap. */
 struct totals {
-    int64_t product, diagonal, cap, size;
+    int64_t product, diagonal, entry, cap, size;
 };
 
-static struct totals plan_totals(int64_t n, int64_t rank,
+static struct totals plan_totals(int64_t n, int64_t rank, int64_t entries,
                                  const struct pri_judgement *judgement)
 {
     struct totals totals = {.product = 6};
     totals.diagonal =
         totals.product + (judgement->product != NULL ? n * rank : 0);
-    totals.cap = totals.diagonal + (judgement->diagonal != NULL ? n : 0);
+    totals.entry = totals.diagonal + (judgement->diagonal != NULL ? n : 0);
+    totals.cap = totals.entry + (judgement->entry != NULL ? 2 * entries : 0);
     totals.size = totals.cap + (judgement->cap != NULL ? n : 0);
     return totals;
 }
@@ -106,6 +108,38 @@ static double chance_of(const struct pri_rows *rows,
     return sum;
 }
 
+/* Of each entry that arrived: what its weight and its noise do. */
+static void add_entries(const struct pri_court *court,
+                        const struct pri_model *model,
+                        const struct pri_large *large, const uint64_t *entry,
+                        int64_t t, double chance, double *sum)
+{
+    const struct pri_rows *payload = court->payload;
+    const struct pri_rows *of = payload != NULL ? payload : court->rows;
+    double along[PRI_RANK] = {0};
+    for (int64_t i = 0; i < of->nodes; i++)
+        for (int64_t c = 0; c < model->rank; c++)
+            along[c] += large->excess[i] * model->shared[i * model->rank + c];
+    for (int32_t j = 0; j < of->nodes; j++)
+        for (int32_t k = of->start[j]; k < of->start[j + 1]; k++) {
+            int64_t i = of->from[k];
+            int32_t s = large->place[payload != NULL ? i : j];
+            if (!(entry[(int64_t)k * PRI_LANES + t / 64] >> t % 64 & 1) ||
+                s < 0)
+                continue;
+            double beta = large->beta[s], image;
+            image = model->own[i] * large->excess[i];
+            for (int64_t c = 0; c < model->rank; c++)
+                image += along[c] * model->shared[i * model->rank + c];
+            sum[k] += chance * beta *
+                      (payload != NULL
+                           ? large->noise[s] * payload->noise[k] / court->unit
+                           : image);
+            sum[of->entries + k] +=
+                chance * (payload != NULL ? 1 : beta * beta);
+        }
+}
+
 static void judge_pattern(const struct pri_court *court,
                           const struct pri_model *model,
                           struct pri_large *large,
@@ -114,7 +148,8 @@ static void judge_pattern(const struct pri_court *court,
 {
     const struct pri_patterns *patterns = court->patterns;
     const struct pri_rows *rows = court->rows;
-    struct totals totals = plan_totals(rows->nodes, model->rank, wanted);
+    struct totals totals =
+        plan_totals(rows->nodes, model->rank, patterns->entries, wanted);
     int64_t n = rows->nodes, group = t / PRI_ROUNDS;
     const uint64_t *uplink =
         patterns->uplink + group * patterns->nodes * PRI_LANES;
@@ -142,6 +177,9 @@ static void judge_pattern(const struct pri_court *court,
     if (wanted->product != NULL)
         add_slope(court, model, large, chance, sum + totals.product,
                   sum + totals.diagonal);
+    if (wanted->entry != NULL)
+        add_entries(court, model, large, entry, t % PRI_ROUNDS, chance,
+                    sum + totals.entry);
     for (int32_t s = 0; wanted->cap != NULL && s < large->sums; s++) {
         int32_t j = large->relay[s];
         double size = fabs(large->beta[s]) / rows->scale[j];
@@ -169,6 +207,7 @@ static void hand_out(int64_t n, int64_t rank, const struct totals *totals,
     judgement->chance = all[5];
     copy(judgement->product, all + totals->product, n * rank);
     copy(judgement->diagonal, all + totals->diagonal, n);
+    copy(judgement->entry, all + totals->entry, totals->cap - totals->entry);
     copy(judgement->cap, all + totals->cap, n);
 }
 
@@ -177,7 +216,8 @@ enum pricer_status pri_judge_large(const struct pri_court *court,
                                    struct pri_judgement *judgement)
 {
     int64_t n = court->rows->nodes, count = court->patterns->count;
-    struct totals totals = plan_totals(n, model->rank, judgement);
+    struct totals totals =
+        plan_totals(n, model->rank, court->patterns->entries, judgement);
     int64_t size = totals.size;
     double *all = pri_alloc(CHUNKS * size, sizeof *all);
     bool complete = all != NULL;

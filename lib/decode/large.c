@@ -123,7 +123,7 @@ void pri_large_load(struct pri_large *large, const struct pri_rows *rows,
 }
 
 void pri_large_load_bytes(struct pri_large *large, const struct pri_rows *rows,
-                          const bool *uplink, const bool *link)
+                          const bool *uplink, const struct pri_held *held)
 {
     int32_t entries = 0;
     large->sums = 0;
@@ -132,7 +132,7 @@ void pri_large_load_bytes(struct pri_large *large, const struct pri_rows *rows,
             continue;
         open_sum(large, j, entries);
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
-            if (rows->blind || rows->link[k] < 0 || link[rows->link[k]])
+            if (pri_is_held(rows, held, j, k))
                 take(large, rows, k, &entries);
         close_sum(large, entries);
     }

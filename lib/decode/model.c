@@ -304,28 +304,54 @@ static enum pricer_status climb_twice(struct search *search,
     return status;
 }
 
+static bool search_new(const struct pri_court *court, int32_t rank,
+                       const struct pricer_watch *watch, struct search *search)
+{
+    int64_t n = court->rows->nodes;
+    bool small = n <= PRI_SMALL;
+    *search = (struct search){.court = court, .watch = watch, .rank = rank};
+    search->target = pri_alloc(n, sizeof(double));
+    search->x = pri_alloc(small ? n * n : 0, sizeof(double));
+    search->m = small ? pri_alloc(3 * n * n, sizeof(double)) : NULL;
+    search->product = pri_alloc(n * rank, sizeof(double));
+    search->diagonal = pri_alloc(n, sizeof(double));
+    return search->target && search->x && (search->m || !small) &&
+           search->product && search->diagonal;
+}
+
+static void search_free(struct search *search)
+{
+    free(search->target);
+    free(search->x);
+    free(search->m);
+    free(search->product);
+    free(search->diagonal);
+    free(search->change);
+}
+
 enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            const double *exact,
                            const struct pricer_watch *watch, double *own,
                            double *shared)
 {
-    int64_t n = court->rows->nodes;
-    bool small = n <= PRI_SMALL;
-    struct search search = {.court = court, .watch = watch, .rank = rank};
-    search.target = pri_alloc(n, sizeof(double));
-    search.x = pri_alloc(small ? n * n : 0, sizeof(double));
-    search.m = small ? pri_alloc(3 * n * n, sizeof(double)) : NULL;
-    search.product = pri_alloc(n * rank, sizeof(double));
-    search.diagonal = pri_alloc(n, sizeof(double));
+    struct search search;
     enum pricer_status status = PRICER_MEMORY;
-    if (search.target && search.x && (search.m || !small) && search.product &&
-        search.diagonal)
+    if (search_new(court, rank, watch, &search))
         status = climb_twice(&search, exact, own, shared);
-    free(search.target);
-    free(search.x);
-    free(search.m);
-    free(search.product);
-    free(search.diagonal);
-    free(search.change);
+    search_free(&search);
+    return status;
+}
+
+enum pricer_status pri_refit(const struct pri_court *court, int32_t rank,
+                             int32_t looks, double *own, double *shared,
+                             double *value)
+{
+    struct search search;
+    enum pricer_status status = PRICER_MEMORY;
+    struct pri_concave concave = {value_at, &search, court->rows->nodes,
+                                  rank,     1e-7,    looks};
+    if (search_new(court, rank, NULL, &search))
+        status = pri_ascend(&concave, own, shared, value);
+    search_free(&search);
     return status;
 }

@@ -3,7 +3,54 @@
  */
 #include "rows.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum pricer_status pri_payload_rows(const struct pricer_network *network,
+                                    const double *slope,
+                                    const double *self_slope,
+                                    struct pri_rows *payload)
+{
+    struct pricer_plan *plan = NULL;
+    enum pricer_status status = pricer_plan_new(network, &plan, NULL);
+    if (status != PRICER_OK)
+        return status;
+    for (int32_t l = 0; l < network->links; l++)
+        plan->weight[l] = 1;
+    for (int32_t i = 0; i < network->nodes; i++)
+        plan->self_weight[i] = 1;
+    status = pri_rows_new(network, plan, false, payload);
+    for (int32_t k = 0; status == PRICER_OK && k < payload->entries; k++) {
+        int32_t l = payload->link[k];
+        double rho = l < 0 ? self_slope[payload->from[k]] : slope[l];
+        payload->noise[k] = 1 / (rho * rho);
+    }
+    pricer_plan_free(plan);
+    return status;
+}
+
+enum pricer_status pri_own_rows(const struct pricer_network *network,
+                                struct pri_rows *rows)
+{
+    struct pricer_network alone = {.nodes = network->nodes,
+                                   .dimension = network->dimension,
+                                   .radius = network->radius};
+    struct pricer_plan *plan = NULL;
+    int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
+    enum pricer_status status = PRICER_MEMORY;
+    alone.in_start = alone.out_start = start;
+    if (start != NULL)
+        status = pricer_plan_new(&alone, &plan, NULL);
+    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
+        plan->self_weight[i] = 1;
+    if (status == PRICER_OK)
+        status = pri_rows_new(&alone, plan, false, rows);
+    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
+        rows->weight[i] = rows->scale[i] = 1;
+    pricer_plan_free(plan);
+    free(start);
+    return status;
+}
 
 /* The precision of node i's data grows by its entries that arrived. */
 void pri_small_load_payload(struct pri_small *small, double unit,

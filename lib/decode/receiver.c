@@ -33,6 +33,7 @@ void pricer_receiver_free(struct pricer_receiver *receiver)
     free(receiver->work);
     free(receiver->uplink);
     free(receiver->entry);
+    free(receiver->withheld);
     free(receiver);
 }
 
@@ -102,7 +103,9 @@ static enum pricer_status make_room(const struct pricer_network *network,
         status = pri_large_new(&made->rows, &made->large);
     made->uplink = pri_alloc(network->nodes, PRI_LANES * sizeof(uint64_t));
     made->entry = pri_alloc(made->rows.entries, PRI_LANES * sizeof(uint64_t));
-    if (status == PRICER_OK && (!made->uplink || !made->entry))
+    made->withheld = pri_alloc(network->nodes, sizeof *made->withheld);
+    if (status == PRICER_OK &&
+        (!made->uplink || !made->entry || !made->withheld))
         status = PRICER_MEMORY;
     return status;
 }
@@ -154,13 +157,12 @@ static void write_bits(struct pricer_receiver *receiver, const bool *uplink,
                        const bool *link)
 {
     const struct pri_rows *rows = &receiver->rows;
+    const struct pri_held held = {link, receiver->withheld};
     for (int32_t j = 0; j < rows->nodes; j++) {
         receiver->uplink[(int64_t)j * PRI_LANES] = uplink[j];
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            bool known = rows->blind || rows->link[k] < 0;
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
             receiver->entry[(int64_t)k * PRI_LANES] =
-                uplink[j] && (known || link[rows->link[k]]);
-        }
+                uplink[j] && pri_is_held(rows, &held, j, k);
     }
 }
 
@@ -192,7 +194,8 @@ static void solve_large(struct pricer_receiver *receiver,
 {
     const struct pri_rows *rows = &receiver->rows;
     struct pri_large *large = &receiver->large;
-    pri_large_load_bytes(large, rows, uplink, link);
+    pri_large_load_bytes(large, rows, uplink,
+                         &(struct pri_held){link, receiver->withheld});
     pri_large_solve(large, rows, model);
     pri_large_value(large, rows, model);
     memset(coefficient, 0, (size_t)rows->nodes * sizeof *coefficient);
@@ -217,6 +220,13 @@ void pri_receiver_solve(struct pricer_receiver *receiver,
         solve_large(receiver, model, uplink, link, coefficient, &made);
     made.is_estimate = made.sums > 0;
     *decoded = made;
+}
+
+void pricer_receiver_withhold(struct pricer_receiver *receiver,
+                              const bool *withheld)
+{
+    for (int32_t i = 0; i < receiver->rows.nodes; i++)
+        receiver->withheld[i] = withheld != NULL && withheld[i];
 }
 
 void pricer_receiver_decode(struct pricer_receiver *receiver,

@@ -174,11 +174,28 @@ enum pricer_status pri_large_new(const struct pri_rows *rows,
                                  struct pri_large *large);
 void pri_large_free(struct pri_large *large);
 
+/* What is known of the sums that arrived: whether each link's share is in, and
+ * whose own part is not. */
+struct pri_held {
+    const bool *link;     /* [links] */
+    const bool *withheld; /* [nodes] */
+};
+
+/* Whether entry k, which belongs to relay j, is in its sum. */
+static inline bool pri_is_held(const struct pri_rows *rows,
+                               const struct pri_held *held, int32_t j,
+                               int32_t k)
+{
+    if (rows->blind)
+        return true;
+    return rows->link[k] < 0 ? !held->withheld[j] : held->link[rows->link[k]];
+}
+
 /* Collect a pattern; one bit or one byte an entry. */
 void pri_large_load(struct pri_large *large, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int t);
 void pri_large_load_bytes(struct pri_large *large, const struct pri_rows *rows,
-                          const bool *uplink, const bool *link);
+                          const bool *uplink, const struct pri_held *held);
 void pri_large_solve(struct pri_large *large, const struct pri_rows *rows,
                      const struct pri_model *model);
 void pri_large_value(struct pri_large *large, const struct pri_rows *rows,
@@ -230,6 +247,34 @@ void pri_large_load_payload(struct pri_large *large, double unit,
                             const struct pri_rows *payload,
                             const uint64_t *entry, int t);
 
+/* Every link and every node's own part as an entry of weight 1, the precision
+ * 1 / slope^2 in place of its noise: 0 where a slope is infinite. */
+enum pricer_status pri_payload_rows(const struct pricer_network *network,
+                                    const double *slope,
+                                    const double *self_slope,
+                                    struct pri_rows *payload);
+
+/* Node i alone in sum i. */
+enum pricer_status pri_own_rows(const struct pricer_network *network,
+                                struct pri_rows *rows);
+
+/* --------------------------------------------------------------- descent -- */
+
+/* A function of `size` amounts, none negative, and its slope. */
+struct pri_smooth {
+    enum pricer_status (*value)(void *context, const double *at, double *value,
+                                double *slope);
+    void *context;
+    int64_t size;
+    double tolerance; /* relative, of the value between steps */
+    int32_t limit;    /* of evaluations */
+};
+
+/* Descend from *at, by projected steps of limited-memory BFGS; `at` becomes the
+ * best that was seen, *value what the function is there. */
+enum pricer_status pri_descend_within(const struct pri_smooth *smooth,
+                                      double *at, double *value);
+
 /* ----------------------------------------------------------------- judge -- */
 
 /* What a model is judged by. */
@@ -257,6 +302,9 @@ struct pri_judgement {
     double *inverse;            /* small: [nodes][nodes] A' H^-1 A */
     double *product, *diagonal; /* large: [nodes][rank] M U; [nodes] M_ii */
     double *vectors;            /* large: [2][patterns][nodes] r of 0 and 2 */
+    double *entry; /* [2][entries of the patterns], summed where the entry
+                    * arrived: beta_j (X r)_i and beta_j^2 of the scaled rows;
+                    * of payloads, the payload's coefficient and 1 */
 };
 
 enum pricer_status pri_judge_small(const struct pri_court *court,
@@ -299,6 +347,11 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            const double *exact,
                            const struct pricer_watch *watch, double *own,
                            double *shared);
+
+/* Climb on from own and shared, which need not be far from the top. */
+enum pricer_status pri_refit(const struct pri_court *court, int32_t rank,
+                             int32_t looks, double *own, double *shared,
+                             double *value);
 
 /* The sampled M of the r in vectors [2][count][n], as in struct pri_judgement,
  * [3][n][n]. */

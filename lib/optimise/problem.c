@@ -9,7 +9,6 @@
  */
 #include "problem.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +18,31 @@ static const double most_cost = 1e120;
 
 /* ----------------------------------------------------------------- sweep -- */
 
+struct sweep {
+    const struct pri_problem *problem;
+    void (*part)(void *context, int32_t low, int32_t high,
+                 struct pri_sweep_sums *tally);
+    void *context;
+    struct pri_sweep_sums parts[PRI_BLOCKS];
+};
+
+static void sweep_block(void *context, int32_t b)
+{
+    struct sweep *sweep = context;
+    const int32_t *block = sweep->problem->block;
+    sweep->parts[b] = (struct pri_sweep_sums){.least = INFINITY};
+    sweep->part(sweep->context, block[b], block[b + 1], &sweep->parts[b]);
+}
+
 void pri_sweep(const struct pri_problem *problem,
                void (*part)(void *context, int32_t low, int32_t high,
                             struct pri_sweep_sums *tally),
                void *context, struct pri_sweep_sums *total)
 {
-    struct pri_sweep_sums parts[PRI_BLOCKS];
+    struct sweep sweep = {.problem = problem, .part = part, .context = context};
+    const struct pri_sweep_sums *parts = sweep.parts;
     int32_t blocks = problem->blocks;
-    for (int32_t b = 0; b < blocks; b++)
-        parts[b] = (struct pri_sweep_sums){.least = INFINITY};
-    if (blocks == 1 || problem->threads == 1) {
-        for (int32_t b = 0; b < blocks; b++)
-            part(context, problem->block[b], problem->block[b + 1], &parts[b]);
-    } else {
-#pragma omp parallel for schedule(static, 1) num_threads(problem->threads)
-        for (int32_t b = 0; b < blocks; b++)
-            part(context, problem->block[b], problem->block[b + 1], &parts[b]);
-    }
+    pri_team_run(problem->team, blocks, sweep_block, &sweep);
     if (total == NULL)
         return;
     *total = parts[0];
@@ -348,10 +355,14 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     made->network = network;
     made->bias = settings->bias;
     made->nodes = network->nodes;
-    made->threads = pri_threads(settings->threads, network->links);
     status = allocate(made);
     if (status != PRICER_OK)
         goto done;
+    made->team = pri_team_new(pri_threads(settings->threads, network->links));
+    if (made->team == NULL) {
+        status = PRICER_MEMORY;
+        goto done;
+    }
     cut_blocks(made);
     struct fill fill = {made, slope, self_slope};
     struct pri_sweep_sums total;
@@ -374,6 +385,7 @@ void pri_problem_free(struct pri_problem *problem)
 {
     if (problem == NULL)
         return;
+    pri_team_free(problem->team);
     free(problem->block);
     free(problem->start);
     free(problem->upper);

@@ -68,7 +68,8 @@ struct pri_problem {
     const struct pricer_network *network;
     enum pricer_bias bias;
     int32_t nodes, arcs;
-    int32_t threads, blocks;
+    struct pri_team *team; /* who sweeps over the blocks */
+    int32_t blocks;
     int32_t *block;         /* [blocks + 1] nodes, about equal in arcs */
     int32_t *start;         /* [nodes + 1] arcs of each node, by neighbour */
     int32_t *upper;         /* [nodes] the first arc to a higher node */

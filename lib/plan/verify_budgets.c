@@ -7,7 +7,7 @@
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
+#include <stdatomic.h>
 
 /* Whether what the noise leaves of a weight is within the budget. */
 static bool within_budget(const struct pri_audit *audit, double weight,
@@ -33,30 +33,52 @@ static double counted(const struct pri_audit *audit, int64_t l)
                : 1;
 }
 
+/* The budgets that are not kept: how many, and the first. */
+struct broken {
+    const struct pri_audit *audit;
+    _Atomic int64_t open, first; /* nodes first, then links */
+};
+
+static bool keeps_budget(const struct pri_audit *audit, int64_t k,
+                         struct pri_rounds *law)
+{
+    const struct pricer_network *net = audit->network;
+    const struct pricer_plan *plan = audit->plan;
+    int64_t l = k - net->nodes;
+    return l < 0
+               ? within_budget(audit, plan->self_weight[k], plan->self_noise[k],
+                               net->self_eps[k], net->self_delta[k], 1, law)
+               : within_budget(audit, plan->weight[l], plan->noise[l],
+                               net->eps[l], net->delta[l], counted(audit, l),
+                               law);
+}
+
+static void check_some(void *context, int64_t low, int64_t high)
+{
+    struct broken *broken = context;
+    struct pri_rounds law = {0};
+    int64_t open = 0, first = INT64_MAX;
+    for (int64_t k = low; k < high; k++)
+        if (!keeps_budget(broken->audit, k, &law)) {
+            open++;
+            first = first < k ? first : k;
+        }
+    pri_rounds_free(&law);
+    atomic_fetch_add(&broken->open, open);
+    int64_t before = atomic_load(&broken->first);
+    while (first < before &&
+           !atomic_compare_exchange_weak(&broken->first, &before, first))
+        ;
+}
+
 void pri_check_noise(struct pri_audit *audit)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    int64_t open = 0, first = INT64_MAX, nodes = net->nodes;
-#pragma omp parallel num_threads(audit->threads) reduction(+ : open)           \
-    reduction(min : first)
-    {
-        struct pri_rounds law = {0};
-#pragma omp for schedule(dynamic, 4096)
-        for (int64_t k = 0; k < nodes + net->links; k++) {
-            int64_t l = k - nodes;
-            bool good =
-                l < 0 ? within_budget(audit, plan->self_weight[k],
-                                      plan->self_noise[k], net->self_eps[k],
-                                      net->self_delta[k], 1, &law)
-                      : within_budget(audit, plan->weight[l], plan->noise[l],
-                                      net->eps[l], net->delta[l],
-                                      counted(audit, l), &law);
-            open += !good;
-            first = good || first < k ? first : k;
-        }
-        pri_rounds_free(&law);
-    }
+    struct broken broken = {.audit = audit, .first = INT64_MAX};
+    int64_t nodes = net->nodes;
+    pri_share_out(audit->threads, nodes + net->links, check_some, &broken);
+    int64_t open = broken.open, first = broken.first;
     audit->certificate->open_links = open;
     if (first < nodes)
         pri_complain(audit, "too small for its budget, the noise",

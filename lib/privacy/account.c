@@ -5,7 +5,7 @@
  * Every statement is an account of its own, so they are computed on all threads
  * and do not depend on how many there are.
  */
-#include "account.h"
+#include "observers.h"
 
 #include <float.h>
 #include <math.h>
@@ -26,7 +26,8 @@ static enum pricer_status check_members(const struct pricer_network *network,
                                         struct pricer_fault *fault)
 {
     if (question->member_count < 0 ||
-        (question->member_count == 0 && !question->with_server))
+        (question->member_count == 0 && !question->with_server &&
+         !question->with_reader))
         return pri_fault(fault, PRICER_VALUE, "the coalition has no member");
     for (int32_t k = 0; k < question->member_count; k++)
         if (question->members[k] < 0 || question->members[k] >= network->nodes)
@@ -68,9 +69,10 @@ static enum pricer_status check_question(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "whoever receives a link sees who sent the packet: "
                          "there is no identity to protect");
-    if (question->observer == PRICER_OBSERVER_COALITION)
-        return check_members(network, question, fault);
-    return PRICER_OK;
+    enum pricer_status status = pri_question_check(question, fault);
+    if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
+        status = check_members(network, question, fault);
+    return status;
 }
 
 /* The smallest delta that a node asks for. */
@@ -188,20 +190,49 @@ static enum pricer_status answer_link(const struct job *job, int32_t link,
     return status;
 }
 
-static enum pricer_status answer_view(const struct job *job, const bool *member,
-                                      bool server, struct hand *hand,
-                                      struct pricer_statement *statement,
-                                      struct pri_bracket *bracket)
+/* `estimate`: of the sums only the estimate is seen; *helped as in
+ * pri_view_observe(). */
+static enum pricer_status answer_sight(const struct job *job,
+                                       const bool *member, bool server,
+                                       bool estimate, struct hand *hand,
+                                       struct pricer_statement *statement,
+                                       struct pri_bracket *bracket,
+                                       bool *helped)
 {
+    const struct pri_sight sight = {job->network,    job->plan, job->question,
+                                    statement->node, member,    server};
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
     enum pricer_status status = (identity ? pri_view_identity : pri_view_build)(
         job->network, job->plan, statement->node, member, server,
-        job->question->eavesdropper, &hand->view);
+        pri_question_hears(job->question), &hand->view);
+    *helped = false;
+    if (status == PRICER_OK && !identity)
+        status = pri_view_observe(&sight, estimate, &hand->view, helped);
     if (status != PRICER_OK)
         return status;
     statement->exact = hand->view.visible;
     return pri_view_account(&hand->view, statement->delta, job->rounds,
                             job->work, &hand->scratch, bracket);
+}
+
+static enum pricer_status answer_view(const struct job *job, const bool *member,
+                                      bool server, struct hand *hand,
+                                      struct pricer_statement *statement,
+                                      struct pri_bracket *bracket)
+{
+    bool helped, reads = pri_question_reads(job->question);
+    enum pricer_status status = answer_sight(job, member, server, reads, hand,
+                                             statement, bracket, &helped);
+    if (status != PRICER_OK || !helped)
+        return status;
+    /* What the server learns bounds it too, and may be known better. */
+    struct pri_bracket other = *bracket;
+    status = answer_sight(job, member, server, false, hand, statement, &other,
+                          &helped);
+    bracket->eps = fmin(bracket->eps, other.eps);
+    bracket->floor = fmin(bracket->floor, other.floor);
+    bracket->eps_lower = fmin(bracket->eps_lower, bracket->eps);
+    return status;
 }
 
 static enum pricer_status answer_relay(const struct job *job, struct hand *hand,
@@ -229,11 +260,15 @@ static enum pricer_status answer(const struct job *job, int64_t index,
         status = answer_relay(job, hand, statement, &bracket);
         break;
     case PRICER_OBSERVER_SERVER:
+    case PRICER_OBSERVER_READER:
+    case PRICER_OBSERVER_LISTENER:
         status = answer_view(job, NULL, true, hand, statement, &bracket);
         break;
     case PRICER_OBSERVER_COALITION:
-        status = answer_view(job, job->member, job->question->with_server, hand,
-                             statement, &bracket);
+        status = answer_view(job, job->member,
+                             job->question->with_server ||
+                                 job->question->with_reader,
+                             hand, statement, &bracket);
         break;
     }
     statement->eps = bracket.eps;

@@ -92,7 +92,6 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     bool mean = model->function.kernel == PRI_MEAN;
     line->kernel = model->function.kernel;
     line->sigma = sigma;
-    line->shift = mean ? rounds * model->shift * (1 + 1e-9) : 0;
     line->most = mean ? rounds * model->most : INFINITY;
     line->log_most =
         pri_sums_log(model, sigma) - (mean ? sigma * line->shift : 0);
@@ -139,10 +138,13 @@ static bool place_line(struct pri_sums *model, double goal, double guess,
     double log_bound = INFINITY, slack = 4e-9 * (double)model->rounds;
     pri_sums_mass(model, &line->mass, &line->left);
     line->least = fmax(line->mass * (1 - slack * (model->factors + 1)), 0);
+    line->shift = model->function.kernel == PRI_MEAN
+                      ? (double)model->rounds * model->shift * (1 + 1e-9)
+                      : 0;
     if (line->mass <= goal || line->left * exp(guess) <= goal) {
         line->kernel = model->function.kernel;
         line->count = 0;
-        line->sigma = line->shift = line->log_most = 0;
+        line->sigma = line->log_most = 0;
         return true;
     }
     if (s == 0)
@@ -247,9 +249,9 @@ static enum pricer_status draw_all(struct pri_sums *model, double delta,
 }
 
 enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
-                                     struct pri_saddle saddle, int sides,
-                                     struct pri_scratch *scratch,
-                                     struct pri_bracket *found)
+                                    struct pri_saddle saddle, int sides,
+                                    struct pri_scratch *scratch,
+                                    struct pri_bracket *found)
 {
     double left = delta - model->more[PRI_ABOVE], cut[PRI_SHELLS + 1];
     bool sharp = model->exact_laws && model->exact == NULL &&

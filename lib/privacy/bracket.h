@@ -72,8 +72,8 @@ struct pri_saddle {
  * `which` (all if NULL), with the probabilities of scratch->chances.
  */
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
-                                 double hide, double width,
-                                 struct pri_scratch *scratch);
+                                double hide, double width,
+                                struct pri_scratch *scratch);
 
 /*
  * Shells. Let Z_0 be the chance that nothing is seen and Z_j the part of Z of
@@ -88,7 +88,7 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
  * falls only as its quietest pattern.
  */
 void pri_sums_loudness(const struct pri_sums *model, double *most,
-                        double *least);
+                       double *least);
 
 /* Set a model to the shell of patterns no louder than `most` but louder than
  * `least`. */
@@ -110,7 +110,7 @@ void pri_sums_mass(const struct pri_sums *model, double *mass, double *left);
 /* The largest s whose Chernoff bound at an eps is within a factor e of the
  * least, ln of which is *log_bound: the further from 0, the fewer nodes. */
 double pri_sums_place(const struct pri_sums *model, double eps,
-                       double *log_bound);
+                      double *log_bound);
 
 /* The best of all Chernoff bounds for a delta. */
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta);
@@ -118,17 +118,17 @@ struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta);
 /* The values of a line that has its place: of a model's shell over all rounds,
  * divided by e^log_most. `eps` is about what is looked for. */
 enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
-                                  struct pri_scratch *scratch,
-                                  struct pri_line *line);
+                                 struct pri_scratch *scratch,
+                                 struct pri_line *line);
 
 /*
  * Make *found narrower by a line through the saddle. `sides` says which ends
  * the model proves: bit PRI_BELOW, bit PRI_ABOVE.
  */
 enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
-                                     struct pri_saddle saddle, int sides,
-                                     struct pri_scratch *scratch,
-                                     struct pri_bracket *found);
+                                    struct pri_saddle saddle, int sides,
+                                    struct pri_scratch *scratch,
+                                    struct pri_bracket *found);
 
 /*
  * The delta that one end of a bracket is computed for: the proved end for delta

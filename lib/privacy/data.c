@@ -176,7 +176,7 @@ static enum pricer_status one_side(struct task *task, enum pri_side side,
     /* What is bare below is valid up to the eps of the task only. */
     saddle.eps = fmin(saddle.eps, task->saddle.eps);
     return pri_sums_bracket(model, task->delta, saddle, sides, task->scratch,
-                             found);
+                            found);
 }
 
 /* The mu^2 at which delta_G is that. */
@@ -267,8 +267,8 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
         if (isfinite(saddle.eps)) {
             saddle.eps = fmin(saddle.eps, task->saddle.eps);
             status = pri_sums_bracket(model, task->delta, saddle,
-                                       1 << PRI_ABOVE | 1 << PRI_BELOW,
-                                       task->scratch, found);
+                                      1 << PRI_ABOVE | 1 << PRI_BELOW,
+                                      task->scratch, found);
         }
     }
     model->exact = NULL;
@@ -290,7 +290,7 @@ static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
         pri_decouple(task->view, side, growth, least, &task->scratch->chances);
     if (status == PRICER_OK)
         status = pri_sums_set(task->view, NULL, task->hide, task->width,
-                               task->scratch);
+                              task->scratch);
     if (status != PRICER_OK)
         return status;
     set_bare(task, model->bare);
@@ -303,7 +303,7 @@ static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
     saddle.eps = known->eps;
     model->growth = growth;
     status = pri_sums_bracket(model, task->delta, saddle, 1 << side,
-                               task->scratch, &found);
+                              task->scratch, &found);
     model->growth = INFINITY;
     if (side == PRI_ABOVE)
         *eps = fmax(found.eps, least);

@@ -88,8 +88,8 @@ static void note_factor(const struct pri_mgf *factor, struct pri_sums *model)
 }
 
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
-                                 double hide, double width,
-                                 struct pri_scratch *scratch)
+                                double hide, double width,
+                                struct pri_scratch *scratch)
 {
     struct pri_sums *model = &scratch->model;
     enum pricer_status status = reserve_factors(model, view->sources);
@@ -135,7 +135,7 @@ static double loudness(const struct pri_mgf *factor, int32_t group)
 }
 
 void pri_sums_loudness(const struct pri_sums *model, double *most,
-                        double *least)
+                       double *least)
 {
     *most = 0;
     *least = INFINITY;
@@ -292,7 +292,7 @@ struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 }
 
 double pri_sums_place(const struct pri_sums *model, double eps,
-                       double *log_bound)
+                      double *log_bound)
 {
     struct goal goal = {model, 0, eps};
     double s = search(&goal, log_bound);

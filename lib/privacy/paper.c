@@ -234,9 +234,10 @@ enum pricer_status pricer_privacy_paper(
     struct pricer_paper_bound found = {0};
     int32_t link = -1;
     enum pricer_status status;
-    if (statement->observer == PRICER_OBSERVER_COALITION)
-        return pri_fault(fault, PRICER_VALUE,
-                         "the paper has no bound for coalitions");
+    if (statement->observer >= PRICER_OBSERVER_COALITION)
+        return pri_fault(
+            fault, PRICER_VALUE, "the paper has no bound for %ss",
+            pricer_word(PRICER_WORDS_OBSERVER, statement->observer));
     if (statement->observer != PRICER_OBSERVER_SERVER) {
         link = pricer_network_find(network, statement->node, statement->at);
         if (link < 0)

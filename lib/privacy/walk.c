@@ -152,8 +152,8 @@ static enum pricer_status one_part(struct pri_sums *model, int32_t number,
 }
 
 enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
-                                  struct pri_scratch *scratch,
-                                  struct pri_line *line)
+                                 struct pri_scratch *scratch,
+                                 struct pri_line *line)
 {
     int32_t parts = model->factors + (model->exact != NULL);
     double log_once = 0, log_part;

@@ -112,6 +112,11 @@ void pri_faithful_free(struct pri_faithful *faithful)
     free(faithful);
 }
 
+const double *pri_faithful_estimate(const struct pri_faithful *faithful)
+{
+    return faithful->estimate;
+}
+
 static void draw(struct pri_faithful *faithful, int64_t round,
                  struct pri_tally *tally)
 {

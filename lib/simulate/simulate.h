@@ -152,6 +152,8 @@ struct pri_faithful;
 enum pricer_status pri_faithful_new(struct pri_job *job,
                                     struct pri_faithful **faithful);
 void pri_faithful_free(struct pri_faithful *faithful);
+/* What the last trial's last plan estimated: [dimension], until the next. */
+const double *pri_faithful_estimate(const struct pri_faithful *faithful);
 enum pricer_status pri_faithful_play(struct pri_faithful *faithful,
                                      int64_t first, int count,
                                      struct pri_tally *tally, double *errors,

@@ -18,7 +18,7 @@ static bool is_key(const char *key)
            strspn(key, alphabet) == PRICER_KEY_TEXT - 1;
 }
 
-/* "tcp://host:port", which ZeroMQ looks at more closely. */
+/* "tcp://host:port", which the transport looks at more closely. */
 static bool is_address(const char *address)
 {
     const char *colon = strrchr(address, ':');

@@ -10,19 +10,42 @@
 
 /* ----------------------------------------------------------------- store -- */
 
-/* The members of a coalition as "1,4,server"; NULL: no memory. */
+/* What an answer assumes beyond the usual, after the members. */
+static void add_assumptions(const struct pricer_question *question, char *text,
+                            size_t room)
+{
+    enum pricer_observer observer = question->observer;
+    bool sees = observer == PRICER_OBSERVER_RELAY ||
+                observer == PRICER_OBSERVER_COALITION;
+    size_t used = strlen(text);
+    if (sees && question->relays != PRICER_RELAYS_SUMS)
+        used += (size_t)snprintf(
+            text + used, room - used, "%srelays=%s", used > 0 ? " " : "",
+            pricer_word(PRICER_WORDS_RELAYS, question->relays));
+    if (observer != PRICER_OBSERVER_LINK && question->silent > 0)
+        snprintf(text + used, room - used, "%ssilent=%d", used > 0 ? " " : "",
+                 (int)question->silent);
+}
+
+/* The members of a coalition as "1,4,server", and assumptions as
+ * "relays=shares silent=2"; NULL: no memory. */
 static char *coalition_text(const struct pricer_question *question)
 {
-    size_t room = 12 * (size_t)question->member_count + 8, used = 0;
+    size_t room = 12 * (size_t)question->member_count + 64, used = 0;
+    bool pooled = question->observer == PRICER_OBSERVER_COALITION;
     char *text = malloc(room);
     if (text == NULL)
         return NULL;
     text[0] = '\0';
-    for (int32_t k = 0; k < question->member_count; k++)
+    for (int32_t k = 0; pooled && k < question->member_count; k++)
         used += (size_t)snprintf(text + used, room - used, "%s%d",
                                  k > 0 ? "," : "", (int)question->members[k]);
-    if (question->with_server)
-        snprintf(text + used, room - used, "%sserver", used > 0 ? "," : "");
+    if (pooled && question->with_server)
+        used += (size_t)snprintf(text + used, room - used, "%sserver",
+                                 used > 0 ? "," : "");
+    if (pooled && question->with_reader)
+        snprintf(text + used, room - used, "%sreader", used > 0 ? "," : "");
+    add_assumptions(question, text, room);
     return text;
 }
 
@@ -40,8 +63,11 @@ static enum pricer_status store_question(const struct pricer_study *study,
         &insert, fault);
     if (status != PRICER_OK)
         return status;
-    if (question->observer == PRICER_OBSERVER_COALITION)
-        coalition = coalition_text(question);
+    coalition = coalition_text(question);
+    if (coalition == NULL) {
+        sqlite3_finalize(insert);
+        return PRICER_MEMORY;
+    }
     sqlite3_bind_int64(insert, 1, plan);
     sqlite3_bind_text(insert, 2,
                       pricer_word(PRICER_WORDS_OBSERVER, question->observer),
@@ -54,7 +80,7 @@ static enum pricer_status store_question(const struct pricer_study *study,
         pricer_word(PRICER_WORDS_EAVESDROPPER, question->eavesdropper), -1,
         SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, question->rounds > 0 ? question->rounds : 1);
-    if (coalition != NULL)
+    if (coalition[0] != '\0')
         sqlite3_bind_text(insert, 6, coalition, -1, SQLITE_TRANSIENT);
     free(coalition);
     status = pri_study_step(study, insert, fault);

@@ -98,7 +98,7 @@ static enum pricer_status store_summary(
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO round (round, plan, arrived, contributors, weight, error,"
-        " estimate) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        " estimate, decoder, bar) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status == PRICER_OK)
         status = bind_estimate(insert, 7, record, &words);
@@ -109,6 +109,10 @@ static enum pricer_status store_summary(
         sqlite3_bind_int(insert, 4, record->contributors);
         sqlite3_bind_double(insert, 5, record->weight);
         pri_study_bind(insert, 6, record->estimate ? record->error : NAN);
+        sqlite3_bind_text(insert, 8,
+                          pricer_word(PRICER_WORDS_DECODE, (int)record->decode),
+                          -1, SQLITE_STATIC);
+        pri_study_bind(insert, 9, record->estimate ? record->bar : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -239,6 +243,8 @@ struct sums {
     int64_t estimates;
     double contributors;
     double weight;
+    int64_t barred; /* rounds with a bar */
+    double bar;
 };
 
 /* A count or a part that is not negative. */
@@ -252,15 +258,21 @@ static bool is_amount(sqlite3_stmt *query, int column)
 static bool add_round(sqlite3_stmt *query, struct sums *sums)
 {
     bool known = sqlite3_column_type(query, 0) != SQLITE_NULL;
+    bool barred = sqlite3_column_type(query, 5) != SQLITE_NULL;
     double error = sqlite3_column_double(query, 0);
     if ((known && !is_amount(query, 0)) || !is_amount(query, 1) ||
-        !is_amount(query, 2) || !is_amount(query, 3))
+        !is_amount(query, 2) || !is_amount(query, 3) ||
+        (barred && !is_amount(query, 5)))
         return false;
     sums->rounds++;
     sums->arrived += sqlite3_column_double(query, 1);
     sums->contributors += sqlite3_column_double(query, 2);
     sums->weight += sqlite3_column_double(query, 3);
     sums->estimates += sqlite3_column_int(query, 4) == 1;
+    if (barred) {
+        sums->barred++;
+        sums->bar += sqlite3_column_double(query, 5);
+    }
     if (known) {
         sums->measured++;
         sums->error += error;
@@ -282,11 +294,12 @@ static struct pricer_rounds_summary summarise(const struct sums *sums)
         .arrived = sums->arrived / rounds,
         .estimates = sums->estimates,
         .contributors = sums->contributors / rounds,
-        .weight = sums->weight / rounds};
+        .weight = sums->weight / rounds,
+        .bar = sums->barred > 0 ? sums->bar / (double)sums->barred : NAN};
 }
 
 /* The columns that are summed up. */
-#define SUMMED "error, arrived, contributors, weight, estimate IS NOT NULL"
+#define SUMMED "error, arrived, contributors, weight, estimate IS NOT NULL, bar"
 
 /* Sum up the rounds that a query hands out; it has one parameter. */
 static enum pricer_status sum_up(const struct pricer_study *study,

@@ -213,7 +213,9 @@ const char *const pri_study_schema[] = {
     " contributors INTEGER NOT NULL,"
     " weight REAL NOT NULL,"
     " error REAL,"
-    " estimate BLOB"
+    " estimate BLOB,"
+    " decoder TEXT NOT NULL,"
+    " bar REAL"
     ")",
 
     "CREATE TABLE arrival ("

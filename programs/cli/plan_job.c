@@ -3,6 +3,7 @@
  * checked, priced, compared and stored.
  */
 #include "plan_job.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -207,6 +208,23 @@ void plan_job_compare(struct plan_job *job)
     }
 }
 
+void plan_job_measure(struct plan_job *job)
+{
+    struct plan_view *view = &job->view;
+    double radius = view->network->radius;
+    double error = view->error.mse_worst_case;
+    struct pricer_settings settings = view->settings;
+    struct progress progress;
+    progress_start(&progress, "yardsticks");
+    settings.watch = &progress.watch;
+    yardsticks_find(view->network, &settings, &view->yardsticks);
+    if (view->decoder != NULL)
+        error = fmin(error, view->decoder->upper);
+    if (error >= MEANING_HARDLY * radius * radius && !progress_stopped())
+        yardsticks_remedies(view->network, &settings, &view->yardsticks);
+    progress_end(&progress);
+}
+
 enum pricer_status plan_job_price(struct plan_job *job)
 {
     size_t links = (size_t)job->from.network->links;
@@ -245,16 +263,48 @@ static void find_floor(struct plan_job *job,
         job->view.floor = (struct pricer_estimate){NAN, NAN};
 }
 
+/* How far the logit of a measured probability may be off: half the interval
+ * of one deviation. Where all or nothing arrived one end of it is at infinity,
+ * and the number of the rest, some one, gives about 1. What was never tried has
+ * the scenario's p, and the error that is assumed of those. */
+static double spread_of(const struct pricer_delivery *delivery)
+{
+    double low, high;
+    pricer_delivery_interval(delivery, 0.6826894921370859, &low, &high);
+    if (delivery->tried == 0)
+        return 0.25;
+    if (!(low > 0) || !(high < 1))
+        return 1;
+    return (log(high / (1 - high)) - log(low / (1 - low))) / 2;
+}
+
+/* The errors of all measured probabilities, room for the caller to free. */
+static double *find_spreads(const struct pricer_deliveries *deliveries)
+{
+    int64_t nodes = deliveries->nodes, links = deliveries->links;
+    double *spread = calloc((size_t)(nodes + links), sizeof *spread);
+    for (int64_t i = 0; spread != NULL && i < nodes; i++)
+        spread[i] = spread_of(&deliveries->uplink[i]);
+    for (int64_t l = 0; spread != NULL && l < links; l++)
+        spread[nodes + l] = spread_of(&deliveries->link[l]);
+    return spread;
+}
+
+static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
+{
+    bool unbiased = job->view.settings.bias == PRICER_BIAS_UNBIASED;
+    return (struct pricer_decoder_settings){.horizon = unbiased ? INFINITY : 1,
+                                            .seed = (uint64_t)job->from.seed,
+                                            .threads =
+                                                (int32_t)job->request.threads,
+                                            .watch = job->view.settings.watch};
+}
+
 enum pricer_status plan_job_decode(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
     const struct plan_request *ask = &job->request;
-    bool unbiased = view->settings.bias == PRICER_BIAS_UNBIASED;
-    struct pricer_decoder_settings settings = {.horizon =
-                                                   unbiased ? INFINITY : 1,
-                                               .seed = (uint64_t)job->from.seed,
-                                               .threads = (int32_t)ask->threads,
-                                               .watch = view->settings.watch};
+    struct pricer_decoder_settings settings = ask_decoder(job);
     struct pricer_fault why = {""};
     if (ask->decoder == PRICER_DECODE_CONSTANT)
         return PRICER_OK;
@@ -263,8 +313,18 @@ enum pricer_status plan_job_decode(struct plan_job *job)
                              "a while";
         return PRICER_OK;
     }
+    double *spread = NULL;
+    if (job->deliveries != NULL) {
+        spread = find_spreads(job->deliveries);
+        if (spread == NULL)
+            return PRICER_MEMORY;
+        settings.uplink_spread = spread;
+        settings.link_spread = spread + job->deliveries->nodes;
+    }
     enum pricer_status status = pricer_decoder_fit(
         job->from.network, job->from.plan, &settings, &job->decoder, &why);
+    free(spread);
+    settings.uplink_spread = settings.link_spread = NULL;
     if (status == PRICER_MEMORY)
         return status;
     if (status != PRICER_OK) {
@@ -276,6 +336,53 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     view->decoder = job->decoder;
     find_floor(job, &settings);
     return PRICER_OK;
+}
+
+/* The plan for the decoder in place of the ordinary one, checked anew. Trust
+ * has no price there: prices are of the constant decoder's error. */
+static enum pricer_status take_joint(struct plan_job *job,
+                                     struct pricer_plan *plan)
+{
+    const struct pricer_certificate before = job->view.certificate;
+    pricer_plan_free(job->from.plan);
+    job->from.plan = plan;
+    job->request.method = PRICER_METHOD_JOINT;
+    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_JOINT);
+    job->view.price = job->view.self_price = job->view.server_price = NULL;
+    enum pricer_status status = plan_job_judge(job);
+    if (status == PRICER_OK &&
+        (job->view.certificate.open_links > before.open_links ||
+         job->view.certificate.open_budgets > before.open_budgets))
+        return say(job, "the plan does not pass its own check: ",
+                   job->view.certificate.words);
+    return status;
+}
+
+enum pricer_status plan_job_join(struct plan_job *job)
+{
+    struct plan_view *view = &job->view;
+    struct pricer_decoder_settings settings = ask_decoder(job);
+    struct pricer_joint joint = {NULL, NULL};
+    job->request.decoder = PRICER_DECODE_MINIMAX;
+    enum pricer_status status = plan_job_decode(job);
+    if (status != PRICER_OK || job->decoder == NULL)
+        return status;
+    view->joint = true;
+    view->ordinary_worst_case = job->decoder->constant;
+    view->ordinary_upper = (struct pricer_estimate){job->decoder->upper,
+                                                    job->decoder->upper_stderr};
+    double start = program_seconds();
+    status =
+        pricer_decoder_joint(job->from.network, &view->settings, job->from.plan,
+                             &settings, &joint, &job->fault);
+    view->seconds += program_seconds() - start;
+    if (status == PRICER_STOPPED)
+        return PRICER_OK;
+    if (status != PRICER_OK)
+        return status;
+    pricer_decoder_free(job->decoder);
+    view->decoder = job->decoder = joint.decoder;
+    return joint.plan != NULL ? take_joint(job, joint.plan) : PRICER_OK;
 }
 
 static double price_of(const struct plan_job *job,

@@ -15,7 +15,7 @@ struct plan_request {
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace;
     struct option_list what_if;
-    bool from_deliveries, warm, as_json;
+    bool from_deliveries, warm, joint, as_json;
 };
 
 /* The work: the study and what is made of it. */
@@ -24,7 +24,8 @@ struct plan_job {
     struct material from;           /* its plan is the one that is made */
     struct pricer_network *changed; /* with the trust of --what-if, or NULL */
     double *price, *self_price, *server_price;
-    struct pricer_decoder *decoder; /* NULL: constant */
+    struct pricer_decoder *decoder;       /* NULL: constant */
+    struct pricer_deliveries *deliveries; /* of --from-deliveries, or NULL */
     struct progress progress;
     FILE *trace;
     struct plan_view view;
@@ -49,11 +50,19 @@ enum pricer_status plan_job_price(struct plan_job *job);
  * none, and says why, where it would take long, was stopped, or cannot be. */
 enum pricer_status plan_job_decode(struct plan_job *job);
 
+/* The same, for --joint, with a plan that is made for its decoder in place of
+ * the ordinary one wherever it is better. */
+enum pricer_status plan_job_join(struct plan_job *job);
+
 /* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);
 
 /* Add the plan to the study. */
 enum pricer_status plan_job_store(struct plan_job *job);
+
+/* What the error is held against, and where the plan is hardly better than
+ * answering the centre, what would help. */
+void plan_job_measure(struct plan_job *job);
 
 /* Plan the baselines; one that cannot be had says why. */
 void plan_job_compare(struct plan_job *job);

@@ -2,6 +2,7 @@
  * pricer: one table of verbs dispatches and prints the usage.
  */
 #include "common/program.h"
+#include "common/legend.h"
 #include "verbs.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ static const struct verb {
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
+    {"advise", verb_advise, "what would make the plan better"},
     {"privacy", verb_privacy, "what each observer can learn"},
     {"show", verb_show, "what a study holds"},
     {"simulate", verb_simulate, "play a plan and compare with its prediction"},
@@ -37,22 +39,72 @@ static void print_usage(FILE *out)
           out);
     for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
         fprintf(out, "  %-11s %s\n", verbs[k].name, verbs[k].summary);
-    fputs("\n'pricer VERB --help' explains a verb, 'man pricer' all of it.\n\n"
+    fputs("\n'pricer help VERB' explains a verb, 'pricer VERB --explain' the "
+          "words of its tables,\n'man pricer' all of it.\n\n"
           "example:\n"
           "  pricer new ten.pricer examples/paper.yaml\n"
           "  pricer show ten.pricer\n",
           out);
 }
 
+/* Take `word` out of argv, up to a "--"; whether it was there. */
+static bool take(int *argc, char **argv, const char *word)
+{
+    for (int k = 1; k < *argc && strcmp(argv[k], "--") != 0; k++)
+        if (strcmp(argv[k], word) == 0) {
+            memmove(argv + k, argv + k + 1, (size_t)(*argc - k) * sizeof *argv);
+            --*argc;
+            return true;
+        }
+    return false;
+}
+
+/* Run a verb, and explain the words of what it printed if that is asked for:
+ * alone, or behind its tables. */
+static int run(const struct verb *verb, int argc, char **argv)
+{
+    bool explain = legend_known(verb->name) && take(&argc, argv, "--explain");
+    if (explain && argc == 1) {
+        legend_print(verb->name);
+        return 0;
+    }
+    for (int k = 1; explain && k < argc; k++)
+        if (strcmp(argv[k], "--json") == 0) {
+            fprintf(stderr,
+                    "pricer %s: --explain is for tables, not for "
+                    "--json\n",
+                    verb->name);
+            return 2;
+        }
+    int status = verb->run(argc, argv);
+    if (explain && status == 0) {
+        putchar('\n');
+        legend_print(verb->name);
+    }
+    return status;
+}
+
+static bool asks_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "help") == 0;
+}
+
 int main(int argc, char **argv)
 {
+    static char help[] = "--help";
     if (argc < 2) {
         print_usage(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (asks_help(argv[1]) && argc < 3) {
         print_usage(stdout);
         return 0;
+    }
+    if (asks_help(argv[1])) { /* help VERB is VERB --help */
+        argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("pricer %s\n", pricer_version());
@@ -60,7 +112,7 @@ int main(int argc, char **argv)
     }
     for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
         if (strcmp(argv[1], verbs[k].name) == 0)
-            return program_close(verbs[k].run(argc - 1, argv + 1));
+            return program_close(run(&verbs[k], argc - 1, argv + 1));
     fprintf(stderr, "pricer: there is no verb '%s'; --help lists them\n",
             argv[1]);
     return 2;

@@ -3,6 +3,8 @@
  * JSON object for scripts.
  */
 #include "print_plan.h"
+#include "print_errors.h"
+#include "print_meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,28 +201,6 @@ static void json_origin(struct json *json,
     json_close(json, '}');
 }
 
-/* What the server makes of the sums that arrive, and what it is worth. */
-static void json_decoder(struct json *json, const struct plan_view *view)
-{
-    const struct pricer_decoder *decoder = view->decoder;
-    bool used = decoder != NULL && decoder->blend > 0;
-    double radius = view->network->radius;
-    json_text(json, "decoder",
-              pricer_word(PRICER_WORDS_DECODE, used ? PRICER_DECODE_MINIMAX
-                                                    : PRICER_DECODE_CONSTANT));
-    json_number(json, "decoder_mse_lower",
-                decoder != NULL ? decoder->lower : NAN);
-    json_number(json, "decoder_mse_lower_stderr",
-                decoder != NULL ? decoder->lower_stderr : NAN);
-    json_number(json, "decoder_mse_upper",
-                decoder != NULL ? decoder->upper : view->error.mse_worst_case);
-    json_number(json, "decoder_mse_upper_stderr",
-                decoder != NULL ? decoder->upper_stderr : 0);
-    json_number(json, "mse_floor", view->floor.value);
-    json_number(json, "mse_floor_stderr", view->floor.error);
-    json_number(json, "zero_mse", radius * radius);
-}
-
 void plan_view_json(const struct plan_view *view)
 {
     static const char *const keys[PRICER_BASELINES] = {"naive", "unbiased",
@@ -251,7 +231,8 @@ void plan_view_json(const struct plan_view *view)
     json_text(&json, "credit",
               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     json_origin(&json, &view->origin);
-    json_decoder(&json, view);
+    plan_view_json_decoder(&json, view);
+    meaning_json(&json, view);
     json_open(&json, "baselines", '{');
     for (int k = 0; k < PRICER_BASELINES; k++) {
         if (!view->rival[k].known)
@@ -268,38 +249,6 @@ void plan_view_json(const struct plan_view *view)
 }
 
 /* -------------------------------------------------------------- tables -- */
-
-static void error_row(struct table *table, const char *name,
-                      const struct pricer_error *error)
-{
-    double bias = error->mse_worst_case - error->variance - error->piv;
-    table_cell(table, "%s", name);
-    table_cell(table, "%.6g", error->objective);
-    table_cell(table, "%.6g", error->mse_worst_case);
-    table_cell(table, "%.6g", error->variance);
-    table_cell(table, "%.6g", error->piv);
-    table_cell(table, "%.6g", fmax(bias, 0));
-    table_cell(table, "%.6g", error->mse_paper);
-    table_cell(table, "%.4g", error->bias_l1);
-}
-
-static void print_errors(const struct plan_view *view)
-{
-    struct table *table =
-        table_new(8, (const char *const[]){
-                         "error of", "objective", "worst case", "= variance",
-                         "+ noise", "+ bias", "paper's mse", "sum |bias|"});
-    error_row(table, "this plan", &view->error);
-    for (int k = 0; k < PRICER_BASELINES; k++)
-        if (view->rival[k].known)
-            error_row(table, pricer_word(PRICER_WORDS_BASELINE, k),
-                      &view->rival[k].error);
-    table_print(table, stdout);
-    for (int k = 0; k < PRICER_BASELINES; k++)
-        if (!view->rival[k].known && view->rival[k].why.text[0] != '\0')
-            printf("%s: %s\n", pricer_word(PRICER_WORDS_BASELINE, k),
-                   view->rival[k].why.text);
-}
 
 static void print_budgets(const struct plan_view *view)
 {
@@ -325,7 +274,10 @@ static void print_certificate(const struct plan_view *view)
     long long rounds = planned_rounds(view);
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
-    if (isnan(view->gap) || view->gap >= 1)
+    if (plan_view_is_joint(view))
+        puts("The weights are made for the decoder: see its table for how far "
+             "from optimal\nthey are.");
+    else if (isnan(view->gap) || view->gap >= 1)
         puts("Nothing bounds how far from optimal the plan is.");
     else
         printf("Certified: no plan has an objective below %.9g, so this one "
@@ -345,51 +297,9 @@ static void print_certificate(const struct plan_view *view)
                (long long)found->open_links, budgets);
     if (view->network->server_eps != NULL)
         print_budgets(view);
-    if (found->words[0] != '\0')
+    bool fine = found->open_links == 0 && found->open_budgets == 0;
+    if (found->words[0] != '\0' && !(plan_view_is_joint(view) && fine))
         printf("%s\n", found->words);
-}
-
-static void decoder_row(struct table *table, const char *name, double value,
-                        double error, double whole)
-{
-    if (isnan(value))
-        return;
-    table_cell(table, "%s", name);
-    table_cell(table, "%.6g", value);
-    table_cell(table, error > 0 ? "%.2g" : " ", error);
-    table_cell(table, "%.3g %%", 100 * value / fmax(whole, 1e-300));
-}
-
-/* The bracket of the decoder between what everyone could do and what nobody
- * can. */
-static void print_decoder(const struct plan_view *view)
-{
-    const struct pricer_decoder *decoder = view->decoder;
-    double radius = view->network->radius;
-    if (decoder == NULL) {
-        printf("Decoder: constant, every sum counts 1/n%s%s.\n",
-               view->decoder_note != NULL ? "; " : "",
-               view->decoder_note != NULL ? view->decoder_note : "");
-        return;
-    }
-    double whole = decoder->constant;
-    struct table *table = table_new(
-        4, (const char *const[]){"worst case with", "error", "+-", "of W"});
-    decoder_row(table, "W: every sum counting 1/n", whole, 0, whole);
-    decoder_row(table,
-                decoder->blend > 0 ? "B: this plan's decoder, at most"
-                                   : "B: no decoder that is surely better",
-                decoder->upper, decoder->upper_stderr, whole);
-    decoder_row(table, "g: any linear decoder of this plan, at least",
-                decoder->lower, decoder->lower_stderr, whole);
-    decoder_row(table, "any plan and any linear decoder, at least",
-                view->floor.value, view->floor.error, whole);
-    decoder_row(table, "the centre as the answer", radius * radius, 0, whole);
-    table_print(table, stdout);
-    printf("B holds for all data within the radius, by a diagonal certificate "
-           "over %s%lld\npatterns of links%s.\n",
-           decoder->exact ? "all " : "", (long long)decoder->patterns,
-           decoder->exact ? "" : " (+-: their sampling error)");
 }
 
 static void print_relays(const struct plan_view *view)
@@ -443,31 +353,6 @@ static void print_prices(const struct plan_view *view)
     table_print(table, stdout);
 }
 
-static void print_what_if(const struct plan_view *view)
-{
-    const struct plan_what_if *what_if = &view->what_if;
-    printf("What if");
-    for (int k = 0; k < what_if->count; k++)
-        printf("%s %d,%d had eps %g instead of %g", k > 0 ? "," : "",
-               (int)what_if->change[k].from, (int)what_if->change[k].to,
-               what_if->change[k].eps, what_if->change[k].before);
-    puts(":");
-    struct table *table =
-        table_new(8, (const char *const[]){
-                         "error of", "objective", "worst case", "= variance",
-                         "+ noise", "+ bias", "paper's mse", "sum |bias|"});
-    error_row(table, "this plan", &view->error);
-    error_row(table, "replanned", &what_if->error);
-    table_print(table, stdout);
-    double difference = what_if->error.objective - view->error.objective;
-    double whole = fmax(view->error.objective, 1e-300);
-    printf("The objective changes by %.6g (%.3g %%)", difference,
-           100 * difference / whole);
-    if (!isnan(what_if->predicted))
-        printf("; the prices alone say %.6g", what_if->predicted);
-    puts(".\nThe new plan is not stored.");
-}
-
 void plan_view_tables(const struct plan_view *view)
 {
     bool penalty = view->settings.bias == PRICER_BIAS_L1 ||
@@ -484,17 +369,19 @@ void plan_view_tables(const struct plan_view *view)
         printf("Links as measured over %lld rounds, %lld to %lld.\n\n",
                (long long)view->origin.rounds, (long long)view->origin.first,
                (long long)view->origin.last);
-    print_errors(view);
+    meaning_tables(view);
+    putchar('\n');
+    plan_errors_print(view);
     putchar('\n');
     print_certificate(view);
     putchar('\n');
-    print_decoder(view);
+    plan_view_decoder(view);
     putchar('\n');
     print_relays(view);
     putchar('\n');
     print_prices(view);
     if (view->what_if.count > 0) {
         putchar('\n');
-        print_what_if(view);
+        plan_what_if_print(view);
     }
 }

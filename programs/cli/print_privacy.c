@@ -2,6 +2,7 @@
  * From privacy statements to a table, worst nodes first, or to JSON.
  */
 #include "print_privacy.h"
+#include "common/meaning.h"
 #include "question.h"
 
 #include <math.h>
@@ -31,6 +32,18 @@ void privacy_json_about(struct json *json,
     json_number(json, "delta", statement->delta);
 }
 
+/* What the number takes for granted. */
+static void json_assumptions(struct json *json,
+                             const struct pricer_question *question)
+{
+    char text[ASSUMES_ROOM];
+    question_assumes(question, text);
+    json_text(json, "relays",
+              pricer_word(PRICER_WORDS_RELAYS, question->relays));
+    json_count(json, "silent", question->silent);
+    json_text(json, "assumes", text);
+}
+
 static void json_statement(struct json *json,
                            const struct privacy_answers *answers, int64_t k)
 {
@@ -48,6 +61,7 @@ static void json_statement(struct json *json,
     json_text(json, "credit", question_credit(answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
+    json_assumptions(json, &answers->question);
     json_text(json, "kind", s->exact ? "exact" : "bound");
     json_flag(json, "wide", is_wide(s));
     json_flag(json, "guarantee", bound == NULL);
@@ -91,10 +105,16 @@ static void print_heading(const struct privacy_answers *answers)
         "Each link: its receiver sees every packet.",
         "Each relay sees the sum of what reaches it, not the packets.",
         "The server sees the sums that reach it.",
-        "The coalition pools what its members see and knows their noise."};
+        "The coalition pools what its members see and knows their noise.",
+        "Readers see the estimate of every round.",
+        "A listener near the node hears all that it sends."};
+    static const char shares[] = "Each relay sees every share that reaches it.";
     const struct pricer_question *question = &answers->question;
     long long rounds = question->rounds > 0 ? question->rounds : 1;
-    printf("%s\n%s over %lld round%s; %s.\n", seen[question->observer],
+    bool singly = question->observer == PRICER_OBSERVER_RELAY &&
+                  question->relays == PRICER_RELAYS_SHARES;
+    printf("%s\n%s over %lld round%s;\n%s.\n",
+           singly ? shares : seen[question->observer],
            question->protect == PRICER_PROTECT_IDENTITY
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
@@ -115,7 +135,9 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
         table_cell(table, "%d", (int)s->at);
     else
         table_cell(table, "%s",
-                   s->observer == PRICER_OBSERVER_SERVER ? "server" : "all");
+                   s->observer == PRICER_OBSERVER_COALITION
+                       ? "all"
+                       : pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     table_cell(table, "%g", s->delta);
     if (answers->bounds != NULL) {
         table_cell(table, "%.4g", answers->bounds[k].printed);
@@ -132,13 +154,21 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
     int64_t none = 0, wide = 0;
+    double largest = 0;
+    char assumes[ASSUMES_ROOM];
+    question_assumes(&answers->question, assumes);
     for (int64_t k = 0; k < answers->count; k++) {
+        largest = fmax(largest, answers->statements[k].eps);
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
+    printf("Assumes: %s.\n", assumes);
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
+    if (answers->count > 0)
+        printf("The largest eps is %s privacy (" MEANING_PAGE ").\n",
+               meaning_eps(largest));
     if (none > 0)
         printf("For %lld of them no eps holds: the data arrives bare with "
                "probability `floor`.\n",

@@ -161,8 +161,10 @@ static void cell(struct table *table, const char *format, double value)
 static void print_bar(const struct pricer_simulation *simulation)
 {
     const struct pricer_outcome *outcome = &simulation->outcomes[0];
-    if (simulation->decode == PRICER_DECODE_CONSTANT)
+    if (simulation->decode == PRICER_DECODE_CONSTANT) {
+        puts("constant decoder: every sum counts 1/n");
         return;
+    }
     printf("%s decoder%s: mean error bar %.6g, %.3g times the measured "
            "error\n",
            pricer_word(PRICER_WORDS_DECODE, simulation->decode),
@@ -275,6 +277,8 @@ void simulation_print(const struct simulation_report *report)
     if (simulation->clipped > 0)
         printf("%lld of %d vectors were longer than the radius and clipped\n",
                (long long)simulation->clipped, (int)simulation->nodes);
+    puts("error: squared distance of the estimate from the mean, in squared "
+         "units of the data");
     print_bar(simulation);
     putchar('\n');
     print_strategies(report);

@@ -12,10 +12,25 @@ const char *question_conflict(const struct question_request *ask)
 {
     if (ask->coalition != NULL && ask->observer >= 0)
         return "--coalition is an observer of its own, without --observer";
-    if (ask->protect == PRICER_PROTECT_IDENTITY &&
-        ask->observer == PRICER_OBSERVER_LINK)
+    if (ask->protect == PRICER_PROTECT_IDENTITY && ask->observer >= 0 &&
+        ask->observer != PRICER_OBSERVER_RELAY &&
+        ask->observer != PRICER_OBSERVER_SERVER)
         return "--protect identity is for relays, the server and coalitions";
+    if (ask->protect == PRICER_PROTECT_IDENTITY &&
+        (ask->relays == PRICER_RELAYS_SHARES || ask->silent > 0))
+        return "--relays shares and --silent are about data: whoever sees a "
+               "share sees whose it is";
+    if (ask->silent > INT32_MAX)
+        return "--silent is a number of nodes";
     return NULL;
+}
+
+int question_observer(int place)
+{
+    static const int observers[] = {
+        PRICER_OBSERVER_LINK, PRICER_OBSERVER_RELAY, PRICER_OBSERVER_SERVER,
+        PRICER_OBSERVER_READER, PRICER_OBSERVER_LISTENER};
+    return place < 0 ? -1 : observers[place];
 }
 
 const char *question_delta_conflict(const struct question_request *ask)
@@ -48,6 +63,78 @@ const char *question_credit_text(enum pricer_eavesdropper eavesdropper)
                : "a packet lost on the way was heard by nobody (credit losses)";
 }
 
+/* What relays see and send on, or NULL where they have no part in it. */
+static const char *relays_text(const struct pricer_question *question)
+{
+    bool shares = question->relays == PRICER_RELAYS_SHARES;
+    switch (question->observer) {
+    case PRICER_OBSERVER_RELAY:
+        return shares ? "relays see every share by itself (relays shares), as "
+                        "those of a fleet do"
+                      : "relays see sums and never a single share (relays "
+                        "sums), which is so over the air but not in a fleet";
+    case PRICER_OBSERVER_COALITION:
+        return shares ? "its relays see every share by itself (relays shares), "
+                        "other relays send sums"
+                      : "relays see sums and never a single share (relays "
+                        "sums), which is so over the air but not in a fleet";
+    case PRICER_OBSERVER_SERVER:
+    case PRICER_OBSERVER_READER:
+        return "relays send the server sums and never a single share";
+    case PRICER_OBSERVER_LISTENER:
+        return "it reads all that the node sends, and nothing that is sent to "
+               "the node";
+    default:
+        return NULL;
+    }
+}
+
+static void append(char *text, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, ASSUMES_ROOM - used, "%s", more);
+}
+
+/* Of the estimate: what it is made from. */
+static const char *estimate_text(const struct pricer_question *question)
+{
+    if (question->decodes)
+        return "; the estimate may be any function of the sums, as the plan "
+               "has a decoder, so this is what the server learns";
+    if (question->silent > 0)
+        return "; no credit is given for noise in sums without the node's "
+               "data";
+    return "; the estimate is the sum of what arrived over the number of "
+           "nodes";
+}
+
+void question_assumes(const struct pricer_question *question,
+                      char text[ASSUMES_ROOM])
+{
+    const char *relays = relays_text(question);
+    bool link = question->observer == PRICER_OBSERVER_LINK;
+    char silent[120] = "; others add their noise as often as their links are "
+                       "up";
+    text[0] = '\0';
+    append(text,
+           relays != NULL ? relays : "nothing but the sender's own noise");
+    if (question->silent > 0)
+        snprintf(silent, sizeof silent,
+                 "; any %d of the others leave out their noise (a bound: each "
+                 "sum loses the %d that help most)",
+                 (int)question->silent, (int)question->silent);
+    if (!link)
+        append(text, silent);
+    if (question->observer == PRICER_OBSERVER_READER ||
+        (question->observer == PRICER_OBSERVER_COALITION &&
+         question->with_reader && !question->with_server))
+        append(text, estimate_text(question));
+    append(text, question->eavesdropper == PRICER_RADIO
+                     ? "; late shares count as seen"
+                     : "; a share is seen as often as its link is up, late "
+                       "ones included");
+}
+
 int question_observers(const struct question_request *ask, int *first)
 {
     *first = PRICER_OBSERVER_LINK;
@@ -69,12 +156,18 @@ struct pricer_question question_make(const struct question_request *ask,
     return (struct pricer_question){
         .observer = (enum pricer_observer)observer,
         .protect = ask->protect < 0 ? PRICER_PROTECT_DATA : ask->protect,
-        .eavesdropper = (enum pricer_eavesdropper)ask->eavesdropper,
+        .eavesdropper = observer == PRICER_OBSERVER_LISTENER
+                            ? PRICER_RADIO
+                            : (enum pricer_eavesdropper)ask->eavesdropper,
         .delta = ask->delta,
         .rounds = ask->rounds,
         .members = coalition->members,
         .member_count = coalition->member_count,
         .with_server = coalition->with_server,
+        .with_reader = coalition->with_reader,
+        .relays = (enum pricer_relays)ask->relays,
+        .silent = (int32_t)ask->silent,
+        .decodes = ask->decodes,
         .threads = (int32_t)ask->threads,
     };
 }
@@ -88,6 +181,8 @@ static bool read_list(const char *list, int32_t nodes,
         long node = strtol(at, &end, 10);
         if (length == 6 && strncmp(at, "server", 6) == 0)
             coalition->with_server = true;
+        else if (length == 6 && strncmp(at, "reader", 6) == 0)
+            coalition->with_reader = true;
         else if (length == 0 || end != at + length || node < 0 ||
                  node >= nodes || *at == '+' || *at == ' ')
             return false;
@@ -97,7 +192,8 @@ static bool read_list(const char *list, int32_t nodes,
         if (*at == ',' && *++at == '\0')
             return false;
     }
-    return coalition->member_count > 0 || coalition->with_server;
+    return coalition->member_count > 0 || coalition->with_server ||
+           coalition->with_reader;
 }
 
 enum pricer_status coalition_read(const char *list, int32_t nodes,
@@ -118,7 +214,8 @@ enum pricer_status coalition_read(const char *list, int32_t nodes,
     }
     free(made.members);
     snprintf(fault->text, sizeof fault->text,
-             "--coalition %.80s is not a list of nodes (0 to %d) and 'server'",
+             "--coalition %.80s is not a list of nodes (0 to %d), 'server' and "
+             "'reader'",
              list, (int)nodes - 1);
     return PRICER_VALUE;
 }

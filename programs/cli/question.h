@@ -17,6 +17,9 @@ struct question_request {
     int64_t rounds;   /* 0: not given */
     int64_t threads;  /* 0: one per core */
     const char *coalition;
+    int relays;     /* enum pricer_relays */
+    int64_t silent; /* nodes that leave out their noise */
+    bool decodes;   /* the plan has a decoder of its own */
 };
 
 /* The row of struct option that says who looks, and those that say the rest. */
@@ -24,6 +27,18 @@ struct question_request {
     {                                                                          \
         "observer", OPTION_CHOICE, &(ask)->observer, "link|relay|server",      \
             "who looks; default all three"                                     \
+    }
+/* The same where every observer has an answer; question_observer() turns what
+ * it stores into an enum pricer_observer. */
+#define WATCHER_OPTIONS(ask)                                                   \
+    {"observer", OPTION_CHOICE, &(ask)->observer,                              \
+     "link|relay|server|reader|listener",                                      \
+     "who looks; default the first three"},                                    \
+        {"relays", OPTION_CHOICE, &(ask)->relays, "sums|shares",               \
+         "what relays see: a fleet's see shares; default sums"},               \
+    {                                                                          \
+        "silent", OPTION_MANY, &(ask)->silent, "K",                            \
+            "any K of the others leave out their noise; default none"          \
     }
 #define QUESTION_OPTIONS(ask)                                                  \
     {"protect", OPTION_CHOICE, &(ask)->protect, "data|identity",               \
@@ -37,8 +52,11 @@ struct question_request {
          "radio hears lost packets too; default, unless losses have credit"},  \
     {                                                                          \
         "coalition", OPTION_TEXT, &(ask)->coalition, "LIST",                   \
-            "relays that pool what they see: 1,4,7 or 1,4,server"              \
+            "who pool what they see: 1,4,7 or 1,server or 1,reader"            \
     }
+
+/* From the place of a word of WATCHER_OPTIONS to the observer. */
+int question_observer(int place);
 
 /* Which of the options cannot be given together, in words, or NULL. */
 const char *question_conflict(const struct question_request *ask);
@@ -56,6 +74,11 @@ void question_settle(struct question_request *ask,
 const char *question_credit(enum pricer_eavesdropper eavesdropper);
 const char *question_credit_text(enum pricer_eavesdropper eavesdropper);
 
+/* What the answers take for granted, in one sentence or more. */
+enum { ASSUMES_ROOM = 640 };
+void question_assumes(const struct pricer_question *question,
+                      char text[ASSUMES_ROOM]);
+
 /* How many observers are asked about, from *first on. */
 int question_observers(const struct question_request *ask, int *first);
 
@@ -63,7 +86,7 @@ int question_observers(const struct question_request *ask, int *first);
 struct coalition {
     int32_t *members; /* [member_count] */
     int32_t member_count;
-    bool with_server;
+    bool with_server, with_reader;
 };
 
 /* "1,4,server" in a network of so many nodes, NULL: nobody; free members with

@@ -49,6 +49,9 @@ enum {
     SWEEP_MSE_STDERR,
     SWEEP_PREDICTED,
     SWEEP_BIAS,
+    SWEEP_LOWER, /* of the decoder */
+    SWEEP_UPPER,
+    SWEEP_BAR,
     SWEEP_COLUMNS,
 };
 extern const char *const sweep_columns[SWEEP_COLUMNS];

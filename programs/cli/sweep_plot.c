@@ -1,6 +1,7 @@
 /*
  * The plot of a sweep: the error against the first key, a line for each
- * combination of the others, simulated points on predicted lines. The script
+ * combination of the others, simulated points on lines that are predicted, or by the
+ * error bars of a decoder. The script
  * stays beside the plot, for those who want it otherwise.
  */
 #include "sweep.h"
@@ -86,7 +87,10 @@ static void put_data(FILE *file, const struct sweep_grid *grid,
                 fprintf(file, "%d", k);
             double error = row->number[SWEEP_MSE_STDERR];
             fprintf(file, " %.17g %.17g %.17g\n", row->number[SWEEP_MSE],
-                    isfinite(error) ? error : 0, row->number[SWEEP_PREDICTED]);
+                    isfinite(error) ? error : 0,
+                    row->number[isnan(row->number[SWEEP_PREDICTED])
+                                    ? SWEEP_BAR
+                                    : SWEEP_PREDICTED]);
         }
         fputs("END\n", file);
     }

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 const char *const sweep_columns[SWEEP_COLUMNS] = {
-    "nodes", "links",      "objective",  "gap",     "variance",
-    "piv",   "mse_paper",  "worst_case", "bias_l1", "trials",
-    "mse",   "mse_stderr", "predicted",  "bias"};
+    "nodes",         "links",      "objective",  "gap",     "variance",
+    "piv",           "mse_paper",  "worst_case", "bias_l1", "trials",
+    "mse",           "mse_stderr", "predicted",  "bias",    "decoder_lower",
+    "decoder_upper", "bar"};
 
 /* ------------------------------------------------------------------ grid -- */
 

@@ -144,7 +144,13 @@ static enum pricer_status read_work(const char *path, struct request *ask,
                       "--claim paper is about one round, this is about %lld: "
                       "ask with --rounds 1",
                       about->rounds, 0);
-    return coalition_read(about->coalition, nodes, &work->coalition, fault);
+    status = coalition_read(about->coalition, nodes, &work->coalition, fault);
+    if (status == PRICER_OK && work->coalition.with_reader)
+        return refuse(fault,
+                      "--coalition with a reader: the audit attacks relays and "
+                      "the server; 'pricer privacy' has an account",
+                      0, 0);
+    return status;
 }
 
 static void free_work(struct work *work)

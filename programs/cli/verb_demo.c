@@ -24,12 +24,17 @@ static enum pricer_status simulate(struct demo *demo, bool same,
                                    struct pricer_fault *fault)
 {
     struct pricer_simulation *simulation = NULL;
+    bool fast = !same && demo->decoding.used != PRICER_DECODE_ADAPTIVE;
     struct pricer_simulation_settings settings = {
-        .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
-        .trials = same ? demo->rounds : 100000,
+        .engine = fast ? PRICER_ENGINE_FAST : PRICER_ENGINE_FAITHFUL,
+        .trials = same   ? demo->rounds
+                  : fast ? 100000
+                         : 1000,
         .seed = demo_seed(demo),
         .data = PRICER_DATA_GIVEN,
         .given = demo->data,
+        .decoder = demo->decoding.decoder,
+        .decode = demo->decoding.used,
     };
     enum pricer_status status = pricer_simulation_run(
         demo->network, (const struct pricer_plan *const[]){demo->plan}, 1,
@@ -90,6 +95,9 @@ static void report_json(const struct demo *demo, const struct comparison *found)
     json_number(&json, "simulated_same_rounds", found->same.mse);
     json_number(&json, "measured", found->measured.mse);
     json_number(&json, "measured_stderr", found->measured.mse_stderr);
+    json_text(&json, "decoder",
+              pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used));
+    json_number(&json, "bar", found->measured.bar);
     json_flag(&json, "same_rounds_agree", found->equal);
     json_number(&json, "seconds", found->seconds);
     json_close(&json, '}');
@@ -99,7 +107,10 @@ static void add_row(struct table *table, const char *what, double mse,
                     double error, const char *rounds)
 {
     table_cell(table, "%s", what);
-    table_cell(table, "%.6f", mse);
+    if (isnan(mse))
+        table_cell(table, "%s", "-");
+    else
+        table_cell(table, "%.6f", mse);
     if (isnan(error))
         table_cell(table, "%s", "");
     else
@@ -118,13 +129,19 @@ static void report_table(const struct demo *demo,
                                            "std. error", "rounds"});
     add_row(table, "worst case over all data", many->worst_case, NAN, "");
     add_row(table, "predicted for this data", many->predicted, NAN, "");
-    add_row(table, "simulated", many->mse, many->mse_stderr, "100000");
+    add_row(table, "simulated", many->mse, many->mse_stderr,
+            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000" : "100000");
     snprintf(count, sizeof count, "%lld", (long long)measured->rounds);
     add_row(table, "simulated, the fleet's rounds", same->mse, same->mse_stderr,
             count);
     add_row(table, "measured by the fleet", measured->mse, measured->mse_stderr,
             count);
+    add_row(table, "the server's error bars", measured->bar, NAN, count);
     table_print(table, stdout);
+    printf("%s decoder%s\n",
+           pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
+           demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
+                                                         : "");
     printf("%d nodes and a server as processes, %lld rounds in %.1f s; %s\n",
            (int)demo->network->nodes, (long long)measured->rounds,
            found->seconds,
@@ -160,10 +177,12 @@ static int show(struct demo *demo, const struct pricer_rounds_summary *measured,
 int verb_demo(int argc, char **argv)
 {
     bool as_json = false;
-    struct demo demo = {.rounds = 300, .seed = 1};
+    struct demo demo = {.rounds = 300, .seed = 1, .decoding.asked = -1};
     const struct option options[] = {
         {"rounds", OPTION_MANY, &demo.rounds, "N", "rounds to run; 300"},
         {"seed", OPTION_COUNT, &demo.seed, "S", "of links, noise and data; 1"},
+        {"decoder", OPTION_CHOICE, &demo.decoding.asked, PROGRAM_DECODERS,
+         PROGRAM_DECODER_HELP},
         {"port", OPTION_COUNT, &demo.port, "PORT",
          "status page at http://127.0.0.1:PORT/ while it runs; none"},
         {"keep", OPTION_TEXT, &demo.keep, "FOLDER",

@@ -1,7 +1,7 @@
 /*
  * pricer enrol: who takes part, under which key and where.
  */
-#include "fleet/keys.h"
+#include "transport/keys.h"
 #include "common/options.h"
 #include "common/program.h"
 #include "verbs.h"

@@ -1,7 +1,7 @@
 /*
  * pricer keygen: a key pair for a node or the server.
  */
-#include "fleet/keys.h"
+#include "transport/keys.h"
 #include "common/options.h"
 #include "common/program.h"
 #include "verbs.h"
@@ -24,7 +24,7 @@ int verb_keygen(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     struct pricer_fault fault = {""};
-    struct key_pair pair;
+    struct key_pair pair = {0};
     enum pricer_status status = keys_make(operands[0], &pair, &fault);
     if (status != PRICER_OK)
         return program_fault(status, &fault);

@@ -29,6 +29,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "gradient is the paper's descent; default exact"},
         {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
          "how the server weighs the sums that arrive; default minimax"},
+        {"joint", OPTION_FLAG, &ask->joint, NULL,
+         "choose the weights for the minimax decoder, not for 1/n"},
         {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
@@ -104,6 +106,12 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
+    if (ask->joint &&
+        (gradient || ask->weights != NULL || ask->what_if.count > 0 ||
+         ask->decoder == PRICER_DECODE_CONSTANT))
+        return misuse("--joint plans for the minimax decoder: it goes neither "
+                      "with --weights, --method gradient nor --what-if, nor "
+                      "with another decoder");
     if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
     if (ask->iterations > INT32_MAX || ask->starts > INT32_MAX ||
@@ -164,7 +172,7 @@ static enum pricer_status measure_network(struct plan_job *job)
                                            .first = deliveries->first,
                                            .last = deliveries->last};
     }
-    pricer_deliveries_free(deliveries);
+    job->deliveries = deliveries;
     return status;
 }
 
@@ -194,6 +202,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
+    if (ask->joint && settings->bias != PRICER_BIAS_WORST_CASE)
+        return refuse(job,
+                      "--joint has the least worst case: it goes with bias "
+                      "worst-case alone",
+                      0);
     if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
@@ -218,6 +231,10 @@ static void warn(const struct plan_job *job, bool interrupted)
     if (view->certificate.open_budgets > 0)
         program_warn("%lld nodes show the server more than their budget allows",
                      (long long)view->certificate.open_budgets);
+    if (view->origin.origin == PRICER_ORIGIN_MEASURED &&
+        view->settings.credit == PRICER_CREDIT_LOSSES)
+        program_warn("credit: losses rests on how often shares are seen, and "
+                     "those that came late were measured as lost");
 }
 
 static void close_job(struct plan_job *job)
@@ -226,13 +243,15 @@ static void close_job(struct plan_job *job)
     free(job->self_price);
     free(job->server_price);
     pricer_decoder_free(job->decoder);
+    pricer_deliveries_free(job->deliveries);
     pricer_network_free(job->changed);
     material_close(&job->from);
 }
 
 int verb_plan(int argc, char **argv)
 {
-    struct plan_job job = {.view.floor = {NAN, NAN}};
+    struct plan_job job = {.view.floor = {NAN, NAN},
+                           .view.yardsticks = {NAN, NAN, NAN, 0, {{0}}}};
     const char *operands[1];
     int go = parse(argc, argv, &job.request, operands);
     if (go == OPTIONS_GO)
@@ -250,7 +269,8 @@ int verb_plan(int argc, char **argv)
         status = plan_job_price(&job);
     if (status == PRICER_OK && !progress_stopped()) {
         progress_start(&job.progress, "decoder");
-        status = plan_job_decode(&job);
+        status =
+            job.request.joint ? plan_job_join(&job) : plan_job_decode(&job);
     }
     if (status == PRICER_OK && job.view.what_if.count > 0 &&
         !progress_stopped()) {
@@ -262,8 +282,10 @@ int verb_plan(int argc, char **argv)
         status = plan_job_store(&job);
     /* Only now, so that Ctrl-C never loses a plan. */
     bool interrupted = progress_end(&job.progress);
-    if (status == PRICER_OK && !interrupted)
+    if (status == PRICER_OK && !interrupted) {
         plan_job_compare(&job);
+        plan_job_measure(&job);
+    }
     if (status == PRICER_OK) {
         warn(&job, interrupted);
         (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);

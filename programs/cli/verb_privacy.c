@@ -3,6 +3,7 @@
  * proved.
  */
 #include "material.h"
+#include "pricer_decode.h"
 #include "print_privacy.h"
 #include "question.h"
 #include "verbs.h"
@@ -11,8 +12,9 @@
 
 static const struct usage usage = {
     "privacy", "STUDY",
-    "Account for what links, relays, the server or a coalition of them learn\n"
-    "about the data of each node, or about who took part: for each delta the\n"
+    "Account for what links, relays, the server, readers of the estimate,\n"
+    "listeners or a coalition learn about the data of each node, or about who "
+    "took part: for each delta the\n"
     "eps that is proved, and a lower one that shows how tight it is. The\n"
     "statements are stored in the study.",
     "pricer privacy ten.pricer --observer server --delta 1e-5 --rounds 10"};
@@ -40,7 +42,7 @@ static int parse(int argc, char **argv, struct request *ask,
                  const char **operands)
 {
     const struct option options[] = {
-        OBSERVER_OPTION(&ask->about),
+        WATCHER_OPTIONS(&ask->about),
         QUESTION_OPTIONS(&ask->about),
         {"mode", OPTION_CHOICE, &ask->mode, "exact|paper",
          "paper adds the paper's bounds as printed; default exact"},
@@ -54,15 +56,34 @@ static int parse(int argc, char **argv, struct request *ask,
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
+    ask->about.observer = question_observer(ask->about.observer);
     const char *wrong = question_conflict(&ask->about);
     if (wrong == NULL && ask->about.coalition != NULL && ask->mode == 1)
         wrong = "the paper has no bound for coalitions";
+    if (wrong == NULL && ask->mode == 1 &&
+        (ask->about.observer > PRICER_OBSERVER_SERVER ||
+         ask->about.relays != PRICER_RELAYS_SUMS || ask->about.silent > 0))
+        wrong = "the paper has bounds for links, relays that see sums, and the "
+                "server, where all add their noise";
     if (wrong == NULL)
         wrong = question_delta_conflict(&ask->about);
     if (wrong == NULL)
         return OPTIONS_GO;
     fprintf(stderr, "pricer privacy: %s\n", wrong);
     return 2;
+}
+
+/* Whether the plan has a decoder of its own. */
+static enum pricer_status find_decoder(const struct material *from,
+                                       bool *decodes,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_decoder *decoder = NULL;
+    enum pricer_status status = pricer_study_decoder(
+        from->study, from->record.id, from->network, &decoder, fault);
+    *decodes = decoder != NULL;
+    pricer_decoder_free(decoder);
+    return status;
 }
 
 static enum pricer_status read_work(const char *path, struct request *ask,
@@ -75,6 +96,9 @@ static enum pricer_status read_work(const char *path, struct request *ask,
     if (status != PRICER_OK)
         return status;
     question_settle(&ask->about, &work->from.record.settings);
+    status = find_decoder(&work->from, &ask->about.decodes, fault);
+    if (status != PRICER_OK)
+        return status;
     return coalition_read(ask->about.coalition, work->from.network->nodes,
                           &work->coalition, fault);
 }

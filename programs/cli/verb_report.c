@@ -70,11 +70,49 @@ static void compare(struct report *report)
     }
 }
 
+/*
+ * The decoders on the same random data, and what nothing could beat: where that
+ * takes a second or two. What cannot be had is left out.
+ */
+static void decode(struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    struct pricer_decoder_settings ask = {.patterns = 16384};
+    enum { NODES = 100, NUMBERS = 20000 };
+    report->floor = (struct pricer_estimate){NAN, NAN};
+    for (int k = 0; k < 3; k++)
+        report->played[k] =
+            (struct pricer_outcome){.mse = NAN, .mse_stderr = NAN, .bar = NAN};
+    if (report->decoder == NULL || net->nodes > NODES)
+        return;
+    if (report->certificate.open_links == 0 && net->nodes <= 32)
+        pricer_decoder_genie(net, &report->settings, &ask, &report->floor,
+                             NULL);
+    for (int k = 0; k < 3; k++) {
+        bool adaptive = k == PRICER_DECODE_ADAPTIVE;
+        struct pricer_simulation *simulation = NULL;
+        struct pricer_simulation_settings settings = {
+            .engine = adaptive ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
+            .trials = adaptive ? 200 : 10000,
+            .data = PRICER_DATA_RANDOM,
+            .decoder = report->decoder,
+            .decode = (enum pricer_decode)k};
+        if (adaptive && net->nodes * net->dimension > NUMBERS)
+            continue;
+        if (pricer_simulation_run(
+                net, (const struct pricer_plan *const[]){report->plan}, 1,
+                &settings, &simulation, NULL) == PRICER_OK)
+            report->played[k] = simulation->outcomes[0];
+        pricer_simulation_free(simulation);
+    }
+}
+
 /* Prices are for exact plans; without them the section is left out. */
 static enum pricer_status price(struct report *report)
 {
     const struct pricer_network *net = report->network;
     if (report->record.method == PRICER_METHOD_GIVEN ||
+        report->record.method == PRICER_METHOD_JOINT ||
         !(report->certificate.gap < 1e-3))
         return PRICER_OK;
     report->price = calloc((size_t)net->links + 1, sizeof(double));
@@ -98,6 +136,9 @@ static enum pricer_status recall(struct report *report,
     if (status == PRICER_OK)
         status = pricer_study_privacy(study, plan, &report->privacy,
                                       &report->privacy_count, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_decoder(study, plan, report->network,
+                                      &report->decoder, fault);
     return status;
 }
 
@@ -115,8 +156,10 @@ static enum pricer_status judge(struct report *report,
         status = weigh(report);
     if (status == PRICER_OK)
         status = price(report);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK) {
         compare(report);
+        decode(report);
+    }
     return status;
 }
 
@@ -152,6 +195,7 @@ static void write_page(const struct report *report)
     report_summary(report);
     report_network(report);
     report_error(report);
+    report_decoder(report);
     report_agreement(report);
     report_privacy(report);
     report_price(report);
@@ -189,6 +233,7 @@ static int store_page(struct report *report, const char *output)
 static void close_report(struct report *report)
 {
     pricer_study_text_free(report->scenario);
+    pricer_decoder_free(report->decoder);
     pricer_simulation_record_free(report->simulation);
     pricer_privacy_summaries_free(report->privacy, report->privacy_count);
     free(report->share);

@@ -26,7 +26,7 @@ enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
-    int decode;       /* enum pricer_decode */
+    struct program_decoding decoding;
     int64_t plan;
     bool seeded;
     bool wanted[STRATEGIES];
@@ -36,7 +36,6 @@ struct request {
 struct work {
     struct material from;
     struct pricer_matrix *matrix;
-    struct pricer_decoder *decoder; /* of the study's plan, or NULL */
     int32_t count;
     struct pricer_plan *plans[STRATEGIES + 1]; /* the study's first */
     const char *names[STRATEGIES + 1];
@@ -86,28 +85,6 @@ static enum pricer_status make_strategies(const struct request *request,
     return status;
 }
 
-/* The decoder of the plan, where one is asked for. */
-static enum pricer_status read_decoder(struct request *request,
-                                       struct work *work,
-                                       struct pricer_fault *fault)
-{
-    int64_t plan = work->from.record.id;
-    enum pricer_status status = pricer_study_decoder(
-        work->from.study, plan, work->from.network, &work->decoder, fault);
-    if (status != PRICER_OK)
-        return status;
-    if (request->decode != PRICER_DECODE_CONSTANT && work->decoder == NULL) {
-        snprintf(fault->text, sizeof fault->text,
-                 "plan %lld has no decoder: 'pricer plan --decoder minimax' "
-                 "makes a plan with one",
-                 (long long)plan);
-        return PRICER_VALUE;
-    }
-    request->settings.decode = (enum pricer_decode)request->decode;
-    request->settings.decoder = work->decoder;
-    return PRICER_OK;
-}
-
 static enum pricer_status read_work(const char *path, struct request *request,
                                     struct work *work,
                                     struct pricer_fault *fault)
@@ -122,7 +99,10 @@ static enum pricer_status read_work(const char *path, struct request *request,
     work->count = 1;
     if (!request->seeded)
         request->settings.seed = (uint64_t)work->from.seed;
-    status = read_decoder(request, work, fault);
+    status = program_decoder(work->from.study, work->from.record.id,
+                             work->from.network, &request->decoding, fault);
+    request->settings.decode = request->decoding.used;
+    request->settings.decoder = request->decoding.decoder;
     if (status == PRICER_OK)
         status = read_data(request, work, fault);
     request->settings.given = work->matrix;
@@ -136,7 +116,6 @@ static void free_work(struct work *work)
     for (int32_t k = 1; k < work->count; k++)
         pricer_plan_free(work->plans[k]);
     pricer_matrix_free(work->matrix);
-    pricer_decoder_free(work->decoder);
     material_close(&work->from);
 }
 
@@ -178,6 +157,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
     }
     pricer_simulation_free(simulation);
     free_work(&work);
+    pricer_decoder_free(request->decoding.decoder);
     return status == PRICER_OK ? program_stored("simulation", id)
                                : program_fault(status, &fault);
 }
@@ -207,8 +187,7 @@ int verb_simulate(int argc, char **argv)
     bool as_json = false;
     int engine = 0;
     int64_t seed = -1, threads = 0;
-    struct request request = {.data = "worst-case",
-                              .decode = PRICER_DECODE_CONSTANT};
+    struct request request = {.data = "worst-case", .decoding.asked = -1};
     struct option_list list = {0};
     const struct option options[] = {
         {"trials", OPTION_MANY, &request.settings.trials, "N",
@@ -220,8 +199,8 @@ int verb_simulate(int argc, char **argv)
          "worst-case"},
         {"engine", OPTION_CHOICE, &engine, "fast|faithful",
          "integrate the noise out, or send every message; fast"},
-        {"decoder", OPTION_CHOICE, &request.decode, "minimax|constant|adaptive",
-         "what is made of the plan's sums; constant, as pricer-server does"},
+        {"decoder", OPTION_CHOICE, &request.decoding.asked, PROGRAM_DECODERS,
+         PROGRAM_DECODER_HELP},
         {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
          "play this on the same trials; may be given again"},
         {"plan", OPTION_MANY, &request.plan, "N",

@@ -4,6 +4,7 @@
  */
 #include "sweep.h"
 #include "verbs.h"
+#include "pricer_decode.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,13 +18,14 @@ static const struct usage usage = {
     "folder's sweep.csv and sweep.svg. Stopped by Ctrl-C or killed, it goes "
     "on\n"
     "where it was when started again.",
-    "pricer sweep examples/paper.yaml --vary network.p=0.1,0.5,0.9 "
-    "--vary trust.eps=0.1,1,10 --to sweep/"};
+    "pricer sweep examples/paper.yaml --vary network.p=0.1,0.9 "
+    "--vary trust.eps=1,10 --to sweep/"};
 
 struct request {
     const char *scenario, *folder, *data;
     struct option_list vary, sets;
     int engine;
+    int decoder; /* enum pricer_decode; -1: minimax where it is fast */
     int64_t trials, threads;
     bool force, as_json;
 };
@@ -89,6 +91,39 @@ static void keep_plan(const struct pricer_network *network,
     row->number[SWEEP_BIAS_L1] = error->bias_l1;
 }
 
+/* With more nodes a cell's decoder is fitted only if it is asked for. */
+enum { DECODER_NODES = 32 };
+
+/* The decoder of a cell's plan: NULL where it is constant. */
+static enum pricer_status fit_cell(const struct request *request,
+                                   const struct pricer_network *network,
+                                   const struct pricer_settings *settings,
+                                   const struct pricer_plan *plan,
+                                   struct pricer_simulation_settings *play,
+                                   struct pricer_decoder **decoder)
+{
+    bool unbiased = settings->bias == PRICER_BIAS_UNBIASED;
+    struct pricer_decoder_settings ask = {.horizon = unbiased ? INFINITY : 1,
+                                          .seed = play->seed,
+                                          .threads = settings->threads,
+                                          .watch = settings->watch};
+    play->decode = PRICER_DECODE_CONSTANT;
+    if (request->decoder == PRICER_DECODE_CONSTANT ||
+        (request->decoder < 0 && network->nodes > DECODER_NODES))
+        return PRICER_OK;
+    enum pricer_status status =
+        pricer_decoder_fit(network, plan, &ask, decoder, NULL);
+    if (status == PRICER_VALUE) /* the plan has none that is better */
+        return PRICER_OK;
+    if (status == PRICER_OK) {
+        play->decode = request->decoder < 0
+                           ? PRICER_DECODE_MINIMAX
+                           : (enum pricer_decode)request->decoder;
+        play->decoder = *decoder;
+    }
+    return status;
+}
+
 static void keep_simulation(const struct pricer_simulation *simulation,
                             struct sweep_row *row)
 {
@@ -98,6 +133,7 @@ static void keep_simulation(const struct pricer_simulation *simulation,
     row->number[SWEEP_MSE_STDERR] = outcome->mse_stderr;
     row->number[SWEEP_PREDICTED] = outcome->predicted;
     row->number[SWEEP_BIAS] = outcome->bias;
+    row->number[SWEEP_BAR] = outcome->bar;
     if (outcome->mse_stderr > 0 &&
         fabs(outcome->mse - outcome->predicted) > 5 * outcome->mse_stderr)
         snprintf(row->words, sizeof row->words,
@@ -116,6 +152,8 @@ static enum pricer_status play_cell(const struct request *request,
     struct pricer_settings settings;
     struct pricer_plan *plan = NULL;
     struct pricer_simulation *simulation = NULL;
+    struct pricer_simulation_settings play;
+    struct pricer_decoder *decoder = NULL;
     struct pricer_solve_info info;
     struct pricer_error error;
     pricer_scenario_settings(scenario, &settings);
@@ -131,7 +169,7 @@ static enum pricer_status play_cell(const struct request *request,
     if (status == PRICER_OK) {
         keep_plan(network, &info, &error, row);
         share->from = 0.5, share->to = 1;
-        struct pricer_simulation_settings play = {
+        play = (struct pricer_simulation_settings){
             .engine = (enum pricer_engine)request->engine,
             .trials = request->trials,
             .seed = (uint64_t)pricer_scenario_seed(scenario),
@@ -140,15 +178,22 @@ static enum pricer_status play_cell(const struct request *request,
                         : PRICER_DATA_WORST_CASE,
             .threads = settings.threads,
             .watch = &watch};
-        const struct pricer_plan *plans[] = {plan};
-        status =
-            pricer_simulation_run(network, plans, 1, &play, &simulation, fault);
+        status = fit_cell(request, network, &settings, plan, &play, &decoder);
     }
+    if (status == PRICER_OK && decoder != NULL) {
+        row->number[SWEEP_LOWER] = decoder->lower;
+        row->number[SWEEP_UPPER] = decoder->upper;
+    }
+    if (status == PRICER_OK)
+        status = pricer_simulation_run(
+            network, (const struct pricer_plan *const[]){plan}, 1, &play,
+            &simulation, fault);
     if (status == PRICER_OK && simulation->trials < request->trials)
         status = PRICER_STOPPED;
     if (status == PRICER_OK)
         keep_simulation(simulation, row);
     pricer_simulation_free(simulation);
+    pricer_decoder_free(decoder);
     pricer_plan_free(plan);
     return status;
 }
@@ -287,9 +332,12 @@ static char *describe(const struct request *request,
     FILE *memory = open_memstream(&text, &size);
     FILE *scenario = fopen(request->scenario, "r");
     if (memory != NULL && scenario != NULL) {
-        fprintf(memory, "trials %lld, %s data, %s engine\n",
+        fprintf(memory, "trials %lld, %s data, %s engine, %s decoder\n",
                 (long long)request->trials, request->data,
-                pricer_word(PRICER_WORDS_ENGINE, request->engine));
+                pricer_word(PRICER_WORDS_ENGINE, request->engine),
+                request->decoder < 0
+                    ? "default"
+                    : pricer_word(PRICER_WORDS_DECODE, request->decoder));
         for (int k = 0; k < request->sets.count; k++)
             fprintf(memory, "set %s\n", request->sets.items[k]);
         for (int k = 0; k < grid->axes; k++) {
@@ -370,7 +418,8 @@ static int sweep(const struct request *request, const struct sweep_grid *grid)
 
 int verb_sweep(int argc, char **argv)
 {
-    struct request request = {.data = "worst-case", .folder = "sweep"};
+    struct request request = {
+        .data = "worst-case", .folder = "sweep", .decoder = -1};
     int data = 0;
     const struct option options[] = {
         {"vary", OPTION_LIST, &request.vary, "KEY=A,B,...",
@@ -385,6 +434,8 @@ int verb_sweep(int argc, char **argv)
          "what the nodes hold; worst-case"},
         {"engine", OPTION_CHOICE, &request.engine, "fast|faithful",
          "as of pricer simulate; fast"},
+        {"decoder", OPTION_CHOICE, &request.decoder, PROGRAM_DECODERS,
+         "how sums are weighed; minimax, beyond 32 nodes constant"},
         {"threads", OPTION_COUNT, &request.threads, "N",
          "how many; one per core"},
         {"force", OPTION_FLAG, &request.force, NULL,
@@ -395,6 +446,12 @@ int verb_sweep(int argc, char **argv)
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
+    if (request.decoder == PRICER_DECODE_ADAPTIVE &&
+        request.engine == PRICER_ENGINE_FAST) {
+        fputs("pricer sweep: --decoder adaptive needs --engine faithful\n",
+              stderr);
+        return 2;
+    }
     struct sweep_grid grid;
     int status = 2;
     request.scenario = operands[0];

@@ -7,6 +7,7 @@
 
 int verb_new(int argc, char **argv);
 int verb_plan(int argc, char **argv);
+int verb_advise(int argc, char **argv);
 int verb_privacy(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_simulate(int argc, char **argv);

@@ -2,6 +2,7 @@
  * From a row per option to a parsed command line, its help and its mistakes.
  */
 #include "options.h"
+#include "legend.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,8 +34,11 @@ static void print_help(const struct usage *usage, const struct option *options,
         else
             printf("  %-26s  %s\n", left, row->help);
     }
-    printf("  %-26s  %s\n\nexample:\n  %s\n", "--help", "print this and stop",
-           usage->example);
+    if (usage->verb != NULL && legend_known(usage->verb))
+        printf("  %-26s  %s\n", "--explain",
+               "also say what the words of the tables mean");
+    printf("  %-26s  %s\n\nexample:\n  %s\n", "--help, -h",
+           "print this and stop", usage->example);
 }
 
 static int refuse(const struct usage *usage, const char *name, const char *what,
@@ -199,7 +203,8 @@ int options_parse(const struct usage *usage, const struct option *options,
         bool dashed = argv[at][0] == '-' && argv[at][1] == '-';
         if (!only_operands && dashed && argv[at][2] == '\0') {
             only_operands = true;
-        } else if (!only_operands && strcmp(argv[at], "--help") == 0) {
+        } else if (!only_operands && (strcmp(argv[at], "--help") == 0 ||
+                                      strcmp(argv[at], "-h") == 0)) {
             print_help(usage, options, name);
             return 0;
         } else if (!only_operands && dashed) {

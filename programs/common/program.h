@@ -29,6 +29,25 @@ int program_stored(const char *what, int64_t number);
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* How the sums of a plan are decoded. */
+struct program_decoding {
+    int asked;                      /* enum pricer_decode; -1: nothing */
+    enum pricer_decode used;        /* constant where decoder is NULL */
+    struct pricer_decoder *decoder; /* freed with pricer_decoder_free() */
+};
+
+/* What --decoder offers, and its help. */
+#define PROGRAM_DECODERS "minimax|constant|adaptive"
+#define PROGRAM_DECODER_HELP                                                   \
+    "how sums are weighed; minimax if the plan has a decoder, else constant"
+
+/* Nothing asked: the plan's decoder where it has one, else constant. What was
+ * asked for and cannot be had is a fault. */
+enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
+                                   const struct pricer_network *network,
+                                   struct program_decoding *decoding,
+                                   struct pricer_fault *fault);
+
 /* Seconds on a clock that only goes forward, for measuring how long. */
 double program_seconds(void);
 

@@ -13,6 +13,7 @@ struct demo {
     const char *study_path; /* NULL: a study of its own */
     int64_t rounds, seed, port;
     const char *keep; /* a folder to keep everything in, or NULL */
+    struct program_decoding decoding;
 
     /* made */
     char folder[4096];

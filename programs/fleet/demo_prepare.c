@@ -3,8 +3,9 @@
  * needs: data, keys, enrolment and trust files in one folder.
  */
 #include "demo.h"
-#include "keys.h"
-#include "daemon.h"
+#include "transport/keys.h"
+#include "common/daemon.h"
+#include "pricer_decode.h"
 #include "trust_file.h"
 
 #include <arpa/inet.h>
@@ -83,6 +84,7 @@ static enum pricer_status make_plan(struct demo *demo,
                                     struct pricer_fault *fault)
 {
     struct pricer_solve_info info;
+    struct pricer_decoder *decoder = NULL;
     struct pricer_plan_record record = {.objective = NAN,
                                         .variance = NAN,
                                         .piv = NAN,
@@ -99,14 +101,21 @@ static enum pricer_status make_plan(struct demo *demo,
                                       &demo->plan, &info, fault);
     if (status != PRICER_OK)
         return status;
-    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
+    status = pricer_decoder_fit(demo->network, demo->plan,
+                                &(struct pricer_decoder_settings){0}, &decoder,
+                                fault);
+    if (status != PRICER_OK)
+        return status;
+    record.decoder = decoder;
     record.objective = info.objective;
     record.bound = info.bound;
     record.gap = info.gap;
     record.iterations = info.iterations;
     record.tolerance = NAN;
-    return pricer_study_add_plan(demo->study, demo->network, demo->plan,
-                                 &record, NULL, fault);
+    status = pricer_study_add_plan(demo->study, demo->network, demo->plan,
+                                   &record, NULL, fault);
+    pricer_decoder_free(decoder);
+    return status;
 }
 
 static enum pricer_status load_study(struct demo *demo,
@@ -119,13 +128,21 @@ static enum pricer_status load_study(struct demo *demo,
     if (status != PRICER_OK)
         return status;
     if (demo->study_path == NULL)
-        return make_plan(demo, fault);
+        status = make_plan(demo, fault);
+    if (status != PRICER_OK)
+        return status;
     struct pricer_plan_record record;
+    pricer_network_free(demo->network);
+    pricer_plan_free(demo->plan);
+    demo->network = NULL;
+    demo->plan = NULL;
     status = pricer_study_plan(demo->study, 0, &demo->network, &demo->plan,
                                &record, fault);
-    demo->credit =
-        status == PRICER_OK && record.settings.credit == PRICER_CREDIT_LOSSES;
-    return status;
+    if (status != PRICER_OK)
+        return status;
+    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
+    return program_decoder(demo->study, record.id, demo->network,
+                           &demo->decoding, fault);
 }
 
 /*
@@ -242,7 +259,7 @@ static enum pricer_status enrol(struct demo *demo, int32_t node, int port,
                                 struct pricer_fault *fault)
 {
     struct pricer_member member = {.node = node};
-    struct key_pair pair;
+    struct key_pair pair = {0};
     char path[4096], ending[32];
     snprintf(ending, sizeof ending, "%d.key", (int)node);
     name(demo, ending, path, sizeof path);

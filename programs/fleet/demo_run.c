@@ -3,7 +3,8 @@
  * is ended by its own id, and ends by itself if this one dies.
  */
 #include "demo.h"
-#include "daemon.h"
+#include "common/daemon.h"
+#include "pricer_decode.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -105,6 +106,8 @@ static enum pricer_status start_server(struct demo *demo, struct words *words,
     add(words, "--emulate");
     add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
     add(words, "--replay-after=%lld", (long long)demo->before);
+    add(words, "--decoder=%s",
+        pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used));
     add(words, "--port=%lld", (long long)demo->port);
     add(words, "--early");
     add(words, "--probe");
@@ -247,6 +250,7 @@ void demo_close(struct demo *demo)
     demo_clean(demo);
     free(demo->children);
     pricer_matrix_free(demo->data);
+    pricer_decoder_free(demo->decoding.decoder);
     pricer_plan_free(demo->plan);
     pricer_network_free(demo->network);
 }

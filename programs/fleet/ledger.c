@@ -3,7 +3,7 @@
  * WAL mode with full synchronisation, one transaction a round.
  */
 #include "ledger.h"
-#include "daemon.h"
+#include "common/daemon.h"
 #include "spent.h"
 #include "common/program.h"
 

@@ -6,16 +6,16 @@
 #define PROGRAM_NODE_H
 
 #include "emulate.h"
-#include "handshake.h"
 #include "ledger.h"
-#include "net.h"
+#include "common/daemon.h"
+#include "transport/transport.h"
 #include "trust_file.h"
 #include "vector.h"
 #include "wire.h"
 
 /* A neighbour that this node sends to. */
 struct node_peer {
-    void *socket;              /* NULL: nothing goes there */
+    struct hub_peer *link;     /* NULL: nothing goes there */
     struct wire_bytes message; /* the share of this round */
     char key[PRICER_KEY_TEXT];
     double mu;
@@ -54,15 +54,12 @@ struct node {
     struct pricer_random random;
 
     /* connections */
-    void *context;
-    struct gate gate;
-    void *server, *inbox;
-    struct handshake handshake; /* with the server */
-    int64_t connected;          /* when it was last tried anew */
-    int64_t inbox_dimension, inbox_largest;
-    struct net_guard guard;
+    struct hub *hub;
+    struct hub_peer *server;
+    bool listening;
+    int64_t server_left;    /* when the server was last connected */
+    int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
-    bool greeted;
     struct wire_bytes bytes;
 
     /* the slice */

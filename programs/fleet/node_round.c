@@ -50,7 +50,7 @@ static void make_share(struct node *node, int32_t k)
 {
     const struct wire_out *out = &node->slice.out[k];
     struct node_peer *peer = &node->peers[k];
-    if (peer->refused || is_probe(out) || peer->socket == NULL)
+    if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
         wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
@@ -141,13 +141,13 @@ static void send_shares(struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
-        if (peer->socket == NULL)
+        if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
             wire_write_share(&peer->message, node->open.round, peer->part, NULL,
                              0);
         node->lost +=
-            !net_send(peer->socket, peer->message.data, peer->message.size);
+            !hub_send(peer->link, peer->message.data, peer->message.size);
     }
     node->state = NODE_SHARING;
 }
@@ -362,7 +362,7 @@ static void finish(struct node *node)
                        wire_parts_size(node->slice.in_count), node->sum,
                        dimension))
         node->lost +=
-            !net_send(node->server, node->bytes.data, node->bytes.size);
+            !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;
     node->rounds++;
 }

@@ -18,12 +18,7 @@ enum { ENDING = 10 };
 static bool all_connected(const struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
-        int events = 0;
-        size_t size = sizeof events;
-        if (node->peers[k].socket != NULL &&
-            (zmq_getsockopt(node->peers[k].socket, ZMQ_EVENTS, &events,
-                            &size) != 0 ||
-             !(events & ZMQ_POLLOUT)))
+        if (node->peers[k].link != NULL && !hub_is_open(node->peers[k].link))
             return false;
     }
     return true;
@@ -84,7 +79,7 @@ void node_greet(struct node *node)
     if (node->sliced)
         fill_left(node, &hello);
     bool sent = wire_write_hello(&node->bytes, &hello) &&
-                net_send(node->server, node->bytes.data, node->bytes.size);
+                hub_send(node->server, node->bytes.data, node->bytes.size);
     bool waiting = !sent || (node->sliced && !node->announced);
     node->next_hello = daemon_clock() + (waiting ? 50 : 1000);
 }
@@ -94,7 +89,7 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
 {
     const struct wire_refusal refusal = {round, code, to};
     if (wire_write_refusal(&node->bytes, &refusal))
-        net_send(node->server, node->bytes.data, node->bytes.size);
+        hub_send(node->server, node->bytes.data, node->bytes.size);
     if (!(node->refused >> code & 1) || round == 0)
         daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
                    text);
@@ -109,17 +104,22 @@ struct ledger_charge node_charge(const struct node *node, int32_t to,
                                   false};
 }
 
+static void free_peers(struct node_peer *peers, int32_t count)
+{
+    for (int32_t k = 0; k < count && peers != NULL; k++) {
+        hub_forget(peers[k].link);
+        wire_free(&peers[k].message);
+    }
+    free(peers);
+}
+
 void node_free_slice(struct node *node)
 {
-    for (int32_t k = 0; k < node->slice.out_count && node->peers != NULL; k++) {
-        net_close(&node->peers[k].socket);
-        wire_free(&node->peers[k].message);
-    }
+    free_peers(node->peers, node->slice.out_count);
     for (int32_t k = 0; k < node->slice.in_count && node->sources != NULL; k++)
         free(node->sources[k].later);
     if (node->data != NULL)
         sodium_memzero(node->data, (size_t)node->slice.dimension * 8);
-    free(node->peers);
     free(node->sources);
     free(node->charges);
     free(node->data);
@@ -233,10 +233,31 @@ static void open_peer(struct node *node, int32_t k)
     peer->refused = code != 0;
     if (code != 0)
         node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
-    if (net_connect(node->context, ZMQ_PUSH, out->address, &node->pair,
-                    peer->key, WIRE_SLACK, NULL, &peer->socket,
+    /* It has nothing to say to us but heartbeats. */
+    if (peer->link == NULL &&
+        hub_connect(node->hub, out->address, out->key, 0, NULL, &peer->link,
                     &fault) != PRICER_OK)
         node_refuse(node, 0, WIRE_CODE_SLICE, out->to, fault.text);
+}
+
+/* Links that the new slice has too keep their connections. */
+static void keep_links(struct node *node, const struct wire_out *old,
+                       int32_t count, struct node_peer *peers)
+{
+    int32_t from = 0;
+    for (int32_t k = 0; k < node->slice.out_count; k++) {
+        const struct wire_out *out = &node->slice.out[k];
+        while (from < count && old[from].to < out->to)
+            from++;
+        if (from == count)
+            return;
+        if (old[from].to != out->to ||
+            memcmp(old[from].key, out->key, WIRE_KEY) != 0 ||
+            strcmp(old[from].address, out->address) != 0)
+            continue;
+        node->peers[k].link = peers[from].link;
+        peers[from].link = NULL;
+    }
 }
 
 /* Admit the in-neighbours, and listen with room for vectors of this size. */
@@ -244,29 +265,23 @@ static bool open_inbox(struct node *node)
 {
     struct wire_slice *slice = &node->slice;
     struct pricer_fault fault = {""};
-    struct gate_entry *entries =
+    struct hub_entry *entries =
         calloc((size_t)slice->in_count + 1, sizeof *entries);
     if (entries == NULL)
         return false;
     for (int32_t k = 0; k < slice->in_count; k++) {
         memcpy(entries[k].key, slice->in[k].key, WIRE_KEY);
-        entries[k].node = k;
+        entries[k].number = k;
     }
-    gate_admit(&node->gate, entries, slice->in_count);
-    if (node->inbox != NULL && node->inbox_dimension == slice->dimension)
-        return true;
-    if (node->inbox != NULL)
-        zmq_unbind(node->inbox, node->listen);
-    net_close(&node->inbox);
-    int64_t largest = 2 * (8 * slice->dimension + WIRE_SLACK);
-    node->inbox_largest = largest;
-    if (net_bind(node->context, ZMQ_PULL, node->listen, &node->pair, largest,
-                 &node->inbox, &fault) != PRICER_OK) {
+    bool admitted = hub_admit(node->hub, entries, slice->in_count) == PRICER_OK;
+    free(entries);
+    hub_limit(node->hub, 8 * slice->dimension + WIRE_SLACK);
+    if (!admitted || node->listening)
+        return admitted;
+    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    if (!node->listening)
         daemon_say("%s", fault.text);
-        return false;
-    }
-    node->inbox_dimension = slice->dimension;
-    return true;
+    return node->listening;
 }
 
 static void fill_part(struct node *node)
@@ -303,9 +318,19 @@ void node_take_slice(struct node *node, const void *data, size_t size)
                     "the slice is for another node");
         return;
     }
+    struct node_peer *peers = node->peers;
+    struct wire_out *out = node->slice.out;
+    int32_t count = node->slice.out_count;
+    node->peers = NULL;
+    node->slice.out = NULL;
     node_free_slice(node);
     node->slice = slice;
-    if (!make_room(node) || !open_inbox(node)) {
+    bool room = make_room(node);
+    if (room)
+        keep_links(node, out, count, peers);
+    free_peers(peers, count);
+    free(out);
+    if (!room || !open_inbox(node)) {
         node_free_slice(node);
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
                     "cannot take the slice: no memory or no address");

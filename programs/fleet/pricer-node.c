@@ -79,112 +79,89 @@ static void take_server_message(struct node *node, const void *data,
     }
 }
 
-/* At most so many messages before the clock is looked at again. */
-enum { BATCH = 64 };
+/* ---------------------------------------------------------------- events -- */
 
-static void read_server(struct node *node)
+static void see_opened(void *context, struct hub_peer *peer)
 {
-    zmq_msg_t frame;
-    int32_t sender;
-    for (int k = 0; k < BATCH; k++) {
-        enum net_got got =
-            net_receive(node->server, &node->gate, NULL, &frame, &sender);
-        if (got == NET_NOTHING)
-            return;
-        if (got == NET_MALFORMED) {
-            node->dropped[PRICER_DROP_MALFORMED]++;
-            continue;
-        }
-        take_server_message(node, zmq_msg_data(&frame), zmq_msg_size(&frame));
-        zmq_msg_close(&frame);
-    }
+    struct node *node = context;
+    if (peer == node->server)
+        node->next_hello = 0;
 }
 
-static void read_inbox(struct node *node)
+static void see_frame(void *context, struct hub_peer *peer, const void *data,
+                      size_t size)
 {
-    zmq_msg_t frame;
-    int32_t sender;
-    for (int k = 0; k < BATCH && node->inbox != NULL; k++) {
-        enum net_got got =
-            net_receive(node->inbox, &node->gate, NULL, &frame, &sender);
-        if (got == NET_NOTHING)
-            return;
-        if (got == NET_MALFORMED) {
-            node->dropped[PRICER_DROP_MALFORMED]++;
-            continue;
-        }
-        node_take_share(node, sender, zmq_msg_data(&frame),
-                        zmq_msg_size(&frame));
-        zmq_msg_close(&frame);
+    struct node *node = context;
+    if (peer == node->server) {
+        take_server_message(node, data, size);
+    } else if (hub_is_guest(peer)) {
+        node_take_share(node, hub_number(peer), data, size);
         node_tick(node, daemon_clock());
     }
 }
 
-/* What neighbours may queue, and what a node needs for itself. */
-static void watch_memory(struct node *node)
-{
-    struct pricer_fault fault = {""};
-    int64_t links = (int64_t)node->slice.in_count + node->slice.out_count;
-    int64_t room =
-        (INT64_C(256) << 20) + 4 * links * net_queue_bytes(node->inbox_largest);
-    if (net_watch_memory(&node->guard, room, node->context, ZMQ_PULL,
-                         node->listen, &node->pair, node->inbox_largest,
-                         &node->inbox, &fault) != PRICER_OK)
-        daemon_say("%s", fault.text);
-}
-
-static enum pricer_status connect_server(struct node *node,
-                                         struct pricer_fault *fault)
-{
-    void *fresh = NULL;
-    node->connected = daemon_clock();
-    enum pricer_status status = net_connect(
-        node->context, ZMQ_DEALER, node->server_address, &node->pair,
-        node->server_key, WIRE_SLICE_SIZE, &node->handshake, &fresh, fault);
-    if (status == PRICER_OK) {
-        net_close(&node->server);
-        node->server = fresh;
-    }
-    return status;
-}
-
-/* ZeroMQ does not try again where a key was turned away, and keys can be
- * enrolled meanwhile; so connect anew. */
-static void try_again(struct node *node)
-{
-    enum { PATIENCE = 15000 };
-    struct pricer_fault fault = {""};
-    if (node->handshake.monitor == NULL || node->handshake.up ||
-        node->state != NODE_IDLE || daemon_clock() - node->connected < PATIENCE)
-        return;
-    if (connect_server(node, &fault) != PRICER_OK)
-        daemon_say("%s", fault.text);
-}
-
 /* Why the server does not answer, and what to do about it. */
-static void watch_server(struct node *node)
+static void say_trouble(const struct node *node, enum hub_end why)
 {
-    switch (handshake_read(&node->handshake, true)) {
-    case HANDSHAKE_REFUSED:
+    const char *address = node->server_address;
+    switch (why) {
+    case HUB_REFUSED:
         daemon_say("the server at %s does not admit this node's key %s: "
-                   "'pricer enrol STUDY %d %s ADDRESS' there, and restart it",
-                   node->server_address, node->pair.public_key,
-                   (int)node->number, node->pair.public_key);
+                   "'pricer enrol STUDY %d %s ADDRESS' there",
+                   address, node->pair.public_key, (int)node->number,
+                   node->pair.public_key);
         break;
-    case HANDSHAKE_CUT:
-        daemon_say("the server at %s cuts the connection: is --server-key its "
-                   "public key, and is it a pricer-server?",
-                   node->server_address);
+    case HUB_STRANGER:
+        daemon_say("the server at %s has another key than it should: is "
+                   "--server-key its public key?",
+                   address);
         break;
-    case HANDSHAKE_SILENT:
+    case HUB_BROKEN:
+        daemon_say("the server at %s breaks the handshake off: is it a "
+                   "pricer-server?",
+                   address);
+        break;
+    case HUB_REPLACED:
+    case HUB_BUSY:
+        daemon_say("the server at %s cuts the connection: does another node "
+                   "run with this key?",
+                   address);
+        break;
+    case HUB_SILENT:
         daemon_say("no word from the server at %s for 10 s: does it run, and "
                    "does a firewall let this node through?",
-                   node->server_address);
+                   address);
         break;
-    case HANDSHAKE_FINE:
+    default:
         break;
     }
-    try_again(node);
+}
+
+/* The same, each at most once a minute. */
+static void tell(struct node *node, enum hub_end why)
+{
+    enum { AGAIN = 60000 };
+    int64_t now = daemon_clock();
+    if (node->said[why] != 0 && now - node->said[why] < AGAIN)
+        return;
+    node->said[why] = now;
+    say_trouble(node, why);
+}
+
+static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
+{
+    struct node *node = context;
+    if (peer == node->server && why != HUB_SILENT)
+        tell(node, why);
+}
+
+static void watch_server(struct node *node, int64_t now)
+{
+    enum { SILENCE = 10000 };
+    if (hub_is_open(node->server))
+        node->server_left = now;
+    else if (now - node->server_left > SILENCE)
+        tell(node, HUB_SILENT);
 }
 
 static void loop(struct node *node)
@@ -199,31 +176,12 @@ static void loop(struct node *node)
             return;
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
-        zmq_pollitem_t items[4] = {
-            {node->gate.socket, 0, ZMQ_POLLIN, 0},
-            {node->server, 0, ZMQ_POLLIN, 0},
-            {NULL, node->vector.child_file, ZMQ_POLLIN, 0},
-            {node->inbox, 0, ZMQ_POLLIN, 0}};
-        /* The last two may not be there; an inbox takes the command's place. */
-        int count = 2;
-        if (node->vector.child_file >= 0)
-            count = 3;
-        if (node->inbox != NULL) {
-            items[count] = (zmq_pollitem_t){node->inbox, 0, ZMQ_POLLIN, 0};
-            count++;
-        }
-        now = daemon_clock();
-        zmq_poll(items, count, next > now ? (long)(next - now) : 0);
-        if (items[0].revents)
-            gate_serve(&node->gate);
-        if (items[1].revents)
-            read_server(node);
-        if (node->state == NODE_VECTOR && count > 2 && items[2].fd >= 0 &&
-            items[2].socket == NULL && items[2].revents)
+        int file = node->vector.child_file;
+        bool ready = hub_wait(node->hub, next - daemon_clock(), file);
+        if (ready && node->state == NODE_VECTOR &&
+            file == node->vector.child_file)
             node_take_vector(node);
-        read_inbox(node);
-        watch_memory(node);
-        watch_server(node);
+        watch_server(node, daemon_clock());
     }
 }
 
@@ -315,18 +273,21 @@ static enum pricer_status load_emulation(const char *path,
 static enum pricer_status connect_all(struct node *node,
                                       struct pricer_fault *fault)
 {
-    node->context = zmq_ctx_new();
-    if (node->context == NULL)
-        return PRICER_MEMORY;
+    const struct hub_events events = {node, see_opened, see_frame, see_ended};
     struct rlimit files;
+    uint8_t key[KEYS_SIZE];
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    zmq_ctx_set(node->context, ZMQ_MAX_SOCKETS, 66000);
-    enum pricer_status status = gate_open(node->context, &node->gate, fault);
+    if (!keys_bytes(node->server_key, key))
+        return PRICER_VALUE;
+    node->server_left = daemon_clock();
+    enum pricer_status status =
+        hub_open(&node->pair, &events, &node->hub, fault);
     if (status == PRICER_OK)
-        status = connect_server(node, fault);
+        status = hub_connect(node->hub, node->server_address, key,
+                             WIRE_SLICE_SIZE, NULL, &node->server, fault);
     return status;
 }
 
@@ -365,12 +326,7 @@ static void tear_down(struct node *node)
 {
     node_free_slice(node);
     vector_free(&node->vector);
-    handshake_close(&node->handshake);
-    net_close(&node->inbox);
-    net_close_slowly(&node->server);
-    gate_close(&node->gate);
-    if (node->context != NULL)
-        zmq_ctx_term(node->context);
+    hub_close(node->hub);
     ledger_close(node->ledger);
     trust_free(&node->trust);
     wire_free(&node->bytes);

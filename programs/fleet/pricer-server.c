@@ -26,34 +26,6 @@ struct arguments {
     bool emulate;
 };
 
-/* What a fleet may queue, and as much again as a server needs anyway. */
-static enum pricer_status watch_memory(struct server *server,
-                                       struct pricer_fault *fault)
-{
-    int64_t room = (INT64_C(256) << 20) +
-                   2 * server->members * net_queue_bytes(server->largest);
-    return net_watch_memory(&server->guard, room, server->context, ZMQ_ROUTER,
-                            server->address, &server->pair, server->largest,
-                            &server->router, fault);
-}
-
-/* A key that is not enrolled, in words: each key once, any at most once in ten
- * seconds. */
-static void say_refused(struct server *server)
-{
-    char key[PRICER_KEY_TEXT];
-    if (!server->gate.stranger || daemon_clock() < server->stranger_next)
-        return;
-    keys_text(server->gate.refused_key, key);
-    if (strcmp(key, server->stranger) == 0)
-        return;
-    strcpy(server->stranger, key);
-    server->stranger_next = daemon_clock() + 10000;
-    daemon_say("the key %s is not enrolled and was turned away; if it is a "
-               "node's, 'pricer enrol %s NODE %s ADDRESS' and restart",
-               key, server->path, key);
-}
-
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
@@ -65,27 +37,11 @@ static void loop(struct server *server, struct status_page *page,
         if (daemon_stopping() > 1)
             return;
         int64_t now = daemon_clock(), next = server_next(server);
-        zmq_pollitem_t items[3] = {{server->gate.socket, 0, ZMQ_POLLIN, 0},
-                                   {server->router, 0, ZMQ_POLLIN, 0},
-                                   {NULL, 0, ZMQ_POLLIN, 0}};
-        if (page != NULL)
-            items[2].fd = status_page_file(page);
-        zmq_poll(items, page != NULL ? 3 : 2,
-                 next > now ? (long)(next - now) : 0);
-        int64_t refused = server->gate.refused;
-        if (items[0].revents)
-            gate_serve(&server->gate);
-        if (refused < server->gate.refused)
-            say_refused(server);
-        for (; refused < server->gate.refused; refused++)
-            server_drop(server, PRICER_DROP_REFUSED);
-        if (items[1].revents)
-            server_read(server);
+        hub_wait(server->hub, next - now,
+                 page != NULL ? status_page_file(page) : -1);
         if (page != NULL)
             status_page_serve(page);
         *status = server_tick(server, daemon_clock(), fault);
-        if (*status == PRICER_OK)
-            *status = watch_memory(server, fault);
         if (*status == PRICER_BUSY) {
             daemon_say("%s; trying again", fault->text);
             *status = PRICER_OK;
@@ -127,6 +83,8 @@ static bool parse(int argc, char **argv, struct server *server,
          "the least number of the first round; 1"},
         {"probe", OPTION_FLAG, &server->probe, NULL,
          "measure links without weight too"},
+        {"decoder", OPTION_CHOICE, &server->decoding.asked, PROGRAM_DECODERS,
+         PROGRAM_DECODER_HELP},
         {"truth", OPTION_TEXT, &arguments->truth, "FILE",
          "the true mean (.npy), where it is known, to tell the error"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
@@ -191,14 +149,14 @@ static enum pricer_status connect_all(struct server *server,
                                       struct pricer_fault *fault)
 {
     struct rlimit files;
-    server->largest = 2 * (8 * server->network->dimension + WIRE_SLACK) +
-                      (int64_t)wire_parts_size(server->network->nodes);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    return net_bind(server->context, ZMQ_ROUTER, server->address, &server->pair,
-                    server->largest, &server->router, fault);
+    hub_limit(server->hub,
+              8 * server->network->dimension + WIRE_SLACK +
+                  (int64_t)wire_parts_size(server->network->nodes));
+    return hub_listen(server->hub, server->address, fault);
 }
 
 /* What is emulated stays what it was when the server started: a new plan may
@@ -228,10 +186,10 @@ static enum pricer_status set_up(struct server *server,
         status = pricer_study_claim(server->study, fault);
     if (status == PRICER_OK)
         status = find_listen(server, arguments->listen, server->address, fault);
-    if (status == PRICER_OK && (server->context = zmq_ctx_new()) == NULL)
-        status = PRICER_MEMORY;
+    struct hub_events events = server_events;
+    events.context = server;
     if (status == PRICER_OK)
-        status = gate_open(server->context, &server->gate, fault);
+        status = hub_open(&server->pair, &events, &server->hub, fault);
     if (status == PRICER_OK)
         status = server_load(server, fault);
     if (status == PRICER_OK && server->quorum > server->members)
@@ -248,20 +206,19 @@ static enum pricer_status set_up(struct server *server,
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
     if (status == PRICER_OK)
-        daemon_say("listening at %s: %d of %d nodes enrolled, plan %lld",
-                   server->address, (int)server->members,
-                   (int)server->network->nodes, (long long)server->plan_id);
+        daemon_say(
+            "listening at %s: %d of %d nodes enrolled, plan %lld, "
+            "%s decoder",
+            server->address, (int)server->members, (int)server->network->nodes,
+            (long long)server->plan_id,
+            pricer_word(PRICER_WORDS_DECODE, (int)server->decoding.used));
     return status;
 }
 
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
-    handshake_close(&server->handshake);
-    net_close_slowly(&server->router);
-    gate_close(&server->gate);
-    if (server->context != NULL)
-        zmq_ctx_term(server->context);
+    hub_close(server->hub);
     server_unload(server);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);
@@ -288,8 +245,10 @@ static const char *find_mistake(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    struct server server = {
-        .times = {1000, 100, 500, 900, 10, false}, .quorum = 1, .first = 1};
+    struct server server = {.times = {1000, 100, 500, 900, 10, false},
+                            .quorum = 1,
+                            .first = 1,
+                            .decoding.asked = -1};
     struct arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};
     struct status_page *page = NULL;

@@ -6,8 +6,9 @@
 #define PROGRAM_SERVER_H
 
 #include "emulate.h"
-#include "handshake.h"
-#include "net.h"
+#include "common/daemon.h"
+#include "transport/transport.h"
+#include "pricer_decode.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ struct seat {
     char key[PRICER_KEY_TEXT];
     char address[PRICER_ADDRESS_TEXT];
     uint8_t digest[WIRE_DIGEST]; /* of its slice of the current plan */
-    struct net_routing routing;  /* size 0: never heard */
+    struct hub_peer *peer;       /* its connection, or NULL */
     int64_t seen;                /* when it was last heard */
     int64_t sliced;              /* when it was last sent its slice */
     int64_t last;                /* the last round in its ledger */
@@ -45,6 +46,23 @@ struct server_times {
     int64_t uplink; /* milliseconds into a round: it ends */
     int64_t ahead;
     bool early;
+};
+
+/* How the server turns the sums of a round into its estimate. */
+struct decoding {
+    int asked;               /* enum pricer_decode; -1: the plan's decoder */
+    enum pricer_decode used; /* with the current plan */
+    double planned; /* the worst case over all data, in the data's units */
+    struct pricer_receiver *receiver; /* NULL: constant, and what follows too */
+    int64_t *sums;                    /* [nodes][dimension] that arrived */
+    double *values;      /* the same in the data's units, if adaptive */
+    double *coefficient; /* [nodes] */
+    bool *came;          /* [nodes] the sum arrived */
+    bool *held;          /* [links] its share is in the sum */
+    bool *withheld;      /* [nodes] its own part is not in its sum */
+    double weight;       /* that arrived */
+    double noise;        /* that arrived: sum of squares */
+    double bar;          /* of the last round: about its squared error */
 };
 
 struct server {
@@ -75,12 +93,9 @@ struct server {
     int32_t members;
 
     /* connections */
-    void *context;
-    struct gate gate;
-    void *router;
+    struct hub *hub;
     char address[PRICER_ADDRESS_TEXT]; /* where it listens */
-    int64_t largest;                   /* message, in bytes */
-    struct net_guard guard;
+    int64_t failed; /* when the log last spoke of a failed handshake */
     struct wire_bytes bytes;
 
     /* the round */
@@ -96,7 +111,7 @@ struct server {
     int8_t *own;            /* [nodes] as in pricer_round_record */
     int8_t *withheld;       /* [links] as in pricer_round_record */
     bool *contributed;      /* [nodes] its data is in the sums */
-    double weight;          /* that arrived */
+    struct decoding decoding;
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
 
     /* since the start */
@@ -113,7 +128,6 @@ struct server {
     int64_t watched; /* when the log was last thought of */
     bool under;      /* the log says that the quorum is missed */
     bool waited;     /* the log says that the first round waits */
-    struct handshake handshake;
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
     int64_t stranger_next;          /* when it may name another */
     struct pricer_deliveries *deliveries;
@@ -132,6 +146,24 @@ void server_unload(struct server *server);
 void server_take_sum(struct server *server, int32_t node, const void *data,
                      size_t size);
 
+/*
+ * server_decode.c: from sums to an estimate. Take the decoder of the plan, as
+ * the operator asked; a round begins; its sum in `scratch` is node's; the part
+ * of a link, or with -1 the node's own, is in its sum or not; the estimate and
+ * its bar. Whether the bar of the last round is far above the plan's, and the
+ * bar in words.
+ */
+enum pricer_status server_decoder_load(struct server *server,
+                                       struct pricer_fault *fault);
+void server_decoder_unload(struct server *server);
+void server_decoder_open(struct server *server);
+void server_decoder_keep(struct server *server, int32_t node);
+void server_decoder_note(struct server *server, int32_t node, int32_t link,
+                         bool held);
+void server_decode(struct server *server);
+bool server_is_bad(const struct server *server);
+void server_print_bar(const struct server *server, FILE *out);
+
 /* server_watch.c: what is wrong, a line each; answers how many. How many nodes
  * have their slice, and how many of them could send something; whether that is
  * over for good; what the log should say now; and one more message dropped. */
@@ -143,8 +175,9 @@ bool server_is_ended(const struct server *server);
 void server_watch(struct server *server, int64_t now);
 const char *server_refusal_text(int64_t code);
 
-/* server_round.c: what a message does, and what the clock does. */
-void server_read(struct server *server);
+/* server_round.c: what a message does, and what the clock does. The events of
+ * the hub; their context is the server. */
+extern const struct hub_events server_events;
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);

@@ -128,7 +128,7 @@ static enum pricer_status seat_members(struct server *server,
         pricer_study_members(server->study, &members, &count, fault);
     if (status != PRICER_OK)
         return status;
-    struct gate_entry *entries = calloc((size_t)count + 1, sizeof *entries);
+    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
     for (int32_t k = 0; k < count && entries != NULL; k++) {
         if (members[k].node == PRICER_SERVER)
             continue;
@@ -137,12 +137,15 @@ static enum pricer_status seat_members(struct server *server,
         strcpy(seat->key, members[k].key);
         strcpy(seat->address, members[k].address);
         keys_bytes(seat->key, entries[seated].key);
-        entries[seated++].node = members[k].node;
+        entries[seated++].number = members[k].node;
     }
     pricer_members_free(members);
     if (entries == NULL)
         return PRICER_MEMORY;
-    gate_admit(&server->gate, entries, seated);
+    status = hub_admit(server->hub, entries, seated);
+    free(entries);
+    if (status != PRICER_OK)
+        return status;
     server->members = seated;
     if (seated == 0)
         return daemon_fault(fault, PRICER_VALUE,
@@ -192,6 +195,8 @@ static enum pricer_status load_plan(struct server *server,
         status = seat_members(server, fault);
     if (status == PRICER_OK)
         status = digest_slices(server);
+    if (status == PRICER_OK)
+        status = server_decoder_load(server, fault);
     return status;
 }
 
@@ -268,6 +273,7 @@ void server_unload(struct server *server)
     free(server->own);
     free(server->withheld);
     free(server->contributed);
+    server_decoder_unload(server);
     free(server->truth);
     wire_free(&server->bytes);
 }

@@ -11,12 +11,7 @@
 /* To one node; what it has no room for is lost. */
 static void send_to(struct server *server, const struct seat *seat)
 {
-    if (seat->routing.size == 0)
-        return;
-    if (zmq_send(server->router, seat->routing.bytes, seat->routing.size,
-                 ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
-        zmq_send(server->router, server->bytes.data, server->bytes.size,
-                 ZMQ_DONTWAIT);
+    hub_send(seat->peer, server->bytes.data, server->bytes.size);
 }
 
 /* ----------------------------------------------------------------- hello -- */
@@ -76,13 +71,10 @@ static void take_refusal(struct server *server, int32_t node, const void *data,
                    server_refusal_text(refusal.code));
 }
 
-static void take(struct server *server, int32_t node,
-                 const struct net_routing *routing, const void *data,
+static void take(struct server *server, int32_t node, const void *data,
                  size_t size)
 {
-    struct seat *seat = &server->seats[node];
-    seat->routing = *routing;
-    seat->seen = daemon_clock();
+    server->seats[node].seen = daemon_clock();
     switch (wire_type(data, size)) {
     case WIRE_HELLO:
         take_hello(server, node, data, size);
@@ -98,31 +90,86 @@ static void take(struct server *server, int32_t node,
     }
 }
 
-void server_read(struct server *server)
+/* ---------------------------------------------------------------- events -- */
+
+/* Whose connection it is, if the plan has a seat for that. */
+static struct seat *find_seat(struct server *server, struct hub_peer *peer)
 {
-    enum { BATCH = 64 };
-    struct net_routing routing;
-    zmq_msg_t frame;
-    int32_t sender = -1;
-    for (int k = 0; k < BATCH; k++) {
-        enum net_got got = net_receive(server->router, &server->gate, &routing,
-                                       &frame, &sender);
-        if (got == NET_NOTHING)
-            return;
-        server->messages++;
-        if (got == NET_MALFORMED) {
-            server_drop(server, PRICER_DROP_MALFORMED);
-            continue;
-        }
-        server->bytes_received += (int64_t)zmq_msg_size(&frame);
-        if (sender < 0)
-            server_drop(server, PRICER_DROP_STRANGER);
-        else
-            take(server, sender, &routing, zmq_msg_data(&frame),
-                 zmq_msg_size(&frame));
-        zmq_msg_close(&frame);
-    }
+    int32_t node = hub_number(peer);
+    return node >= 0 && node < server->network->nodes &&
+                   server->seats[node].enrolled
+               ? &server->seats[node]
+               : NULL;
 }
+
+static void see_opened(void *context, struct hub_peer *peer)
+{
+    struct seat *seat = find_seat(context, peer);
+    if (seat != NULL)
+        seat->peer = peer;
+}
+
+static void see_frame(void *context, struct hub_peer *peer, const void *data,
+                      size_t size)
+{
+    struct server *server = context;
+    struct seat *seat = find_seat(server, peer);
+    server->messages++;
+    server->bytes_received += (int64_t)size;
+    if (seat == NULL) {
+        server_drop(server, PRICER_DROP_STRANGER);
+        return;
+    }
+    seat->peer = peer;
+    take(server, (int32_t)(seat - server->seats), data, size);
+}
+
+/* A key that is not enrolled, in words: each key once, any at most once in ten
+ * seconds. */
+static void say_stranger(struct server *server, const uint8_t *bytes)
+{
+    char key[PRICER_KEY_TEXT];
+    if (bytes == NULL || daemon_clock() < server->stranger_next)
+        return;
+    keys_text(bytes, key);
+    if (strcmp(key, server->stranger) == 0)
+        return;
+    strcpy(server->stranger, key);
+    server->stranger_next = daemon_clock() + 10000;
+    daemon_say("the key %s is not enrolled and was turned away; if it is a "
+               "node's, 'pricer enrol %s NODE %s ADDRESS'",
+               key, server->path, key);
+}
+
+/* A handshake that failed, at most once a minute. */
+static void say_failed(struct server *server)
+{
+    enum { AGAIN = 60000 };
+    int64_t now = daemon_clock();
+    if (server->failed != 0 && now - server->failed < AGAIN)
+        return;
+    server->failed = now;
+    daemon_say("someone failed in the handshake: a node with another server "
+               "key than %s (its --server-key), or no pricer-node",
+               server->pair.public_key);
+}
+
+static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
+{
+    struct server *server = context;
+    struct seat *seat = find_seat(server, peer);
+    if (seat != NULL && seat->peer == peer)
+        seat->peer = NULL;
+    if (why == HUB_STRANGER || why == HUB_REFUSED || why == HUB_BROKEN)
+        server_drop(server, PRICER_DROP_REFUSED);
+    if (why == HUB_STRANGER)
+        say_stranger(server, hub_key(peer));
+    if (why == HUB_REFUSED || why == HUB_BROKEN)
+        say_failed(server);
+}
+
+const struct hub_events server_events = {
+    .opened = see_opened, .frame = see_frame, .ended = see_ended};
 
 /* ----------------------------------------------------------------- round -- */
 
@@ -153,7 +200,7 @@ static void open_round(struct server *server, int64_t now)
     memset(server->withheld, -1, (size_t)server->network->links);
     memset(server->own, -1, (size_t)server->network->nodes);
     memset(server->contributed, 0, (size_t)server->network->nodes);
-    server->weight = 0;
+    server_decoder_open(server);
     wire_write_open(&server->bytes, &open);
     server->open = true;
     server->start = now;
@@ -190,15 +237,21 @@ static void measure_error(struct server *server)
 
 static void publish(struct server *server)
 {
-    bool written = false;
+    bool written = false, any = server->contributors > 0;
+    int64_t dimension = any ? server->network->dimension : 0;
+    const struct wire_result result = {
+        .round = server->round,
+        .arrived = server->arrived,
+        .contributors = server->contributors,
+        .decoder = server->decoding.used,
+        .bar = any ? server->decoding.bar : 0,
+    };
     for (int32_t i = 0; i < server->network->nodes; i++) {
         if (!server->seats[i].results || !server->seats[i].ready)
             continue;
         if (!written)
-            written = wire_write_result(
-                &server->bytes, server->round, server->arrived,
-                server->contributors, server->estimate,
-                server->contributors > 0 ? server->network->dimension : 0);
+            written = wire_write_result(&server->bytes, &result,
+                                        server->estimate, dimension);
         if (written)
             send_to(server, &server->seats[i]);
     }
@@ -225,10 +278,10 @@ static void estimate(struct server *server)
         server->arrived += server->uplink[i] == 1;
         server->contributors += server->contributed[i];
     }
-    server->weight_arrived =
-        server->plan_weight > 0 ? server->weight / server->plan_weight : 0;
-    pricer_round_estimate(&server->grid, server->network->nodes, server->sum,
-                          server->network->dimension, server->estimate);
+    server->weight_arrived = server->plan_weight > 0
+                                 ? server->decoding.weight / server->plan_weight
+                                 : 0;
+    server_decode(server);
     measure_error(server);
 }
 
@@ -269,6 +322,8 @@ static enum pricer_status close_round(struct server *server,
         .weight = server->weight_arrived,
         .estimate = server->contributors > 0 ? server->estimate : NULL,
         .error = server->error,
+        .decode = server->decoding.used,
+        .bar = server->decoding.bar,
     };
     memcpy(record.dropped, server->dropped, sizeof record.dropped);
     bool last = daemon_stopping() ||

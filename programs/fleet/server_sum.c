@@ -66,10 +66,8 @@ static int64_t find_most(const struct server *server, int32_t node,
 static void note_part(struct server *server, int32_t from, int part,
                       double weight, int8_t *withheld)
 {
-    if (part == WIRE_PART_DATA && weight > 0) {
+    if (part == WIRE_PART_DATA && weight > 0)
         server->contributed[from] = true;
-        server->weight += weight;
-    }
     if (part >= WIRE_PART_SPENT)
         *withheld = (int8_t)(part - WIRE_PART_SPENT);
 }
@@ -80,8 +78,10 @@ static void note_parts(struct server *server, int32_t node,
 {
     const struct pricer_network *network = server->network;
     int32_t next = 1;
-    note_part(server, node, wire_part(sum->parts, 0),
-              server->plan->self_weight[node], &server->own[node]);
+    int own = wire_part(sum->parts, 0);
+    note_part(server, node, own, server->plan->self_weight[node],
+              &server->own[node]);
+    server_decoder_note(server, node, -1, own == WIRE_PART_DATA);
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
          k++) {
         int32_t l = network->in_link[k];
@@ -91,6 +91,7 @@ static void note_parts(struct server *server, int32_t node,
         server->link[l] = part != WIRE_PART_DOWN;
         note_part(server, network->from[l], part, server->plan->weight[l],
                   &server->withheld[l]);
+        server_decoder_note(server, node, l, part == WIRE_PART_DATA);
     }
 }
 
@@ -123,6 +124,7 @@ static void add_sum(struct server *server, int32_t node,
         return;
     }
     server->uplink[node] = 1;
+    server_decoder_keep(server, node);
     note_parts(server, node, sum);
     seat->own_why = server->own[node];
 }

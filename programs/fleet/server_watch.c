@@ -137,6 +137,14 @@ int server_troubles(const struct server *server, FILE *out)
                     (int)server->contributors, (long long)server->round,
                     (long long)server->quorum);
     }
+    if (server_is_bad(server)) {
+        begin(&lines);
+        if (shows(&lines)) {
+            fprintf(out, "round %lld: ", (long long)server->round);
+            server_print_bar(server, out);
+            fputc('\n', out);
+        }
+    }
     for (int32_t i = 0; i < server->network->nodes; i++) {
         const struct seat *seat = &server->seats[i];
         if (!seat->enrolled || now - seat->seen > SILENT)
@@ -178,15 +186,6 @@ static void watch_silence(struct server *server, int64_t now)
         daemon_say("and %d more nodes are silent", (int)more);
 }
 
-static void watch_handshakes(struct server *server)
-{
-    handshake_follow(&server->handshake, server->context, server->router);
-    if (handshake_read(&server->handshake, false) == HANDSHAKE_CUT)
-        daemon_say("someone failed in the handshake: a node with another "
-                   "server key than %s (its --server-key), or no pricer-node",
-                   server->pair.public_key);
-}
-
 static void watch_quorum(struct server *server)
 {
     bool under = server->done > 0 && server->contributors < server->quorum;
@@ -217,7 +216,6 @@ void server_watch(struct server *server, int64_t now)
         return;
     server->watched = now;
     watch_silence(server, now);
-    watch_handshakes(server);
     if (is_waiting(server, now) && !server->waited)
         daemon_say("still waiting: %d nodes are ready and have something to "
                    "send, the quorum is %lld",

@@ -59,6 +59,16 @@ static void print_summary(FILE *out, const struct server *server)
         (int)server->members, (int)server->contributors,
         100 * server->weight_arrived, (long long)server->estimates,
         (long long)server->plan_id, (int)server_ready(server));
+    if (server->done > 0 && server->contributors > 0) {
+        fprintf(out, "<p>%sThis round: ", server_is_bad(server) ? "<em>" : "");
+        server_print_bar(server, out);
+        fprintf(out, ".%s R is the radius of the data.</p>\n",
+                server_is_bad(server) ? "</em>" : "");
+    } else if (server->done > 0) {
+        fputs("<p><em>This round: no estimate, as nobody's data arrived."
+              "</em></p>\n",
+              out);
+    }
     if (server->truth != NULL && server->estimates > 0)
         fprintf(out, "<p>Squared error of the estimates: mean %.6g.</p>\n",
                 server->error_sum / (double)server->estimates);
@@ -230,6 +240,14 @@ static void print_metrics(FILE *out, struct server *server)
            server->weight_arrived);
     metric(out, "troubles", "gauge", "What /health lists.",
            (double)server_troubles(server, NULL));
+    if (server->contributors > 0)
+        metric(out, "squared_error_bar", "gauge",
+               "The squared error of the latest estimate is at most about "
+               "this.",
+               server->decoding.bar);
+    metric(out, "squared_error_planned", "gauge",
+           "Worst case over all data of the plan with its decoder.",
+           server->decoding.planned);
     if (server->truth != NULL && server->contributors > 0)
         metric(out, "squared_error", "gauge",
                "Squared error of the latest estimate.", server->error);

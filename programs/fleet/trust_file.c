@@ -2,8 +2,8 @@
  * From a trust file to what may be sent to whom.
  */
 #include "trust_file.h"
-#include "keys.h"
-#include "daemon.h"
+#include "transport/keys.h"
+#include "common/daemon.h"
 
 #include <errno.h>
 #include <float.h>

@@ -6,7 +6,7 @@
  * that ending it ends what it started.
  */
 #include "vector.h"
-#include "daemon.h"
+#include "common/daemon.h"
 
 #include <errno.h>
 #include <math.h>

@@ -212,15 +212,17 @@ bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
     return !writer.failed;
 }
 
-bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
-                       int64_t contributors, const double *estimate,
+bool wire_write_result(struct wire_bytes *bytes,
+                       const struct wire_result *result, const double *estimate,
                        int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 6, WIRE_RESULT);
-    put_uint(&writer, round);
-    put_uint(&writer, arrived);
-    put_uint(&writer, contributors);
+    begin(&writer, bytes, 8, WIRE_RESULT);
+    put_uint(&writer, result->round);
+    put_uint(&writer, result->arrived);
+    put_uint(&writer, result->contributors);
+    put_uint(&writer, result->decoder);
+    put_double(&writer, result->bar);
     put_words(&writer, bytes, estimate, count);
     return !writer.failed;
 }

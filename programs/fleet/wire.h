@@ -156,9 +156,13 @@ struct wire_sum {
 
 struct wire_result {
     int64_t round, arrived, contributors;
+    int64_t decoder; /* enum pricer_decode */
+    double bar; /* the squared error is at most about that; 0: no estimate */
     const uint8_t *estimate;
     size_t size; /* 0: the round gave no estimate */
 };
+
+enum { WIRE_DECODERS = 3 };
 
 struct wire_refusal {
     int64_t round, code, to;
@@ -174,8 +178,8 @@ bool wire_write_share(struct wire_bytes *bytes, int64_t round,
 bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
                     const uint8_t *parts, size_t parts_size,
                     const int64_t *values, int64_t count);
-bool wire_write_result(struct wire_bytes *bytes, int64_t round, int64_t arrived,
-                       int64_t contributors, const double *estimate,
+bool wire_write_result(struct wire_bytes *bytes,
+                       const struct wire_result *result, const double *estimate,
                        int64_t count);
 bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal);

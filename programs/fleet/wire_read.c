@@ -274,13 +274,15 @@ bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 
 bool wire_read_result(const void *data, size_t size, struct wire_result *result)
 {
-    struct cursor cursor = begin(data, size, 6, WIRE_RESULT);
+    struct cursor cursor = begin(data, size, 8, WIRE_RESULT);
     struct wire_result found = {0};
     found.round = take_uint(&cursor, any);
     found.arrived = take_uint(&cursor, any);
     found.contributors = take_uint(&cursor, any);
+    found.decoder = take_uint(&cursor, WIRE_DECODERS - 1);
+    found.bar = take_double(&cursor);
     found.estimate = take_bin(&cursor, &found.size);
-    if (!end(&cursor))
+    if (!end(&cursor) || found.bar < 0)
         return false;
     *result = found;
     return true;

@@ -6,6 +6,7 @@
 #define PROGRAM_REPORT_H
 
 #include "common/program.h"
+#include "pricer_decode.h"
 
 /* A plan to compare with; why it cannot be had, if so. */
 struct report_rival {
@@ -31,6 +32,11 @@ struct report {
     struct pricer_privacy_summary *privacy; /* [privacy_count] */
     int32_t privacy_count;
     struct report_rival rival[PRICER_BASELINES];
+    struct pricer_decoder *decoder; /* NULL: every sum counts 1/n */
+    struct pricer_estimate floor;   /* of every plan and decoder; NAN: not
+                                       known */
+    struct pricer_outcome
+        played[3];      /* by enum pricer_decode; NAN: not played */
     double *share;      /* [links] expected weight that a link carries */
     double *self_share; /* [nodes] the same of a node's own part */
     double *load;       /* [nodes] all that a node brings to the server */
@@ -60,6 +66,7 @@ void page_close(const struct report *report);
 void report_summary(const struct report *report);
 void report_network(const struct report *report);
 void report_error(const struct report *report);
+void report_decoder(const struct report *report);
 void report_agreement(const struct report *report);
 void report_privacy(const struct report *report);
 void report_price(const struct report *report);

@@ -174,6 +174,10 @@ static void measured(FILE *out, const struct pricer_rounds_summary *found)
         fputs("</b> ± ", out);
         page_number(out, found->mse_stderr);
     }
+    if (!isnan(found->bar)) {
+        fputs(". Mean of the server’s error bars: ", out);
+        page_number(out, found->bar);
+    }
     fputs(".</p>\n", out);
 }
 

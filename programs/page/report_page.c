@@ -5,18 +5,13 @@
  * paper gets black on white.
  */
 #include "report.h"
+#include "chart.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 static const char style[] =
-    ":root{--ink:#1c2430;--soft:#5b6675;--line:#d9dee6;--page:#fbfcfd;"
-    "--card:#ffffff;--blue:#0a66b0;--orange:#c8500a;--green:#0b8a63;"
-    "--violet:#8a3f8f;--grey:#8a94a3}\n"
-    "@media (prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#a3aebd;"
-    "--line:#323b48;--page:#12161c;--card:#1a2029;--blue:#62b0f0;"
-    "--orange:#f59a5a;--green:#4cc7a0;--violet:#cf8ad3;--grey:#8792a2}}\n"
     "*{box-sizing:border-box}\n"
     "html{-webkit-text-size-adjust:100%}\n"
     "body{margin:0 auto;max-width:58rem;padding:1.5rem 1rem 4rem;"
@@ -66,49 +61,12 @@ static const char style[] =
     "@media (max-width:34rem){body{padding:1rem .7rem 3rem}h1{font-size:1.4rem}"
     "figure{padding:.5rem}th,td{padding:.3rem .4rem;"
     "white-space:normal}}\n"
-    "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--page:#fff;"
-    "--card:#fff;--blue:#0a58a0;--orange:#b04300;--green:#00704e;"
-    "--violet:#75307a;--grey:#777}body{max-width:none;padding:0;"
+    "@media print{body{max-width:none;padding:0;"
     "font-size:10.5pt}"
     "figure,.facts li,table,pre{break-inside:avoid}h2{break-after:avoid}"
     "pre{white-space:pre-wrap}"
     "figure svg{max-height:13cm}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
-
-void page_text(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            /* Control characters have no place in a page. */
-            fputc((unsigned char)*text < ' ' && *text != '\n' ? ' ' : *text,
-                  out);
-        }
-}
-
-void page_number(FILE *out, double value)
-{
-    if (isnan(value))
-        fputs("–", out);
-    else if (isinf(value))
-        fputs(value > 0 ? "∞" : "−∞", out);
-    else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e6))
-        fprintf(out, "%.3g", value);
-    else
-        fprintf(out, "%.4g", value);
-}
 
 void page_section(const struct report *report, const char *name,
                   const char *heading, const char *sentence)
@@ -142,8 +100,8 @@ void page_open(const struct report *report)
           "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
           out);
     page_text(out, base_name(report->path));
-    fprintf(out, " – pricer</title>\n<style>\n%s</style>\n</head>\n<body>\n",
-            style);
+    fprintf(out, " – pricer</title>\n<style>\n%s%s</style>\n</head>\n<body>\n",
+            chart_palette(), style);
     fputs("<header>\n<h1>", out);
     page_text(out, base_name(report->path));
     fprintf(out,

@@ -12,7 +12,7 @@ static void test_there_and_back(void **state)
         [PRICER_WORDS_BIAS] = PRICER_BIAS_L2 + 1,
         [PRICER_WORDS_CALIBRATION] = PRICER_CALIBRATION_CLASSIC + 1,
         [PRICER_WORDS_BASELINE] = PRICER_BASELINES,
-        [PRICER_WORDS_OBSERVER] = PRICER_OBSERVER_COALITION + 1,
+        [PRICER_WORDS_OBSERVER] = PRICER_OBSERVER_LISTENER + 1,
         [PRICER_WORDS_PROTECT] = PRICER_PROTECT_IDENTITY + 1,
         [PRICER_WORDS_EAVESDROPPER] = PRICER_RADIO + 1,
         [PRICER_WORDS_ENGINE] = PRICER_ENGINE_FAITHFUL + 1,
@@ -23,6 +23,7 @@ static void test_there_and_back(void **state)
         [PRICER_WORDS_CREDIT] = PRICER_CREDIT_LOSSES + 1,
         [PRICER_WORDS_ORIGIN] = PRICER_ORIGIN_MEASURED + 1,
         [PRICER_WORDS_WITHHELD] = PRICER_WITHHELD_KINDS,
+        [PRICER_WORDS_RELAYS] = PRICER_RELAYS_SHARES + 1,
     };
     for (int v = 0; v < (int)(sizeof count / sizeof *count); v++) {
         enum pricer_vocabulary vocabulary = (enum pricer_vocabulary)v;

@@ -241,6 +241,25 @@ holds "o->>'decoder' = 'constant' AND o->>'decoder_mse_upper' = o->>'mse_worst_c
 expect 0 "this plan's decoder, at most" "$pricer" plan ten.pricer
 expect 0 "any plan and any linear decoder, at least" "$pricer" plan ten.pricer
 expect 2 "--decoder" "$pricer" plan ten.pricer --decoder adaptive
+
+# A plan that is made for its decoder: within the budgets, between the bound of
+# every plan and the ordinary plan's decoder.
+cat >four.yaml <<END
+dimension: 16
+network: {generator: erdos-renyi, nodes: 4, uplink: 0.2, p: 0.7, good: {count: 1, uplink: 0.9}}
+trust: {eps: 1, delta: 1e-3, ring: {hops: 1, eps: 100}}
+END
+"$pricer" new four.pricer four.yaml >/dev/null 2>&1
+plan four.pricer --joint
+holds "o->>'method' = 'joint' AND o->>'open_links' = 0 AND
+    o->>'decoder_mse_upper' < o->>'ordinary_mse_upper' AND
+    o->>'decoder_mse_upper' >= o->>'mse_floor' AND json_array_length(o, '\$.prices') = 0"
+[ "$(sqlite3 four.pricer 'SELECT method FROM plan')" = joint ] ||
+    fail "the study does not say how the plan was made"
+expect 0 "above what any plan within the budgets" "$pricer" plan four.pricer --joint
+expect 2 "--joint plans for the minimax decoder" "$pricer" plan four.pricer --joint --decoder constant
+expect 2 "--joint plans for" "$pricer" plan four.pricer --joint --what-if 0,1=2
+expect 1 "least worst case" "$pricer" plan four.pricer --joint --bias unbiased
 "$pricer" new wide.pricer "$here"/examples/geometric.yaml \
     --set network.nodes=101 >/dev/null 2>&1
 expect 0 "--decoder minimax fits a better one" "$pricer" plan wide.pricer

@@ -12,7 +12,7 @@ cd "$folder" || exit 1
 
 paper=$here/examples/paper.yaml
 grid=(--vary network.p=0.1,0.5 --vary trust.eps=1,10,inf --vary objective.bias=worst-case,unbiased
-    --trials 20000)
+    --trials 20000 --decoder constant)
 
 # The whole grid, in order, agreeing with the prediction.
 expect 0 "12 cells in all/sweep.csv" "$pricer" sweep "$paper" "${grid[@]}" --to all
@@ -41,6 +41,22 @@ import csv, json
 row = list(csv.DictReader(open("all/sweep.csv")))[2]
 assert float(row["mse"]) == json.load(open("one.json"))["mse"], row
 PYTHON
+
+# With the decoder, which is what they say by default.
+expect 0 "2 cells" "$pricer" sweep "$paper" --vary network.p=0.1,0.5 \
+    --set trust.eps=10 --trials 20000 --to decoded
+"$pricer" simulate one.pricer --trials 20000 --json >one.json
+python3 - <<'PYTHON' || fail "a decoded cell differs from plan and simulate"
+import csv, json
+rows = list(csv.DictReader(open("decoded/sweep.csv")))
+assert float(rows[0]["mse"]) == json.load(open("one.json"))["mse"], rows
+for r in rows:
+    assert float(r["decoder_lower"]) <= float(r["decoder_upper"]) <= float(r["worst_case"])
+    assert float(r["mse"]) < float(r["decoder_upper"]) + 5 * float(r["mse_stderr"])
+    assert r["predicted"] in ("", "nan") and float(r["bar"]) > 0, r
+PYTHON
+expect 2 "needs --engine faithful" "$pricer" sweep "$paper" --decoder adaptive \
+    --vary network.p=0.1
 
 # Started again there is nothing to do; a table cut anywhere is completed.
 cp all/sweep.csv whole.csv

@@ -5,6 +5,7 @@ and the planned rounds fit. Arguments: build folder."""
 import hashlib
 import math
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,8 @@ import time
 
 import msgpack
 import numpy as np
-import zmq
-import zmq.utils.z85
 
+from channel import Listener, keygen, z85
 from fleet import expect, free_ports
 
 build = sys.argv[1]
@@ -53,58 +53,45 @@ class Server:
     """One server and one relay, node 1, for the node 0 under test."""
 
     def __init__(self, folder):
-        self.context = zmq.Context()
-        self.server_key, self.peer_key = zmq.curve_keypair(), zmq.curve_keypair()
-        self.ports = free_ports(3)
-        self.gate = self.context.socket(zmq.REP)
-        self.gate.bind('inproc://zeromq.zap.01')
-        self.router = self.bind(zmq.ROUTER, self.ports[0], self.server_key)
-        self.relay = self.bind(zmq.PULL, self.ports[1], self.peer_key)
         self.folder = folder
-        self.routing, self.hello, self.refusals = None, None, []
+        self.ports = free_ports(3)
+        self.server_key = keygen(build, self.path('server'))
+        self.peer_key = keygen(build, self.path('peer'))
+        node_key = keygen(build, self.path('key'))
+        self.router = Listener(self.address(0), self.path('server'))
+        self.relay = Listener(self.address(1), self.path('peer'))
+        self.router.admit([node_key])
+        self.relay.admit([node_key])
+        self.channel, self.hello, self.refusals = None, None, []
         self.shares, self.sums = {}, {}
 
-    def bind(self, kind, port, pair):
-        s = self.context.socket(kind)
-        s.setsockopt(zmq.LINGER, 0)
-        s.curve_publickey, s.curve_secretkey = pair
-        s.curve_server = True
-        s.zap_domain = b'pricer'
-        s.bind(f'tcp://127.0.0.1:{self.ports[0] if kind == zmq.ROUTER else port}')
-        return s
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def address(self, k):
+        return f'tcp://127.0.0.1:{self.ports[k]}'
 
     def start_node(self, trust):
-        path = os.path.join(self.folder, 'key')
-        if not os.path.exists(path):
-            subprocess.run([build + '/pricer', 'keygen', path], check=True,
-                           capture_output=True)
-        with open(os.path.join(self.folder, 'trust'), 'w') as file:
+        with open(self.path('trust'), 'w') as file:
             file.write(trust)
-        np.save(os.path.join(self.folder, 'data.npy'), np.full((1, D), .1))
-        self.log = open(os.path.join(self.folder, 'log'), 'w+')
+        np.save(self.path('data.npy'), np.full((1, D), .1))
+        self.log = open(self.path('log'), 'w+')
         self.node = subprocess.Popen(
-            [build + '/pricer-node', '--node', '0', '--key', path, '--server',
-             f'tcp://127.0.0.1:{self.ports[0]}', '--server-key',
-             self.server_key[0].decode(), '--listen',
-             f'tcp://127.0.0.1:{self.ports[2]}', '--trust',
-             os.path.join(self.folder, 'trust'), '--ledger',
-             os.path.join(self.folder, 'ledger'), '--data',
-             os.path.join(self.folder, 'data.npy')], stdout=self.log,
-            stderr=self.log)
+            [build + '/pricer-node', '--node', '0', '--key', self.path('key'),
+             '--server', self.address(0), '--server-key',
+             z85(self.server_key), '--listen', self.address(2), '--trust',
+             self.path('trust'), '--ledger', self.path('ledger'), '--data',
+             self.path('data.npy')], stdout=self.log, stderr=self.log)
 
     def send(self, *elements):
         frame = msgpack.packb([2, *elements])
-        self.router.send_multipart([self.routing, frame])
+        self.channel.send(frame)
+        self.channel.flush()
         return hashlib.blake2b(frame, digest_size=16).digest()
 
     def step(self):
-        zmq.select([self.gate, self.router, self.relay], [], [], .02)
-        while self.gate.poll(0):
-            request = self.gate.recv_multipart()
-            self.gate.send_multipart([b'1.0', request[1], b'200', b'', b'node',
-                                      b''])
-        while self.router.poll(0):
-            self.routing, frame = self.router.recv_multipart()
+        select.select(self.router.files() + self.relay.files(), [], [], .02)
+        for self.channel, frame in self.router.step():
             version, kind, *elements = msgpack.unpackb(frame)
             expect(version == 2, f'version {version}')
             if kind == HELLO:
@@ -114,8 +101,8 @@ class Server:
                 self.refusals.append(tuple(elements))
             elif kind == SUM:
                 self.sums[elements[0]] = elements[1][0] & 15
-        while self.relay.poll(0):
-            _, kind, number, part, values = msgpack.unpackb(self.relay.recv())
+        for _, frame in self.relay.step():
+            _, kind, number, part, values = msgpack.unpackb(frame)
             expect(len(values) == (8 * D if part == DATA else 0), 'values')
             self.shares[number] = part
 
@@ -130,8 +117,7 @@ class Server:
 
     def slice(self, plan, rounds, credit, noise, p):
         self.until('HELLO', lambda: self.hello is not None)
-        out = [[1, zmq.utils.z85.decode(self.peer_key[0]),
-                f'tcp://127.0.0.1:{self.ports[1]}', .5, noise, p]]
+        out = [[1, self.peer_key, self.address(1), .5, noise, p]]
         digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
                            credit, [0.0, 0.0, 0], out, [])
         self.until('the slice', lambda: self.hello[0] == digest)
@@ -152,7 +138,8 @@ class Server:
         if self.node.poll() is None:
             self.node.kill()
             self.node.wait()
-        self.context.destroy(linger=0)
+        self.router.close()
+        self.relay.close()
 
 
 def play(server, eps, most, K, p):

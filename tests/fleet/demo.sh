@@ -67,7 +67,11 @@ expect 0 '"releases": 20' "$build/pricer-node" --ledger kept/0.ledger \
 "$pricer" plan s.pricer >/dev/null || fail plan
 before=$(sqlite3 s.pricer 'SELECT * FROM member')
 expect 0 '"same_rounds_agree": true' "$pricer" demo s.pricer --rounds 15 --json
-expect 0 '"same_rounds_agree": true' "$pricer" demo s.pricer --rounds 15 --json
+expect 0 '"same_rounds_agree": true' "$pricer" demo s.pricer --rounds 15 \
+    --decoder constant --json
+[ "$(sqlite3 s.pricer 'SELECT decoder, count(bar) > 10 FROM round GROUP BY
+    decoder ORDER BY decoder' | xargs)" = "constant|1 minimax|1" ] ||
+    fail "the decoder is not the plan's, or not the one asked for"
 [ "$(sqlite3 s.pricer 'SELECT count(*), max(round) FROM round')" = "30|30" ] ||
     fail "two demos did not leave 30 rounds"
 [ "$(sqlite3 s.pricer 'SELECT count(DISTINCT estimate) FROM round')" = 30 ] ||
@@ -104,4 +108,6 @@ expect 1 "nothing to measure" "$pricer" plan none.pricer --from-deliveries
 expect 0 '"objective"' "$pricer" plan kept/demo.pricer --from-deliveries --json
 [ "$(sqlite3 kept/demo.pricer 'SELECT count(*), count(DISTINCT objective)
     FROM plan')" = "2|2" ] || fail "the measured plan is not another"
+[ "$(sqlite3 kept/demo.pricer 'SELECT count(*) FROM decoder
+    WHERE upper < constant')" = 2 ] || fail "a plan without a decoder"
 exit $bad

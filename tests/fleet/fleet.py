@@ -120,6 +120,23 @@ class Fleet:
                                (plan, l, weight, noise))
         db.close()
 
+    def fit_decoder(self):
+        """A decoder for plan 1, fitted to the same weights."""
+        rows = self.query('SELECT node, node, weight, noise FROM plan_node '
+                          'WHERE plan = 1')
+        rows += self.query('SELECT from_node, to_node, weight, noise FROM '
+                           'plan_link NATURAL JOIN link WHERE plan = 1')
+        self.write('weights.csv', 'from,to,alpha,sigma\n' + ''.join(
+            f'{i},{j},{weight!r},{noise!r}\n' for i, j, weight, noise in rows))
+        self.run('pricer', 'plan', self.study, '--weights',
+                 self.path('weights.csv'), '--decoder', 'minimax')
+        with sqlite3.connect(self.study) as db:
+            db.execute('UPDATE decoder SET plan = 1')
+            db.execute('UPDATE decoder_node SET plan = 1')
+            for table in ('plan_link', 'plan_node', 'plan'):
+                db.execute(f'DELETE FROM {table} WHERE plan = 2')
+        db.close()
+
     def plan_rounds(self, rounds, budget='1,1e-3', own='8,1e-3'):
         """A plan for so many rounds, every release counted: made on a twin of
         the study whose links are always up. Trust files say the same budgets

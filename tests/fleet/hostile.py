@@ -1,41 +1,44 @@
 """Hostile peers of every kind while honest nodes run rounds: all is refused or
-dropped and counted, memory stays bounded, honest rounds are not affected.
-Arguments: build folder, random frames to send (also from PRICER_FRAMES)."""
+dropped and counted, memory stays bounded, nobody ends, honest rounds are not
+affected. Arguments: build folder, random frames to send (also from
+PRICER_FRAMES), connections to open (also from PRICER_STORM)."""
 import os
 import random
 import socket
+import ssl
 import struct
 import sys
 import time
 
 import msgpack
 import numpy as np
-import zmq
 
+from channel import context, keygen, where
 from fleet import Fleet, expect
 
 build = sys.argv[1]
 frames = int(sys.argv[2] if len(sys.argv) > 2
              else os.environ.get('PRICER_FRAMES', 20000))
+storm = int(sys.argv[3] if len(sys.argv) > 3
+            else os.environ.get('PRICER_STORM', 1000))
 N, D, HOSTILE = 4, 256, 3
+HONEST = [i for i in range(N) if i != HOSTILE]
+LARGEST = 8 * D + 4096
 random.seed(5)
-context = zmq.Context()
 
 
-def keys(path):
-    with open(path) as file:
-        words = dict(line.split() for line in file)
-    return words['public'].encode(), words.get('secret', '').encode()
+def connect(address, path, timeout=5):
+    """TLS with the key of a file, whatever the other side's is."""
+    raw = socket.create_connection(where(address), timeout)
+    try:
+        return context(False, path).wrap_socket(raw)
+    except OSError:
+        raw.close()
+        raise
 
 
-def connect(kind, address, pair, server_key):
-    s = context.socket(kind)
-    s.setsockopt(zmq.LINGER, 0)
-    s.setsockopt(zmq.SNDHWM, 1000)
-    s.curve_publickey, s.curve_secretkey = pair
-    s.curve_serverkey = server_key
-    s.connect(address)
-    return s
+def frame(message):
+    return struct.pack('>I', len(message)) + message
 
 
 def memory(process):
@@ -43,6 +46,12 @@ def memory(process):
         for line in file:
             if line.startswith('VmRSS'):
                 return int(line.split()[1]) // 1024
+
+
+def room():
+    """MiB by which a process may grow; a sanitizer keeps what is freed."""
+    with open(build + '/pricer-server', 'rb') as file:
+        return 300 if b'__asan_init' in file.read() else 30
 
 
 def nasty(round_number, d):
@@ -87,120 +96,210 @@ def nasty(round_number, d):
     yield b''
 
 
+class Pest:
+    """Node 3's key is enrolled, and in the wrong hands: one victim."""
+
+    def __init__(self, fleet, address):
+        self.path, self.address = fleet.key(HOSTILE), address
+        self.socket, self.sent, self.lost = None, 0, 0
+
+    def send(self, data, count):
+        """Bytes that hold so many frames; lost connections come back."""
+        try:
+            if self.socket is None:
+                self.socket = connect(self.address, self.path)
+            self.socket.sendall(data)
+            self.sent += count
+        except OSError:
+            self.close()
+            self.lost += 1
+            time.sleep(.25)     # its key may shake hands five times a second
+
+    def close(self):
+        if self.socket is not None:
+            self.socket.close()
+        self.socket = None
+
+
 def attack_with_key(fleet, deadline):
-    """Node 3's key is enrolled, and in the wrong hands."""
-    pair = keys(fleet.key(HOSTILE))
-    server = connect(zmq.DEALER, fleet.addresses['server'], pair,
-                     fleet.keys['server'].encode())
-    victim = connect(zmq.PUSH, fleet.addresses[0], pair,
-                     fleet.keys[0].encode())
-    sent = 0
+    """Random frames, and such as are wrong in one way, as fast as a key may."""
+    pests = [Pest(fleet, fleet.addresses['server']),
+             Pest(fleet, fleet.addresses[0])]
     begun = fleet.rounds()
     while time.monotonic() < deadline:
         now = fleet.rounds()
-        if sent >= frames and now >= begun + 6:
+        if sum(p.sent for p in pests) >= frames and now >= begun + 6:
             break
         batch = [m for r in (now, now + 1, now + 2) for m in nasty(r, D)]
         batch += [os.urandom(random.choice([0, 1, 7, 60, 8 * D]))
                   for _ in range(400)]
         random.shuffle(batch)
-        for message in batch:
-            for s in (server, victim):
-                try:
-                    if random.random() < .02:
-                        s.send_multipart([message] * random.randint(2, 9),
-                                         zmq.NOBLOCK)
-                    else:
-                        s.send(message, zmq.NOBLOCK)
-                    sent += 1
-                except zmq.Again:
-                    time.sleep(.0005)
-    # Far beyond ZMQ_MAXMSGSIZE: costs the connection, not our memory.
-    for s in (server, victim):
-        for _ in range(3):
-            try:
-                s.send(bytes(64 << 20), zmq.NOBLOCK)
-            except zmq.Again:
-                pass
-    time.sleep(1)
-    server.close()
-    victim.close()
-    return sent
+        started = time.monotonic()
+        for pest in pests:
+            pest.send(b''.join(map(frame, batch)), len(batch))
+        # Below the quota: who is above it loses the connection.
+        time.sleep(max(0, started + len(batch) / 4000 - time.monotonic()))
+    for pest in pests:
+        expect(pest.lost <= 2, f'{pest.lost} connections lost below the quota')
+        pest.close()
+    return sum(p.sent for p in pests)
 
 
-def attack_with_parts(fleet):
-    """One message of 600 MB in small parts: ZeroMQ keeps them until the last.
-    Answers the most memory that the victims had meanwhile, in MiB."""
-    pair = keys(fleet.key(HOSTILE))
-    most = 0
-    for kind, who, name in ((zmq.DEALER, 'server', 'server'),
-                            (zmq.PUSH, 0, 'node0')):
-        s = connect(kind, fleet.addresses[who], pair,
-                    fleet.keys[who].encode())
-        for _ in range(150000):
-            s.send(bytes(4000), zmq.SNDMORE)
-        s.send(b'')
-        end = time.monotonic() + 3
-        while time.monotonic() < end:
-            most = max(most, memory(fleet.processes[name]))
-            time.sleep(.02)
+def is_cut(s, timeout=10):
+    """Whether the other side ends a connection."""
+    s.settimeout(timeout)
+    try:
+        while s.recv(65536):
+            pass
+        return True
+    except socket.timeout:
+        return False
+    except OSError:
+        return True
+
+
+def break_rules(fleet, address):
+    """Each of these costs its connection and nothing else."""
+    path = fleet.key(HOSTILE)
+    for what in (struct.pack('>I', LARGEST + 1000),       # a length too long
+                 struct.pack('>I', 0xffffffff) + bytes(100),
+                 frame(b'') * 30000,                      # far above the quota
+                 bytes(4) * 200000):
+        s = connect(address, path)
+        try:
+            s.sendall(what)
+        except OSError:
+            pass
+        expect(is_cut(s), f'{what[:8]} ... did not cost the connection')
         s.close()
-    return most
+        time.sleep(.25)
+    # The longest frame there is, a byte at a time, is only slow.
+    s = connect(address, path)
+    s.sendall(struct.pack('>I', LARGEST - 100))
+    for _ in range(50):
+        s.sendall(b'x')
+        time.sleep(.01)
+    s.close()
 
 
-def sanitized():
-    with open(build + '/pricer-server', 'rb') as file:
-        return b'__asan_init' in file.read()
-
-
-def attack_without_key(fleet):
-    stranger = zmq.curve_keypair()
-    held = []
-    for address, key in ((fleet.addresses['server'], fleet.keys['server']),
-                         (fleet.addresses[0], fleet.keys[0])):
-        for pair, server_key in ((stranger, key.encode()),
-                                 (keys(fleet.key(HOSTILE)), stranger[0])):
-            s = connect(zmq.DEALER, address, pair, server_key)
-            s.send(b'hello')
-            held.append(s)
-        host, port = address[6:].split(':')
-        for k in range(100):     # half open: some say nothing, some garbage
-            raw = socket.create_connection((host, int(port)), 5)
-            raw.setblocking(False)
+def attack_by_closing(fleet, address):
+    """24 HELLOs, a heartbeat and away, with a reset, in every order."""
+    hello = frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, []]))
+    for k in range(12):
+        try:
+            s = connect(address, fleet.key(HOSTILE))
+        except OSError:
+            time.sleep(.25)
+            continue
+        parts = [hello * 24, frame(b''), os.urandom(3)]
+        random.shuffle(parts)
+        for part in parts[:random.randint(1, 3)]:
             try:
-                if k % 4 == 1:
-                    raw.send(os.urandom(200))
-                if k % 4 == 2:   # a greeting, then a frame of 1 GiB
-                    raw.send(b'\xff' + bytes(8) + b'\x7f\3\1CURVE' + bytes(48) +
-                             b'\4' + struct.pack('>Q', 1 << 30) + bytes(100))
-                if k % 4 == 3:   # NULL instead of CURVE
-                    raw.send(b'\xff' + bytes(8) + b'\x7f\3\1NULL' + bytes(49))
+                s.sendall(part)
             except OSError:
+                break
+        if k % 2:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                         struct.pack('ii', 1, 0))
+        s.close()
+        time.sleep(.1)
+
+
+def half_open(address, k):
+    """A connection that is not a handshake, or not to its end."""
+    raw = socket.create_connection(where(address), 5)
+    raw.settimeout(5)
+    try:
+        if k % 6 == 1:
+            raw.send(os.urandom(200))
+        if k % 6 == 2:       # a record, then silence
+            raw.send(b'\x16\x03\x01\x40\x00' + bytes(100))
+        if k % 6 == 3:
+            raw.send(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        if k % 6 == 4:       # a handshake of an endless message
+            raw.send(b'\x16\x03\x01\x40\x00\x01\xff\xff\xff' + bytes(16000))
+        if k % 6 == 5:       # a real one, broken off
+            outgoing = ssl.MemoryBIO()
+            tls = context_without_key()
+            half = tls.wrap_bio(ssl.MemoryBIO(), outgoing)
+            try:
+                half.do_handshake()
+            except ssl.SSLWantReadError:
                 pass
-            held.append(raw)
-    return held
+            raw.send(outgoing.read()[:random.randint(10, 200)])
+    except OSError:
+        pass
+    return raw
 
 
-with Fleet(build, nodes=N, dimension=D) as fleet:
-    honest = [i for i in range(N) if i != HOSTILE]
-    for i in honest:
-        fleet.start_node(i)
-    fleet.start_server('--quorum', '3', '--period', '300', '--send', '20',
-                       '--share', '180', '--uplink', '280', '--ahead', '0')
-    fleet.wait_rounds(5)
+def context_without_key():
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE
+    return tls
+
+
+def attack_without_key(fleet, address):
+    """Strangers, nobody at all, old versions, and connections held open."""
+    stranger = context(False, fleet.path('stranger'))
+    nobody = context_without_key()
+    old = context_without_key()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    for tls in (stranger, nobody, old):
+        try:
+            raw = socket.create_connection(where(address), 5)
+            s = tls.wrap_socket(raw)
+            expect(is_cut(s), 'a stranger is let in')
+            s.close()
+        except OSError:
+            raw.close()
+    return [half_open(address, k) for k in range(100)]
+
+
+def attack_by_storm(fleet, count):
+    """Connections as fast as they go, in every state, and all at once."""
+    addresses = [fleet.addresses['server'], fleet.addresses[0]]
+    held = []
+    for k in range(count):
+        try:
+            held.append(half_open(random.choice(addresses), k))
+        except OSError:
+            pass
+        if len(held) > 200 or random.random() < .05:
+            random.shuffle(held)
+            for raw in held[:150]:
+                raw.close()
+            del held[:150]
+    for raw in held:
+        raw.close()
+
+
+def attack(fleet):
+    """Everything; the rounds meanwhile, and the most memory of each."""
+    keygen(build, fleet.path('stranger'))
     before = {name: memory(p) for name, p in fleet.processes.items()}
     first = fleet.rounds() + 1  # one is in progress
-    held = attack_without_key(fleet)
+    held = []
+    for who in ('server', 0):
+        held += attack_without_key(fleet, fleet.addresses[who])
+        break_rules(fleet, fleet.addresses[who])
+        attack_by_closing(fleet, fleet.addresses[who])
     sent = attack_with_key(fleet, time.monotonic() + frames / 1000 + 15)
+    attack_by_storm(fleet, storm)
     most = {name: memory(p) for name, p in fleet.processes.items()}
-    last = fleet.rounds()
-    for s in held:
-        s.close()
-    fleet.wait_rounds(last + 5)
-    for name in ['server'] + [f'node{i}' for i in honest]:
-        expect(fleet.processes[name].poll() is None, f'{name} died')
-        expect(most[name] < before[name] + 100,
+    for raw in held:
+        raw.close()
+    for name in before:
+        expect(fleet.processes[name].poll() is None, f'{name} died:\n' +
+               fleet.log(name))
+        expect(most[name] < before[name] + room(),
                f'{name} grew from {before[name]} to {most[name]} MiB')
+    grown = max(most[n] - before[n] for n in before)
+    return first, fleet.rounds(), sent, grown
+
+
+def check_honest(fleet, first, last):
+    """Their sums and shares arrived as if nobody else were there."""
     rows = fleet.query('SELECT node, avg(arrived), count(*) FROM arrival WHERE '
                        'round > ? AND round <= ? GROUP BY node', first, last)
     for node, share, count in rows:
@@ -213,21 +312,29 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     expect(links > .9, f'{links} of the honest shares arrived')
     worst = max(np.abs(e).max() for e in fleet.estimates().values())
     expect(worst < 20, f'an estimate of {worst}')
+
+
+with Fleet(build, nodes=N, dimension=D) as fleet:
+    for i in HONEST:
+        fleet.start_node(i)
+    fleet.start_server('--quorum', '3', '--period', '300', '--send', '20',
+                       '--share', '180', '--uplink', '280', '--ahead', '0')
+    fleet.wait_rounds(5)
+    first, last, sent, grown = attack(fleet)
+    fleet.wait_rounds(last + 5)
+    check_honest(fleet, first, last)
     dropped = fleet.dropped()
     for kind in ('malformed', 'length', 'round', 'range', 'repeated',
                  'refused'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
-    if not sanitized():     # whose allocator keeps what is freed
-        peak = attack_with_parts(fleet)
-        expect(peak < 512, f'{peak} MiB under a message of endless parts')
-        again = fleet.rounds()
-        fleet.wait_rounds(again + 10)
-        tail = fleet.query('SELECT arrived FROM round ORDER BY round DESC '
-                           'LIMIT 3')
-        expect(tail == [(3,)] * 3, f'the honest did not come back: {tail}')
-        print(f'a message of 600 MB in parts: at most {peak} MiB')
-    grown = max(most[n] - before[n] for n in before)
-    print(f'{sent} hostile messages over {last - first} rounds, at most {grown} '
-          f'MiB more memory, dropped {dropped}')
-context.destroy(linger=0)
+    # The address that the storm came from is let in again.
+    fleet.start_node(HOSTILE)
+    end = time.monotonic() + 30
+    while fleet.query('SELECT arrived FROM round ORDER BY round DESC LIMIT 1') \
+            != [(N,)]:
+        expect(time.monotonic() < end, 'nobody new is let in after the storm')
+        time.sleep(.1)
+    print(f'{sent} hostile messages and {storm} connections over '
+          f'{last - first} rounds, at most {grown} MiB more memory, dropped '
+          f'{dropped}')

@@ -1,17 +1,20 @@
-"""A node written from docs/protocol.md alone, with pyzmq, msgpack and NumPy.
+"""A node written from docs/protocol.md alone, with ssl, msgpack and NumPy.
 
 For tests: its noise is a rounded normal and it keeps no ledger, so it must
 not be used for data that is really private. Run: python_node.py NUMBER KEYFILE
 SERVER SERVERKEY LISTEN DATA.npy
 """
 import hashlib
+import random
+import select
+import socket
 import sys
 import time
 
 import msgpack
 import numpy as np
-import zmq
-import zmq.utils.z85
+
+from channel import Channel, Listener, context, public_key, where
 
 VERSION = 2
 HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL = range(1, 8)
@@ -19,71 +22,64 @@ DOWN, DATA, PROBE, SPENT, TRUST, LATE, VECTOR, LEDGER = range(8)
 NO_END = 2 ** 62 - 1
 
 
-def read_key(path):
-    with open(path) as file:
-        words = dict(line.split() for line in file)
-    return words['public'].encode(), words.get('secret', '').encode()
+class Link:
+    """The way to one peer, which is tried again and again."""
+
+    def __init__(self, address, path, key):
+        self.address, self.path, self.key = address, path, key
+        self.channel, self.next = None, 0
+
+    def files(self):
+        return [self.channel] if self.channel else []
+
+    def is_open(self):
+        return self.channel is not None and self.channel.open
+
+    def send(self, message):
+        if self.is_open():
+            self.channel.send(message)
+
+    def step(self):
+        try:
+            if self.channel is None and time.monotonic() >= self.next:
+                self.next = time.monotonic() + random.uniform(.1, .5)
+                raw = socket.create_connection(where(self.address), 2)
+                self.channel = Channel(raw, context(False, self.path), False)
+            if self.channel is None:
+                return []
+            frames = self.channel.step()
+            if self.channel.key not in (None, self.key):
+                raise ConnectionError('another key')
+            return frames
+        except OSError:
+            self.close()
+            return []
+
+    def close(self):
+        if self.channel is not None:
+            self.channel.close()
+        self.channel = None
 
 
 class Node:
-    def __init__(self, number, key, server, server_key, listen, vector):
-        self.number, self.vector = number, vector
-        self.public, self.secret = key
+    def __init__(self, number, path, server, server_key, listen, vector):
+        self.number, self.vector, self.path = number, vector, path
         self.listen = listen
-        self.context = zmq.Context()
-        self.start_gate()
-        self.server = self.connect(zmq.DEALER, server, server_key)
+        self.server = Link(server, path, server_key)
         self.slice, self.digest, self.announced = None, b'', False
         self.round, self.last, self.state = 0, 0, 'idle'
         self.later = {}
-        self.inbox = None
+        self.inbox, self.admitted = None, {}
         self.peers = {}
 
-    # ------------------------------------------------------------- sockets --
-    def start_gate(self):
-        """The ZAP handler: only keys of in-neighbours are admitted."""
-        self.gate = self.context.socket(zmq.REP)
-        self.gate.bind('inproc://zeromq.zap.01')
-        self.admitted = {}
-
-    def serve_gate(self):
-        while self.gate.poll(0):
-            request = self.gate.recv_multipart()
-            key = request[6] if request[5] == b'CURVE' else b''
-            good = key in self.admitted
-            self.gate.send_multipart(
-                [b'1.0', request[1], b'200' if good else b'400', b'',
-                 zmq.utils.z85.encode(key) if good else b'', b''])
-
-    def options(self, socket):
-        socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.SNDHWM, 8)
-        socket.setsockopt(zmq.RCVHWM, 8)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
-        socket.curve_secretkey = self.secret
-        socket.curve_publickey = self.public
-
-    def connect(self, kind, address, key):
-        socket = self.context.socket(kind)
-        self.options(socket)
-        socket.setsockopt(zmq.IMMEDIATE, 1)
-        socket.curve_serverkey = key
-        socket.connect(address)
-        return socket
-
-    def send(self, socket, *elements):
-        try:
-            socket.send(msgpack.packb([VERSION, *elements]), zmq.NOBLOCK)
-        except zmq.Again:
-            pass
+    def send(self, link, *elements):
+        link.send(msgpack.packb([VERSION, *elements]))
 
     # --------------------------------------------------------------- slice --
     def hello(self):
         if self.slice and not self.announced:
             self.announced = (time.monotonic() > self.sliced_at + 3 or
-                              all(p.poll(0, zmq.POLLOUT)
-                                  for p in self.peers.values()))
+                              all(p.is_open() for p in self.peers.values()))
         self.send(self.server, HELLO, self.digest if self.announced else b'',
                   self.last, False, NO_END, NO_END, [])
 
@@ -99,14 +95,9 @@ class Node:
                           step=2.0 ** exponent, own=own, out=out, into=into)
         self.admitted = {key: k for k, (_, key, _) in enumerate(into)}
         if self.inbox is None:
-            self.inbox = self.context.socket(zmq.PULL)
-            self.options(self.inbox)
-            self.inbox.setsockopt(zmq.MAXMSGSIZE, 2 * (8 * dimension + 4096))
-            self.inbox.curve_server = True
-            self.inbox.setsockopt(zmq.ZAP_DOMAIN, b'pricer')
-            self.inbox.bind(self.listen)
-        self.peers = {to: self.connect(zmq.PUSH, address,
-                                       zmq.utils.z85.encode(key))
+            self.inbox = Listener(self.listen, self.path)
+        self.inbox.admit(self.admitted)
+        self.peers = {to: Link(address, self.path, key)
                       for to, key, address, *_ in out}
         self.digest = hashlib.blake2b(frame, digest_size=16).digest()
         self.announced, self.sliced_at = False, time.monotonic()
@@ -201,25 +192,24 @@ class Node:
             if now > greeting:
                 self.hello()
                 greeting = now + (.05 if waiting else 1)
-            sockets = [self.gate, self.server] + \
+            links = [self.server, *self.peers.values()] + \
                 ([self.inbox] if self.inbox else [])
-            zmq.select(sockets, [], [], .005)
-            self.serve_gate()
-            while self.server.poll(0):
-                frame = self.server.recv()
+            select.select([f for link in links for f in link.files()], [], [],
+                          .005)
+            for frame in self.server.step():
                 version, kind, *elements = msgpack.unpackb(frame)
                 if kind == SLICE:
                     self.take_slice(frame, elements)
                 elif kind == OPEN:
                     self.take_open(*elements)
-            while self.inbox and self.inbox.poll(0):
-                frame = self.inbox.recv(copy=False)
-                key = zmq.utils.z85.decode(frame.get('User-Id').encode())
-                self.take_share(self.admitted.get(key), frame.bytes)
+            for channel, frame in self.inbox.step() if self.inbox else []:
+                self.take_share(self.admitted.get(channel.key), frame)
+            for peer in self.peers.values():
+                peer.step()
             self.tick()
 
 
 if __name__ == '__main__':
     number, key, server, server_key, listen, data = sys.argv[1:7]
-    Node(int(number), read_key(key), server, read_key(server_key)[0], listen,
+    Node(int(number), key, server, public_key(server_key), listen,
          np.load(data)[int(number)]).run()

@@ -1,8 +1,10 @@
 /*
  * Compare the rounds that a fleet stored in a study with the faithful
- * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS. Round r is
- * trial r - 1; the study must hold exactly ROUNDS of them.
+ * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS [DECODER].
+ * Round r is trial r - 1; the study must hold exactly ROUNDS of them, decoded
+ * by the plan's decoder where one is named, with the same bars.
  */
+#include "pricer_decode.h"
 #include "simulate/simulate.h"
 #include "study/study.h"
 
@@ -15,6 +17,8 @@ struct replay {
     struct pricer_study *study;
     struct pricer_network *network;
     struct pricer_plan *plan;
+    struct pricer_decoder *decoder;
+    int decode;
     struct pricer_matrix *given;
     struct pricer_grid grid;
     struct pri_data data;
@@ -22,7 +26,7 @@ struct replay {
     struct pri_faithful *faithful;
     struct pri_tally tally;
     int64_t *sum;
-    double *mean, *estimate;
+    double *mean, *estimate, bar;
 };
 
 static enum pricer_status load(struct replay *replay, const char *study,
@@ -35,6 +39,9 @@ static enum pricer_status load(struct replay *replay, const char *study,
     if (status == PRICER_OK)
         status = pricer_study_plan(replay->study, 0, &replay->network,
                                    &replay->plan, NULL, fault);
+    if (status == PRICER_OK && replay->decode != PRICER_DECODE_CONSTANT)
+        status = pricer_study_decoder(replay->study, 1, replay->network,
+                                      &replay->decoder, fault);
     if (status == PRICER_OK)
         status = pricer_matrix_read(data, &replay->given, fault);
     settings.given = replay->given;
@@ -51,6 +58,8 @@ static enum pricer_status load(struct replay *replay, const char *study,
         .seed = seed,
         .data = &replay->data,
         .grids = &replay->grid,
+        .decoder = replay->decoder,
+        .decode = (enum pricer_decode)replay->decode,
     };
     return status;
 }
@@ -76,14 +85,19 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
                                struct pricer_fault *fault)
 {
     int64_t d = replay->network->dimension;
-    double errors[PRI_ROUNDS];
+    double errors[2 * PRI_ROUNDS];
     memset(replay->tally.total, 0, (size_t)d * sizeof *replay->tally.total);
     enum pricer_status status = pri_faithful_play(
         replay->faithful, trial, 1, &replay->tally, errors, fault);
+    replay->bar = errors[PRI_ROUNDS];
     for (int64_t k = 0; k < d; k++)
         replay->sum[k] = (int64_t)replay->tally.total[k];
-    pricer_round_estimate(&replay->grid, replay->network->nodes, replay->sum, d,
-                          replay->estimate);
+    if (replay->decoder != NULL)
+        memcpy(replay->estimate, pri_faithful_estimate(replay->faithful),
+               (size_t)d * sizeof *replay->estimate);
+    else
+        pricer_round_estimate(&replay->grid, replay->network->nodes,
+                              replay->sum, d, replay->estimate);
     return status;
 }
 
@@ -102,6 +116,9 @@ static bool is_same(const struct replay *replay, sqlite3_stmt *query)
     size_t size = 8 * (size_t)replay->network->dimension;
     if (sqlite3_column_type(query, 1) == SQLITE_NULL)
         return is_empty(replay);
+    if (replay->decoder != NULL &&
+        sqlite3_column_double(query, 2) != replay->bar)
+        return false;
     return (size_t)sqlite3_column_bytes(query, 1) == size &&
            memcmp(sqlite3_column_blob(query, 1), replay->estimate, size) == 0;
 }
@@ -112,8 +129,8 @@ static int compare(struct replay *replay, int64_t rounds,
     sqlite3_stmt *query = NULL;
     int64_t round = 0;
     sqlite3_prepare_v2(replay->study->database,
-                       "SELECT round, estimate FROM round ORDER BY round", -1,
-                       &query, NULL);
+                       "SELECT round, estimate, bar FROM round ORDER BY round",
+                       -1, &query, NULL);
     while (sqlite3_step(query) == SQLITE_ROW) {
         round++;
         if (sqlite3_column_int64(query, 0) != round ||
@@ -134,8 +151,10 @@ int main(int argc, char **argv)
 {
     struct replay replay = {0};
     struct pricer_fault fault = {""};
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
         return 2;
+    replay.decode = argc == 5 ? PRICER_DECODE_CONSTANT
+                              : pricer_word_find(PRICER_WORDS_DECODE, argv[5]);
     enum pricer_status status =
         load(&replay, argv[1], argv[2], strtoull(argv[3], NULL, 10), &fault);
     if (status == PRICER_OK)
@@ -156,6 +175,7 @@ int main(int argc, char **argv)
     free(replay.mean);
     free(replay.estimate);
     pricer_matrix_free(replay.given);
+    pricer_decoder_free(replay.decoder);
     pricer_plan_free(replay.plan);
     pricer_network_free(replay.network);
     pricer_study_close(replay.study);

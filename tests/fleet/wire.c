@@ -178,19 +178,37 @@ static void test_round_trips(void **state)
     assert_int_equal(wire_part(sum.parts, 3), WIRE_PART_PROBE);
     assert_int_equal(wire_parts_size(0), 1);
     assert_int_equal(wire_parts_size(2), 2);
-    double estimate[] = {-0.0, 1e-300, 3};
-    struct wire_result result;
-    assert_true(wire_write_result(&bytes, 7, 3, 2, estimate, 3));
-    assert_true(wire_read_result(bytes.data, bytes.size, &result));
-    assert_true(wire_number(result.estimate, 1) == 1e-300);
-    assert_true(result.arrived == 3 && result.contributors == 2);
-    assert_true(wire_write_result(&bytes, 7, 3, 0, estimate, 0));
-    assert_true(wire_read_result(bytes.data, bytes.size, &result));
-    assert_int_equal(result.size, 0);
     struct wire_refusal refusal = {3, 4, 5}, refusal_back;
     assert_true(wire_write_refusal(&bytes, &refusal));
     assert_true(wire_read_refusal(bytes.data, bytes.size, &refusal_back));
     assert_memory_equal(&refusal, &refusal_back, sizeof refusal);
+    wire_free(&bytes);
+}
+
+/* A result has a decoder that there is and a bar that is no less than 0. */
+static void test_result(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    double estimate[] = {-0.0, 1e-300, 3};
+    struct wire_result result;
+    assert_true(wire_write_result(
+        &bytes, &(struct wire_result){7, 3, 2, 1, .04, NULL, 0}, estimate, 3));
+    assert_true(wire_read_result(bytes.data, bytes.size, &result));
+    assert_true(wire_number(result.estimate, 1) == 1e-300);
+    assert_true(result.arrived == 3 && result.contributors == 2);
+    assert_true(result.decoder == 1 && result.bar == .04);
+    assert_true(wire_write_result(
+        &bytes, &(struct wire_result){7, 3, 0, 1, -1, NULL, 0}, estimate, 0));
+    assert_false(wire_read_result(bytes.data, bytes.size, &result));
+    assert_true(wire_write_result(
+        &bytes, &(struct wire_result){7, 3, 0, WIRE_DECODERS, 0, NULL, 0},
+        estimate, 0));
+    assert_false(wire_read_result(bytes.data, bytes.size, &result));
+    assert_true(wire_write_result(
+        &bytes, &(struct wire_result){7, 3, 0, 0, 0, NULL, 0}, estimate, 0));
+    assert_true(wire_read_result(bytes.data, bytes.size, &result));
+    assert_int_equal(result.size, 0);
     wire_free(&bytes);
 }
 
@@ -290,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_result),
         cmocka_unit_test(test_refuses_slices),
         cmocka_unit_test(test_refuses_credit),
         cmocka_unit_test(test_round_trips),

@@ -41,9 +41,10 @@ grep -q 'no plan yet' new.html || fail "what is missing is not said"
 
 "$pricer" plan 'odd<name>&.pricer' >/dev/null
 "$pricer" report 'odd<name>&.pricer' -o planned.html >/dev/null
-all="network error agreement privacy price certificate recipe"
+all="network error decoder agreement privacy price certificate recipe"
 # shellcheck disable=SC2086
 check planned.html $all
+grep -q 'adaptive, no guarantee' planned.html || fail "decoders are missing"
 grep -q 'pricer simulate' planned.html || fail "simulate is not named"
 
 "$pricer" simulate 'odd<name>&.pricer' --trials 2000 >/dev/null

@@ -287,14 +287,15 @@ static void test_rounds(void **state)
     assert_true(found.rounds == 0 && found.measured == 0);
     assert_true(isnan(found.mse) && isnan(found.mse_stderr) &&
                 isnan(found.arrived));
-    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x''),"
-         " (2, 1, 2, 3, .5, 1, x''), (5, 1, 3, 0, 0, NULL, NULL),"
-         " (9, 1, 4, 3, .25, 3, x'')");
+    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'', 'constant', 7),"
+         " (2, 1, 2, 3, .5, 1, x'', 'minimax', 4),"
+         " (5, 1, 3, 0, 0, NULL, NULL, 'minimax', NULL),"
+         " (9, 1, 4, 3, .25, 3, x'', 'adaptive', 2)");
     assert_int_equal(pricer_study_rounds(study, 3, &found, NULL), PRICER_OK);
     assert_true(found.rounds == 3 && found.measured == 2);
     assert_true(found.mse == 2 && found.arrived == 3);
     assert_true(found.estimates == 2 && found.contributors == 2 &&
-                found.weight == .25);
+                found.weight == .25 && found.bar == 3);
     assert_close(found.mse_stderr, 1, 1e-15); /* sqrt(((1+1)/2) / (2-1)) */
     assert_int_equal(pricer_study_rounds(study, 1, &found, NULL), PRICER_OK);
     assert_true(found.mse == 3 && isnan(found.mse_stderr));
@@ -317,8 +318,10 @@ static void test_rounds_damaged(void **state)
                                         "UPDATE round SET arrived = 'x'",
                                         "UPDATE round SET arrived = -3",
                                         "UPDATE round SET contributors = -1",
-                                        "UPDATE round SET weight = 'half'"};
-    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'')");
+                                        "UPDATE round SET weight = 'half'",
+                                        "UPDATE round SET bar = -1",
+                                        "UPDATE round SET bar = 'x'"};
+    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'', 'minimax', 1)");
     for (size_t k = 0; k < sizeof edits / sizeof *edits; k++) {
         struct pricer_rounds_summary found = {.rounds = -1};
         edit("SAVEPOINT before");

@@ -1,20 +1,26 @@
 /*
- * Key pairs in files, and public keys in text.
+ * Identities: Ed25519 key pairs in files, and public keys in text.
  */
 #ifndef PROGRAM_KEYS_H
 #define PROGRAM_KEYS_H
 
 #include "pricer_study.h"
 
-/* Both halves in Z85, as ZeroMQ takes them. */
+enum { KEYS_SIZE = 32 };
+
+struct evp_pkey_st;
+struct x509_st;
+
+/* A key with its certificate. Zero it first; keys_wipe() last. */
 struct key_pair {
-    char public_key[PRICER_KEY_TEXT];
-    char secret_key[PRICER_KEY_TEXT];
+    char public_key[PRICER_KEY_TEXT]; /* in Z85 */
+    struct evp_pkey_st *secret;
+    struct x509_st *certificate;
 };
 
 /*
- * Make a pair; the secret goes to `path` (mode 0600, must not exist), the
- * public key to `path`.pub.
+ * Make a pair; the secret and the certificate go to `path` (mode 0600, must not
+ * exist), the public key to `path`.pub.
  */
 enum pricer_status keys_make(const char *path, struct key_pair *pair,
                              struct pricer_fault *fault);
@@ -31,7 +37,10 @@ enum pricer_status keys_public(const char *text_or_path, char *key,
 bool keys_bytes(const char *key, uint8_t *bytes);
 void keys_text(const uint8_t *bytes, char *key);
 
-/* Overwrite the secret. */
+/* The key that a certificate holds; false: not an Ed25519 key. */
+bool keys_of_certificate(const struct x509_st *certificate, uint8_t *bytes);
+
+/* Overwrite and free the secret. */
 void keys_wipe(struct key_pair *pair);
 
 #endif

@@ -1,0 +1,72 @@
+/*
+ * From a question to the view of its observer: which changes of what sums show
+ * it asks for, and what does not go together.
+ */
+#include "observers.h"
+
+static bool is_own(const struct pricer_question *question)
+{
+    return question->observer == PRICER_OBSERVER_READER ||
+           question->observer == PRICER_OBSERVER_LISTENER;
+}
+
+enum pricer_status pri_question_check(const struct pricer_question *question,
+                                      struct pricer_fault *fault)
+{
+    bool identity = question->protect == PRICER_PROTECT_IDENTITY;
+    if (question->silent < 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "silent = %d is not a number of nodes",
+                         (int)question->silent);
+    if (identity && (is_own(question) || question->with_reader))
+        return pri_fault(
+            fault, PRICER_VALUE, "there is no account of identities for a %s",
+            question->observer == PRICER_OBSERVER_LISTENER ? "listener"
+                                                           : "reader");
+    if (identity && question->relays == PRICER_RELAYS_SHARES)
+        return pri_fault(fault, PRICER_VALUE,
+                         "a relay that sees single shares sees whose they are");
+    if (identity && question->silent > 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "there is no account of identities with silent nodes");
+    return PRICER_OK;
+}
+
+bool pri_question_reads(const struct pricer_question *question)
+{
+    return question->observer == PRICER_OBSERVER_READER ||
+           (question->observer == PRICER_OBSERVER_COALITION &&
+            question->with_reader && !question->with_server);
+}
+
+enum pricer_eavesdropper pri_question_hears(
+    const struct pricer_question *question)
+{
+    return question->observer == PRICER_OBSERVER_LISTENER
+               ? PRICER_RADIO
+               : question->eavesdropper;
+}
+
+enum pricer_status pri_view_observe(const struct pri_sight *sight,
+                                    bool estimate, struct pri_view *view,
+                                    bool *helped)
+{
+    const struct pricer_question *question = sight->question;
+    enum pricer_status status = PRICER_OK;
+    bool all_seen = false;
+    *helped = false;
+    if (question->relays == PRICER_RELAYS_SHARES ||
+        question->observer == PRICER_OBSERVER_LISTENER) {
+        status = pri_view_shares(sight, view);
+        all_seen = view->visible;
+    }
+    if (status == PRICER_OK && question->silent > 0 && !all_seen)
+        status = pri_view_silence(sight, view);
+    if (pri_question_reads(question))
+        view->visible = false;
+    /* Silent nodes may be the ones whose sums would come. */
+    if (status == PRICER_OK && estimate && question->silent == 0 &&
+        !question->decodes)
+        status = pri_view_estimate(sight, view, helped);
+    return status;
+}

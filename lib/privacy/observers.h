@@ -1,0 +1,104 @@
+/*
+ * The observers of a real fleet, as changes of what pri_view_build() makes:
+ * single shares in the place of sums, nodes that are silent, the reader of the
+ * published estimate. Every change keeps the account of the view a bound.
+ */
+#ifndef PRICER_OBSERVERS_H
+#define PRICER_OBSERVERS_H
+
+#include "account.h"
+
+#include <math.h>
+
+/* Whose data is seen, and by whom: as pri_view_build() got them. */
+struct pri_sight {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    const struct pricer_question *question;
+    int32_t node;
+    const bool *member; /* or NULL */
+    bool server;        /* what the server sees is in the view */
+};
+
+/* What does not go together in a question, as a fault. */
+enum pricer_status pri_question_check(const struct pricer_question *question,
+                                      struct pricer_fault *fault);
+
+/* Whether it is about the estimate and not about all that the server sees. */
+bool pri_question_reads(const struct pricer_question *question);
+
+/* Which packets count as heard: a listener hears them all. */
+enum pricer_eavesdropper pri_question_hears(
+    const struct pricer_question *question);
+
+/*
+ * Change a view to that of the question: single shares, silent nodes, and with
+ * `estimate` the noise of the sums that come without the node's data. *helped:
+ * that noise has changed something.
+ */
+enum pricer_status pri_view_observe(const struct pri_sight *sight,
+                                    bool estimate, struct pri_view *view,
+                                    bool *helped);
+
+/* The steps of it: */
+
+/* Relays that are members, or all for a listener, see single shares
+ * (sight.c). */
+enum pricer_status pri_view_shares(const struct pri_sight *sight,
+                                   struct pri_view *view);
+
+/* The noise of any `question->silent` others is not there (silent.c). */
+enum pricer_status pri_view_silence(const struct pri_sight *sight,
+                                    struct pri_view *view);
+
+/* The noise in sums without the node's data is dealt out (reader.c). */
+enum pricer_status pri_view_estimate(const struct pri_sight *sight,
+                                     struct pri_view *view, bool *helped);
+
+/* The weight of the node's data in a sum, and the noise that it puts there. */
+double pri_sight_weight(const struct pri_sight *sight, int32_t at,
+                        double *noise);
+
+/* The variance of a noise in the unit of a source. */
+double pri_sight_variance(const struct pri_sight *sight,
+                          const struct pri_source *source, double noise);
+
+/* Whether the observer sees the shares in a sum one by one. */
+bool pri_sight_singly(const struct pri_sight *sight, int32_t at);
+
+static inline bool pri_sight_member(const struct pri_sight *sight, int32_t node)
+{
+    return sight->member != NULL && sight->member[node];
+}
+
+/* P(the second link of a pair is up | the first is down): what it is at least,
+ * whatever the first does. So the second may count as independent with this
+ * chance, if it only hides. */
+static inline double pri_at_least(double second, double first, double joint)
+{
+    double apart = second - joint, down = 1 - first;
+    if (!(apart > 0))
+        return 0;
+    return apart < second * down ? apart / down : second;
+}
+
+/*
+ * The chance with which a link may count as independent of the opposite one, if
+ * both only hide and both do so: 1 - (1 - p)^r, with r such that neither is up
+ * as often as before. Two independent links with such chances a, b are
+ * stochastically less: of the upper sets of two bits, P(one up) >= a, P(other
+ * up) >= b, P(one or other) = 1 - (1 - a)(1 - b), and P(both) >= p q >= a b,
+ * where r <= 1 and P(both) >= p q since the covariance is not negative.
+ */
+static inline double pri_apart(double p, double q, double joint)
+{
+    double neither = 1 - p - q + joint, alone = (1 - p) * (1 - q);
+    if (!(joint > p * q) || !(alone > 0))
+        return p;
+    if (!(neither < 1))
+        return 0;
+    double chance = -expm1(log1p(-p) * log(neither) / log(alone));
+    return fmin(fmax(chance * (1 - 1e-12), 0), p);
+}
+
+#endif

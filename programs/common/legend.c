@@ -1,0 +1,127 @@
+/*
+ * From the name of a verb to the words of its tables, each with a sentence.
+ */
+#include "legend.h"
+#include "meaning.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Which verbs print a word. */
+enum {
+    PLAN = 1,
+    PRIVACY = 2,
+    SIMULATE = 4,
+    AUDIT = 8,
+    SWEEP = 16,
+    ADVISE = 32,
+    ERRORS = PLAN | SIMULATE | SWEEP | ADVISE,
+};
+
+static const struct {
+    int verb;
+    const char *name;
+} verbs[] = {{PLAN, "plan"},   {PRIVACY, "privacy"}, {SIMULATE, "simulate"},
+             {AUDIT, "audit"}, {SWEEP, "sweep"},     {ADVISE, "advise"}};
+
+static const struct entry {
+    int verbs;
+    const char *word, *text;
+} entries[] = {
+    {ERRORS, "R, R^2",
+     "the radius: no node's vector is longer; R^2 is the squared error of\n"
+     "answering the centre (zero) without asking anybody."},
+    {ERRORS, "error",
+     "the expected squared distance between the server's estimate and the\n"
+     "mean of all nodes' data, in squared units of the data."},
+    {PLAN | ADVISE, "distance",
+     "the root of the error: how far off the estimate typically is, in units\n"
+     "of the data."},
+    {PLAN | SIMULATE | SWEEP, "worst case",
+     "the error that no data within the radius exceed."},
+    {PLAN | ADVISE | SWEEP, "objective",
+     "what the planner makes least: the worst case, or with --bias l1 or l2\n"
+     "the paper's error with its bias term."},
+    {PLAN | SWEEP, "variance", "the part that links which come and go add."},
+    {PLAN | SWEEP, "noise", "the part that the noise for privacy adds."},
+    {PLAN | SWEEP, "bias",
+     "the part of nodes that count less or more than 1, at worst; |bias| is\n"
+     "the sum of how much, over the nodes."},
+    {PLAN | SWEEP, "paper",
+     "the paper's error: no bound where biases differ in sign."},
+    {PLAN | SIMULATE, "no collaboration",
+     "every node for itself: nobody relays. naive: weight 1; unbiased: weight\n"
+     "1/p; best: the weights of least worst case."},
+    {PLAN | SIMULATE, "ColRel",
+     "relaying without noise, hence without privacy, and unbiased."},
+    {PLAN, "certified",
+     "proved by weak duality from the plan's multipliers, by other code than\n"
+     "the planner's."},
+    {PLAN | SIMULATE, "decoder",
+     "how the server weighs the sums that arrived: constant counts each 1/n,\n"
+     "minimax chooses coefficients by which of them did."},
+    {PLAN, "W, B, g",
+     "the worst case with every sum counting 1/n; with the plan's decoder, at\n"
+     "most; with any linear decoder of this plan, at least."},
+    {PLAN | ADVISE, "price of trust",
+     "how the least objective changes with ln eps of one budget: -0.01 means\n"
+     "that 1 % more eps lowers it by 0.0001."},
+    {ADVISE, "price of links",
+     "how the least objective changes with the probability p of one link."},
+    {ADVISE, "gap",
+     "(objective - proved lower bound) / objective: how far from optimal the\n"
+     "plan of this row can be."},
+    {PRIVACY | AUDIT | PLAN | ADVISE | SWEEP, "eps, delta",
+     "whatever the observer decides, its odds change by a factor of e^eps at\n"
+     "most, but for a probability delta. In words: strong up to 1, moderate "
+     "up\n"
+     "to 3, weak up to 10, practically none beyond."},
+    {PRIVACY, "eps lower",
+     "no smaller eps could come out of this account; below eps by rounding."},
+    {PRIVACY, "floor",
+     "the probability that data arrives bare, without any noise."},
+    {PRIVACY, "account",
+     "exact: the observer sees which links were up; bound: it is granted that\n"
+     "knowledge; wide: eps is more than 1 % above its lower end."},
+    {SIMULATE, "predicted", "the expectation of the error for these data."},
+    {SIMULATE, "off by",
+     "measured less predicted, in standard errors: within 2 in 95 % of runs."},
+    {SIMULATE, "+-", "one standard error of the number before it."},
+    {SIMULATE, "deviations",
+     "how far the frequency is from p, in standard deviations."},
+    {AUDIT, "counted, fitted",
+     "a lower bound on eps from the attack's success, without assumption, and\n"
+     "assuming Gaussian noise."},
+};
+
+static int verb_of(const char *name)
+{
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
+        if (strcmp(verbs[k].name, name) == 0)
+            return verbs[k].verb;
+    return 0;
+}
+
+bool legend_known(const char *verb)
+{
+    return verb_of(verb) != 0;
+}
+
+void legend_print(const char *verb)
+{
+    int which = verb_of(verb);
+    puts("What the words mean (more in " MEANING_PAGE "):");
+    for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
+        const char *text = entries[k].text;
+        if (!(entries[k].verbs & which))
+            continue;
+        printf("  %-18s", entries[k].word);
+        for (const char *line = text; line != NULL;) {
+            const char *end = strchr(line, '\n');
+            int length = end != NULL ? (int)(end - line) : (int)strlen(line);
+            printf("%s%.*s\n", line == text ? "" : "                    ",
+                   length, line);
+            line = end != NULL ? end + 1 : NULL;
+        }
+    }
+}

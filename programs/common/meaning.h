@@ -1,0 +1,29 @@
+/*
+ * What the numbers mean: an eps in words, and an error beside doing nothing.
+ * docs/meaning.md explains where the words begin and end.
+ */
+#ifndef PROGRAM_MEANING_H
+#define PROGRAM_MEANING_H
+
+/* Where a reader finds more. */
+#define MEANING_PAGE "docs/meaning.md"
+
+/* An eps in words: strong up to 1, moderate up to 3, weak up to 10, practically
+ * none beyond. */
+const char *meaning_eps(double eps);
+
+/*
+ * How often an observer is right, at most, who has to tell which of two data a
+ * node holds, both equally likely before: (e^eps + delta) / (1 + e^eps), by the
+ * definition of (eps, delta). At most 1.
+ */
+double meaning_bet(double eps, double delta);
+
+/* From here on an error, as a share of that of answering the centre, is said
+ * to be hardly better. */
+#define MEANING_HARDLY 0.8
+
+/* "better", "hardly better" or "worse" than answering the centre. */
+const char *meaning_verdict(double share);
+
+#endif

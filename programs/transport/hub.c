@@ -1,0 +1,311 @@
+/*
+ * The hub: one epoll, all connections. From what the kernel reports and what
+ * the clock says to the peers that it is for.
+ */
+#include "hub.h"
+#include "common/daemon.h"
+
+#include <errno.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    EVENTS = 256, /* at a turn */
+    ACCEPTS = 64, /* at a turn */
+    DEAF = 100,   /* milliseconds without accepting, when out of files */
+    STALL = 1000, /* milliseconds without a turn: we were away */
+};
+
+const char *hub_end_text(enum hub_end why)
+{
+    static const char *const texts[HUB_ENDS] = {
+        [HUB_LEFT] = "left",         [HUB_UNREACHED] = "unreached",
+        [HUB_STRANGER] = "stranger", [HUB_REFUSED] = "refused",
+        [HUB_BROKEN] = "broken",     [HUB_SLOW] = "slow",
+        [HUB_SILENT] = "silent",     [HUB_LONG] = "long",
+        [HUB_BUSY] = "busy",         [HUB_REPLACED] = "replaced",
+        [HUB_REVOKED] = "revoked",
+    };
+    return texts[why];
+}
+
+const struct hub_counts *hub_counts(const struct hub *hub)
+{
+    return &hub->counts;
+}
+
+/* ---------------------------------------------------------------- accept -- */
+
+static void receive_guest(struct hub *hub, int file, int place)
+{
+    struct hub_peer *peer = peer_add(hub, true);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
+    if (peer == NULL) {
+        guard_leave(hub->guard, place);
+        close(file);
+        return;
+    }
+    peer->file = file;
+    peer->place = place;
+    peer->state = PEER_SHAKING;
+    peer->deadline = hub->turned + HUB_HANDSHAKE;
+    wheel_set(&hub->wheel, &peer->timer, peer->deadline);
+    if (!tls_start(hub->context, peer) ||
+        epoll_ctl(hub->poll, EPOLL_CTL_ADD, file, &event) != 0)
+        peer_end(peer, HUB_BROKEN);
+}
+
+static void set_deaf(struct hub *hub, bool deaf)
+{
+    struct epoll_event event = {.events = deaf ? 0 : EPOLLIN};
+    hub->deaf = deaf;
+    for (int k = 0; k < hub->listening; k++) {
+        event.data.ptr = &hub->listeners[k];
+        epoll_ctl(hub->poll, EPOLL_CTL_MOD, hub->listeners[k], &event);
+    }
+}
+
+/* Without descriptors or memory, leave connections to the kernel for a while
+ * instead of being woken for them again and again. */
+static void accept_some(struct hub *hub, int listener)
+{
+    for (int k = 0; k < ACCEPTS; k++) {
+        struct sockaddr_storage from;
+        socklen_t size = sizeof from;
+        int file = accept4(listener, (struct sockaddr *)&from, &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (file < 0 && (errno == EMFILE || errno == ENFILE ||
+                         errno == ENOBUFS || errno == ENOMEM)) {
+            hub->hears = hub->turned + DEAF;
+            set_deaf(hub, true);
+        }
+        if (file < 0)
+            return;
+        int place =
+            guard_enter(hub->guard, (struct sockaddr *)&from, hub->turned);
+        hub->counts.accepted++;
+        if (place < 0) {
+            hub->counts.shed++;
+            close(file);
+        } else {
+            receive_guest(hub, file, place);
+        }
+    }
+}
+
+enum pricer_status hub_listen(struct hub *hub, const char *address,
+                              struct pricer_fault *fault)
+{
+    int file = -1;
+    if (hub->listening == HUB_LISTENERS)
+        return daemon_fault(fault, PRICER_VALUE, "too many addresses");
+    enum pricer_status status = address_listen(address, &file, fault);
+    if (status != PRICER_OK)
+        return status;
+    int *place = &hub->listeners[hub->listening];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = place};
+    if (epoll_ctl(hub->poll, EPOLL_CTL_ADD, file, &event) != 0) {
+        close(file);
+        return daemon_fault(fault, PRICER_FILE, "cannot listen at %.200s: %s",
+                            address, strerror(errno));
+    }
+    *place = file;
+    hub->listening++;
+    return PRICER_OK;
+}
+
+void hub_limit(struct hub *hub, int64_t largest)
+{
+    hub->largest = largest;
+}
+
+static void end_revoked(struct hub_peer *peer)
+{
+    peer_end(peer, HUB_REVOKED);
+}
+
+enum pricer_status hub_admit(struct hub *hub, const struct hub_entry *entries,
+                             int32_t count)
+{
+    return gate_admit(&hub->gate, entries, count, end_revoked);
+}
+
+/* ------------------------------------------------------------------ turn -- */
+
+/* Those that had more than their turn. */
+static void serve_eager(struct hub *hub)
+{
+    struct hub_peer *peer = hub->eager;
+    hub->eager = NULL;
+    while (peer != NULL) {
+        struct hub_peer *next = peer->next_eager;
+        peer->eager = false;
+        if (peer->file >= 0)
+            peer_receive(peer);
+        peer = next;
+    }
+}
+
+static void free_gone(struct hub *hub)
+{
+    struct hub_peer **at = &hub->gone;
+    for (struct hub_peer *peer; (peer = *at) != NULL;) {
+        if (peer->dirty || peer->eager) { /* the next turn takes it out */
+            at = &peer->next;
+            continue;
+        }
+        *at = peer->next;
+        if (!lookup_free(peer->lookup)) {
+            peer->lookup->orphan = hub->orphans;
+            hub->orphans = peer->lookup;
+        }
+        free(peer);
+    }
+    for (struct lookup **orphan = &hub->orphans; *orphan != NULL;) {
+        struct lookup *next = (*orphan)->orphan;
+        if (lookup_free(*orphan))
+            *orphan = next;
+        else
+            orphan = &(*orphan)->orphan;
+    }
+}
+
+/* How long the kernel may let us wait. */
+static int find_wait(const struct hub *hub, int64_t milliseconds, int64_t now)
+{
+    int64_t next = wheel_next(&hub->wheel);
+    if (hub->eager != NULL || milliseconds <= 0)
+        return 0;
+    if (hub->deaf && hub->hears < next)
+        next = hub->hears;
+    next = next < now ? now : next;
+    return (int)(next - now < milliseconds ? next - now : milliseconds);
+}
+
+/* Whoever was stopped or asleep has not listened; what peers sent meanwhile is
+ * still to be read. */
+static void note_turn(struct hub *hub, int64_t now)
+{
+    if (now - hub->turned > STALL)
+        hub->grace = now + HUB_BEAT + HUB_SILENCE;
+    hub->turned = now;
+    if (hub->deaf && now >= hub->hears)
+        set_deaf(hub, false);
+}
+
+bool hub_wait(struct hub *hub, int64_t milliseconds, int file)
+{
+    struct epoll_event events[EVENTS];
+    struct epoll_event wish = {.events = EPOLLIN, .data.ptr = &hub->file_mark};
+    bool readable = false;
+    if (file >= 0)
+        epoll_ctl(hub->poll, EPOLL_CTL_ADD, file, &wish); /* or it is there */
+    peer_flush_all(hub);
+    int64_t before = daemon_clock();
+    if (before - hub->turned < STALL)
+        hub->turned = before;
+    int count = epoll_wait(hub->poll, events, EVENTS,
+                           find_wait(hub, milliseconds, before));
+    note_turn(hub, daemon_clock());
+    serve_eager(hub);
+    for (int k = 0; k < count; k++) {
+        void *whose = events[k].data.ptr;
+        if (whose == &hub->file_mark)
+            readable = true;
+        else if ((int *)whose >= hub->listeners &&
+                 (int *)whose < hub->listeners + HUB_LISTENERS)
+            accept_some(hub, *(int *)whose);
+        else
+            peer_serve(whose, events[k].events);
+    }
+    for (struct timer *timer;
+         (timer = wheel_turn(&hub->wheel, hub->turned)) != NULL;)
+        peer_beat((struct hub_peer *)((char *)timer -
+                                      offsetof(struct hub_peer, timer)),
+                  hub->turned);
+    peer_flush_all(hub);
+    free_gone(hub);
+    return readable;
+}
+
+/* ------------------------------------------------------------------- hub -- */
+
+enum pricer_status hub_open(const struct key_pair *pair,
+                            const struct hub_events *events, struct hub **hub,
+                            struct pricer_fault *fault)
+{
+    struct hub *made = calloc(1, sizeof *made);
+    enum pricer_status status = PRICER_MEMORY;
+    if (made == NULL)
+        return status;
+    /* A peer that hangs up is no reason to die. */
+    signal(SIGPIPE, SIG_IGN);
+    made->events = *events;
+    made->turned = daemon_clock();
+    made->wheel.turned = made->turned / WHEEL_STEP;
+    made->guard = guard_new();
+    made->poll = epoll_create1(EPOLL_CLOEXEC);
+    if (made->guard != NULL)
+        status = made->poll >= 0
+                     ? tls_open(pair, &made->gate, &made->context, fault)
+                     : daemon_fault(fault, PRICER_FILE, "epoll: %s",
+                                    strerror(errno));
+    if (status != PRICER_OK) {
+        hub_close(made);
+        return status;
+    }
+    *hub = made;
+    return PRICER_OK;
+}
+
+/* Let queues run empty for a while. */
+static void say_farewell(struct hub *hub)
+{
+    int64_t until = daemon_clock() + HUB_FAREWELL;
+    struct epoll_event events[EVENTS];
+    bool waiting = true;
+    for (int64_t now; waiting && (now = daemon_clock()) < until;) {
+        waiting = false;
+        for (struct hub_peer *peer = hub->peers, *next; peer != NULL;
+             peer = next) {
+            next = peer->next;
+            if (peer->out.end == peer->out.start)
+                continue;
+            peer_flush(peer, now);
+            waiting = waiting || peer->out.end > peer->out.start;
+        }
+        if (waiting)
+            epoll_wait(hub->poll, events, EVENTS, 10);
+    }
+}
+
+static void ignore(void *context, struct hub_peer *peer, enum hub_end why)
+{
+    (void)context, (void)peer, (void)why;
+}
+
+void hub_close(struct hub *hub)
+{
+    if (hub == NULL)
+        return;
+    hub->events.ended = ignore;
+    if (hub->poll >= 0)
+        say_farewell(hub);
+    while (hub->peers != NULL)
+        peer_bury(hub->peers);
+    for (struct hub_peer *peer = hub->gone; peer != NULL; peer = peer->next)
+        peer->dirty = peer->eager = false;
+    free_gone(hub);
+    for (int k = 0; k < hub->listening; k++)
+        close(hub->listeners[k]);
+    if (hub->poll >= 0)
+        close(hub->poll);
+    SSL_CTX_free(hub->context);
+    gate_free(&hub->gate);
+    guard_free(hub->guard);
+    free(hub);
+}

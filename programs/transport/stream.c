@@ -1,0 +1,205 @@
+/*
+ * From bytes to frames and back, for one connection. Memory is taken for bytes
+ * that are there, never for what a length promises; a connection that is idle
+ * holds none.
+ */
+#include "hub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    HEAD = 4,
+    TURN = 256 << 10, /* bytes of one connection before others have a turn */
+    KEPT = 16 << 10,  /* bytes of room that a queue keeps when it is empty */
+    STEP = 64 << 10,  /* bytes by which room grows at least */
+};
+
+static size_t find_length(const uint8_t *head)
+{
+    return (size_t)head[0] << 24 | (size_t)head[1] << 16 |
+           (size_t)head[2] << 8 | head[3];
+}
+
+static void clear(struct peer_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct peer_bytes){0};
+}
+
+void stream_clear(struct hub_peer *peer)
+{
+    clear(&peer->in);
+    clear(&peer->out);
+}
+
+/* Room for `size` bytes behind the end; what was taken off the front goes. */
+static bool make_room(struct peer_bytes *bytes, size_t size)
+{
+    if (bytes->room - bytes->end >= size)
+        return true;
+    size_t held = bytes->end - bytes->start;
+    if (bytes->start > 0 && held > 0)
+        memmove(bytes->data, bytes->data + bytes->start, held);
+    bytes->start = 0;
+    bytes->end = held;
+    if (bytes->room - held >= size)
+        return true;
+    size_t room = held + size;
+    if (bytes->room < STEP && room < 2 * bytes->room)
+        room = 2 * bytes->room;
+    uint8_t *grown = realloc(bytes->data, room);
+    if (grown == NULL)
+        return false;
+    bytes->data = grown;
+    bytes->room = room;
+    return true;
+}
+
+/* ------------------------------------------------------------------ read -- */
+
+/* Hand on whole frames at the start of some bytes; *used is what they took.
+ * False: the connection ends, or its owner has ended it. */
+static bool take_frames(struct hub_peer *peer, const uint8_t *data, size_t size,
+                        int64_t largest, size_t *used,
+                        bool (*take)(struct hub_peer *peer, const uint8_t *data,
+                                     size_t size),
+                        enum hub_end *why)
+{
+    *used = 0;
+    while (size - *used >= HEAD) {
+        const uint8_t *head = data + *used;
+        size_t length = find_length(head);
+        if (length > (size_t)largest) {
+            *why = HUB_LONG;
+            return false;
+        }
+        if (size - *used < HEAD + length)
+            break;
+        *used += HEAD + length;
+        if (!take(peer, head + HEAD, length)) {
+            *why = HUB_BUSY;
+            return false;
+        }
+        if (peer->file < 0) /* ended by whoever took the frame */
+            return false;
+    }
+    return true;
+}
+
+/* Where the next bytes go: behind those of a frame that is not whole, as many as
+ * it lacks and at most twice as many as are there; else to the scratch. */
+static bool find_place(struct hub_peer *peer, uint8_t *scratch, size_t *room,
+                       uint8_t **place)
+{
+    struct peer_bytes *in = &peer->in;
+    *place = scratch;
+    if (in->end == 0)
+        return true;
+    size_t wanted = in->end < HEAD ? HEAD - in->end
+                                   : HEAD + find_length(in->data) - in->end;
+    size_t most = in->end > STEP ? in->end : STEP;
+    *room = wanted < most ? wanted : most;
+    if (!make_room(in, *room))
+        return false;
+    *place = in->data + in->end;
+    return true;
+}
+
+/* Bytes have come to the place; frames that are whole go on, the rest stays. */
+static bool digest(struct hub_peer *peer, const uint8_t *place, size_t size,
+                   int64_t largest,
+                   bool (*take)(struct hub_peer *peer, const uint8_t *data,
+                                size_t size),
+                   enum hub_end *why)
+{
+    struct peer_bytes *in = &peer->in;
+    size_t used;
+    bool partial = in->end > 0;
+    if (partial)
+        in->end += size;
+    const uint8_t *data = partial ? in->data : place;
+    size = partial ? in->end : size;
+    if (!take_frames(peer, data, size, largest, &used, take, why))
+        return false;
+    if (partial && used > 0) /* exactly one frame: no more was asked for */
+        clear(in);
+    if (partial || used == size)
+        return true;
+    if (!make_room(in, size - used)) {
+        *why = HUB_BUSY;
+        return false;
+    }
+    memcpy(in->data, data + used, size - used);
+    in->end = size - used;
+    return true;
+}
+
+enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
+                          uint8_t *scratch, size_t room,
+                          bool (*take)(struct hub_peer *peer,
+                                       const uint8_t *data, size_t size),
+                          enum hub_end *why)
+{
+    for (size_t turn = 0; turn < TURN;) {
+        uint8_t *place;
+        size_t wanted = room, size = 0;
+        int chatter = peer->chatter;
+        *why = HUB_BUSY;
+        if (!find_place(peer, scratch, &wanted, &place))
+            return TLS_ENDED;
+        enum tls_step step = tls_read(peer, place, wanted, &size, why);
+        if (peer->chatter > HUB_CHATTER) {
+            *why = HUB_BUSY;
+            return TLS_ENDED;
+        }
+        if (step == TLS_READ && peer->chatter != chatter)
+            continue;
+        if (step != TLS_DONE)
+            return step;
+        peer->heard = now;
+        turn += size;
+        if (!digest(peer, place, size, largest, take, why))
+            return TLS_ENDED;
+        /* A frame that is not whole: its rest is likely to be there. */
+        if (!tls_has_more(peer) && peer->in.end == 0)
+            return TLS_READ;
+    }
+    return TLS_DONE;
+}
+
+/* ----------------------------------------------------------------- write -- */
+
+bool stream_put(struct hub_peer *peer, const void *data, size_t size)
+{
+    struct peer_bytes *out = &peer->out;
+    uint8_t head[HEAD] = {(uint8_t)(size >> 24), (uint8_t)(size >> 16),
+                          (uint8_t)(size >> 8), (uint8_t)size};
+    if (size > UINT32_MAX || out->end - out->start > HUB_QUEUE ||
+        !make_room(out, HEAD + size))
+        return false;
+    memcpy(out->data + out->end, head, HEAD);
+    if (size > 0)
+        memcpy(out->data + out->end + HEAD, data, size);
+    out->end += HEAD + size;
+    return true;
+}
+
+enum tls_step stream_write(struct hub_peer *peer, int64_t now,
+                           enum hub_end *why)
+{
+    struct peer_bytes *out = &peer->out;
+    while (out->start < out->end) {
+        size_t done = 0;
+        enum tls_step step = tls_write(peer, out->data + out->start,
+                                       out->end - out->start, &done, why);
+        if (step != TLS_DONE)
+            return step;
+        out->start += done;
+        peer->said = now;
+    }
+    out->start = out->end = 0;
+    if (out->room > KEPT)
+        clear(out);
+    return TLS_DONE;
+}

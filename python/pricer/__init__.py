@@ -1,0 +1,42 @@
+"""pricer: private mean estimation over networks whose links come and go.
+
+    import pricer
+
+    network = pricer.Network.from_scenario("examples/paper.yaml")
+    plan = pricer.plan(network)
+    print(plan.error.mse_worst_case, pricer.privacy(plan, "server").worst)
+    print(pricer.simulate(plan, trials=100000))
+
+The package stands on libpricer and its headers, as they are installed: every
+number is the one that the command line prints, to the bit. Long calls release
+Python's lock, take `progress` (True, or a function of the fraction done) and
+stop at Ctrl-C. What goes wrong is a pricer.Fault with the library's words.
+
+`pricer.lib` and `pricer.ffi` are the whole C interface, for what is not wrapped.
+"""
+from ._library import (BusyFault, Fault, FileFault, FormatFault,
+                       InfeasibleFault, MemoryFault, StoppedFault, ValueFault,
+                       ffi, find_word, lib, version, word)
+from .decoding import Decoded, Decoder, Receiver, decode, genie
+from .network import LINK, NODE, Network, Scenario, Settings
+from .planning import (Calibration, Certificate, Error, Plan, SolveInfo,
+                       baseline, calibrate, delta_gaussian, descend,
+                       erdos_renyi, plan)
+from .privacy import Accountant, PaperBound, Statements, privacy
+from .rounds import Played, Rounds, Stream
+from .simulation import (Outcome, Simulation, read_vectors, simulate,
+                         write_npy)
+from .study import Study, new_study, open_study
+
+__version__ = version
+__all__ = [
+    "Accountant", "BusyFault", "Calibration", "Certificate", "Decoded",
+    "Decoder", "Error", "Fault", "FileFault", "FormatFault", "InfeasibleFault",
+    "LINK", "MemoryFault", "NODE", "Network", "Outcome", "PaperBound", "Plan",
+    "Played", "Receiver", "Rounds", "Scenario", "Settings", "Simulation",
+    "SolveInfo", "Statements", "StoppedFault", "Stream", "Study", "ValueFault",
+    "baseline", "calibrate", "decode", "delta_gaussian", "descend",
+    "erdos_renyi", "ffi", "find_word", "genie", "lib", "new_study",
+    "open_study", "plan", "privacy", "read_vectors", "simulate", "version",
+    "word", "write_npy",
+]

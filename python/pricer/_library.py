@@ -1,0 +1,261 @@
+"""The library as Python sees it: found, opened, called.
+
+Everything here is about the border: which header and which library, a status
+that becomes an exception, a watch that becomes progress and Ctrl-C, memory of C
+that becomes arrays without a copy.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional, Union
+
+import cffi
+import numpy as np
+
+from . import _header
+
+HEADERS = ("pricer.h", "pricer_decode.h", "pricer_study.h", "pricer_audit.h",
+           "pricer_kmeans.h")
+
+Progress = Union[None, bool, Callable[[float], Any]]
+
+
+# ---------------------------------------------------------------- faults --
+
+class Fault(Exception):
+    """What went wrong, in the library's own words; `status` is its number."""
+
+    status = -1
+
+
+class MemoryFault(Fault, MemoryError):
+    """Out of memory."""
+
+
+class FileFault(Fault, OSError):
+    """A file cannot be opened, read or written."""
+
+
+class FormatFault(Fault, ValueError):
+    """A file is not what it should be."""
+
+
+class ValueFault(Fault, ValueError):
+    """A number or name is outside its range."""
+
+
+class InfeasibleFault(Fault):
+    """The request has no solution."""
+
+
+class BusyFault(Fault):
+    """The study is locked by another program."""
+
+
+class StoppedFault(Fault):
+    """Stopped before there was anything to hand out."""
+
+
+_FAULTS = (Fault, MemoryFault, FileFault, FormatFault, ValueFault,
+           InfeasibleFault, BusyFault, StoppedFault)
+
+
+# --------------------------------------------------------------- finding --
+
+def _prefixes() -> Iterator[Path]:
+    """Where header and library may be: what PRICER_PREFIX says, the prefix or
+    source tree that this file is in, and the system's."""
+    if "PRICER_PREFIX" in os.environ:
+        yield Path(os.environ["PRICER_PREFIX"])
+        return
+    yield from list(Path(__file__).resolve().parents)[1:5]
+    yield from (Path(sys.prefix), Path("/usr/local"), Path("/usr"))
+
+
+def _find() -> tuple[Path, Path]:
+    """The folder of the headers, and the library."""
+    folders = ["lib", "lib64", "build"]
+    multiarch = sysconfig.get_config_var("MULTIARCH")
+    if multiarch:
+        folders.insert(0, "lib/" + multiarch)
+    if "PRICER_LIBRARY" in os.environ and "PRICER_INCLUDE" in os.environ:
+        return (Path(os.environ["PRICER_INCLUDE"]),
+                Path(os.environ["PRICER_LIBRARY"]))
+    for prefix in _prefixes():
+        for folder in folders:
+            library = prefix / folder / "libpricer.so.0"
+            include = prefix / "include"
+            if library.exists() and (include / "pricer.h").exists():
+                return include, library
+    raise ImportError("libpricer is not installed: ./run install PREFIX does "
+                      "it, and PRICER_PREFIX=PREFIX says where it is")
+
+
+include, path = _find()
+ffi = cffi.FFI()
+for _name in HEADERS:
+    ffi.cdef(_header.declarations((include / _name).read_text("utf-8")))
+lib: Any = ffi.dlopen(str(path))
+version: str = ffi.string(lib.pricer_version()).decode()
+if version != _header.version((include / "pricer.h").read_text("utf-8")):
+    raise ImportError(f"{path} is of version {version}, the headers in "
+                      f"{include} are not")
+
+
+# --------------------------------------------------------------- calling --
+
+def call(function: Any, *arguments: Any) -> None:
+    """Call a function that ends with a fault; raise it if there is one."""
+    fault = ffi.new("struct pricer_fault *")
+    status = function(*arguments, fault)
+    if status == lib.PRICER_OK:
+        return
+    text = ffi.string(fault.text).decode("utf-8", "replace")
+    error = _FAULTS[min(status, len(_FAULTS) - 1)](text or status_text(status))
+    error.status = status
+    raise error
+
+
+def status_text(status: int) -> str:
+    """What a status means, in a few words."""
+    return ffi.string(lib.pricer_status_text(status)).decode()
+
+
+class Watch:
+    """Progress and Ctrl-C for one long call.
+
+    The library asks now and then, from the thread that called it, whether to go
+    on; that is when Python looks at its signals. An exception, also the
+    KeyboardInterrupt, stops the work and is raised again when it has stopped. A
+    `progress` function that returns False stops it and gets what there is.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self.error: Optional[BaseException] = None
+        show = _show if progress is True else progress
+
+        def tick(_context: Any, done: float) -> bool:
+            return not (show and show(done) is False)
+
+        def onerror(_kind: Any, error: BaseException, _trace: Any) -> bool:
+            self.error = error
+            return False
+
+        self._tick = ffi.callback("bool(void *, double)", tick, error=False,
+                                  onerror=onerror)
+        self.pointer = ffi.new("struct pricer_watch *", {"tick": self._tick})
+
+    def call(self, function: Any, *arguments: Any) -> None:
+        """Call under this watch; what its callback raised comes first."""
+        try:
+            call(function, *arguments)
+        finally:
+            if self.error is not None:
+                error, self.error = self.error, None
+                raise error
+
+
+def _show(done: float) -> None:
+    """How far it is, on a terminal."""
+    if sys.stderr.isatty():
+        end = "\n" if done >= 1 else ""
+        print(f"\r{100 * done:3.0f} %", end=end, file=sys.stderr, flush=True)
+
+
+# ----------------------------------------------------------------- words --
+
+def word(vocabulary: str, value: int) -> str:
+    """The name of a value of an enumeration, such as word("bias", 0)."""
+    text = lib.pricer_word(_vocabulary(vocabulary), value)
+    if text == ffi.NULL:
+        raise ValueFault(f"{vocabulary} has no value {value}")
+    return ffi.string(text).decode()
+
+
+def find_word(vocabulary: str, name: str) -> int:
+    """The value of a name, such as find_word("bias", "l1")."""
+    value = lib.pricer_word_find(_vocabulary(vocabulary), str(name).encode())
+    if value < 0:
+        raise ValueFault(f"{name!r} is none of "
+                         + ", ".join(_names(vocabulary)))
+    return value
+
+
+def _vocabulary(name: str) -> int:
+    return getattr(lib, "PRICER_WORDS_" + name.upper())
+
+
+def _names(vocabulary: str) -> Iterator[str]:
+    value = 0
+    while (text := lib.pricer_word(_vocabulary(vocabulary), value)) != ffi.NULL:
+        yield ffi.string(text).decode()
+        value += 1
+
+
+# ---------------------------------------------------------------- arrays --
+
+class _Memory:
+    """Memory of C as NumPy asks for it; its owner lives as long as it does."""
+
+    def __init__(self, owner: Any, pointer: Any, shape: tuple[int, ...],
+                 dtype: np.dtype) -> None:
+        self.owner = owner
+        interface = {"version": 3, "shape": shape, "typestr": dtype.str,
+                     "data": (int(ffi.cast("uintptr_t", pointer)), True)}
+        if dtype.fields:
+            interface["typestr"] = f"|V{dtype.itemsize}"
+        self.__array_interface__ = interface
+
+
+def view(owner: Any, pointer: Any, shape: Union[int, tuple[int, ...]],
+         dtype: Any) -> np.ndarray:
+    """An array to read from, on memory that `owner` keeps; no copy."""
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    dtype = np.dtype(dtype)
+    if 0 in shape or pointer == ffi.NULL:
+        return np.empty(shape if 0 in shape else 0, dtype)
+    array = np.asarray(_Memory(owner, pointer, shape, dtype))
+    return array.view(dtype) if dtype.fields else array
+
+
+def given(values: Any, dtype: Any, count: Optional[int] = None) -> np.ndarray:
+    """A user's numbers as the library reads them: not copied where they are an
+    array of that type in one piece. A single number stands for all `count`."""
+    values = np.asarray(values)
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if np.dtype(dtype).kind == "i" and not np.array_equal(array, values):
+        raise ValueFault("not all of these are whole numbers of 32 bits")
+    if array.ndim <= 1 and array.size == 1 and np.ndim(values) == 0:
+        return np.full(1 if count is None else count, array, dtype)
+    if count is not None and array.shape != (count,):
+        raise ValueFault(f"{array.shape} numbers where {count} are needed")
+    return array
+
+
+def address(array: Optional[np.ndarray], kind: str) -> Any:
+    """The address of an array's numbers, or NULL."""
+    return ffi.NULL if array is None else ffi.from_buffer(kind, array)
+
+
+def layout(kind: str) -> np.dtype:
+    """The dtype of a C struct of plain numbers, field by field."""
+    codes = {"double": "f8", "int32_t": "i4", "int64_t": "i8", "_Bool": "?",
+             "uint64_t": "u8"}
+    fields = ffi.typeof(kind).fields
+    names = [name for name, _ in fields]
+    formats = [codes.get(field.type.cname, "i4") for _, field in fields]
+    return np.dtype({"names": names, "formats": formats,
+                     "offsets": [field.offset for _, field in fields],
+                     "itemsize": ffi.sizeof(kind)})
+
+
+def numbers(struct: Any) -> dict[str, Any]:
+    """The plain numbers of a struct by name; enumerations as their value."""
+    found = {}
+    for name, field in ffi.typeof(struct[0]).fields:
+        if field.type.kind in ("primitive", "enum"):
+            found[name] = getattr(struct, name)
+    return found

@@ -1,0 +1,162 @@
+"""Decoding: the best linear estimate from the sums that arrived, with a bar."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._library import Progress, ValueFault, Watch, address, call, ffi, lib, view
+from .network import Network
+from .planning import Plan
+
+
+class Decoder:
+    """How a server weighs the sums that arrive; fit() makes the best one.
+
+    Against all data within the radius its mean squared error is at most
+    `upper`, and no linear decoder of the plan has less than `lower`, each up to
+    its standard error.
+    """
+
+    def __init__(self, pointer: Any, plan: Plan) -> None:
+        self._c = ffi.gc(pointer, lib.pricer_decoder_free)
+        self.plan = plan
+
+    @classmethod
+    def fit(cls, plan: Plan, *, rank: int = 0, patterns: int = 0,
+            horizon: Optional[float] = None, spread: float = 0.0,
+            blind: bool = False, seed: Optional[int] = None, threads: int = 0,
+            progress: Progress = None) -> "Decoder":
+        """Fit the decoder of a plan; keywords as in struct
+        pricer_decoder_settings. For unbiased plans the horizon is infinite:
+        their results are there to be averaged."""
+        unbiased = plan.settings.bias == "unbiased"
+        if horizon is None:
+            horizon = np.inf if unbiased else 1.0
+        watch = Watch(progress)
+        asked = ffi.new("struct pricer_decoder_settings *", {
+            "rank": rank, "patterns": patterns, "horizon": horizon,
+            "spread": spread, "blind": blind,
+            "seed": plan.network.seed if seed is None else seed,
+            "threads": threads, "watch": watch.pointer})
+        out = ffi.new("struct pricer_decoder **")
+        watch.call(lib.pricer_decoder_fit, plan.network._c, plan._c, asked, out)
+        return cls(out[0], plan)
+
+    @classmethod
+    def from_arrays(cls, plan: Plan, own: ArrayLike, shared: ArrayLike,
+                    target: ArrayLike, cap: ArrayLike,
+                    blend: float = 1.0, horizon: float = 1.0) -> "Decoder":
+        """A decoder that comes from elsewhere."""
+        shared = np.ascontiguousarray(shared, "f8")
+        out = ffi.new("struct pricer_decoder **")
+        call(lib.pricer_decoder_new, plan.network.nodes,
+             shared.shape[1] if shared.ndim == 2 else 0, out)
+        made = cls(out[0], plan)
+        made._c.blend, made._c.horizon = blend, horizon
+        for name, values in (("own", own), ("shared", shared),
+                             ("target", target), ("cap", cap)):
+            array = np.ascontiguousarray(values, "f8")
+            if array.size:
+                ffi.memmove(getattr(made._c, name), array, array.nbytes)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("nodes", "rank", "blind", "blend", "horizon", "constant",
+                    "lower", "reached", "upper", "lower_stderr",
+                    "upper_stderr", "patterns", "exact"):
+            return getattr(self._c, name)
+        if name in ("own", "target", "cap"):
+            return view(self._c, getattr(self._c, name), self._c.nodes, "f8")
+        if name == "shared":
+            return view(self._c, self._c.shared, (self._c.nodes, self._c.rank),
+                        "f8")
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Decoder: worst case {self._c.upper:.6g}, constant "
+                f"{self._c.constant:.6g}>")
+
+
+def genie(network: Network, *, seed: Optional[int] = None, threads: int = 0,
+          progress: Progress = None, **settings: Any) -> tuple[float, float]:
+    """No plan within the budgets with any linear decoder has a smaller worst
+    case than this; the number and its standard error."""
+    watch = Watch(progress)
+    asked = ffi.new("struct pricer_decoder_settings *", {
+        "seed": network.seed if seed is None else seed, "threads": threads,
+        "watch": watch.pointer})
+    planned = network.settings.replace(**settings)._struct()
+    out = ffi.new("struct pricer_estimate *")
+    watch.call(lib.pricer_decoder_genie, network._c, planned, asked, out)
+    return out.value, out.error
+
+
+class Decoded(NamedTuple):
+    """What a round's pattern is worth: coefficient[j] of relay j's sum, the
+    error bar (expected squared error for the data that the decoder prepares
+    for), and the estimate where sums were given. is_estimate is False where
+    nothing arrived."""
+
+    coefficient: np.ndarray
+    bar: float
+    slack: float
+    sums: int
+    is_estimate: bool
+    estimate: Optional[np.ndarray]
+
+
+class Receiver:
+    """Plan and decoder made ready for round after round; one for each thread."""
+
+    def __init__(self, plan: Plan, decoder: Decoder) -> None:
+        out = ffi.new("struct pricer_receiver **")
+        call(lib.pricer_receiver_new, plan.network._c, plan._c, decoder._c, out)
+        self._c = ffi.gc(out[0], lib.pricer_receiver_free)
+        self.plan = plan
+
+    def decode(self, uplink: ArrayLike, link: ArrayLike,
+               sums: Optional[ArrayLike] = None,
+               adaptive: bool = False) -> Decoded:
+        """uplink[j]: the sum of relay j arrived; link[l]: it holds the share of
+        link l; sums: a row for every relay, in the data's units, which the
+        adaptive decoder learns from and the estimate is made of."""
+        net = self.plan.network
+        up = np.ascontiguousarray(uplink, bool)
+        through = np.ascontiguousarray(link, bool)
+        if up.shape != (net.nodes,) or through.shape != (net.links,):
+            raise ValueFault(f"{up.size} uplinks and {through.size} links where"
+                             f" {net.nodes} and {net.links} are needed")
+        coefficient = np.zeros(net.nodes)
+        out = ffi.new("struct pricer_decoded *")
+        rows = None
+        if sums is not None:
+            rows = np.ascontiguousarray(sums, "f8")
+            if rows.shape != (net.nodes, net.dimension):
+                raise ValueFault(f"sums of shape {rows.shape} where ({net.nodes}"
+                                 f", {net.dimension}) is needed")
+        if adaptive and rows is None:
+            raise ValueFault("the adaptive decoder learns from the sums")
+        where = (self._c, ffi.from_buffer("bool[]", up),
+                 ffi.from_buffer("bool[]", through))
+        if adaptive:
+            lib.pricer_receiver_adapt(*where, address(rows, "double[]"),
+                                      address(coefficient, "double[]"), out)
+        else:
+            lib.pricer_receiver_decode(*where,
+                                       address(coefficient, "double[]"), out)
+        estimate = None if rows is None else coefficient[up] @ rows[up]
+        return Decoded(coefficient, out.bar, out.slack, out.sums,
+                       bool(out.is_estimate), estimate)
+
+
+def decode(plan: Plan, uplink: ArrayLike, link: ArrayLike,
+           sums: Optional[ArrayLike] = None, *,
+           decoder: Optional[Decoder] = None,
+           adaptive: bool = False) -> Decoded:
+    """The best estimate from the sums that arrived in one round; see
+    Receiver.decode(). Without a decoder one is fitted, which takes a while: for
+    many rounds keep a Decoder and a Receiver."""
+    return Receiver(plan, decoder or Decoder.fit(plan)).decode(
+        uplink, link, sums, adaptive)

@@ -1,0 +1,263 @@
+"""Calibration and plans: how much noise a budget asks for, and the best weights."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._library import (Progress, ValueFault, Watch, address, call, ffi,
+                       find_word, given, lib, numbers, view)
+from .network import Network, Settings
+
+
+BASELINES = ("naive", "unbiased", "best", "colrel")
+
+
+class Calibration(NamedTuple):
+    """mu, the most that one packet may say: sensitivity over noise. Whether the
+    budget truly holds with it is `guaranteed`."""
+
+    mu: float
+    guaranteed: bool
+
+
+def calibrate(eps: float, delta: float, rounds: int = 1, p: float = 1.0,
+              calibration: str = "analytic") -> Calibration:
+    """How much a packet may say within (eps, delta) over so many rounds.
+
+    The standard deviation that a message of sensitivity s needs is s / mu. p is
+    the probability that the link is up, for budgets that give credit to losses;
+    1 counts every packet as heard.
+    """
+    budget = ffi.new("struct pricer_budget *", {
+        "calibration": find_word("calibration", calibration), "eps": eps,
+        "delta": delta, "rounds": rounds, "p": p})
+    mu, sure = ffi.new("double *"), ffi.new("bool *")
+    call(lib.pricer_calibrate, budget, mu, sure)
+    return Calibration(mu[0], bool(sure[0]))
+
+
+def delta_gaussian(eps: ArrayLike, mu: ArrayLike) -> Any:
+    """The least delta for which a Gaussian mechanism with sensitivity mu times
+    its deviation is (eps, delta)-private; element by element."""
+    found = np.vectorize(lib.pricer_gaussian_delta, otypes=["f8"])(eps, mu)
+    return float(found) if found.ndim == 0 else found
+
+
+class Error(NamedTuple):
+    """The error that a plan leads to; as struct pricer_error says."""
+
+    variance: float
+    piv: float
+    tiv: float
+    mse_paper: float
+    mse_worst_case: float
+    bias_l1: float
+    objective: float
+
+
+class SolveInfo(NamedTuple):
+    """What the planner's answer is worth: no plan has less than `bound`.
+    outcome is "optimal", "limit" or "stopped"."""
+
+    outcome: str
+    objective: float
+    bound: float
+    gap: float
+    iterations: int
+    inner_steps: int
+    seconds: float
+
+
+class Certificate(NamedTuple):
+    """What a check of a plan from nothing but itself finds."""
+
+    feasible: bool
+    open_links: int
+    open_budgets: int
+    objective: float
+    bound: float
+    gap: float
+    largest_bias: float
+    words: str
+
+
+class Plan:
+    """What every node multiplies its data with and the noise it adds.
+
+    weight[l] and noise[l] belong to link l of `network`, self_weight[i] and
+    self_noise[i] to node i's own part. All are views that cannot be written to.
+    """
+
+    def __init__(self, pointer: Any, network: Network, settings: Settings,
+                 info: Optional[SolveInfo] = None) -> None:
+        self._c = ffi.gc(pointer, lib.pricer_plan_free)
+        self.network = network
+        self.settings = settings
+        self.info = info
+
+    @classmethod
+    def from_arrays(cls, network: Network, weight: ArrayLike, noise: ArrayLike,
+                    self_weight: ArrayLike, self_noise: ArrayLike,
+                    **settings: Any) -> "Plan":
+        """A plan that comes from elsewhere."""
+        out = ffi.new("struct pricer_plan **")
+        call(lib.pricer_plan_new, network._c, out)
+        made = cls(out[0], network, network.settings.replace(**settings))
+        for name, values, count in (
+                ("weight", weight, network.links),
+                ("noise", noise, network.links),
+                ("self_weight", self_weight, network.nodes),
+                ("self_noise", self_noise, network.nodes)):
+            array = given(values, "f8", count)
+            ffi.memmove(getattr(made._c, name), array, array.nbytes)
+        return made
+
+    @classmethod
+    def read(cls, path: Union[str, Path], network: Network,
+             progress: Progress = None, **settings: Any) -> "Plan":
+        """Read a CSV file with the columns from,to,alpha,sigma."""
+        watch = Watch(progress)
+        out = ffi.new("struct pricer_plan **")
+        watch.call(lib.pricer_plan_read, str(path).encode(), network._c,
+                   watch.pointer, out)
+        return cls(out[0], network, network.settings.replace(**settings))
+
+    def _array(self, name: str, count: int) -> np.ndarray:
+        return view(self._c, getattr(self._c, name), count, "f8")
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Weights, by link."""
+        return self._array("weight", self._c.links)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Standard deviations of the noise per coordinate, by link."""
+        return self._array("noise", self._c.links)
+
+    @property
+    def self_weight(self) -> np.ndarray:
+        """Weights of the own parts, by node."""
+        return self._array("self_weight", self._c.nodes)
+
+    @property
+    def self_noise(self) -> np.ndarray:
+        """Standard deviations of the own parts' noise, by node."""
+        return self._array("self_noise", self._c.nodes)
+
+    @property
+    def expected_weight(self) -> np.ndarray:
+        """What of each node's vector arrives in the mean; 1 is unbiased."""
+        net = self.network
+        total = self.self_weight * net.uplink
+        np.add.at(total, net.from_, self.weight * net.p * net.uplink[net.to])
+        return total
+
+    @property
+    def error(self) -> Error:
+        """The error of the estimate, by formula."""
+        out = ffi.new("struct pricer_error *")
+        call(lib.pricer_plan_evaluate, self.network._c,
+             self.settings._struct(), self._c, out)
+        return Error(**numbers(out))
+
+    def verify(self) -> Certificate:
+        """Check feasibility, budgets and optimality with other code than the
+        planner's."""
+        out = ffi.new("struct pricer_certificate *")
+        call(lib.pricer_plan_verify, self.network._c, self.settings._struct(),
+             self._c, out)
+        return Certificate(**numbers(out), words=ffi.string(out.words).decode())
+
+    def trust_price(self) -> tuple[np.ndarray, np.ndarray]:
+        """d objective / d ln eps of every link, and of every own part."""
+        price = np.zeros(self.network.links)
+        own = np.zeros(self.network.nodes)
+        call(lib.pricer_trust_price, self.network._c, self.settings._struct(),
+             self._c, address(price, "double[]"), address(own, "double[]"))
+        return price, own
+
+    def server_price(self) -> np.ndarray:
+        """d objective / d ln eps of every budget towards the server."""
+        price = np.zeros(self.network.nodes)
+        call(lib.pricer_trust_server_price, self.network._c,
+             self.settings._struct(), self._c, address(price, "double[]"))
+        return price
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Plan for {self.network.nodes} nodes, "
+                f"{self.settings.rounds} round(s), "
+                f"worst case {self.error.mse_worst_case:.6g}>")
+
+
+def plan(network: Network, *, warm: Optional[Plan] = None,
+         progress: Progress = None, **settings: Any) -> Plan:
+    """The weights that minimise the error of the server's estimate while every
+    link stays within its budget, with a proof (`plan.info.bound`).
+
+    Keywords are those of Settings and stand above the network's own. `warm` is a
+    plan of the same network to begin near.
+    """
+    asked = network.settings.replace(**settings)
+    watch = Watch(progress)
+    out = ffi.new("struct pricer_plan **")
+    info = ffi.new("struct pricer_solve_info *")
+    watch.call(lib.pricer_plan_optimise, network._c, asked._struct(watch),
+               warm._c if warm else ffi.NULL, out, info)
+    found = numbers(info)
+    found["outcome"] = ("optimal", "limit", "stopped")[found["outcome"]]
+    return Plan(out[0], network, asked, SolveInfo(**found))
+
+
+def baseline(network: Network, name: str, *, progress: Progress = None,
+             **settings: Any) -> Plan:
+    """What a plan is compared with: "naive", "unbiased", "best" (all without
+    relaying) or "colrel" (relaying without privacy)."""
+    if name not in BASELINES:
+        raise ValueFault(f"{name!r} is none of " + ", ".join(BASELINES))
+    asked = network.settings.replace(**settings)
+    watch = Watch(progress)
+    out = ffi.new("struct pricer_plan **")
+    watch.call(lib.pricer_plan_baseline, network._c, asked._struct(watch),
+               BASELINES.index(name), out)
+    return Plan(out[0], network, asked)
+
+
+def descend(network: Network, *, step: float = 0.0, noise_step: float = 0.0,
+            starts: int = 0, iterations: int = 0, seed: Optional[int] = None,
+            trace: Any = None, progress: Progress = None,
+            **settings: Any) -> Plan:
+    """Plan as the paper does, by projected gradient descent.
+
+    trace(start, iteration, objective) is called along the way.
+    """
+    asked = network.settings.replace(**settings)
+    watch = Watch(progress)
+    options: dict[str, Any] = {
+        "weight_step": step, "noise_step": noise_step, "starts": starts,
+        "iterations": iterations,
+        "seed": network.seed if seed is None else seed}
+    if trace:
+        def note(_context: Any, start: int, iteration: int,
+                 objective: float) -> None:
+            trace(start, iteration, objective)
+
+        options["trace"] = ffi.callback(
+            "void(void *, int32_t, int64_t, double)", note,
+            onerror=lambda kind, error, _trace: setattr(watch, "error", error))
+    out = ffi.new("struct pricer_plan **")
+    watch.call(lib.pricer_plan_descend, network._c, asked._struct(watch),
+               ffi.new("struct pricer_gradient *", options), out)
+    return Plan(out[0], network, asked)
+
+
+def erdos_renyi(**network: float) -> Mapping[str, float]:
+    """The optimal plan of the one family where it is a formula; keywords are
+    the fields of struct pricer_erdos_renyi."""
+    asked = ffi.new("struct pricer_erdos_renyi *", network)
+    out = ffi.new("struct pricer_closed_form *")
+    call(lib.pricer_erdos_renyi_solve, asked, out)
+    return numbers(out)

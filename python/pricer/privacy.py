@@ -1,0 +1,152 @@
+"""Accounts of privacy: what every observer learns from a plan, proved."""
+from __future__ import annotations
+
+from typing import Any, Iterable, NamedTuple, Optional
+
+import numpy as np
+
+from ._library import (Progress, ValueFault, Watch, address, call, ffi,
+                       find_word, given, layout, lib, view, word)
+from .planning import Plan
+
+STATEMENT = layout("struct pricer_statement")
+
+
+class PaperBound(NamedTuple):
+    """The paper's bound for a statement in one round: as printed, which is no
+    guarantee, for the reason given; and corrected, which is."""
+
+    printed: float
+    corrected: float
+    reason: str
+
+
+class Statements:
+    """One answer for each link (link, relay) or node (server, coalition).
+
+    Seen by the observer, what node[k] holds is (eps[k], delta[k])-private; the
+    observer is at[k], or -1: the server or a coalition. For the same delta no
+    eps below eps_lower[k] holds, or could come out of this account, if not
+    exact[k]. The arrays are views of `table`, a structured array.
+    """
+
+    def __init__(self, plan: Plan, table: np.ndarray) -> None:
+        self.plan = plan
+        self.table = table
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name in STATEMENT.names:
+            return self.table[name]
+        raise AttributeError(name)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def worst(self) -> float:
+        """The largest eps."""
+        return float(self.table["eps"].max(initial=0.0))
+
+    def paper(self, index: int) -> PaperBound:
+        """The paper's bound for one of the statements."""
+        statement = ffi.from_buffer("struct pricer_statement[]",
+                                    self.table[index:index + 1])
+        out = ffi.new("struct pricer_paper_bound *")
+        call(lib.pricer_privacy_paper, self.plan.network._c, self.plan._c,
+             statement, out)
+        return PaperBound(out.printed, out.corrected,
+                          ffi.string(out.reason).decode()
+                          if out.reason != ffi.NULL else "")
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas.DataFrame, with words for enumerations."""
+        import pandas
+
+        frame = pandas.DataFrame(
+            {name: self.table[name] for name in STATEMENT.names})
+        for name in ("observer", "protect"):
+            frame[name] = [word(name, value) for value in frame[name]]
+        return frame
+
+
+def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
+            delta: float = 0.0, rounds: Optional[int] = None,
+            eavesdropper: Optional[str] = None, members: Iterable[int] = (),
+            with_server: bool = False, threads: int = 0,
+            progress: Progress = None) -> Statements:
+    """Account for every link, relay or node that an observer looks at.
+
+    observer is "link", "relay", "server" or "coalition" (its members, perhaps
+    with_server); protect is "data" or, of a relay, "identity". delta 0 is each
+    statement's own. rounds are those of the plan if not given. The eavesdropper
+    is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
+    default what the plan's credit says.
+    """
+    team = given(list(members), "i4")
+    if eavesdropper is None:
+        credit = plan.settings.credit
+        eavesdropper = "receiver" if credit == "losses" else "radio"
+    watch = Watch(progress)
+    held = address(team, "int32_t[]")
+    question = ffi.new("struct pricer_question *", {
+        "observer": find_word("observer", observer),
+        "protect": find_word("protect", protect),
+        "eavesdropper": find_word("eavesdropper", eavesdropper),
+        "delta": delta,
+        "rounds": plan.settings.rounds if rounds is None else rounds,
+        "members": held if team.size else ffi.NULL, "member_count": team.size,
+        "with_server": with_server, "threads": threads,
+        "watch": watch.pointer})
+    out = ffi.new("struct pricer_statement **")
+    count = ffi.new("int64_t *")
+    watch.call(lib.pricer_privacy_account, plan.network._c, plan._c, question,
+               out, count)
+    owner = ffi.gc(out[0], lib.pricer_statements_free)
+    return Statements(plan, view(owner, owner, count[0], STATEMENT))
+
+
+class Accountant:
+    """Compose rounds of a plan, for any observer:
+
+        accountant = pricer.Accountant(plan, observer="server").compose(100)
+        eps = accountant.get_epsilon(delta=1e-5)
+
+    Rounds of one plan compose exactly: what T rounds show is one account, not a
+    sum of T. Keywords are those of privacy(). Numbers are of the worst node.
+    """
+
+    def __init__(self, plan: Plan, observer: str = "server",
+                 **question: Any) -> None:
+        self.plan = plan
+        self.rounds = 0
+        self._question = dict(question, observer=observer)
+
+    def compose(self, rounds: int = 1) -> "Accountant":
+        """Count so many rounds more."""
+        if rounds < 0:
+            raise ValueFault(f"{rounds} rounds cannot be added")
+        self.rounds += rounds
+        return self
+
+    def statements(self, delta: float) -> Statements:
+        """What is proved for every link or node after the rounds so far."""
+        return privacy(self.plan, rounds=self.rounds, delta=delta,
+                       **self._question)
+
+    def get_epsilon(self, delta: float) -> float:
+        """The eps that holds for all at this delta; 0 before any round."""
+        return self.statements(delta).worst if self.rounds else 0.0
+
+    def get_delta(self, eps: float) -> float:
+        """A delta that holds for all at this eps: less than 1 % above the least
+        that the account proves, or 1e-300 where that is less; 1 if none is."""
+        if self.rounds == 0 or self.get_epsilon(1e-300) <= eps:
+            return 0.0 if self.rounds == 0 else 1e-300
+        low, high = -300.0, 0.0  # powers of 10: low does not hold, high does
+        while high - low > 0.004:
+            middle = (low + high) / 2
+            if self.get_epsilon(10.0 ** middle) <= eps:
+                high = middle
+            else:
+                low = middle
+        return 10.0 ** high

@@ -1,0 +1,177 @@
+"""One round: shares with exact noise, links that come and go, the estimate."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._library import ValueFault, address, call, ffi, lib
+from .decoding import Decoder, Receiver
+from .planning import Plan
+
+
+class Stream:
+    """Random words: addressed by a seed, so that anything can be played again,
+    or the operating system's, for data that is really private."""
+
+    def __init__(self, seed: Optional[int] = None, purpose: str = "other",
+                 round: int = 0, from_: int = 0, to: int = 0) -> None:
+        """Without a seed the stream is secret."""
+        self._c = ffi.new("struct pricer_random *")
+        if seed is None:
+            call(lib.pricer_random_secret, self._c)
+        else:
+            self.replay(seed, purpose, round, from_, to)
+
+    def replay(self, seed: int, purpose: str, round: int, from_: int,
+               to: int) -> None:
+        """Start again as the stream of another address."""
+        lib.pricer_random_replay(
+            self._c, seed, getattr(lib, "PRICER_PURPOSE_" + purpose.upper()),
+            round, from_, to)
+
+    def word(self) -> int:
+        """The next 64 bits."""
+        return lib.pricer_random_word(self._c)
+
+    def wipe(self) -> None:
+        """Forget its state."""
+        lib.pricer_random_wipe(self._c)
+
+
+class Played(NamedTuple):
+    """What became of a round. bar is the decoder's error bar, or None."""
+
+    estimate: np.ndarray
+    uplink: np.ndarray
+    link: np.ndarray
+    bar: Optional[float]
+
+
+class Rounds:
+    """Play rounds of a plan in this process, every message as a node makes it.
+
+        rounds = pricer.Rounds(plan, seed=1)
+        estimate = rounds.play(data, round=0).estimate
+
+    Links are drawn from the seed, as simulations draw them: trial t of the
+    faithful engine is round t. With secret=True the noise is the operating
+    system's and no round can be played again; so it has to be for data that is
+    really private.
+    """
+
+    def __init__(self, plan: Plan, seed: Optional[int] = None,
+                 secret: bool = False,
+                 decoder: Optional[Decoder] = None) -> None:
+        net = plan.network
+        self.plan = plan
+        self.seed = net.seed if seed is None else seed
+        self._noise = Stream() if secret else Stream(self.seed)
+        self._secret = secret
+        self.grid = ffi.new("struct pricer_grid *")
+        call(lib.pricer_grid_choose, net._c, plan._c, self.grid)
+        self._slices = [self._slice(i) for i in range(net.nodes)]
+        self._receiver = Receiver(plan, decoder) if decoder else None
+        self._message = np.zeros(net.dimension, "i8")
+        self._sums = np.zeros((net.nodes, net.dimension), "i8")
+
+    def _slice(self, node: int) -> Any:
+        out = ffi.new("struct pricer_slice **")
+        call(lib.pricer_slice_build, self.plan.network._c, self.plan._c,
+             self.grid, node, out)
+        return ffi.gc(out[0], lib.pricer_slice_free)
+
+    def _up(self, round: int, from_: int, to: int, p: float, back: float = 0,
+            joint: float = 0) -> bool:
+        pair = ffi.new("struct pricer_pair *", (from_, to, p, back, joint))
+        return lib.pricer_round_up(self.seed, round, pair)
+
+    def links(self, round: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which uplinks and which links are up in a round."""
+        net = self.plan.network
+        partner = net.partner
+        back = np.where(partner >= 0, net.p[partner], 0) if net.links else []
+        uplink = [self._up(round, j, lib.PRICER_SERVER, net.uplink[j])
+                  for j in range(net.nodes)]
+        link = [self._up(round, *rest) for rest in
+                zip(net.from_.tolist(), net.to.tolist(), net.p.tolist(),
+                    np.asarray(back).tolist(), net.joint.tolist())]
+        return np.array(uplink, bool), np.array(link, bool)
+
+    def share(self, node: int, to: int, vector: np.ndarray,
+              round: int) -> np.ndarray:
+        """The message of a node for a relay, or itself, on the integer grid."""
+        piece = self._slices[node]
+        for k in range(piece.count):
+            if piece.shares[k].to == to:
+                return self._share(piece, piece.shares + k, vector,
+                                   round).copy()
+        raise ValueFault(f"node {node} has no share for {to}")
+
+    def limit(self, node: int, to: int) -> int:
+        """How large the values of an honest message are, at most."""
+        piece = self._slices[node]
+        for k in range(piece.count):
+            if piece.shares[k].to == to:
+                return lib.pricer_round_limit(self.grid, piece.radius,
+                                              piece.shares + k)
+        return 0
+
+    def _share(self, piece: Any, share: Any, vector: np.ndarray,
+               round: int) -> np.ndarray:
+        if not self._secret:
+            self._noise.replay(self.seed, "noise", round, piece.node, share.to)
+        call(lib.pricer_round_share, piece, share, address(vector, "double[]"),
+             self._noise._c, address(self._message, "int64_t[]"))
+        return self._message
+
+    def play(self, data: ArrayLike, round: int = 0) -> Played:
+        """One round with a row of data for every node."""
+        net = self.plan.network
+        data = np.ascontiguousarray(data, "f8")
+        if data.shape != (net.nodes, net.dimension):
+            raise ValueFault(f"data of shape {data.shape} where "
+                             f"({net.nodes}, {net.dimension}) is needed")
+        uplink, link = self.links(round)
+        self._sums[:] = 0
+        for node, piece in enumerate(self._slices):
+            for k in range(piece.count):
+                share = piece.shares + k
+                to = share.to
+                if not uplink[to] or (to != node
+                                      and not link[net.find(node, to)]):
+                    continue
+                message = self._share(piece, share, data[node], round)
+                call(lib.pricer_round_add, self.grid, 1,
+                     address(message, "int64_t[]"), net.dimension,
+                     address(self._sums[to], "int64_t[]"))
+        if self._receiver:
+            return self._decode(uplink, link)
+        return self._average(uplink, link)
+
+    def _average(self, uplink: np.ndarray, link: np.ndarray) -> Played:
+        """Every sum counts 1 / nodes, as in the paper."""
+        net = self.plan.network
+        total = np.zeros(net.dimension, "i8")
+        estimate = np.zeros(net.dimension)
+        for relay in np.flatnonzero(uplink):
+            call(lib.pricer_round_add, self.grid, self._slices[relay].parts,
+                 address(self._sums[relay], "int64_t[]"), net.dimension,
+                 address(total, "int64_t[]"))
+        lib.pricer_round_estimate(self.grid, net.nodes,
+                                  address(total, "int64_t[]"), net.dimension,
+                                  address(estimate, "double[]"))
+        return Played(estimate, uplink, link, None)
+
+    def _decode(self, uplink: np.ndarray, link: np.ndarray) -> Played:
+        """The decoder says what every sum counts."""
+        net = self.plan.network
+        found = self._receiver.decode(uplink, link)
+        estimate = np.zeros(net.dimension)
+        for relay in np.flatnonzero(uplink):
+            lib.pricer_round_combine(
+                self.grid, found.coefficient[relay],
+                address(self._sums[relay], "int64_t[]"), net.dimension,
+                address(estimate, "double[]"))
+        return Played(estimate, uplink, link, found.bar)

@@ -1,0 +1,140 @@
+"""Simulation: what becomes of plans in rounds by the million."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._library import Progress, Watch, call, ffi, find_word, lib, view, word
+from .decoding import Decoder
+from .planning import Plan
+
+
+class Outcome(NamedTuple):
+    """What became of one plan, as struct pricer_outcome says. `trials` of the
+    squared errors lie between edges[k] and edges[k + 1]."""
+
+    mse: float
+    mse_stderr: float
+    predicted: float
+    worst_case: float
+    bar: float
+    bias: float
+    bias_predicted: float
+    difference: float
+    difference_stderr: float
+    trials: np.ndarray
+    edges: np.ndarray
+
+
+class Simulation:
+    """The outcomes, the plan's own first, and how often links were up: uplink,
+    link, and both (a link together with its partner) count trials."""
+
+    def __init__(self, pointer: Any) -> None:
+        self._c = made = ffi.gc(pointer, lib.pricer_simulation_free)
+        self.trials: int = made.trials
+        self.seed: int = made.seed
+        self.clipped: int = made.clipped
+        self.engine = word("engine", made.engine)
+        self.data = word("data", made.data)
+        self.decoder = word("decode", made.decode)
+        self.uplink = view(made, made.uplink, made.nodes, "i8")
+        self.link = view(made, made.link, made.links, "i8")
+        self.both = view(made, made.both, made.links, "i8")
+        self.outcomes = [self._outcome(k) for k in range(made.plans)]
+
+    def _outcome(self, k: int) -> Outcome:
+        found = self._c.outcomes + k
+        edges = [lib.pricer_outcome_edge(found, bin)
+                 for bin in range(lib.PRICER_BINS + 1)]
+        trials = view(self._c, found.bins, lib.PRICER_BINS, "i8")
+        return Outcome(found.mse, found.mse_stderr, found.predicted,
+                       found.worst_case, found.bar, found.bias,
+                       found.bias_predicted, found.difference,
+                       found.difference_stderr, trials, np.array(edges))
+
+    @property
+    def mse(self) -> float:
+        """Mean squared error of the plan."""
+        return self.outcomes[0].mse
+
+    @property
+    def mse_stderr(self) -> float:
+        """Its standard error."""
+        return self.outcomes[0].mse_stderr
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Simulation of {self.trials} trials: mse "
+                f"{self.mse:.6g} +- {self.mse_stderr:.2g}>")
+
+
+def matrix(values: ArrayLike) -> tuple[Any, list[Any]]:
+    """Rows of float32 or float64 as struct pricer_matrix, without a copy, and
+    what has to live as long."""
+    array = np.asarray(values)
+    single = array.dtype == np.float32
+    array = np.ascontiguousarray(np.atleast_2d(array), "f4" if single else "f8")
+    held = ffi.from_buffer(array)
+    made = ffi.new("struct pricer_matrix *", {
+        "rows": array.shape[0], "columns": array.shape[1],
+        "element": lib.PRICER_FLOAT32 if single else lib.PRICER_FLOAT64,
+        "values": held})
+    return made, [array, held]
+
+
+def read_vectors(path: Union[str, Path]) -> np.ndarray:
+    """Read vectors, a row each: .npy, IDX or CIFAR-10, perhaps gzipped."""
+    out = ffi.new("struct pricer_matrix **")
+    call(lib.pricer_matrix_read, str(path).encode(), out)
+    made = ffi.gc(out[0], lib.pricer_matrix_free)
+    kind = "f4" if made.element == lib.PRICER_FLOAT32 else "f8"
+    return view(made, made.values, (made.rows, made.columns), kind)
+
+
+def write_npy(values: ArrayLike, path: Union[str, Path]) -> None:
+    """Write .npy as pricer does: complete or not at all."""
+    made, held = matrix(values)
+    call(lib.pricer_matrix_write_npy, made, str(path).encode())
+    del held
+
+
+def simulate(plan: Plan, *others: Plan, trials: int = 0,
+             seed: Optional[int] = None, data: Any = "worst-case",
+             engine: str = "fast", decoder: Union[None, str, Decoder] = None,
+             threads: int = 0, progress: Progress = None) -> Simulation:
+    """Play plans of one network against the same trials.
+
+    data is "worst-case", "random" or a row for every node. engine is "fast" (the
+    noise is integrated out) or "faithful" (every message). decoder is for the
+    first plan's sums: None or "constant", "minimax", "adaptive", or a Decoder
+    that was fitted. The result is the same to the bit for any number of threads.
+    """
+    watch = Watch(progress)
+    kept: list[Any] = []
+    asked = ffi.new("struct pricer_simulation_settings *", {
+        "engine": find_word("engine", engine), "trials": trials,
+        "seed": plan.network.seed if seed is None else seed,
+        "threads": threads, "watch": watch.pointer,
+        "decode": find_word("decode", "constant")})
+    if isinstance(data, str):
+        asked.data = find_word("data", data)
+    else:
+        asked.data = lib.PRICER_DATA_GIVEN
+        given_matrix, held = matrix(data)
+        asked.given = given_matrix
+        kept += [given_matrix, held]
+    if decoder is not None and decoder != "constant":
+        name = decoder if isinstance(decoder, str) else "minimax"
+        fitted = Decoder.fit(plan) if isinstance(decoder, str) else decoder
+        asked.decode = find_word("decode", name)
+        asked.decoder = fitted._c
+        kept.append(fitted)
+    plans = ffi.new("struct pricer_plan *[]", [plan._c]
+                    + [other._c for other in others])
+    out = ffi.new("struct pricer_simulation **")
+    watch.call(lib.pricer_simulation_run, plan.network._c, plans,
+               1 + len(others), asked, out)
+    return Simulation(out[0])

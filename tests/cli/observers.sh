@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# pricer privacy for the observers of a real fleet: readers of the estimate,
+# alone and with relays, listeners, relays that see shares, silent nodes; each
+# number with what it assumes. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+pricer=$(realpath "$1")/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
+
+# holds CONDITION: of o, the JSON object in out.json, and of eps, its numbers.
+holds() {
+    python3 - "$1" <<'PYTHON' || fail "not so: $1"
+import json, sys
+o = json.load(open("out.json"))["statements"]
+eps = [float(s["epsilon"]) for s in o]
+sys.exit(0 if eval(sys.argv[1]) else 1)
+PYTHON
+}
+privacy() { "$pricer" privacy a.pricer "$@" --json >out.json || fail "privacy $*"; }
+worst() { "$pricer" privacy a.pricer "$@" --json |
+    python3 -c 'import json, sys
+print(max(float(s["epsilon"]) for s in json.load(sys.stdin)["statements"]))'; }
+# rises A B...: numbers that do not fall, but for the account's 1 %.
+rises() { python3 -c 'import sys
+n = [float(a) for a in sys.argv[1:]]
+sys.exit(any(a * .99 > b for a, b in zip(n, n[1:])))' "$@" || fail "they fall: $*"; }
+
+# The fleet of docs/deployment.md, from the page itself: node 1 gets nothing
+# from node 0, so its rows say 0; but its own share is all the noise there is in
+# the sum of node 0, and with the estimate it has x_0.
+python3 - "$here"/docs/deployment.md <<'PYTHON' || fail "the page has no fleet"
+import re, sys
+page = open(sys.argv[1]).read()
+for name in ('fleet.yaml', 'nodes.csv', 'links.csv'):
+    text = re.search(r'server\$ cat ' + name + r'\n(.*?)(?=server\$)', page, re.S)
+    open(name, 'w').write(text.group(1))
+PYTHON
+"$pricer" new a.pricer fleet.yaml >/dev/null
+"$pricer" plan a.pricer --decoder constant >/dev/null
+for observer in link relay; do
+    privacy --observer $observer
+    holds "[s['epsilon'] for s in o if s['node'] == 0] == [0]"
+done
+privacy --coalition 1,reader
+holds "len(o) == 1 and o[0]['node'] == 0 and eps[0] == float('inf') and o[0]['floor'] == 1"
+holds "'sum of what arrived' in o[0]['assumes']"
+privacy --observer reader
+holds "len(o) == 2 and max(eps) == float('inf')"
+
+# Twelve nodes whose own parts have noise, over five rounds.
+cat >s.yaml <<'YAML'
+dimension: 3
+rounds: 5
+network: {generator: erdos-renyi, nodes: 12, p: 0.8, uplink: 0.7}
+trust: {eps: 1, delta: 1e-4, self: {eps: 2, delta: 1e-4}}
+YAML
+"$pricer" new --force a.pricer s.yaml >/dev/null
+"$pricer" plan a.pricer --decoder constant >/dev/null
+rises "$(worst --observer reader)" "$(worst --observer server)" \
+    "$(worst --observer listener)"
+rises "$(worst --observer relay)" "$(worst --observer relay --relays shares)"
+rises "$(worst --observer link)" "$(worst --observer relay --relays shares)" \
+    "$(worst --observer link)"
+rises "$(worst --observer server)" "$(worst --observer server --silent 1)" \
+    "$(worst --observer server --silent 6)" "$(worst --observer server --silent 11)"
+rises "$(worst --observer server --silent 11)" "$(worst --observer server --silent 99)" \
+    "$(worst --observer listener --silent 99)" "$(worst --observer server --silent 11)"
+rises "$(worst --coalition 1,2)" "$(worst --coalition 1,2,reader)" \
+    "$(worst --coalition 1,2,server)" "$(worst --coalition 1,2,server,reader)" \
+    "$(worst --coalition 1,2,server --relays shares)" \
+    "$(worst --coalition 1,2,server --relays shares --silent 2)"
+# A listener hears losses whatever is asked.
+privacy --observer listener --eavesdropper receiver
+holds "all(s['credit'] == 'none' and s['observer'] == 'listener' and s['at'] is None for s in o)"
+
+# Every number with what it assumes, in words and in keys.
+privacy --observer relay --relays shares --silent 2
+holds "all(s['relays'] == 'shares' and s['silent'] == 2 and 'every share' in s['assumes'] and s['kind'] == 'exact' for s in o)"
+privacy
+holds "all(s['relays'] == 'sums' and s['silent'] == 0 and s['assumes'] for s in o)"
+for words in 'nothing but the sender' 'never a single share (relays sums)' \
+    'relays send the server sums' 'late shares count as seen'; do
+    expect 0 "$words" "$pricer" privacy a.pricer
+done
+expect 0 'any 3 of the others leave out their noise (a bound' \
+    "$pricer" privacy a.pricer --observer server --silent 3
+expect 0 'Readers see the estimate' "$pricer" privacy a.pricer --observer reader
+expect 0 'hears all that it sends' "$pricer" privacy a.pricer --observer listener
+
+# What was assumed is stored with the answer.
+[ "$(sqlite3 a.pricer "SELECT DISTINCT observer, coalition FROM privacy WHERE
+    coalition LIKE '%=%' ORDER BY 1, 2" | tr '\n' ';')" = \
+    'coalition|1,2,server relays=shares;coalition|1,2,server relays=shares silent=2;listener|silent=99;relay|relays=shares;relay|relays=shares silent=2;server|silent=1;server|silent=11;server|silent=3;server|silent=6;server|silent=99;' ] ||
+    fail "stored: $(sqlite3 a.pricer 'SELECT DISTINCT observer, coalition FROM privacy')"
+
+# A plan with a decoder: the reader has a function of all that the server sees.
+"$pricer" plan a.pricer --decoder minimax >/dev/null
+privacy --observer reader
+holds "all('has a decoder' in s['assumes'] for s in o)"
+[ "$(worst --observer reader)" = "$(worst --observer server)" ] ||
+    fail "with a decoder the reader is not the server"
+
+# Late shares are seen: without credit p does not enter, with it a plan from
+# measured links is warned about.
+"$pricer" new --force b.pricer s.yaml --set credit=losses --set network.nodes=3 >/dev/null
+"$pricer" plan b.pricer >/dev/null
+"$pricer" demo b.pricer --rounds 2 >/dev/null || fail "demo"
+expect 0 'came late were measured as lost' "$pricer" plan b.pricer --from-deliveries
+
+expect 2 'about data' "$pricer" privacy a.pricer --protect identity --relays shares
+expect 2 'identity is for' "$pricer" privacy a.pricer --protect identity --observer reader
+expect 2 'paper has bounds for' "$pricer" privacy a.pricer --mode paper --observer listener
+expect 2 'paper has bounds for' "$pricer" privacy a.pricer --mode paper --silent 1
+expect 2 '--silent' "$pricer" privacy a.pricer --silent 0
+expect 1 'with a reader' "$pricer" audit a.pricer --coalition 1,reader
+expect 1 "'reader'" "$pricer" privacy a.pricer --coalition 1,readers
+exit $bad

@@ -1,0 +1,89 @@
+"""A relay with an enrolled key lies about what is in its sum: it claims every
+mask in turn, with the largest values that the server takes for it, up in one
+round and down in the next. However it lies, its sum moves the estimate by no
+more than the cap of its coefficient allows, and by no more than an honest mask
+with all shares or the constant decoder would let it. Arguments: build folder."""
+import os
+import sys
+
+import numpy as np
+
+from fleet import Fleet, expect
+
+here = os.path.dirname(os.path.abspath(__file__))
+N, D, LIAR = 4, 8, 3
+MASKS = 2 ** N
+
+
+def lie():
+    """The relay, as a process of its own."""
+    from python_node import DATA, DOWN, SPENT, SUM, Node, read_key
+
+    class Liar(Node):
+        def send(self, socket, *elements):
+            if elements[0] == SUM:
+                number = elements[1]
+                mask, sign = number // 2 % MASKS, 1 - 2 * (number % 2)
+                limits = [self.slice['own'][2]] + \
+                    [limit for _, _, limit in self.slice['into']]
+                parts = [DATA if mask >> k & 1 else DOWN if k else SPENT
+                         for k in range(N)]
+                most = sum(l for l, part in zip(limits, parts) if part == DATA)
+                packed = bytes(parts[k] | parts[k + 1] << 4
+                               for k in range(0, N, 2))
+                elements = (SUM, number, packed,
+                            np.full(D, sign * most, '<i8').tobytes())
+            super().send(socket, *elements)
+
+    number, key, server, server_key, listen, data = sys.argv[2:8]
+    Liar(int(number), read_key(key), server, read_key(server_key)[0], listen,
+         np.load(data)[int(number)]).run()
+
+
+def run(build, decoder):
+    """How far each mask moves the estimate, by its number, with its bound."""
+    with Fleet(build, nodes=N, dimension=D, p=.6) as fleet:
+        fleet.fit_decoder()
+        for i in range(N):
+            if i != LIAR:
+                fleet.start_node(i)
+        fleet.spawn('liar', ['/usr/bin/python3', os.path.abspath(__file__),
+                             'lie', str(LIAR), fleet.key(LIAR),
+                             fleet.addresses['server'],
+                             fleet.key('server') + '.pub',
+                             fleet.addresses[LIAR], fleet.path('data.npy')])
+        fleet.start_server('--rounds', str(2 * MASKS + 2), '--quorum', str(N),
+                           '--period', '0', '--early', '--share', '5000',
+                           '--uplink', '8000', '--decoder', decoder)
+        expect(fleet.wait('server') == 0, fleet.log('server'))
+        expect(fleet.dropped() == {}, f'dropped: {fleet.dropped()}')
+        arrived = fleet.query('SELECT min(arrived) FROM round')[0][0]
+        expect(arrived == N, f'only {arrived} sums in a round')
+        cap, = fleet.query('SELECT cap FROM decoder_node WHERE node = ?',
+                           LIAR)[0]
+        found = fleet.estimates()
+        reach = {r // 2 % MASKS: np.abs(found[r] - found[r + 1]).mean() / 2
+                 for r in range(2, 2 * MASKS + 2, 2)}
+        # A limit is 64 deviations of the noise, the weight and a grid step.
+        limit = [.6 + 64 * .1] + [.4 + 64 * .1] * (N - 1)
+        bound = {m: cap * 1.001 * sum(l for k, l in enumerate(limit)
+                                      if m >> k & 1) for m in reach}
+        return reach, bound
+
+
+if sys.argv[1] == 'lie':
+    lie()
+else:
+    constant, _ = run(sys.argv[1], 'constant')
+    reach, bound = run(sys.argv[1], 'minimax')
+    noise = .15     # of the honest sums, in a mean of D differences
+    for m in range(MASKS):
+        expect(reach[m] < bound[m] + noise,
+               f'mask {m:04b} moves the estimate by {reach[m]}, its cap allows '
+               f'{bound[m]}')
+    most = max(reach.values())
+    print(f'the best lie moves the estimate by {most:.2f}, an honest mask by '
+          f'{reach[MASKS - 1]:.2f}, with the constant decoder '
+          f'{max(constant.values()):.2f}')
+    expect(most < max(reach[MASKS - 1], max(constant.values())) + noise,
+           f'a lie gains: {reach}, constant {constant}')
