@@ -211,8 +211,11 @@ static enum pricer_status answer_sight(const struct job *job,
     if (status != PRICER_OK)
         return status;
     statement->exact = hand->view.visible;
-    return pri_view_account(&hand->view, statement->delta, job->rounds,
-                            job->work, &hand->scratch, bracket);
+    status = pri_view_account(&hand->view, statement->delta, job->rounds,
+                              job->work, &hand->scratch, bracket);
+    if (pri_question_reads(job->question) || job->question->silent > 0)
+        bracket->floor_exact = false;
+    return status;
 }
 
 static enum pricer_status answer_view(const struct job *job, const bool *member,
@@ -274,6 +277,7 @@ static enum pricer_status answer(const struct job *job, int64_t index,
     statement->eps = bracket.eps;
     statement->eps_lower = bracket.eps_lower;
     statement->floor = bracket.floor;
+    statement->floor_bound = !bracket.floor_exact;
     return status;
 }
 

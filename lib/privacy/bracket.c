@@ -21,13 +21,14 @@
 
 /* A bracket that is narrower, relative to eps, needs no further line. */
 #define ENOUGH 5e-4
+#define NEAR 4e-3
 
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
 
 /* Nodes times groups of variances, at most, and nodes where more are many. */
 #define STEPS_MOST 4e5
-enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3 };
+enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3, SHELL_LINES = 6 };
 
 /* A guess of eps, better than the bound: with Laplace's approximation of the
  * integral along the line. */
@@ -121,6 +122,12 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
 static bool close_enough(const struct pri_bracket *found)
 {
     return found->eps - found->eps_lower <= ENOUGH * found->eps;
+}
+
+/* Not worth shells where one line says as much. */
+static bool near_enough(const struct pri_bracket *found)
+{
+    return found->eps - found->eps_lower <= NEAR * found->eps;
 }
 
 /* Whether another kernel can be tried: that of data, all sums independent. */
@@ -230,13 +237,13 @@ static double guess_shells(struct pri_sums *model, double delta,
 /* Lines for a guess of eps; shells if one line would have many nodes. */
 static enum pricer_status draw_all(struct pri_sums *model, double delta,
                                    double part, double *guess, double s,
-                                   double *cut, int32_t *shells,
+                                   double *cut, bool apart, int32_t *shells,
                                    struct pri_scratch *scratch, bool *able)
 {
     bool placed = *shells == 1;
     if (placed) {
         *able = place_line(model, part * delta, *guess, s, scratch->line);
-        bool many = !*able || scratch->line->count > NODES_MANY;
+        bool many = apart || !*able || scratch->line->count > NODES_MANY;
         if (many && model->exact == NULL) {
             *shells = cut_shells(model, cut);
             if (*shells > 1)
@@ -246,6 +253,15 @@ static enum pricer_status draw_all(struct pri_sums *model, double delta,
     }
     return draw(model, delta, *shells > 1 ? fmax(part, PART) : part, *guess, s,
                 cut, *shells, placed, scratch, able);
+}
+
+/* What was spent on one guess. */
+static int64_t nodes_of(const struct pri_line *line)
+{
+    int64_t nodes = 0;
+    for (; line != NULL; line = line->next)
+        nodes += line->count;
+    return nodes;
 }
 
 enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
@@ -260,10 +276,12 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
     double guess = guess_eps(model, left, saddle);
     enum pricer_status status = PRICER_OK;
     int32_t shells = 1;
-    bool able = true;
-    for (int try = 0; try < LINES; try++) {
-        status = draw_all(model, left, part, &guess, s, cut, &shells, scratch,
-                          &able);
+    bool both = sides == (1 << PRI_BELOW | 1 << PRI_ABOVE);
+    bool able = true,
+         apart = model->exact != NULL; /* shells whatever one line would take */
+    for (int try = 0; try < (shells > 1 ? SHELL_LINES : LINES); try++) {
+        status = draw_all(model, left, part, &guess, s, cut, apart, &shells,
+                          scratch, &able);
         if (status != PRICER_OK || !able)
             break;
         double high = fmin(saddle.eps, found->eps), low = found->eps_lower;
@@ -279,9 +297,15 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
             found->eps = fmin(found->eps, eps);
         found->eps_lower = fmax(found->eps_lower, low);
         double next = sides >> PRI_ABOVE & 1 ? eps : low;
-        if (close_enough(found) || fabs(next - guess) < .003 * guess)
+        bool stuck = fabs(next - guess) < .003 * guess;
+        /* Shells that count by Chernoff alone hold eps up: look lower. */
+        bool lower = shells > 1 && both && found->eps_lower < next / 2;
+        bool done = stuck && !lower && (apart || !both || near_enough(found));
+        if (close_enough(found) || done ||
+            (try + 1 >= LINES && nodes_of(scratch->line) > 10 * NODES_MANY))
             break;
-        guess = next;
+        apart = apart || stuck;
+        guess = lower ? fmax(next / 16, found->eps_lower) : next;
         s = 0;
     }
     if (shells > 1)

@@ -55,6 +55,7 @@ static void json_statement(struct json *json,
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);
+    json_flag(json, "floor_bound", s->floor_bound);
     json_text(
         json, "eavesdropper",
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
@@ -145,7 +146,7 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
     }
     table_cell(table, "%.6g", s->eps);
     table_cell(table, "%.6g", s->eps_lower);
-    table_cell(table, "%.3g", s->floor);
+    table_cell(table, "%s%.3g", s->floor_bound ? "<=" : "", s->floor);
     table_cell(table, "%s%s", s->exact ? "exact" : "bound",
                is_wide(s) ? ", wide" : "");
 }

@@ -6,27 +6,33 @@
 #include "tests/test.h"
 #include "pricer.h"
 
-/* Three nodes, each linked to each. */
-static struct pricer_network *triangle(double p, double joint, double radius,
-                                       int64_t dimension)
+/* Nodes that are each linked to each. */
+static struct pricer_network *clique(int32_t n, double p, double joint,
+                                     double radius, int64_t dimension)
 {
-    struct pricer_node nodes[3];
-    struct pricer_link links[6];
+    struct pricer_node nodes[8];
+    struct pricer_link links[56];
     struct pricer_network *network = NULL;
     int count = 0;
-    for (int32_t i = 0; i < 3; i++) {
+    for (int32_t i = 0; i < n; i++) {
         nodes[i] = (struct pricer_node){1, 1, 1e-3, NAN, NAN};
-        for (int32_t j = 0; j < 3; j++)
+        for (int32_t j = 0; j < n; j++)
             if (i != j)
                 links[count++] = (struct pricer_link){i, j, p, joint, 1, 1e-3};
     }
     assert_int_equal(
         pricer_network_build(&(struct pricer_network_parts){dimension, radius,
-                                                            0, nodes, 3, links,
-                                                            6, NULL, NULL},
+                                                            0, nodes, n, links,
+                                                            count, NULL, NULL},
                              &network, NULL, NULL),
         PRICER_OK);
     return network;
+}
+
+static struct pricer_network *triangle(double p, double joint, double radius,
+                                       int64_t dimension)
+{
+    return clique(3, p, joint, radius, dimension);
 }
 
 static struct pricer_plan *even_plan(const struct pricer_network *network,
@@ -127,7 +133,7 @@ static void test_pairs(void **state)
 static void test_units(void **state)
 {
     (void)state;
-    static const double units[] = {1e-170, 1e-100, 1e100, 1e150};
+    static const double units[] = {1e-170, 1e-100, 1e100, 1e155};
     static const int32_t member = 1;
     for (int kind = 0; kind < 6; kind++)
         for (int u = 0; u < 4; u++) {
@@ -205,13 +211,50 @@ static void test_refused(void **state)
     pricer_network_free(network);
 }
 
+/* The floor of a few nodes is exact; where a bound of it is all there is, the
+ * statement says so. The node's own noise and the relays' are none, so a sum is
+ * bare if no other packet arrives: P(its own sum is bare) is at least that. */
+static void test_floor(void **state)
+{
+    (void)state;
+    for (int32_t n = 3; n <= 8; n += 5) {
+        struct pricer_network *network = clique(n, .5, .4, 1, 3);
+        struct pricer_plan *plan = even_plan(network, 1, 1, 0);
+        for (int32_t l = 0; l < network->links; l++)
+            plan->noise[l] = network->from[l] == 0 ? 0 : 1;
+        struct pricer_statement s =
+            ask(network, plan,
+                (struct pricer_question){.observer = PRICER_OBSERVER_SERVER,
+                                         .eavesdropper = PRICER_RECEIVER,
+                                         .delta = 1e-5});
+        assert_true(s.floor_bound == (n == 8));
+        assert_true(isinf(s.eps) && s.floor >= pow(.5, n - 1));
+        if (n == 3) {
+            /* No packet reaches node 0, or a sum that shows it is bare. */
+            double bare = 0;
+            double cell[2][2] = {{.4, .1}, {.1, .4}};
+            for (int k = 0; k < 64; k++) {
+                bool up[6];
+                for (int b = 0; b < 6; b++)
+                    up[b] = k >> b & 1;
+                bool some = (!up[1] && !up[3]) || (up[0] && !up[5]) ||
+                            (up[2] && !up[4]);
+                bare += some * cell[up[0]][up[1]] * cell[up[2]][up[3]] *
+                        cell[up[4]][up[5]];
+            }
+            assert_close(s.floor, bare, 1e-9);
+        }
+        pricer_plan_free(plan);
+        pricer_network_free(network);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_units),
+        cmocka_unit_test(test_rounds), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_floor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

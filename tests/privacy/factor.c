@@ -107,6 +107,13 @@ static void check(struct pri_function function, double width, bool bare,
     assert_true(shown >= creal(truth) * (1 - 1e-12));
     assert_true(width > .01 || shown <= creal(truth) * 1.1);
     assert_true(fabs(scene.factor.law.bare - (1 - hidden)) < 1e-12);
+    struct pri_function loss = {PRI_LOSS, function.direction,
+                                function.dimension};
+    double left = creal(brute(&scene, loss, -.5, &hidden));
+    double at_left, rest;
+    pri_factor_left(&function, &scene.factor, &at_left, &rest);
+    assert_true(at_left >= left * (1 - 1e-12) && rest >= scene.factor.unseen);
+    assert_true(width > .01 || at_left <= left * 1.1);
     pri_factor_along(&function, &scene.factor, false, s, step, NODES, value,
                      error);
     for (int n = 0; n < NODES; n++) {
