@@ -6,11 +6,12 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Four headers stand on this one:
+ * and each part needs only the parts above it. Five headers stand on this one:
  * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
  * all of it in a file and knows the members and rounds of a real fleet,
- * pricer_audit.h attacks what nodes send, and pricer_kmeans.h clusters data
- * that is spread over the nodes.
+ * pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
+ * pricer_power.h cluster data that is spread over the nodes and find its
+ * principal components.
  *
  * Rules that hold everywhere:
  *   - Every function that can fail returns an enum pricer_status. Its outputs
@@ -357,7 +358,9 @@ struct pricer_settings {
     enum pricer_calibration calibration;
     int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
     enum pricer_credit credit; /* that a budget over rounds gives to losses */
-    double tolerance;          /* certified relative gap to reach; 1e-8 */
+    double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
+                     * for unbiased plans. For decoders alone */
+    double tolerance; /* certified relative gap to reach; 1e-8 */
     int32_t iterations; /* limit; a default that is never reached in health */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
@@ -820,6 +823,15 @@ PRICER_API enum pricer_status pricer_round_share(
 PRICER_API int64_t pricer_round_limit(const struct pricer_grid *grid,
                                       double radius,
                                       const struct pricer_share *share);
+
+/*
+ * How long (in L2) the sum of honest messages of `count` shares is, at most:
+ * passed with a probability below 10^-9. Rounded up.
+ */
+PRICER_API double pricer_round_length(const struct pricer_grid *grid,
+                                      double radius, int64_t dimension,
+                                      const struct pricer_share *shares,
+                                      int32_t count);
 
 /*
  * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds

@@ -76,7 +76,8 @@ PRICER_API void pricer_decoder_free(struct pricer_decoder *decoder);
  * Fit the decoder of a plan. Claim: against every data set within the radius
  * its expected squared error is at most decoder->upper, up to sampling (upper
  * is in expectation no less than the truth), and upper <= constant, the plan's
- * mse_worst_case. A horizon other than 1 is for up to 32 nodes; beyond, such a
+ * mse_worst_case. An infinite horizon is for unbiased plans (PRICER_VALUE
+ * otherwise). A horizon other than 1 is for up to 32 nodes; beyond, such a
  * decoder is the constant one, whose blend is 0. PRICER_STOPPED if the watch
  * asked to. The same for any number of threads.
  */

@@ -76,6 +76,9 @@ struct pricer_kmeans_settings {
     double spread;   /* of the shared start, in radii; 0.1 */
     int32_t threads; /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
+    /* Of the plan's sums, fitted to the same network and plan; NULL: every sum
+     * counts 1/n. */
+    const struct pricer_decoder *decoder;
 };
 
 /*

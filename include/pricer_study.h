@@ -79,6 +79,8 @@ enum pricer_method {
     PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
 
+enum { PRICER_NAME_TEXT = 64 };
+
 /* What is stored with a plan. Numbers that are not known are NAN. */
 struct pricer_plan_record {
     int64_t id; /* the number of the plan in its study; output only */
@@ -90,6 +92,8 @@ struct pricer_plan_record {
     double variance, piv, tiv, mse_paper, mse_worst_case, bias_l1;
     const struct pricer_decoder *decoder; /* to store with it, borrowed, or
                                              NULL; input only */
+    int64_t made;                /* when, in seconds since 1970; 0: not known */
+    char name[PRICER_NAME_TEXT]; /* what it is called, or empty */
 };
 
 /*
@@ -111,6 +115,32 @@ PRICER_API enum pricer_status pricer_study_plan(
     struct pricer_study *study, int64_t id, struct pricer_network **network,
     struct pricer_plan **plan, struct pricer_plan_record *record,
     struct pricer_fault *fault);
+
+/*
+ * All plans of a study by their numbers, without their weights; the caller frees
+ * *records with pricer_plan_records_free().
+ */
+PRICER_API enum pricer_status pricer_study_plans(
+    struct pricer_study *study, struct pricer_plan_record **records,
+    int32_t *count, struct pricer_fault *fault);
+
+PRICER_API void pricer_plan_records_free(struct pricer_plan_record *records);
+
+/* The number of the plan that a text means: its number, or its name. */
+PRICER_API enum pricer_status pricer_study_find_plan(
+    struct pricer_study *study, const char *text, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Call a plan by a name: letters, digits, '-', '_' and '.', a letter first. No
+ * two plans have the same. */
+PRICER_API enum pricer_status pricer_study_name_plan(
+    struct pricer_study *study, int64_t id, const char *name,
+    struct pricer_fault *fault);
+
+/* Delete a plan and what was found out about it: its decoder, statements and
+ * simulations. One that rounds were run with stays: PRICER_VALUE. */
+PRICER_API enum pricer_status pricer_study_delete_plan(
+    struct pricer_study *study, int64_t id, struct pricer_fault *fault);
 
 /* The decoder that was stored with a plan, for the network that the plan was
  * made for; *decoder is NULL where there is none, and is freed with
@@ -163,6 +193,16 @@ PRICER_API enum pricer_status pricer_study_enrol(
     struct pricer_study *study, const struct pricer_member *member,
     struct pricer_fault *fault);
 
+/* End the enrolment of a node; PRICER_VALUE: there is none. */
+PRICER_API enum pricer_status pricer_study_expel(struct pricer_study *study,
+                                                 int32_t node,
+                                                 struct pricer_fault *fault);
+
+/* A number that is another one when another program has changed the study. */
+PRICER_API enum pricer_status pricer_study_stamp(struct pricer_study *study,
+                                                 int64_t *stamp,
+                                                 struct pricer_fault *fault);
+
 /* Everyone enrolled, by number, the server first; the caller frees *members
  * with pricer_members_free(). */
 PRICER_API enum pricer_status pricer_study_members(
@@ -181,6 +221,7 @@ enum pricer_drop {
     PRICER_DROP_RANGE,
     PRICER_DROP_STRANGER,
     PRICER_DROP_REFUSED,
+    PRICER_DROP_PLAN,
     PRICER_DROP_KINDS,
 };
 

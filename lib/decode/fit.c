@@ -424,6 +424,11 @@ static enum pricer_status check(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "a horizon of %g rounds is less than 1",
                          fit->ask.horizon);
+    if (isinf(fit->ask.horizon) &&
+        fit->error.bias_l1 > 1e-6 * (double)network->nodes)
+        return pri_fault(fault, PRICER_VALUE,
+                         "an infinite horizon is for unbiased plans: the "
+                         "constant decoder of this one keeps its bias");
     int32_t most = network->nodes <= PRI_SMALL ? network->nodes : PRI_RANK - 1;
     if (fit->ask.rank < 1 || fit->ask.rank > most)
         return pri_fault(fault, PRICER_VALUE, "rank %d is not one of 1 to %d",

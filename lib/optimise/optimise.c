@@ -73,13 +73,21 @@ static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
     return status;
 }
 
-/* With server budgets: by Cholesky factors where they are quick, and where
- * nothing else helps. */
-static enum pricer_status solve_budgets(struct pri_run *run)
+/* With server budgets: Newton, from the plan that is given or its own start, and
+ * the interior point where that fails; small networks by Cholesky factors, and
+ * those of middle size where nothing else helps. */
+static enum pricer_status solve_budgets(struct pri_run *run,
+                                        const struct pricer_plan *warm)
 {
     int32_t nodes = run->problem->nodes;
     bool dense = nodes <= PRI_BUDGET_NODES;
-    enum pricer_status status = pri_server_interior(run, dense);
+    enum pricer_status status = PRICER_OK;
+    if (warm != NULL)
+        status = pri_server_newton(run, warm);
+    if (status == PRICER_OK && !run->over && !dense)
+        status = pri_server_newton(run, NULL);
+    if (status == PRICER_OK && !run->over)
+        status = pri_server_interior(run, dense);
     if (status == PRICER_OK && !run->over && !dense && nodes <= PRI_DENSE_NODES)
         status = pri_server_interior(run, true);
     return status;
@@ -94,7 +102,7 @@ static enum pricer_status solve(struct pri_run *run,
     if (keep_anything(run) || run->problem->unreached == run->problem->nodes)
         return PRICER_OK;
     if (run->server != NULL)
-        return solve_budgets(run);
+        return solve_budgets(run, warm);
     bool steep = run->system.dense == NULL && is_steep(run->problem);
     if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
         status = pri_newton(run, PRI_BEGIN_PLAN);

@@ -62,6 +62,7 @@ enum {
     PRI_PRICE_OWN = 16,  /* Newton: the price is the node's own gain */
     PRI_OWN_FREE = 32,   /* Newton: its own link costs nothing */
     PRI_GAIN_ALONE = 64, /* Newton: the gain moves by itself */
+    PRI_NO_BUDGET = 128, /* no budget towards the server binds the node */
 };
 
 struct pri_problem {

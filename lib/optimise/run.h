@@ -1,5 +1,5 @@
 /*
- * A run of the optimiser, and the two methods that it can be driven by.
+ * A run of the optimiser, and the methods that it can be driven by.
  */
 #ifndef PRICER_OPTIMISE_RUN_H
 #define PRICER_OPTIMISE_RUN_H
@@ -47,6 +47,11 @@ enum pricer_status pri_interior(struct pri_run *run, double enough);
 /* The interior point with server budgets, by Cholesky factors or not; ends as
  * the other does. */
 enum pricer_status pri_server_interior(struct pri_run *run, bool dense);
+
+/* Semismooth Newton with server budgets, from a plan or from its own start
+ * (NULL); gives up when it gets nowhere. */
+enum pricer_status pri_server_newton(struct pri_run *run,
+                                     const struct pricer_plan *warm);
 
 /* Where Newton begins. */
 enum pri_begin {

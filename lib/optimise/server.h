@@ -137,6 +137,9 @@ struct pri_server_entry {
 struct pri_server_system {
     const struct pri_server *server;
     bool dense;
+    bool summed;   /* the sum multiplier moves too */
+    double least;  /* pairs that answer less than this are left out */
+    uint8_t *kind; /* [nodes] PRI_..., what is held now */
     struct pri_server_entry *entry; /* as in struct pri_system */
     int32_t *until;                 /* [nodes] */
     double *exact;                  /* [5 * arcs] if dense */
@@ -169,7 +172,6 @@ static inline int32_t pri_server_enter(struct pri_server_system *system,
                                        const double lean[2])
 {
     const struct pri_problem *problem = system->server->problem;
-    const double nothing = 1e-5;
     if (system->dense) {
         double *exact = &system->exact[5 * (int64_t)arc];
         (void)inside;
@@ -177,7 +179,7 @@ static inline int32_t pri_server_enter(struct pri_server_system *system,
         memcpy(exact + 3, lean, 2 * sizeof *exact);
         return at;
     }
-    if (answer[0] <= nothing && answer[2] <= nothing)
+    if (answer[0] <= system->least && answer[2] <= system->least)
         return at;
     struct pri_server_entry *entry = &system->entry[at];
     entry->to = problem->to[arc];

@@ -174,7 +174,7 @@ static double proximal_of(const struct pri_server_interior *state)
 {
     double value = state->run->certifier.best / state->problem->nodes;
     double gap = pri_least(1, product_gap(state));
-    return 3 * sqrt(gap) * pri_least(1, value / 7);
+    return 0.05 * sqrt(gap) * value;
 }
 
 /* One step; false if the numbers gave out. What is aimed at next depends on how
@@ -246,6 +246,7 @@ enum pricer_status pri_server_interior(struct pri_run *run, bool dense)
     if (!new_state(run, dense, &state))
         goto done;
     status = PRICER_OK;
+    run->server->all_whole = false;
     pri_server_start(&state);
     double before = INFINITY;
     for (int32_t k = 0;; k++) {

@@ -23,6 +23,9 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
     } else {
         system->entry = pri_alloc(problem->arcs, sizeof *system->entry);
     }
+    system->summed = problem->summed;
+    system->least = 1e-5;
+    system->kind = pri_alloc(nodes, sizeof(uint8_t));
     system->until = pri_alloc(nodes, sizeof(int32_t));
     system->own = pri_alloc(nodes, sizeof(double));
     system->own_lean = pri_alloc(nodes, sizeof(double));
@@ -35,7 +38,7 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
     system->residual = pri_alloc(3 * nodes, sizeof(double));
     system->direction = pri_alloc(3 * nodes, sizeof(double));
     if (!(dense ? system->exact && system->matrix : system->entry != NULL) ||
-        !system->until || !system->own || !system->own_lean ||
+        !system->kind || !system->until || !system->own || !system->own_lean ||
         !system->curvature || !system->ease || !system->spread ||
         !system->block || !system->arrow || !system->product ||
         !system->residual || !system->direction)
@@ -44,6 +47,9 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
         double crowd = problem->crowd[i];
         bool loose = crowd > 0 && crowd < INFINITY;
         system->ease[i] = loose ? 1 / (2 * crowd) : 0;
+        system->kind[i] = problem->kind[i];
+        if (!server->bound[i])
+            system->kind[i] |= PRI_NO_BUDGET;
     }
     return true;
 }
@@ -53,6 +59,7 @@ void pri_server_system_free(struct pri_server_system *system)
     free(system->exact);
     free(system->matrix);
     free(system->entry);
+    free(system->kind);
     free(system->until);
     free(system->own);
     free(system->own_lean);
@@ -67,12 +74,13 @@ void pri_server_system_free(struct pri_server_system *system)
 }
 
 /* Which of gain, price and k of node i are unknowns. */
-static void unknowns(const struct pri_server *server, int32_t i, bool moves[3])
+static void unknowns(const struct pri_server_system *system, int32_t i,
+                     bool moves[3])
 {
-    uint8_t kind = server->problem->kind[i];
+    uint8_t kind = system->kind[i];
     moves[0] = !(kind & PRI_GAIN_FIXED);
     moves[1] = !(kind & (PRI_PRICE_FIXED | PRI_PRICE_TIED));
-    moves[2] = server->bound[i];
+    moves[2] = !(kind & PRI_NO_BUDGET);
 }
 
 /* ----------------------------------------------------------------- dense -- */
@@ -90,10 +98,10 @@ static struct form form_of(const struct pri_server_system *system, int32_t i,
     const struct pri_server *server = system->server;
     const struct pri_problem *problem = server->problem;
     bool here[3], there[3];
-    unknowns(server, i, here);
-    unknowns(server, j, there);
+    unknowns(system, i, here);
+    unknowns(system, j, there);
     int32_t price = there[1] ? 3 * j + 1 : -1;
-    if (problem->kind[j] & PRI_PRICE_TIED && problem->summed)
+    if (system->kind[j] & PRI_PRICE_TIED && system->summed)
         price = 3 * problem->nodes;
     return (struct form){
         {here[0] ? 3 * i : -1, price, here[2] ? 3 * i + 2 : -1},
@@ -119,7 +127,7 @@ static void add_diagonal(struct pri_server_system *system, int32_t i)
     struct form gain = {{own.place[0], -1, -1}, {1, 0, 0}};
     struct form k = {{own.place[2], -1, -1}, {1, 0, 0}};
     struct form lean = {{own.place[1], -1, -1}, {1, -1, 0}};
-    if (problem->summed)
+    if (system->summed)
         lean.place[1] = 3 * problem->nodes;
     add_forms(system, &own, &own, system->own[i]);
     add_forms(system, &gain, &gain, system->curvature[i]);
@@ -145,7 +153,7 @@ static void prepare_dense(struct pri_server_system *system)
             add_forms(system, &in, &in, exact[2]);
         }
     }
-    if (problem->summed)
+    if (system->summed)
         system->matrix[size * size - 1] += 0.5L;
     pri_cholesky(system->matrix, size);
 }
@@ -158,13 +166,13 @@ static void solve_dense(struct pri_server_system *system, const double *right,
     long double *x = system->matrix + size * size;
     for (int64_t i = 0; i < size - 1; i++)
         x[i] = right[i];
-    x[size - 1] = problem->summed ? right_sum : 0;
+    x[size - 1] = system->summed ? right_sum : 0;
     pri_cholesky_solve(system->matrix, size, x);
     *sum = (double)x[size - 1];
     for (int64_t i = 0; i < size - 1; i++)
         solution[i] = (double)x[i];
     for (int32_t i = 0; i < problem->nodes; i++)
-        if (problem->kind[i] & PRI_PRICE_TIED)
+        if (system->kind[i] & PRI_PRICE_TIED)
             solution[3 * (int64_t)i + 1] = *sum;
 }
 
@@ -212,7 +220,6 @@ static void multiply(void *context, int32_t low, int32_t high,
                      struct pri_sweep_sums *tally)
 {
     struct pri_server_system *system = context;
-    const struct pri_server *server = system->server;
     double sum = system->direction_sum, dot = 0, part = 0;
     multiply_pairs(system, low, high);
     for (int32_t i = low; i < high; i++) {
@@ -222,12 +229,12 @@ static void multiply(void *context, int32_t low, int32_t high,
         double own = system->own[i] * (d[0] - d[1] - lean * d[2]);
         double rise = system->ease[i] * (d[1] - sum);
         bool moves[3];
-        unknowns(server, i, moves);
+        unknowns(system, i, moves);
         product[0] += own + system->curvature[i] * d[0];
         product[1] += rise - own;
         product[2] += system->spread[i] * d[2] - lean * own;
         part -= rise;
-        if (server->problem->kind[i] & PRI_PRICE_TIED)
+        if (system->kind[i] & PRI_PRICE_TIED)
             part += product[1];
         for (int k = 0; k < 3; k++) {
             product[k] = moves[k] ? product[k] : 0;
@@ -277,14 +284,13 @@ static void prepare_blocks(void *context, int32_t low, int32_t high,
                            struct pri_sweep_sums *tally)
 {
     struct pri_server_system *system = context;
-    const struct pri_server *server = system->server;
     for (int32_t i = low; i < high; i++) {
         double *b = &system->block[6 * (int64_t)i];
         double *arrow = &system->arrow[3 * (int64_t)i];
         long double own = system->own[i], lean = system->own_lean[i];
         long double ease = system->ease[i];
-        bool tied = server->problem->kind[i] & PRI_PRICE_TIED, moves[3];
-        unknowns(server, i, moves);
+        bool tied = system->kind[i] & PRI_PRICE_TIED, moves[3];
+        unknowns(system, i, moves);
         long double m[3][3] = {
             {b[0] + own + system->curvature[i], b[1] - own, b[2] - lean * own},
             {b[1] - own, b[3] + own + ease, b[4] + lean * own},
@@ -355,20 +361,19 @@ static void next_direction(void *context, int32_t low, int32_t high,
                            struct pri_sweep_sums *tally)
 {
     struct pri_server_system *system = context;
-    const struct pri_problem *problem = system->server->problem;
     (void)tally;
     for (int64_t i = low; i < high; i++) {
         const double *arrow = &system->arrow[3 * i];
         double *p = &system->direction[3 * i], solved[3];
         bool moves[3];
         apply_block(&system->block[6 * i], &system->residual[3 * i], solved);
-        unknowns(system->server, (int32_t)i, moves);
+        unknowns(system, (int32_t)i, moves);
         for (int k = 0; k < 3; k++) {
             double step = solved[k] - arrow[k] * system->shift +
                           (k < 2 ? system->lift : 0);
             p[k] = moves[k] ? step + system->beta * p[k] : 0;
         }
-        if (problem->kind[i] & PRI_PRICE_TIED)
+        if (system->kind[i] & PRI_PRICE_TIED)
             p[1] = system->direction_sum;
     }
 }
@@ -378,7 +383,7 @@ static double precondition(struct pri_server_system *system,
                            const struct pri_sweep_sums *total)
 {
     system->shift = system->lift = 0;
-    if (!system->server->problem->summed)
+    if (!system->summed)
         return total->sum[0];
     double all = total->sum[2] + system->residual_sum;
     system->shift = (system->residual_sum - total->sum[1]) / system->schur;
@@ -392,7 +397,7 @@ static double apply(struct pri_server_system *system)
 {
     struct pri_sweep_sums total;
     pri_sweep(system->server->problem, multiply, system, &total);
-    if (!system->server->problem->summed)
+    if (!system->summed)
         return total.sum[0];
     system->product_sum = 0.5 * system->direction_sum + total.sum[1];
     return total.sum[0] + system->product_sum * system->direction_sum;
@@ -418,7 +423,7 @@ void pri_server_prepare(struct pri_server_system *system)
     }
     pri_sweep(problem, prepare_blocks, system, &total);
     system->schur = 0.5 + total.sum[0];
-    if (!problem->summed)
+    if (!system->summed)
         return;
     begin(system, 0);
     memset(system->residual, 0, 3 * (size_t)problem->nodes * sizeof(double));
@@ -438,7 +443,7 @@ bool pri_server_solve(struct pri_server_system *system, const double *right,
         solve_dense(system, right, right_sum, solution, solution_sum);
         return true;
     }
-    begin(system, problem->summed ? right_sum : 0);
+    begin(system, system->summed ? right_sum : 0);
     memcpy(system->residual, right, bytes);
     memset(solution, 0, bytes);
     *solution_sum = 0;
@@ -449,8 +454,8 @@ bool pri_server_solve(struct pri_server_system *system, const double *right,
     for (int32_t step = 0; step < most && size > enough; step++) {
         double sum = system->direction_sum;
         system->direction_sum =
-            problem->summed ? system->shift + system->lift + system->beta * sum
-                            : 0;
+            system->summed ? system->shift + system->lift + system->beta * sum
+                           : 0;
         pri_sweep(problem, next_direction, system, NULL);
         double curve = apply(system);
         if (!(curve > 0))

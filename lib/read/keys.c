@@ -22,6 +22,7 @@ static const struct pri_key keys[] = {
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
     {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
+    {"horizon", PRI_KEY_NUMBER, AT(horizon), 1, INFINITY, CLOSED, NULL, 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
     {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
      "erdos-renyi|ring|mmwave|geometric", 0},
@@ -297,6 +298,7 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
     scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
     scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
+    scenario->horizon = either(scenario->horizon, 0);
     scenario->reciprocity = either(scenario->reciprocity, 1);
     scenario->delta = either(scenario->delta, 1e-5);
     scenario->self_eps = either(scenario->self_eps, INFINITY);

@@ -67,7 +67,7 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 35 };
+enum { PRI_SCENARIO_KEYS = 36 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -78,6 +78,7 @@ struct pricer_scenario {
 
     int64_t dimension, rounds, seed;
     double radius;
+    double horizon; /* 0: not given */
 
     int generator;
     int64_t nodes, hops;

@@ -28,15 +28,17 @@ static bool is_address(const char *address)
            strpbrk(address, " \t\n\r,;\"") == NULL;
 }
 
-static enum pricer_status check_member(const struct pricer_study *study,
+static enum pricer_status count_nodes(const struct pricer_study *study,
+                                      int64_t *nodes,
+                                      struct pricer_fault *fault)
+{
+    return pri_study_count(study, "SELECT count(*) FROM node", nodes, fault);
+}
+
+static enum pricer_status check_member(int64_t nodes,
                                        const struct pricer_member *member,
                                        struct pricer_fault *fault)
 {
-    int64_t nodes = 0;
-    enum pricer_status status =
-        pri_study_count(study, "SELECT count(*) FROM node", &nodes, fault);
-    if (status != PRICER_OK)
-        return status;
     if (member->node < PRICER_SERVER || member->node >= nodes)
         return pri_fault(fault, PRICER_VALUE, "there is no node %d",
                          (int)member->node);
@@ -85,10 +87,41 @@ enum pricer_status pricer_study_enrol(struct pricer_study *study,
     enum pricer_status status = pri_study_begin(study, fault);
     if (status != PRICER_OK)
         return status;
-    status = check_member(study, member, fault);
+    int64_t nodes = 0;
+    status = count_nodes(study, &nodes, fault);
+    if (status == PRICER_OK)
+        status = check_member(nodes, member, fault);
     if (status == PRICER_OK)
         status = store(study, member, fault);
     return pri_study_end(study, status, fault);
+}
+
+enum pricer_status pricer_study_expel(struct pricer_study *study, int32_t node,
+                                      struct pricer_fault *fault)
+{
+    sqlite3_stmt *expel = NULL;
+    enum pricer_status status = pri_study_begin(study, fault);
+    if (status != PRICER_OK)
+        return status;
+    status = pri_study_prepare(study, "DELETE FROM member WHERE node = ?",
+                               &expel, fault);
+    if (status == PRICER_OK) {
+        sqlite3_bind_int(expel, 1, node);
+        if (sqlite3_step(expel) != SQLITE_DONE)
+            status = pri_study_fault(study, fault);
+        else if (sqlite3_changes(study->database) == 0)
+            status = pri_fault(fault, PRICER_VALUE, "node %d is not enrolled",
+                               (int)node);
+    }
+    sqlite3_finalize(expel);
+    return pri_study_end(study, status, fault);
+}
+
+enum pricer_status pricer_study_stamp(struct pricer_study *study,
+                                      int64_t *stamp,
+                                      struct pricer_fault *fault)
+{
+    return pri_study_count(study, "PRAGMA data_version", stamp, fault);
 }
 
 /* Copy a column into room for `size` bytes; false: it does not fit. */
@@ -103,7 +136,8 @@ static bool copy_text(sqlite3_stmt *query, int column, char *text, size_t size)
 
 /* The rows of the query, each checked as a new member would be. */
 static enum pricer_status read_members(const struct pricer_study *study,
-                                       sqlite3_stmt *query, int64_t room,
+                                       sqlite3_stmt *query, int64_t nodes,
+                                       int64_t room,
                                        struct pricer_member *members,
                                        int32_t *count,
                                        struct pricer_fault *fault)
@@ -117,7 +151,7 @@ static enum pricer_status read_members(const struct pricer_study *study,
         bool fits =
             copy_text(query, 1, member->key, sizeof member->key) &&
             copy_text(query, 2, member->address, sizeof member->address);
-        status = fits ? check_member(study, member, fault) : PRICER_FORMAT;
+        status = fits ? check_member(nodes, member, fault) : PRICER_FORMAT;
         ++*count;
     }
     if (status != PRICER_OK)
@@ -141,10 +175,12 @@ enum pricer_status pricer_study_members(struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     struct pricer_member *made = NULL;
-    int64_t room = 0;
+    int64_t room = 0, nodes = 0;
     int32_t found = 0;
     enum pricer_status status =
         pri_study_count(study, "SELECT count(*) FROM member", &room, fault);
+    if (status == PRICER_OK)
+        status = count_nodes(study, &nodes, fault);
     if (status == PRICER_OK)
         status = pri_study_prepare(
             study, "SELECT node, key, address FROM member ORDER BY node",
@@ -153,7 +189,7 @@ enum pricer_status pricer_study_members(struct pricer_study *study,
         (made = pri_alloc(room + 1, sizeof *made)) == NULL)
         status = PRICER_MEMORY;
     if (status == PRICER_OK)
-        status = read_members(study, query, room, made, &found, fault);
+        status = read_members(study, query, nodes, room, made, &found, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK) {
         free(made);

@@ -48,6 +48,7 @@ enum pricer_status pri_study_store_settings(
         {"rounds", (double)scenario->rounds},
         {"seed", (double)scenario->seed},
         {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
+        {"horizon", scenario->horizon},
     };
     enum pricer_status status = pri_study_prepare(
         study, "INSERT INTO setting VALUES (?, ?)", &insert, fault);
@@ -159,7 +160,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    double rounds = 0, lambda = 0, start = 0;
+    double rounds = 0, lambda = 0, start = 0, horizon = 0;
     int bias = 0, calibration = 0, credit = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
@@ -178,11 +179,13 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
                            fault);
+    if (status == PRICER_OK && read_setting(query, "horizon") != NULL)
+        status = read_number(study, query, "horizon", &horizon, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
     if (!(rounds >= 1 && rounds <= 1e9 && lambda >= 0 && isfinite(lambda) &&
-          start >= 0 && start <= 9e15))
+          start >= 0 && start <= 9e15 && (horizon == 0 || horizon >= 1)))
         return pri_fault(fault, PRICER_VALUE,
                          "%.300s: a setting is outside its range", study->path);
     *settings = (struct pricer_settings){
@@ -191,6 +194,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
         .credit = (enum pricer_credit)credit,
+        .horizon = horizon,
     };
     if (seed != NULL)
         *seed = (int64_t)start;

@@ -82,10 +82,9 @@ static enum pricer_status damaged(const struct pricer_study *study, int64_t id,
                      study->path, (long long)id);
 }
 
-static enum pricer_status load_record(const struct pricer_study *study,
-                                      int64_t id,
-                                      struct pricer_network_record *record,
-                                      struct pricer_fault *fault)
+enum pricer_status pri_study_network_record(
+    const struct pricer_study *study, int64_t id,
+    struct pricer_network_record *record, struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
     enum pricer_status status = pri_study_prepare(
@@ -180,7 +179,8 @@ enum pricer_status pri_study_load_network(struct pricer_study *study,
 {
     struct pricer_network *net = NULL;
     struct pricer_network_record found;
-    enum pricer_status status = load_record(study, id, &found, fault);
+    enum pricer_status status =
+        pri_study_network_record(study, id, &found, fault);
     if (status == PRICER_OK)
         status = pricer_study_network(study, &net, fault);
     if (status == PRICER_OK && found.origin != PRICER_ORIGIN_SCENARIO) {

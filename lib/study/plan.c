@@ -123,6 +123,8 @@ enum pricer_status pricer_study_add_plan(
         status = store_summary(study, for_network, plan, record, fault);
     made = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
+        status = pri_study_add_note(study, made, record, fault);
+    if (status == PRICER_OK)
         status = store_nodes(study, made, plan, fault);
     if (status == PRICER_OK)
         status = store_links(study, made, plan, fault);
@@ -277,6 +279,25 @@ static enum pricer_status load_links(const struct pricer_study *study,
     return status;
 }
 
+enum pricer_status pri_study_load_record(struct pricer_study *study, int64_t id,
+                                         struct pricer_plan_record *record,
+                                         struct pricer_fault *fault)
+{
+    double sum_multiplier;
+    struct pricer_plan_record found;
+    enum pricer_status status =
+        load_summary(study, &id, &found, &sum_multiplier, fault);
+    if (status == PRICER_OK)
+        status = pri_study_network_record(study, found.network.id,
+                                          &found.network, fault);
+    if (status == PRICER_OK)
+        status = pri_study_load_note(study, id, &found, fault);
+    found.id = id;
+    if (status == PRICER_OK)
+        *record = found;
+    return status;
+}
+
 enum pricer_status pricer_study_plan(struct pricer_study *study, int64_t id,
                                      struct pricer_network **network,
                                      struct pricer_plan **plan,
@@ -292,6 +313,8 @@ enum pricer_status pricer_study_plan(struct pricer_study *study, int64_t id,
     if (status == PRICER_OK)
         status = pri_study_load_network(study, found.network.id, &net,
                                         &found.network, fault);
+    if (status == PRICER_OK)
+        status = pri_study_load_note(study, id, &found, fault);
     if (status == PRICER_OK)
         status = pricer_plan_new(net, &made, fault);
     if (status == PRICER_OK)

@@ -76,6 +76,12 @@ const char *const pri_study_schema[] = {
     " sum_multiplier REAL NOT NULL"
     ")",
 
+    "CREATE TABLE plan_note ("
+    " plan INTEGER PRIMARY KEY REFERENCES plan,"
+    " made INTEGER,"
+    " name TEXT UNIQUE"
+    ")",
+
     "CREATE TABLE plan_node ("
     " plan INTEGER NOT NULL REFERENCES plan,"
     " node INTEGER NOT NULL REFERENCES node,"

@@ -19,7 +19,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 3 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 4 };
 
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,
@@ -72,6 +72,31 @@ enum pricer_status pri_study_add_decoder(const struct pricer_study *study,
                                          int64_t plan,
                                          const struct pricer_decoder *decoder,
                                          struct pricer_fault *fault);
+
+/* Whether a plan may be called so. */
+enum pricer_status pri_study_check_name(const char *name,
+                                        struct pricer_fault *fault);
+
+/* Inside a transaction: add when a plan was made and how it is called, if its
+ * record says so. And read that back; untouched where nothing is noted. */
+enum pricer_status pri_study_add_note(const struct pricer_study *study,
+                                      int64_t plan,
+                                      const struct pricer_plan_record *record,
+                                      struct pricer_fault *fault);
+enum pricer_status pri_study_load_note(const struct pricer_study *study,
+                                       int64_t plan,
+                                       struct pricer_plan_record *record,
+                                       struct pricer_fault *fault);
+
+/* The record of a plan, with how its network came about. */
+enum pricer_status pri_study_load_record(struct pricer_study *study, int64_t id,
+                                         struct pricer_plan_record *record,
+                                         struct pricer_fault *fault);
+
+/* How the network with a number came about. */
+enum pricer_status pri_study_network_record(
+    const struct pricer_study *study, int64_t id,
+    struct pricer_network_record *record, struct pricer_fault *fault);
 
 /* A network by its number, with how it came about. */
 enum pricer_status pri_study_load_network(struct pricer_study *study,

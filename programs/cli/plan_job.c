@@ -219,7 +219,7 @@ void plan_job_measure(struct plan_job *job)
     settings.watch = &progress.watch;
     yardsticks_find(view->network, &settings, &view->yardsticks);
     if (view->decoder != NULL)
-        error = fmin(error, view->decoder->upper);
+        error = fmin(error, plan_view_upper(view));
     if (error >= MEANING_HARDLY * radius * radius && !progress_stopped())
         yardsticks_remedies(view->network, &settings, &view->yardsticks);
     progress_end(&progress);
@@ -252,12 +252,13 @@ enum pricer_status plan_job_price(struct plan_job *job)
 /* ------------------------------------------------------------- decoder -- */
 
 /* The bound on every plan within the budgets; none where this plan breaks
- * them, as it says nothing about such plans. */
+ * them, as it says nothing about such plans, nor for averages of rounds. */
 static void find_floor(struct plan_job *job,
                        const struct pricer_decoder_settings *ask)
 {
     struct pricer_fault why;
-    if (job->view.certificate.open_links > 0 ||
+    bool average = ask->horizon > 1 && !isinf(ask->horizon);
+    if (average || job->view.certificate.open_links > 0 ||
         pricer_decoder_genie(job->from.network, &job->view.settings, ask,
                              &job->view.floor, &why) != PRICER_OK)
         job->view.floor = (struct pricer_estimate){NAN, NAN};
@@ -292,12 +293,14 @@ static double *find_spreads(const struct pricer_deliveries *deliveries)
 
 static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
 {
-    bool unbiased = job->view.settings.bias == PRICER_BIAS_UNBIASED;
-    return (struct pricer_decoder_settings){.horizon = unbiased ? INFINITY : 1,
-                                            .seed = (uint64_t)job->from.seed,
-                                            .threads =
-                                                (int32_t)job->request.threads,
-                                            .watch = job->view.settings.watch};
+    const struct pricer_settings *settings = &job->view.settings;
+    bool unbiased = settings->bias == PRICER_BIAS_UNBIASED;
+    double usual = unbiased ? INFINITY : 1;
+    return (struct pricer_decoder_settings){
+        .horizon = settings->horizon > 0 ? settings->horizon : usual,
+        .seed = (uint64_t)job->from.seed,
+        .threads = (int32_t)job->request.threads,
+        .watch = job->view.settings.watch};
 }
 
 enum pricer_status plan_job_decode(struct plan_job *job)
@@ -457,7 +460,10 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .tiv = view->error.tiv,
         .mse_paper = view->error.mse_paper,
         .mse_worst_case = view->error.mse_worst_case,
-        .bias_l1 = view->error.bias_l1};
+        .bias_l1 = view->error.bias_l1,
+        .made = program_date()};
+    if (job->request.name != NULL)
+        snprintf(record.name, sizeof record.name, "%s", job->request.name);
     return pricer_study_add_plan(job->from.study, job->from.network,
                                  job->from.plan, &record, &job->view.id,
                                  &job->fault);

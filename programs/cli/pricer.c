@@ -14,6 +14,8 @@ static const struct verb {
 } verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
+    {"plans", verb_plans, "list, name and delete the plans of a study"},
+    {"diff", verb_diff, "two plans beside each other"},
     {"advise", verb_advise, "what would make the plan better"},
     {"privacy", verb_privacy, "what each observer can learn"},
     {"show", verb_show, "what a study holds"},
@@ -22,6 +24,7 @@ static const struct verb {
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"power", verb_power, "principal components of rows spread over nodes"},
     {"report", verb_report, "one page about a study, with drawings"},
     {"reproduce", verb_reproduce, "the tables and figures of the paper"},
     {"keygen", verb_keygen, "make a key pair for a node or the server"},

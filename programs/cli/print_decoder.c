@@ -34,6 +34,12 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
     json_number(json, "zero_mse", radius * radius);
 }
 
+double plan_view_upper(const struct plan_view *view)
+{
+    double horizon = view->decoder->horizon;
+    return horizon == 1 || isinf(horizon) ? view->decoder->upper : INFINITY;
+}
+
 /* Whether the weights are not those of the ordinary plan. */
 bool plan_view_is_joint(const struct plan_view *view)
 {
@@ -100,6 +106,12 @@ void plan_view_decoder(const struct plan_view *view)
            "over %s%lld\npatterns of links%s.\n",
            decoder->exact ? "all " : "", (long long)decoder->patterns,
            decoder->exact ? "" : " (+-: their sampling error)");
+    if (isinf(decoder->horizon))
+        puts("Its estimates are unbiased: averages of rounds get better and "
+             "better.");
+    else if (decoder->horizon > 1)
+        printf("All of these are errors of the mean of %g rounds' estimates.\n",
+               decoder->horizon);
     if (view->joint)
         print_distance(view);
 }

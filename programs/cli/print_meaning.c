@@ -11,7 +11,7 @@
 static double error_of(const struct plan_view *view)
 {
     return view->decoder != NULL
-               ? fmin(view->decoder->upper, view->error.mse_worst_case)
+               ? fmin(plan_view_upper(view), view->error.mse_worst_case)
                : view->error.mse_worst_case;
 }
 

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Whether the ends of a bracket are so far apart that it must be said: more
  * than 1 % of an eps that is not next to nothing. */
@@ -151,6 +152,21 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
                is_wide(s) ? ", wide" : "");
 }
 
+/* Words of a sentence in lines of at most 90 columns. */
+static void print_words(const char *head, const char *text)
+{
+    size_t column = strlen(head);
+    fputs(head, stdout);
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        bool fits = column + 1 + word <= 90;
+        printf("%s%.*s", fits ? " " : "\n  ", (int)word, text);
+        column = fits ? column + 1 + word : 2 + word;
+        text += word + strspn(text + word, " ");
+    }
+    puts(".");
+}
+
 /* What the numbers of the table mean and do not mean. */
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
@@ -163,7 +179,7 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
-    printf("Assumes: %s.\n", assumes);
+    print_words("Assumes:", assumes);
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);

@@ -120,6 +120,7 @@ static enum pricer_status run_setup(struct reproduction *work,
                                     FILE *csv, struct outcome *outcome)
 {
     struct cluster cluster = {
+        .decode = PRICER_DECODE_CONSTANT, /* as the paper */
         .network = network,
         .points = data->points,
         .strategy = setup->strategy,

@@ -68,9 +68,9 @@ static int list(struct pricer_study *study, bool as_json)
     return 0;
 }
 
-static enum pricer_status enrol(struct pricer_study *study,
-                                const char *const *operands,
-                                struct pricer_fault *fault)
+static enum pricer_status change(struct pricer_study *study,
+                                 const char *const *operands, bool remove,
+                                 struct pricer_fault *fault)
 {
     struct pricer_member member = {.node = PRICER_SERVER};
     char *end = NULL;
@@ -86,6 +86,8 @@ static enum pricer_status enrol(struct pricer_study *study,
         }
         member.node = (int32_t)node;
     }
+    if (remove)
+        return pricer_study_expel(study, member.node, fault);
     if (strlen(operands[3]) >= sizeof member.address) {
         snprintf(fault->text, sizeof fault->text, "the address is too long");
         return PRICER_VALUE;
@@ -99,29 +101,36 @@ static enum pricer_status enrol(struct pricer_study *study,
 
 int verb_enrol(int argc, char **argv)
 {
-    bool as_json = false;
-    const struct option options[] = {{"json", OPTION_FLAG, &as_json, NULL,
-                                      "print the members as one JSON object"},
-                                     {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    bool as_json = false, remove = false;
+    const struct option options[] = {
+        {"remove", OPTION_FLAG, &remove, NULL,
+         "end the enrolment of NODE; its key is shut out at once"},
+        {"json", OPTION_FLAG, &as_json, NULL,
+         "print the members as one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[4];
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
-    bool adding = operands[1] != NULL;
-    if (adding && operands[3] == NULL) {
-        fputs("pricer enrol: KEY and ADDRESS belong to NODE; --help explains\n",
+    bool changing = operands[1] != NULL;
+    if ((changing && !remove && operands[3] == NULL) ||
+        (remove && (!changing || operands[2] != NULL))) {
+        fputs(remove ? "pricer enrol: --remove takes NODE and no more; --help "
+                       "explains\n"
+                     : "pricer enrol: KEY and ADDRESS belong to NODE; --help "
+                       "explains\n",
               stderr);
         return 2;
     }
     struct pricer_fault fault = {""};
     struct pricer_study *study = NULL;
     enum pricer_status status =
-        pricer_study_open(operands[0], adding, &study, &fault);
-    if (status == PRICER_OK && adding)
-        status = enrol(study, operands, &fault);
-    int result = status != PRICER_OK  ? program_fault(status, &fault)
-                 : !adding || as_json ? list(study, as_json)
-                                      : 0;
+        pricer_study_open(operands[0], changing, &study, &fault);
+    if (status == PRICER_OK && changing)
+        status = change(study, operands, remove, &fault);
+    int result = status != PRICER_OK    ? program_fault(status, &fault)
+                 : !changing || as_json ? list(study, as_json)
+                                        : 0;
     pricer_study_close(study);
     return result;
 }

@@ -23,7 +23,7 @@ static const struct usage usage = {
 struct request {
     const char *data, *centres;
     struct planner_request planner;
-    int procedure, strategy, budget;
+    int procedure, strategy, budget, decoder;
     double reach;
     int64_t clusters, rounds, steps, seeds, seed, threads;
     bool unit_norm, in_order, as_json;
@@ -58,6 +58,8 @@ static int parse(int argc, char **argv, struct request *ask,
          "how it is sent: relayed (default), not relayed, or surely"},
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
+        {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
+         "how sums are weighed; minimax up to 32 nodes, with paper constant"},
         PLANNER_OPTIONS(&ask->planner),
         {"clusters", OPTION_MANY, &ask->clusters, "N", "default 10"},
         {"rounds", OPTION_MANY, &ask->rounds, "N", "default 10"},
@@ -77,6 +79,7 @@ static int parse(int argc, char **argv, struct request *ask,
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     *ask = (struct request){.planner = {-1, -1, NAN},
                             .budget = -1,
+                            .decoder = -1,
                             .clusters = 10,
                             .rounds = 10,
                             .steps = 5,
@@ -108,6 +111,17 @@ static int check_request(const struct request *ask)
 }
 
 /* ----------------------------------------------------------------- work -- */
+
+/* With more nodes a decoder is fitted only if it is asked for. */
+enum { DECODER_NODES = 32 };
+
+/* What weighs the sums, in a word. */
+static const char *decoder_text(const struct job *job)
+{
+    return pricer_word(PRICER_WORDS_DECODE, job->cluster.decoder != NULL
+                                                ? PRICER_DECODE_MINIMAX
+                                                : PRICER_DECODE_CONSTANT);
+}
 
 /* One bar for all runs: each has its share of it. */
 static bool tick(void *context, double done)
@@ -144,6 +158,11 @@ static enum pricer_status load(struct job *job, const char *path)
     cluster->points = job->points;
     cluster->strategy = (enum cluster_strategy)ask->strategy;
     cluster->budget = (enum cluster_budget)ask->budget;
+    cluster->decode = ask->decoder >= 0 ? ask->decoder
+                      : ask->procedure == PRICER_KMEANS_PAPER ||
+                              job->from.network->nodes > DECODER_NODES
+                          ? PRICER_DECODE_CONSTANT
+                          : PRICER_DECODE_MINIMAX;
     cluster->kmeans = (struct pricer_kmeans_settings){
         .procedure = (enum pricer_kmeans_procedure)ask->procedure,
         .clusters = (int32_t)ask->clusters,
@@ -211,21 +230,6 @@ static void summarise(const struct job *job, double *mean, double *deviation)
     *deviation = count > 1 ? sqrt(squares / (count - 1)) : 0;
 }
 
-static void print_trust_json(struct json *json, const struct cluster *cluster)
-{
-    json_open(json, "budget", '[');
-    for (int k = 0; k < cluster->trusts; k++) {
-        const struct cluster_trust *trust = &cluster->trust[k];
-        json_open(json, NULL, '{');
-        json_number(json, "eps", trust->eps);
-        json_number(json, "delta", trust->delta);
-        json_count(json, "links", trust->links);
-        json_number(json, "spent", trust->spent);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void print_json(const struct job *job)
 {
     const struct request *ask = &job->ask;
@@ -241,6 +245,7 @@ static void print_json(const struct job *job)
     json_text(&json, "procedure",
               cluster_procedure_text(cluster->kmeans.procedure));
     json_text(&json, "strategy", cluster_strategy_text(cluster->strategy));
+    json_text(&json, "decoder", decoder_text(job));
     json_count(&json, "clusters", ask->clusters);
     json_count(&json, "rounds", ask->rounds);
     json_count(&json, "steps", ask->steps);
@@ -252,7 +257,7 @@ static void print_json(const struct job *job)
               cluster->budget == CLUSTER_RUN ? "run" : "release");
     json_text(&json, "credit",
               pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
-    print_trust_json(&json, cluster);
+    cluster_print_budget_json(&json, cluster);
     json_open(&json, "runs", '[');
     for (int64_t s = 0; s < ask->seeds; s++) {
         json_open(&json, NULL, '{');
@@ -268,51 +273,26 @@ static void print_json(const struct job *job)
     json_close(&json, '}');
 }
 
-static void print_budget(const struct job *job)
-{
-    const struct cluster *cluster = &job->cluster;
-    struct table *table =
-        table_new(4, (const char *const[]){"links", "trusted with eps", "delta",
-                                           "eps spent in all rounds"});
-    putchar('\n');
-    for (int k = 0; k < cluster->trusts; k++) {
-        const struct cluster_trust *trust = &cluster->trust[k];
-        table_cell(table, "%lld", (long long)trust->links);
-        table_cell(table, "%g", trust->eps);
-        table_cell(table, "%g", trust->delta);
-        table_cell(table, "%.4g", trust->spent);
-    }
-    table_print(table, stdout);
-    printf("A message lost on the way counts as heard by %s (credit %s).\n",
-           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
-                                                               : "nobody",
-           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
-    for (int k = 0; k < cluster->trusts; k++)
-        if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
-            program_warn("a budget for each release is exceeded by the run as "
-                         "a whole; --budget run plans for the whole");
-            break;
-        }
-}
-
 static void print_table(const struct job *job)
 {
     const struct request *ask = &job->ask;
     double mean, deviation;
     summarise(job, &mean, &deviation);
-    struct table *table = table_new(
-        6, (const char *const[]){"procedure", "strategy", "relative inertia",
-                                 "deviation", "runs", "inertia in one place"});
+    struct table *table =
+        table_new(7, (const char *const[]){"procedure", "strategy", "decoder",
+                                           "relative inertia", "deviation",
+                                           "runs", "inertia in one place"});
     table_cell(table, "%s",
                cluster_procedure_text(job->cluster.kmeans.procedure));
     table_cell(table, "%s", cluster_strategy_text(job->cluster.strategy));
+    table_cell(table, "%s", decoder_text(job));
     table_cell(table, "%.4f", mean);
     table_cell(table, "%.4f", deviation);
     table_cell(table, "%lld", (long long)ask->seeds);
     table_cell(table, "%.6g", job->reference);
     table_print(table, stdout);
     if (job->cluster.trusts > 0)
-        print_budget(job);
+        cluster_print_budget(&job->cluster);
 }
 
 int verb_kmeans(int argc, char **argv)

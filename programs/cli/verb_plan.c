@@ -6,8 +6,10 @@
 #include "plan_job.h"
 #include "verbs.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct usage usage = {
     "plan", "STUDY",
@@ -41,6 +43,8 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
          "begin near the study's latest plan"},
+        {"others", OPTION_FLAG, &ask->others, NULL,
+         "also show what the others' noise would allow towards the server"},
         {"iterations", OPTION_MANY, &ask->iterations, "N",
          "limit; for gradient of every start, default 100000"},
         {"step", OPTION_ABOVE, &ask->weight_step, "X",
@@ -55,6 +59,7 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "gradient: write start,iteration,objective"},
         {"trace-every", OPTION_MANY, &ask->trace_every, "N",
          "gradient: iterations between rows; default 100"},
+        {"name", OPTION_TEXT, &ask->name, "NAME", "what to call the plan"},
         {"threads", OPTION_COUNT, &ask->threads, "N",
          "default: one per core, one for small networks"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
@@ -106,6 +111,8 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
+    if (ask->others && (gradient || ask->weights != NULL))
+        return misuse("--others needs the exact method");
     if (ask->joint &&
         (gradient || ask->weights != NULL || ask->what_if.count > 0 ||
          ask->decoder == PRICER_DECODE_CONSTANT))
@@ -120,6 +127,10 @@ static int check_request(struct plan_job *job)
     for (int k = 0; k < ask->what_if.count; k++)
         if (!parse_change(ask->what_if.items[k], &job->view.what_if.change[k]))
             return misuse("--what-if takes NODE,NODE=EPS, such as 3,4=0.5");
+    if (ask->name != NULL && (strlen(ask->name) >= PRICER_NAME_TEXT ||
+                              !isalpha((unsigned char)ask->name[0])))
+        return misuse("a name begins with a letter and is shorter than 64 "
+                      "characters");
     job->view.what_if.count = ask->what_if.count;
     return OPTIONS_GO;
 }
@@ -189,6 +200,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
         status = measure_network(job);
     if (status != PRICER_OK)
         return status;
+    int64_t taken = 0;
+    if (ask->name != NULL && pricer_study_find_plan(job->from.study, ask->name,
+                                                    &taken, NULL) == PRICER_OK)
+        return refuse(job, "plan %.0f is called by this name already",
+                      (double)taken);
     *settings = job->from.settings;
     status = planner_override(&ask->planner, settings, &job->fault);
     if (status != PRICER_OK)
@@ -202,6 +218,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
+    if (isinf(settings->horizon) && settings->bias != PRICER_BIAS_UNBIASED)
+        return refuse(job,
+                      "horizon: inf asks for estimates without bias: it goes "
+                      "with bias unbiased alone",
+                      0);
     if (ask->joint && settings->bias != PRICER_BIAS_WORST_CASE)
         return refuse(job,
                       "--joint has the least worst case: it goes with bias "
@@ -210,6 +231,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
+    if (ask->others && job->from.network->server_eps == NULL)
+        return refuse(job,
+                      "--others needs a budget towards the server "
+                      "(trust.server); there are %.0f",
+                      0);
     return make_changes(job);
 }
 
@@ -276,6 +302,12 @@ int verb_plan(int argc, char **argv)
         !progress_stopped()) {
         progress_start(&job.progress, "what if");
         status = plan_job_replan(&job);
+    }
+    if (status == PRICER_OK && job.request.others && !progress_stopped()) {
+        progress_start(&job.progress, "others");
+        status = plan_job_others(&job);
+        if (status == PRICER_STOPPED)
+            status = PRICER_OK;
     }
     job.view.settings.watch = NULL;
     if (status == PRICER_OK)

@@ -13,10 +13,9 @@
 static const struct usage usage = {
     "privacy", "STUDY",
     "Account for what links, relays, the server, readers of the estimate,\n"
-    "listeners or a coalition learn about the data of each node, or about who "
-    "took part: for each delta the\n"
-    "eps that is proved, and a lower one that shows how tight it is. The\n"
-    "statements are stored in the study.",
+    "listeners or a coalition learn about the data of each node, or about who\n"
+    "took part: for each delta the eps that is proved, and a lower one that\n"
+    "shows how tight it is. The statements are stored in the study.",
     "pricer privacy ten.pricer --observer server --delta 1e-5 --rounds 10"};
 
 /* Rows of each table without --all. */

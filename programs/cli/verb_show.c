@@ -3,6 +3,7 @@
  */
 #include "common/options.h"
 #include "common/program.h"
+#include "print_plans.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 
 static const struct usage usage = {
     "show", "STUDY",
-    "Say what a study holds: its settings, and how many rows each of its\n"
-    "tables has.",
+    "Say what a study holds: its settings, how many rows each of its tables\n"
+    "has, and its plans.",
     "pricer show ten.pricer"};
 
 /* What is known about the study, on its way to stdout. */
@@ -19,6 +20,7 @@ struct view {
     struct pricer_study *study;
     struct pricer_table *tables;
     int32_t count;
+    double radius;
     struct json json;
     struct table *settings; /* NULL: print JSON instead */
 };
@@ -62,8 +64,11 @@ static void show_cell(struct view *view, const char *key,
 static bool show_setting(void *context, const struct pricer_cell *cells,
                          int32_t count)
 {
+    struct view *view = context;
+    if (count >= 2 && strcmp(cells[0].text, "radius") == 0)
+        view->radius = cells[1].number;
     if (count >= 2 && strcmp(cells[0].text, "scenario") != 0)
-        show_cell(context, cells[0].text, &cells[1]);
+        show_cell(view, cells[0].text, &cells[1]);
     return true;
 }
 
@@ -88,6 +93,8 @@ static enum pricer_status show_json(struct view *view,
     for (int32_t k = 0; k < view->count; k++)
         json_count(json, view->tables[k].name, view->tables[k].rows);
     json_close(json, '}');
+    if (status == PRICER_OK)
+        status = plans_json(json, view->study, fault);
     json_close(json, '}');
     return status;
 }
@@ -105,6 +112,9 @@ static enum pricer_status show_tables(struct view *view,
         table_cell(table, "%lld", (long long)view->tables[k].rows);
     }
     table_print(table, stdout);
+    putchar('\n');
+    if (status == PRICER_OK)
+        status = plans_table(view->study, view->radius * view->radius, fault);
     return status;
 }
 

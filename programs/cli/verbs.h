@@ -8,6 +8,8 @@
 int verb_new(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_advise(int argc, char **argv);
+int verb_plans(int argc, char **argv);
+int verb_diff(int argc, char **argv);
 int verb_privacy(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_simulate(int argc, char **argv);
@@ -15,6 +17,7 @@ int verb_audit(int argc, char **argv);
 int verb_sweep(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_kmeans(int argc, char **argv);
+int verb_power(int argc, char **argv);
 int verb_report(int argc, char **argv);
 int verb_reproduce(int argc, char **argv);
 int verb_keygen(int argc, char **argv);

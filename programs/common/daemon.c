@@ -47,9 +47,25 @@ static void stop(int signal_number)
     stops++;
 }
 
+static volatile sig_atomic_t hangups;
+
+static void hang_up(int signal_number)
+{
+    (void)signal_number;
+    hangups = 1;
+}
+
+bool daemon_hung_up(void)
+{
+    bool now = hangups;
+    hangups = 0;
+    return now;
+}
+
 void daemon_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = stop};
+    sigaction(SIGHUP, &(struct sigaction){.sa_handler = hang_up}, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);

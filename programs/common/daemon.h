@@ -22,4 +22,7 @@ int64_t daemon_clock(void);
 void daemon_catch_signals(void);
 int daemon_stopping(void);
 
+/* SIGHUP asks to read files anew; whether it has since the last call. */
+bool daemon_hung_up(void);
+
 #endif

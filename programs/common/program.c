@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio_ext.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -59,6 +60,16 @@ int program_stored(const char *what, int64_t number)
     return program_fail("%s %lld is stored in the study, but cannot be "
                         "printed: %s",
                         what, (long long)number, strerror(reason));
+}
+
+int64_t program_date(void)
+{
+    const char *given = getenv("SOURCE_DATE_EPOCH");
+    char *end;
+    long long date = given != NULL ? strtoll(given, &end, 10) : 0;
+    if (given != NULL && end != given && *end == '\0' && date > 0)
+        return date;
+    return (int64_t)time(NULL);
 }
 
 double program_seconds(void)

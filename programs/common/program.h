@@ -48,6 +48,10 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    struct program_decoding *decoding,
                                    struct pricer_fault *fault);
 
+/* Seconds since 1970, to note when something was made; SOURCE_DATE_EPOCH of the
+ * environment stands above the clock, for results that are the same twice. */
+int64_t program_date(void);
+
 /* Seconds on a clock that only goes forward, for measuring how long. */
 double program_seconds(void);
 

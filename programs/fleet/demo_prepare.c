@@ -322,6 +322,24 @@ static void write_row(const struct demo *demo, FILE *file, int32_t to,
             demo->credit ? "losses" : "none");
 }
 
+/* The budget towards the server, for all that leaves the node in a round. */
+static void write_all(const struct demo *demo, FILE *file, int32_t node)
+{
+    const struct pricer_network *network = demo->network;
+    const struct pricer_plan *plan = demo->plan;
+    double radius = network->radius, delta = network->server_delta[node];
+    double own[2] = {
+        trust_ratio(radius, plan->self_weight[node], plan->self_noise[node])};
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        own[1] = trust_ratio(radius, plan->weight[l], plan->noise[l]);
+        own[0] = trust_ratio_together(own, 2);
+    }
+    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
+            network->server_eps[node], delta,
+            total_eps(delta, own[0], (double)demo->rounds), delta);
+}
+
 /*
  * Each node trusts as the study says in every single round, and in all rounds
  * together as far as so many rounds need: a demo that would run one more would
@@ -347,6 +365,8 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
         write_row(demo, file, network->to[l], network->eps[l],
                   network->delta[l], demo->plan->weight[l],
                   demo->plan->noise[l]);
+    if (network->server_eps != NULL && network->server_eps[node] < INFINITY)
+        write_all(demo, file, node);
     if (fclose(file) != 0)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));

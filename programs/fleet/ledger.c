@@ -339,8 +339,11 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                             "round %lld is spent: the ledger is at round %lld",
                             (long long)round, (long long)ledger->last);
     bool good = run(ledger, "BEGIN IMMEDIATE");
-    for (int32_t k = 0; k < count && good; k++)
+    for (int32_t k = 0; k < count && good; k++) {
         good = charge_one(ledger, round, &charges[k]);
+        if (charges[k].all && !charges[k].allowed)
+            break;
+    }
     good = good && mark_round(ledger, round) && run(ledger, "COMMIT");
     if (good) {
         ledger->last = round;
@@ -362,6 +365,16 @@ static const char show_sql[] =
     " (SELECT max(round) FROM release WHERE release.key = account.key)"
     " FROM account GROUP BY key ORDER BY node, key";
 
+/* Whom an account is about. What the server gets in all has one of its own. */
+static const char *receiver(sqlite3_stmt *query)
+{
+    const char *key = (const char *)sqlite3_column_text(query, 0);
+    if (sqlite3_column_type(query, 1) != SQLITE_NULL)
+        return (const char *)sqlite3_column_text(query, 1);
+    return key != NULL && strncmp(key, "all to ", 7) == 0 ? "server, all"
+                                                          : "server";
+}
+
 static void show_json(sqlite3_stmt *query)
 {
     struct json json = {.out = stdout};
@@ -371,7 +384,7 @@ static void show_json(sqlite3_stmt *query)
         json_open(&json, NULL, '{');
         json_text(&json, "key", (const char *)sqlite3_column_text(query, 0));
         if (sqlite3_column_type(query, 1) == SQLITE_NULL)
-            json_text(&json, "node", "server");
+            json_text(&json, "node", receiver(query));
         else
             json_count(&json, "node", sqlite3_column_int64(query, 1));
         json_count(&json, "releases", sqlite3_column_int64(query, 2));
@@ -388,10 +401,7 @@ static void show_table(sqlite3_stmt *query)
     struct table *table = table_new(
         5, (const char *const[]){"to", "releases", "mu", "last round", "key"});
     while (sqlite3_step(query) == SQLITE_ROW) {
-        if (sqlite3_column_type(query, 1) == SQLITE_NULL)
-            table_cell(table, "server");
-        else
-            table_cell(table, "%s", sqlite3_column_text(query, 1));
+        table_cell(table, "%s", receiver(query));
         table_cell(table, "%s", sqlite3_column_text(query, 2));
         table_cell(table, "%.6g", sqrt(sqlite3_column_double(query, 3)));
         table_cell(table, "%s", sqlite3_column_text(query, 4));

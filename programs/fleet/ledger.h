@@ -38,6 +38,7 @@ struct ledger_charge {
     double p;        /* with which it counts: 1 without credit for losses */
     double total_eps, total_delta;
     bool allowed; /* output */
+    bool all; /* of everything that follows: nothing is, where this is not */
 };
 
 /* Open the ledger for rounds of the server with this key; made if it is not
@@ -59,7 +60,7 @@ enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
 
 /*
  * Charge a round: each release that fits its budget is charged and allowed, in
- * one transaction. PRICER_VALUE if the round is not above ledger_last(): it is
+ * one transaction; after one that stands for all and does not fit, none is. PRICER_VALUE if the round is not above ledger_last(): it is
  * spent, and nothing may be sent for it.
  */
 enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,

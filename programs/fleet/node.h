@@ -46,6 +46,7 @@ struct node {
     char server_key[PRICER_KEY_TEXT];
     const char *server_address, *listen;
     const char *estimate; /* where to put estimates, or NULL */
+    const char *trust_file;
     struct trust trust;
     struct vector vector;
     struct emulate emulate;
@@ -71,7 +72,10 @@ struct node {
     struct pricer_slice part;      /* the same for pricer_round_share() */
     struct node_peer *peers;       /* [slice.out_count] */
     struct node_source *sources;   /* [slice.in_count] */
-    struct ledger_charge *charges; /* [slice.out_count + 1] */
+    struct ledger_charge *charges; /* [slice.out_count + 2] */
+    double *ratios; /* [slice.out_count + 1] of a round's parts */
+    char all_key[PRICER_KEY_TEXT + 8]; /* of what the server gets in all */
+    int64_t all_left;                  /* rounds, of the budget for all of it */
     double own_mu;
     int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
@@ -104,6 +108,11 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
 /* The charge of one release to a receiver that the trust file knows. */
 struct ledger_charge node_charge(const struct node *node, int32_t to,
                                  const char *key, double mu, double p);
+
+/* What the server gets of a round in all, own part and shares that relays pass
+ * on: false where the trust file has no budget for it. */
+bool node_charge_all(const struct node *node, double mu,
+                     struct ledger_charge *charge);
 
 /* Take a SLICE message: check it whole, decide on every link, connect. */
 void node_take_slice(struct node *node, const void *data, size_t size);

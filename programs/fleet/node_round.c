@@ -53,8 +53,8 @@ static void make_share(struct node *node, int32_t k)
     if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
-                         node->scratch, node->slice.dimension))
+        wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                         WIRE_PART_DATA, node->scratch, node->slice.dimension))
         peer->part = WIRE_PART_DATA;
 }
 
@@ -76,14 +76,18 @@ static void settle(struct node *node, enum pricer_status status, int32_t to,
     }
 }
 
-/*
- * Charge all that is made, in one transaction; what the budget does not allow
- * is withheld. If the ledger fails, everything is.
- */
-static void charge(struct node *node)
+/* What is made, one charge each, behind that of all of it together where the
+ * trust file asks for one. Returns how many there are. */
+static int32_t list_charges(struct node *node)
 {
-    struct pricer_fault fault = {""};
-    int32_t count = 0, next = 0;
+    int32_t parts = 0, count;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (node->peers[k].part == WIRE_PART_DATA)
+            node->ratios[parts++] = node->peers[k].mu;
+    if (node->own_part == WIRE_PART_DATA)
+        node->ratios[parts++] = node->own_mu;
+    double mu = trust_ratio_together(node->ratios, parts);
+    count = mu > 0 && node_charge_all(node, mu, &node->charges[0]);
     for (int32_t k = 0; k < node->slice.out_count; k++)
         if (node->peers[k].part == WIRE_PART_DATA)
             node->charges[count++] =
@@ -92,12 +96,33 @@ static void charge(struct node *node)
     if (node->own_part == WIRE_PART_DATA)
         node->charges[count++] =
             node_charge(node, node->number, node->server_key, node->own_mu, 1);
+    return count;
+}
+
+/*
+ * Charge all that is made, in one transaction; what the budget does not allow
+ * is withheld. If the ledger fails, everything is. What a neighbour's budget
+ * refuses stays in the charge of all: that is more than the server gets.
+ */
+static void charge(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    int32_t count = list_charges(node);
+    int32_t next = count > 0 && node->charges[0].all;
     enum pricer_status status = ledger_charge(node->ledger, node->open.round,
                                               node->charges, count, &fault);
     if (status != PRICER_OK)
         node_refuse(node, node->open.round,
                     status == PRICER_VALUE ? WIRE_CODE_ROUND : WIRE_CODE_LEDGER,
                     node->number, fault.text);
+    if (status == PRICER_OK && next > 0 && !node->charges[0].allowed) {
+        node->all_left = 0;
+        node_refuse(node, node->open.round, WIRE_CODE_SPENT, node->number,
+                    "the budget for all that the server gets is spent");
+    } else if (status == PRICER_OK && node->all_left != LEDGER_NO_END &&
+               node->all_left > 0) {
+        node->all_left--;
+    }
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
         if (peer->part == WIRE_PART_DATA)
@@ -144,8 +169,8 @@ static void send_shares(struct node *node)
         if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
-            wire_write_share(&peer->message, node->open.round, peer->part, NULL,
-                             0);
+            wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                             peer->part, NULL, 0);
         node->lost +=
             !hub_send(peer->link, peer->message.data, peer->message.size);
     }
@@ -167,11 +192,10 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    for (int64_t c = 0; c < dimension && data; c++)
-        if (values[c] > in->limit || values[c] < -in->limit) {
-            drop(node, PRICER_DROP_RANGE);
-            return;
-        }
+    if (data && !wire_is_within(values, dimension, in->limit, in->length)) {
+        drop(node, PRICER_DROP_RANGE);
+        return;
+    }
     bool up =
         emulate_up(&node->emulate, node->open.round, in->from, node->number);
     if (data && up &&
@@ -227,7 +251,9 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
-    if (!is_fitting(node, sender, &share)) {
+    if (memcmp(share.seal, node->slice.seal, WIRE_DIGEST) != 0) {
+        drop(node, PRICER_DROP_PLAN);
+    } else if (!is_fitting(node, sender, &share)) {
         drop(node, PRICER_DROP_LENGTH);
     } else if (share.round > node->taken) {
         keep_share(node, sender, &share);
@@ -358,9 +384,13 @@ static void finish(struct node *node)
                          &fault) != PRICER_OK)
         node->own_part = WIRE_PART_VECTOR;
     wire_part_set(node->parts, 0, node->own_part);
-    if (wire_write_sum(&node->bytes, node->open.round, node->parts,
-                       wire_parts_size(node->slice.in_count), node->sum,
-                       dimension))
+    const struct wire_sum sum = {
+        .round = node->open.round,
+        .digest = node->digest,
+        .parts = node->parts,
+        .parts_size = wire_parts_size(node->slice.in_count),
+    };
+    if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;

@@ -6,6 +6,7 @@
 #include "node.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,11 @@ static void fill_left(const struct node *node, struct wire_hello *hello)
         if (peer->left != LEDGER_NO_END)
             add_ending(hello, node->slice.out[k].to, peer->left);
     }
+    /* nothing leaves beyond what the server may get in all */
+    if (node->all_left < hello->left)
+        hello->left = node->all_left;
+    if (node->all_left < hello->own)
+        hello->own = node->all_left;
 }
 
 bool node_is_ending(const struct node *node)
@@ -100,8 +106,19 @@ struct ledger_charge node_charge(const struct node *node, int32_t to,
                                  const char *key, double mu, double p)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
-    return (struct ledger_charge){key,  mu, p, row->total_eps, row->total_delta,
-                                  false};
+    return (struct ledger_charge){
+        key, mu, p, row->total_eps, row->total_delta, false, false};
+}
+
+bool node_charge_all(const struct node *node, double mu,
+                     struct ledger_charge *charge)
+{
+    const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
+    if (row == NULL)
+        return false;
+    *charge = (struct ledger_charge){
+        node->all_key, mu, 1, row->total_eps, row->total_delta, false, true};
+    return true;
 }
 
 static void free_peers(struct node_peer *peers, int32_t count)
@@ -122,6 +139,7 @@ void node_free_slice(struct node *node)
         sodium_memzero(node->data, (size_t)node->slice.dimension * 8);
     free(node->sources);
     free(node->charges);
+    free(node->ratios);
     free(node->data);
     free(node->own);
     free(node->sum);
@@ -130,6 +148,7 @@ void node_free_slice(struct node *node)
     node->peers = NULL;
     node->sources = NULL;
     node->charges = NULL;
+    node->ratios = NULL;
     node->data = NULL;
     node->own = node->sum = node->scratch = NULL;
     node->parts = NULL;
@@ -146,15 +165,17 @@ static bool make_room(struct node *node)
     size_t in = (size_t)node->slice.in_count;
     node->peers = calloc(out + 1, sizeof *node->peers);
     node->sources = calloc(in + 1, sizeof *node->sources);
-    node->charges = calloc(out + 1, sizeof *node->charges);
+    node->charges = calloc(out + 2, sizeof *node->charges);
+    node->ratios = calloc(out + 1, sizeof *node->ratios);
     node->data = calloc(dimension, sizeof *node->data);
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
     return node->peers != NULL && node->sources != NULL &&
-           node->charges != NULL && node->data != NULL && node->own != NULL &&
-           node->sum != NULL && node->scratch != NULL && node->parts != NULL;
+           node->charges != NULL && node->ratios != NULL &&
+           node->data != NULL && node->own != NULL && node->sum != NULL &&
+           node->scratch != NULL && node->parts != NULL;
 }
 
 /* Why nothing may go to a receiver, or 0. */
@@ -260,6 +281,47 @@ static void keep_links(struct node *node, const struct wire_out *old,
     }
 }
 
+/*
+ * What the server learns from all parts together, since relays pass it on what
+ * they get. Nothing is sent where one round is too much: every part would be
+ * within its own budget, and all of them beyond the server's.
+ */
+static void judge_all(struct node *node)
+{
+    const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
+    struct ledger_charge charge;
+    int32_t count = 0;
+    char text[160];
+    node->all_left = LEDGER_NO_END;
+    if (row == NULL)
+        return;
+    snprintf(node->all_key, sizeof node->all_key, "all to %s",
+             node->server_key);
+    if (node->own_open)
+        node->ratios[count++] = node->own_mu;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (!node->peers[k].refused)
+            node->ratios[count++] = node->peers[k].mu;
+    double mu = trust_ratio_together(node->ratios, count);
+    bool key = row->key[0] == '\0' || strcmp(row->key, node->server_key) == 0;
+    if (key && trust_allows(row->eps, row->delta, mu)) {
+        if (mu > 0 && node_charge_all(node, mu, &charge))
+            node->all_left = ledger_left(node->ledger, &charge);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "all parts of a round together say too much to the server for eps "
+             "%g, delta %g",
+             row->eps, row->delta);
+    node_refuse(node, 0, key ? WIRE_CODE_NOISE : WIRE_CODE_KEY, node->number,
+                key ? text
+                    : "the key of the server is not the one in the trust file");
+    node->own_refused = node->own_refused || node->own_open;
+    node->own_open = false;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        node->peers[k].refused = true;
+}
+
 /* Admit the in-neighbours, and listen with room for vectors of this size. */
 static bool open_inbox(struct node *node)
 {
@@ -340,6 +402,7 @@ void node_take_slice(struct node *node, const void *data, size_t size)
     judge_own(node);
     for (int32_t k = 0; k < slice.out_count; k++)
         open_peer(node, k);
+    judge_all(node);
     memcpy(node->digest, digest, sizeof digest);
     node->sliced = true;
     node->announced = false;

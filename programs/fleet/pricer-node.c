@@ -164,6 +164,25 @@ static void watch_server(struct node *node, int64_t now)
         tell(node, HUB_SILENT);
 }
 
+/* Another trust file: the slice is judged anew, as if it had not come yet. A
+ * file with a mistake in it changes nothing. */
+static void read_again(struct node *node)
+{
+    struct trust trust = {0};
+    struct pricer_fault fault = {""};
+    if (trust_read(node->trust_file, &trust, &fault) != PRICER_OK) {
+        daemon_say("%s; the trust file stays as it was", fault.text);
+        return;
+    }
+    trust_free(&node->trust);
+    node->trust = trust;
+    vector_stop(&node->vector);
+    node->state = NODE_IDLE;
+    node->sliced = node->announced = false;
+    node->next_hello = 0;
+    daemon_say("the trust file is read anew");
+}
+
 static void loop(struct node *node)
 {
     while (!daemon_stopping() ||
@@ -182,6 +201,8 @@ static void loop(struct node *node)
             file == node->vector.child_file)
             node_take_vector(node);
         watch_server(node, daemon_clock());
+        if (daemon_hung_up())
+            read_again(node);
     }
 }
 
@@ -307,6 +328,7 @@ static enum pricer_status set_up(struct node *node,
         status = keys_public(arguments->server_key, node->server_key, fault);
     if (status == PRICER_OK)
         status = trust_read(arguments->trust, &node->trust, fault);
+    node->trust_file = arguments->trust;
     if (status == PRICER_OK)
         status = pricer_random_secret(&node->random, fault);
     if (status == PRICER_OK)

@@ -26,6 +26,9 @@ struct arguments {
     bool emulate;
 };
 
+/* How long the server may go without a look at who is enrolled. */
+enum { GLANCE = 250 };
+
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
@@ -37,8 +40,10 @@ static void loop(struct server *server, struct status_page *page,
         if (daemon_stopping() > 1)
             return;
         int64_t now = daemon_clock(), next = server_next(server);
+        next = next < now + GLANCE ? next : now + GLANCE;
         hub_wait(server->hub, next - now,
                  page != NULL ? status_page_file(page) : -1);
+        server_refresh(server, daemon_clock(), daemon_hung_up());
         if (page != NULL)
             status_page_serve(page);
         *status = server_tick(server, daemon_clock(), fault);

@@ -87,10 +87,15 @@ struct server {
     bool credit;         /* it counts on losses */
     double plan_weight;  /* of all its parts together */
     struct pricer_grid grid;
-    int64_t *limits;     /* [links] of each share */
-    int64_t *own_limits; /* [nodes] */
-    struct seat *seats;  /* [nodes] */
+    int64_t *limits;             /* [links] of each share */
+    struct pricer_share *shares; /* [nodes] those of a sum that is looked at */
+    uint8_t seal[WIRE_DIGEST];   /* of the plan */
+    int64_t *own_limits;         /* [nodes] */
+    struct seat *seats;          /* [nodes] */
     int32_t members;
+    int64_t stamp;  /* of the study, when who is enrolled was last read */
+    int64_t looked; /* when that was last compared */
+    bool stale;     /* who is enrolled has changed since the seats were made */
 
     /* connections */
     struct hub *hub;
@@ -140,6 +145,10 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
 bool server_write_slice(struct server *server, int32_t node);
+/* Who is enrolled, as of now: keys that are not any more lose their connections
+ * at once; seats and slices follow when no round is open. `asked`: also if the
+ * study does not look changed. */
+void server_refresh(struct server *server, int64_t now, bool asked);
 void server_unload(struct server *server);
 
 /* server_sum.c: what a sum brings, into the round. */

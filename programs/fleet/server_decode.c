@@ -118,7 +118,8 @@ enum pricer_status server_decoder_load(struct server *server,
         decoding->used = decoding->asked >= 0
                              ? (enum pricer_decode)decoding->asked
                              : PRICER_DECODE_MINIMAX;
-        decoding->planned = decoder->upper;
+        if (decoder->horizon == 1 || isinf(decoder->horizon))
+            decoding->planned = decoder->upper; /* else of an average */
         status = make_room(server)
                      ? pricer_receiver_new(server->network, server->plan,
                                            decoder, &decoding->receiver, fault)

@@ -66,6 +66,10 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         in->from = network->from[l];
         keys_bytes(server->seats[in->from].key, in->key);
         in->limit = server->limits[l];
+        const struct pricer_share share = {.weight = server->plan->weight[l],
+                                           .noise = server->plan->noise[l]};
+        in->length = pricer_round_length(&server->grid, network->radius,
+                                         network->dimension, &share, 1);
     }
 }
 
@@ -90,6 +94,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .out = calloc(out + 1, sizeof *slice.out),
         .in = calloc(in + 1, sizeof *slice.in),
     };
+    memcpy(slice.seal, server->seal, sizeof slice.seal);
     bool written = slice.out != NULL && slice.in != NULL;
     if (written) {
         fill_links(server, &slice);
@@ -99,58 +104,149 @@ bool server_write_slice(struct server *server, int32_t node)
     return written;
 }
 
-/* The digest by which a node's HELLO shows that it has this slice. */
+/* What all slices of a plan have in common, and what no other plan has: shares
+ * are bound to it. */
+static void seal_plan(struct server *server)
+{
+    const struct pricer_plan *plan = server->plan;
+    size_t nodes = 8 * (size_t)plan->nodes, links = 8 * (size_t)plan->links;
+    const double common[] = {(double)server->plan_id, server->network->radius,
+                             (double)server->network->dimension,
+                             (double)server->grid.exponent,
+                             (double)server->grid.limit};
+    const struct {
+        const void *data;
+        size_t size;
+    } parts[] = {{common, sizeof common},
+                 {plan->self_weight, nodes},
+                 {plan->self_noise, nodes},
+                 {plan->weight, links},
+                 {plan->noise, links}};
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, WIRE_DIGEST);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        crypto_generichash_update(&state, parts[k].data, parts[k].size);
+    crypto_generichash_final(&state, server->seal, WIRE_DIGEST);
+}
+
+/* The digest by which a node's HELLO shows that it has this slice; who is there
+ * and has another gets it at once. */
 static enum pricer_status digest_slices(struct server *server)
 {
     for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
+        uint8_t digest[WIRE_DIGEST] = {0};
+        if (seat->enrolled && !server_write_slice(server, i))
+            return PRICER_MEMORY;
+        if (seat->enrolled)
+            crypto_generichash(digest, sizeof digest,
+                               (const unsigned char *)server->bytes.data,
+                               server->bytes.size, NULL, 0);
+        if (seat->enrolled && memcmp(digest, seat->digest, sizeof digest) == 0)
+            continue; /* what it has is still its slice */
+        memcpy(seat->digest, digest, sizeof digest);
         seat->ready = seat->told = false;
         seat->own_why = -1;
         seat->sliced = 0;
-        if (!seat->enrolled)
-            continue;
-        if (!server_write_slice(server, i))
-            return PRICER_MEMORY;
-        crypto_generichash(seat->digest, sizeof seat->digest,
-                           (const unsigned char *)server->bytes.data,
-                           server->bytes.size, NULL, 0);
+        if (seat->enrolled &&
+            hub_send(seat->peer, server->bytes.data, server->bytes.size))
+            seat->sliced = daemon_clock();
     }
     return PRICER_OK;
 }
 
-/* Enrolled keys into seats, and into the gate. */
-static enum pricer_status seat_members(struct server *server,
-                                       struct pricer_fault *fault)
+/* Let the keys of nodes in, and nobody else. */
+static enum pricer_status admit(struct server *server,
+                                const struct pricer_member *members,
+                                int32_t count)
 {
-    struct pricer_member *members = NULL;
-    int32_t count = 0, seated = 0;
-    enum pricer_status status =
-        pricer_study_members(server->study, &members, &count, fault);
-    if (status != PRICER_OK)
-        return status;
     struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
-    for (int32_t k = 0; k < count && entries != NULL; k++) {
+    int32_t nodes = 0;
+    if (entries == NULL)
+        return PRICER_MEMORY;
+    for (int32_t k = 0; k < count; k++)
+        if (members[k].node != PRICER_SERVER) {
+            keys_bytes(members[k].key, entries[nodes].key);
+            entries[nodes++].number = members[k].node;
+        }
+    enum pricer_status status = hub_admit(server->hub, entries, nodes);
+    free(entries);
+    return status;
+}
+
+static void seat_members(struct server *server,
+                         const struct pricer_member *members, int32_t count)
+{
+    server->members = 0;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        server->seats[i].enrolled = false;
+    for (int32_t k = 0; k < count; k++) {
         if (members[k].node == PRICER_SERVER)
             continue;
         struct seat *seat = &server->seats[members[k].node];
         seat->enrolled = true;
+        if (strcmp(seat->key, members[k].key) != 0)
+            seat->ready = seat->told = false;
         strcpy(seat->key, members[k].key);
         strcpy(seat->address, members[k].address);
-        keys_bytes(seat->key, entries[seated].key);
-        entries[seated++].number = members[k].node;
+        server->members++;
     }
-    pricer_members_free(members);
-    if (entries == NULL)
-        return PRICER_MEMORY;
-    status = hub_admit(server->hub, entries, seated);
-    free(entries);
+}
+
+/* Whether the seats are not those of these members. */
+static bool differs(const struct server *server,
+                    const struct pricer_member *members, int32_t count)
+{
+    int32_t nodes = 0;
+    for (int32_t k = 0; k < count; k++) {
+        if (members[k].node == PRICER_SERVER)
+            continue;
+        const struct seat *seat = &server->seats[members[k].node];
+        nodes++;
+        if (!seat->enrolled || strcmp(seat->key, members[k].key) != 0 ||
+            strcmp(seat->address, members[k].address) != 0)
+            return true;
+    }
+    return nodes != server->members;
+}
+
+/* Enrolled keys into the hub, and if there is no round, into seats. */
+static enum pricer_status load_members(struct server *server, bool seat,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    int64_t stamp = 0;
+    enum pricer_status status =
+        pricer_study_stamp(server->study, &stamp, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_members(server->study, &members, &count, fault);
     if (status != PRICER_OK)
         return status;
-    server->members = seated;
-    if (seated == 0)
-        return daemon_fault(fault, PRICER_VALUE,
-                            "no node is enrolled: 'pricer enrol' does it");
-    return PRICER_OK;
+    server->stamp = stamp;
+    status = admit(server, members, count);
+    if (status == PRICER_OK && seat)
+        seat_members(server, members, count);
+    else if (status == PRICER_OK)
+        server->stale = server->stale || differs(server, members, count);
+    pricer_members_free(members);
+    return status;
+}
+
+void server_refresh(struct server *server, int64_t now, bool asked)
+{
+    enum { AGAIN = 200 };
+    int64_t stamp = server->stamp;
+    struct pricer_fault fault = {""};
+    if (!asked && now < server->looked + AGAIN)
+        return;
+    server->looked = now;
+    if (!asked &&
+        (pricer_study_stamp(server->study, &stamp, NULL) != PRICER_OK ||
+         stamp == server->stamp))
+        return;
+    if (load_members(server, false, &fault) != PRICER_OK)
+        daemon_say("who is enrolled cannot be read: %s", fault.text);
 }
 
 /* Whether the plan gives lost packets credit. What depends on it is SLICE's
@@ -192,7 +288,9 @@ static enum pricer_status load_plan(struct server *server,
     server->plan_weight = add_weights(plan);
     status = find_limits(server, fault);
     if (status == PRICER_OK)
-        status = seat_members(server, fault);
+        status = load_members(server, true, fault);
+    if (status == PRICER_OK)
+        seal_plan(server);
     if (status == PRICER_OK)
         status = digest_slices(server);
     if (status == PRICER_OK)
@@ -208,6 +306,7 @@ static bool make_room(struct server *server)
     server->seats = calloc(nodes, sizeof *server->seats);
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
+    server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
     server->scratch = calloc(dimension, sizeof *server->scratch);
     server->estimate = calloc(dimension, sizeof *server->estimate);
@@ -217,11 +316,11 @@ static bool make_room(struct server *server)
     server->withheld = calloc(links + 1, sizeof *server->withheld);
     server->contributed = calloc(nodes, sizeof *server->contributed);
     return server->seats != NULL && server->limits != NULL &&
-           server->own_limits != NULL && server->sum != NULL &&
-           server->scratch != NULL && server->estimate != NULL &&
-           server->uplink != NULL && server->link != NULL &&
-           server->own != NULL && server->withheld != NULL &&
-           server->contributed != NULL;
+           server->own_limits != NULL && server->shares != NULL &&
+           server->sum != NULL && server->scratch != NULL &&
+           server->estimate != NULL && server->uplink != NULL &&
+           server->link != NULL && server->own != NULL &&
+           server->withheld != NULL && server->contributed != NULL;
 }
 
 enum pricer_status server_load(struct server *server,
@@ -240,7 +339,11 @@ enum pricer_status server_load(struct server *server,
             WIRE_NODES, WIRE_DIMENSION);
     if (!make_room(server))
         return PRICER_MEMORY;
-    return load_plan(server, fault);
+    enum pricer_status loaded = load_plan(server, fault);
+    if (loaded == PRICER_OK && server->members == 0)
+        loaded = daemon_fault(fault, PRICER_VALUE,
+                              "no node is enrolled: 'pricer enrol' does it");
+    return loaded;
 }
 
 enum pricer_status server_reload(struct server *server,
@@ -249,11 +352,17 @@ enum pricer_status server_reload(struct server *server,
     int64_t latest = server->plan_id;
     /* A study that cannot be read now is no reason to stop: the plan stays. */
     pricer_study_latest_plan(server->study, &latest, NULL);
-    if (latest == server->plan_id)
+    if (latest == server->plan_id && !server->stale)
         return PRICER_OK;
-    daemon_say("plan %lld takes the place of plan %lld", (long long)latest,
-               (long long)server->plan_id);
-    return load_plan(server, fault);
+    if (latest != server->plan_id)
+        daemon_say("plan %lld takes the place of plan %lld", (long long)latest,
+                   (long long)server->plan_id);
+    else
+        daemon_say("who is enrolled has changed");
+    enum pricer_status status = load_plan(server, fault);
+    if (status == PRICER_OK)
+        server->stale = false;
+    return status;
 }
 
 void server_unload(struct server *server)
@@ -265,6 +374,7 @@ void server_unload(struct server *server)
     free(server->seats);
     free(server->limits);
     free(server->own_limits);
+    free(server->shares);
     free(server->sum);
     free(server->scratch);
     free(server->estimate);

@@ -367,7 +367,8 @@ enum pricer_status server_tick(struct server *server, int64_t now,
     if (status == PRICER_OK && !server->open && more && !daemon_stopping() &&
         now >= server->next_start && server_able(server) >= needed)
         status = begin(server, now, fault);
-    else if (status == PRICER_OK && !server->open && server_is_ended(server))
+    else if (status == PRICER_OK && !server->open &&
+             (server->stale || server_is_ended(server)))
         status = server_reload(server, fault); /* a new plan may go on */
     server_watch(server, now);
     return status;

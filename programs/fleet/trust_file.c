@@ -79,7 +79,7 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
                                     struct pricer_fault *fault)
 {
     uint8_t bytes[32];
-    if (!(to >= 0 && to < INT32_MAX && to == floor(to)))
+    if (to != TRUST_SERVER && !(to >= 0 && to < INT32_MAX && to == floor(to)))
         return daemon_fault(fault, PRICER_VALUE, "to = %g is no node", to);
     if (!(row->eps > 0 && row->total_eps > 0))
         return daemon_fault(fault, PRICER_VALUE, "eps must be positive");
@@ -100,6 +100,12 @@ static bool parse_credit(const char *cell, bool *credit)
     return *credit || *cell == '\0' || strcmp(cell, "none") == 0;
 }
 
+static bool parse_receiver(const char *cell, double *to)
+{
+    *to = TRUST_SERVER;
+    return strcmp(cell, "server") == 0 || (parse(cell, to) && *to >= 0);
+}
+
 static enum pricer_status read_row(char *line, const struct layout *layout,
                                    struct trust_row *row,
                                    struct pricer_fault *fault)
@@ -109,7 +115,11 @@ static enum pricer_status read_row(char *line, const struct layout *layout,
     *row = (struct trust_row){0};
     for (char *cell; (cell = strsep(&line, ",")) != NULL; place++) {
         cell = trim(cell);
-        for (int c = TO; c < CREDIT; c++)
+        if (layout->place[TO] == place && !parse_receiver(cell, &numbers[TO]))
+            return daemon_fault(fault, PRICER_VALUE,
+                                "'%.60s' is no node's number, nor 'server'",
+                                cell);
+        for (int c = EPS; c < CREDIT; c++)
             if (layout->place[c] == place && !parse(cell, &numbers[c]))
                 return daemon_fault(fault, PRICER_VALUE,
                                     "'%.60s' is not a number for %s", cell,
@@ -202,9 +212,12 @@ enum pricer_status trust_read(const char *path, struct trust *trust,
         qsort(made.rows, (size_t)made.count, sizeof *made.rows, compare);
     for (int32_t k = 1; k < made.count && status == PRICER_OK; k++)
         if (made.rows[k].to == made.rows[k - 1].to)
-            status =
-                daemon_fault(&inner, PRICER_VALUE, "node %d is there twice",
-                             (int)made.rows[k].to);
+            status = made.rows[k].to == TRUST_SERVER
+                         ? daemon_fault(&inner, PRICER_VALUE,
+                                        "the server is there twice")
+                         : daemon_fault(&inner, PRICER_VALUE,
+                                        "node %d is there twice",
+                                        (int)made.rows[k].to);
     if (status != PRICER_OK) {
         trust_free(&made);
         return daemon_fault(fault, status, "%.200s:%lld: %.200s", path,
@@ -270,4 +283,18 @@ double trust_ratio(double radius, double weight, double noise)
     ratio *= 1 + 2 * LDBL_EPSILON;
     double rounded = (double)ratio;
     return rounded < ratio ? nextafter(rounded, INFINITY) : rounded;
+}
+
+double trust_ratio_together(const double *ratio, int32_t count)
+{
+    long double square = 0;
+    for (int32_t k = 0; k < count; k++)
+        square += (long double)ratio[k] * ratio[k];
+    if (!(square > 0) || isinf(square))
+        return (double)square;
+    /* A rounding of every product and sum, and one of the root. */
+    long double root =
+        sqrtl(square) * (1 + LDBL_EPSILON * (2 * (long double)count + 2));
+    double rounded = (double)root;
+    return rounded < root ? nextafter(rounded, INFINITY) : rounded;
 }

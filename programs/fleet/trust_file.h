@@ -6,8 +6,12 @@
 
 #include "pricer_study.h"
 
+/* All that leaves a node in a round, towards the server that gets it in the end:
+ * `server` in the file. */
+enum { TRUST_SERVER = -1 };
+
 struct trust_row {
-    int32_t to;                /* the node itself stands for the server */
+    int32_t to;                /* the node itself stands for its own part */
     double eps;                /* of one release */
     double delta;              /* of one release */
     double total_eps;          /* of all releases */
@@ -21,7 +25,8 @@ struct trust {
     int32_t count;
 };
 
-/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key]. */
+/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key]; `to`
+ * is a node or `server`. */
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault);
 void trust_free(struct trust *trust);
@@ -58,5 +63,12 @@ bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
 /* The ratio of a part: 2 radius weight / noise rounded up; 0 where it does not
  * depend on the data, INFINITY where it is sent bare. */
 double trust_ratio(double radius, double weight, double noise);
+
+/*
+ * The ratio of several parts together, the root of the sum of their squares,
+ * rounded up. Claim: whoever sees them all learns no more than from one Gaussian
+ * release of this ratio, as their noises are independent.
+ */
+double trust_ratio_together(const double *ratio, int32_t count);
 
 #endif

@@ -43,7 +43,7 @@ static const char style[] =
     "font-variant-numeric:tabular-nums}\n"
     "th,td{text-align:right;padding:.35rem .6rem;border-bottom:1px solid "
     "var(--line);white-space:nowrap}\n"
-    "th{color:var(--soft);font-weight:600}\n"
+    "th{color:var(--soft);font-weight:600;white-space:normal}\n"
     "th:first-child,td:first-child{text-align:left;white-space:normal}\n"
     "tr.own td{font-weight:600}\n"
     "pre{overflow-x:auto;background:var(--card);border:1px solid var(--line);"
@@ -59,8 +59,11 @@ static const char style[] =
     "a{color:var(--blue)}\n"
     "footer{margin-top:3rem;color:var(--soft);font-size:.86rem}\n"
     "@media (max-width:34rem){body{padding:1rem .7rem 3rem}h1{font-size:1.4rem}"
-    "figure{padding:.5rem}th,td{padding:.3rem .4rem;"
-    "white-space:normal}}\n"
+    "figure{padding:.4rem}table{font-size:.74rem}"
+    "th,td{padding:.3rem .2rem;white-space:normal}"
+    "th{overflow-wrap:anywhere;font-size:.66rem}"
+    "svg:not(.bars) text{font-size:15px}"
+    "svg:not(.bars) .quiet{font-size:14px}}\n"
     "@media print{body{max-width:none;padding:0;"
     "font-size:10.5pt}"
     "figure,.facts li,table,pre{break-inside:avoid}h2{break-after:avoid}"
@@ -157,6 +160,11 @@ void report_summary(const struct report *report)
                 report->settings.calibration == PRICER_CALIBRATION_CLASSIC
                     ? ": the classic noise is proved for ε up to 1 only"
                     : ": their noise is too small");
+    if (report->certificate.open_budgets > 0)
+        fprintf(out,
+                "<p class=\"warn\">%" PRId64 " nodes show the server more than "
+                "their budget allows.</p>\n",
+                report->certificate.open_budgets);
     long long rounds = report->settings.rounds;
     fprintf(out,
             "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "

@@ -78,6 +78,57 @@ static void kinds_table(const struct report *report)
     fputs("</table></div>\n", out);
 }
 
+/* The squared ratio of all that a node sends in a round, to whomever. */
+static double all_ratios(const struct report *report, int32_t node)
+{
+    const struct pricer_network *net = report->network;
+    const struct pricer_plan *plan = report->plan;
+    double move = 2 * net->radius, sum = 0;
+    if (plan->self_weight[node] > 0)
+        sum += pow(move * plan->self_weight[node] / plan->self_noise[node], 2);
+    for (int32_t l = net->out_start[node]; l < net->out_start[node + 1]; l++)
+        if (plan->weight[l] > 0)
+            sum += pow(move * plan->weight[l] / plan->noise[l], 2);
+    return sum;
+}
+
+/* Budgets towards the server, by what was asked for: the worst node of each,
+ * over all rounds, whatever links are up and whatever the others do. */
+static void server_table(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    struct kind kinds[KINDS];
+    int count = 0;
+    FILE *out = report->out;
+    double rounds = fmax((double)report->settings.rounds, 1);
+    for (int32_t i = 0; net->server_eps != NULL && i < net->nodes; i++)
+        if (!isinf(net->server_eps[i]))
+            count = file_kind(kinds, count, net->server_eps[i],
+                              net->server_delta[i],
+                              sqrt(rounds * all_ratios(report, i)) / 2, 1, 1);
+    if (count == 0)
+        return;
+    fputs("<div class=\"wide\"><table>\n<tr><th>budget towards the server, "
+          "ε</th><th>δ</th><th>nodes that send</th><th>true δ of all rounds at "
+          "that ε, of the worst</th></tr>\n",
+          out);
+    for (int k = 0; k < count; k++) {
+        double delta = pricer_gaussian_delta(kinds[k].eps, kinds[k].ratio);
+        fputs("<tr><td>", out);
+        page_number(out, kinds[k].eps);
+        fputs("</td><td>", out);
+        page_number(out, kinds[k].delta);
+        fprintf(out, "</td><td>%" PRId64 "</td><td>", kinds[k].links);
+        page_number(out, delta);
+        fputs(delta > kinds[k].delta * (1 + 1e-9) ? " ⚠</td></tr>\n"
+                                                  : "</td></tr>\n",
+              out);
+    }
+    fputs("</table></div>\n<p class=\"soft\">By the nodes’ own noise alone, "
+          "whatever links are up.</p>\n",
+          out);
+}
+
 static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
 {
     const double numbers[] = {found->delta,     (double)found->statements,
@@ -128,6 +179,8 @@ void report_privacy(const struct report *report)
                  "What the receiver of a packet can tell about its sender’s "
                  "data, by the exact law of the Gaussian mechanism.");
     kinds_table(report);
+    server_table(report);
+    report_budgets(report);
     if (report->privacy_count > 0)
         observers_table(report);
     else
@@ -231,6 +284,11 @@ void report_certificate(const struct report *report)
             "<td>%" PRId64 "</td></tr>\n",
             found->objective, found->bound, found->gap,
             found->feasible ? "yes" : "no", found->open_links);
+    if (report->network->server_eps != NULL)
+        fprintf(out,
+                "<tr><td>nodes that show the server more than their budget"
+                "</td><td>%" PRId64 "</td></tr>\n",
+                found->open_budgets);
     fprintf(out,
             "<tr><td>asked for</td><td>%s%s, %s noise, %s method</td></tr>\n",
             pricer_word(PRICER_WORDS_BIAS, report->settings.bias),

@@ -72,12 +72,18 @@ class Statements:
 def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
             eavesdropper: Optional[str] = None, members: Iterable[int] = (),
-            with_server: bool = False, threads: int = 0,
-            progress: Progress = None) -> Statements:
+            with_server: bool = False, with_reader: bool = False,
+            relays: str = "sums", silent: int = 0, decodes: bool = True,
+            threads: int = 0, progress: Progress = None) -> Statements:
     """Account for every link, relay or node that an observer looks at.
 
-    observer is "link", "relay", "server" or "coalition" (its members, perhaps
-    with_server); protect is "data" or, of a relay, "identity". delta 0 is each
+    observer is "link", "relay", "server", "reader" (of the estimate),
+    "listener" (hears all that a node sends) or "coalition" (its members, perhaps
+    with_server or with_reader). relays see "sums" or, as in a fleet, "shares";
+    any `silent` of the others leave out their noise. With decodes the estimate
+    may be any function of the sums and the reader's number is the server's;
+    without, it is their sum, and noise in sums without a node's data counts.
+    protect is "data" or, of a relay, "identity". delta 0 is each
     statement's own. rounds are those of the plan if not given. The eavesdropper
     is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
     default what the plan's credit says.
@@ -95,7 +101,9 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
         "delta": delta,
         "rounds": plan.settings.rounds if rounds is None else rounds,
         "members": held if team.size else ffi.NULL, "member_count": team.size,
-        "with_server": with_server, "threads": threads,
+        "with_server": with_server, "with_reader": with_reader,
+        "relays": find_word("relays", relays), "silent": silent,
+        "decodes": decodes, "threads": threads,
         "watch": watch.pointer})
     out = ffi.new("struct pricer_statement **")
     count = ffi.new("int64_t *")

@@ -50,6 +50,15 @@ a, b, c = (json.load(open(f + '.json'))['relative_inertia']
            for f in ('perfect', 'paper', 'none'))
 print(a < 1.2 and a < b < c)")" = True ] || fail "the order of strategies"
 
+# The decoder of the plan: by default, and better for the paper's procedure.
+[ "$(value one.json "j['decoder']")" = minimax ] || fail "no decoder"
+[ "$(value paper.json "j['decoder']")" = constant ] || fail "a decoder"
+run --procedure paper --decoder minimax --seeds 4 >decoded.json
+[ "$(python3 -c "import json
+a, b = (json.load(open(f + '.json'))['relative_inertia']
+        for f in ('decoded', 'paper'))
+print(a < b)")" = True ] || fail "the decoder does not help"
+
 # Centres are written as they are counted.
 run --seeds 1 --clusters 3 --rounds 2 --centres centres.npy >/dev/null
 head -c 128 centres.npy | grep -q "'shape': (3, 784)" || fail "centres.npy"

@@ -58,6 +58,15 @@ holds "o->>'open_links' = 0 AND o->>'open_budgets' = 0"
 holds "(SELECT max(value->>'server') FROM json_each(o->'prices')) = 1"
 expect 0 "all 10 nodes with a budget towards the server keep it" \
     "$pricer" plan server.pricer
+
+# The others' noise allows a better plan, which is shown and not stored.
+plan server.pricer --others
+holds "o->>'objective_relying_on_others' < 0.95 * (o->>'objective')"
+holds "o->>'open_budgets' = 0"
+expect 0 "If the others do their part" "$pricer" plan server.pricer --others
+expect 1 "needs a budget towards the server" "$pricer" plan ten.pricer --others
+expect 2 "others needs the exact method" \
+    "$pricer" plan server.pricer --others --method gradient
 expect 1 "the paper's descent knows no budget towards the server" \
     "$pricer" plan server.pricer --method gradient
 [ "$(sqlite3 server.pricer "SELECT count(*), min(server_eps), min(server_delta)
@@ -104,7 +113,7 @@ plan ten.pricer --bias l2 --lambda 0.25
     fail "a plan has dangling references"
 for n in 1 2; do
     "$pricer" new same$n.pricer "$here"/examples/paper.yaml >/dev/null
-    "$pricer" plan same$n.pricer --threads 1 >/dev/null
+    SOURCE_DATE_EPOCH=1700000000 "$pricer" plan same$n.pricer --threads 1 >/dev/null
 done
 [ "$(sqlite3 same1.pricer .dump)" = "$(sqlite3 same2.pricer .dump)" ] ||
     fail "two plans of one study differ"
@@ -260,6 +269,25 @@ expect 0 "above what any plan within the budgets" "$pricer" plan four.pricer --j
 expect 2 "--joint plans for the minimax decoder" "$pricer" plan four.pricer --joint --decoder constant
 expect 2 "--joint plans for" "$pricer" plan four.pricer --joint --what-if 0,1=2
 expect 1 "least worst case" "$pricer" plan four.pricer --joint --bias unbiased
+
+# Estimates that are averaged: the decoder is that of the scenario's horizon, and
+# the bound of one round says nothing about averages.
+for horizon in 1 64; do
+    rm -f four.pricer
+    "$pricer" new four.pricer four.yaml --set horizon=$horizon >/dev/null 2>&1
+    plan four.pricer
+    cp out.json "$horizon.json"
+done
+[ "$(sqlite3 four.pricer "SELECT horizon FROM decoder")" = 64.0 ] ||
+    fail "the horizon of the scenario was not used"
+cp 64.json out.json
+holds "o->>'mse_floor' IS NULL AND o->>'decoder_mse_upper' <
+    (SELECT o->>'decoder_mse_upper' FROM (SELECT readfile('1.json') AS o))"
+expect 1 "horizon = 0.5 is outside" "$pricer" new bad.pricer four.yaml --set horizon=0.5
+expect 1 "used one by one" "$pricer" plan four.pricer --joint
+"$pricer" new ever.pricer four.yaml --set horizon=inf >/dev/null 2>&1
+expect 1 "bias unbiased alone" "$pricer" plan ever.pricer
+plan ever.pricer --bias unbiased
 "$pricer" new wide.pricer "$here"/examples/geometric.yaml \
     --set network.nodes=101 >/dev/null 2>&1
 expect 0 "--decoder minimax fits a better one" "$pricer" plan wide.pricer

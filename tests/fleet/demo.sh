@@ -33,6 +33,10 @@ expect 1 "is not an address" "$pricer" enrol s.pricer 3 "$key" 10.0.0.3
 expect 1 "holds no public key" "$pricer" enrol s.pricer 3 s.pricer tcp://h:1
 expect 1 "neither a node's number" "$pricer" enrol s.pricer x "$key" tcp://h:1
 expect 2 "belong to NODE" "$pricer" enrol s.pricer 3
+expect 0 "" "$pricer" enrol s.pricer 4 "$("$pricer" keygen c.key)" tcp://[::1]:1
+expect 0 "" "$pricer" enrol s.pricer 4 --remove
+expect 1 "node 4 is not enrolled" "$pricer" enrol s.pricer 4 --remove
+expect 2 "takes NODE and no more" "$pricer" enrol s.pricer --remove
 
 # The daemons say what is missing or wrong.
 expect 2 "STUDY is missing" "$build/pricer-server"

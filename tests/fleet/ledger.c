@@ -38,8 +38,9 @@ static void test_composition(void **state)
         expected++;
     struct ledger *ledger = open_ledger("a");
     for (int64_t round = 1; round < expected + 20; round++) {
-        struct ledger_charge charges[] = {{peer, mu, 1, eps, delta, true},
-                                          {other, mu, 1, INFINITY, 1, true}};
+        struct ledger_charge charges[] = {
+            {peer, mu, 1, eps, delta, true, false},
+            {other, mu, 1, INFINITY, 1, true, false}};
         assert_int_equal(ledger_charge(ledger, round, charges, 2, NULL),
                          PRICER_OK);
         assert_true(charges[1].allowed);
@@ -58,7 +59,7 @@ static void test_rounds_ascend(void **state)
 {
     (void)state;
     struct ledger *ledger = open_ledger("b");
-    struct ledger_charge charge = {peer, 1, 1, INFINITY, 1, true};
+    struct ledger_charge charge = {peer, 1, 1, INFINITY, 1, true, false};
     assert_int_equal(ledger_last(ledger), 0);
     assert_int_equal(ledger_charge(ledger, 5, &charge, 1, NULL), PRICER_OK);
     assert_true(charge.allowed);
@@ -111,8 +112,8 @@ static void test_planned_rounds(void **state)
         snprintf(key, sizeof key, "key %d", trial);
         assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
         mu = trust_ratio(radius, weight, plan_noise(radius, weight, mu));
-        struct ledger_charge charge = {key,        mu,           1,
-                                       budget.eps, budget.delta, false};
+        struct ledger_charge charge = {key,          mu,    1,    budget.eps,
+                                       budget.delta, false, false};
         if (ledger_left(ledger, &charge) != T)
             fail_msg("%lld of %lld rounds, eps %g delta %g",
                      (long long)ledger_left(ledger, &charge), (long long)T,
@@ -171,8 +172,8 @@ static void test_credit(void **state)
         snprintf(key, sizeof key, "key %d", trial);
         assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
         mu = trust_ratio(1, .3, plan_noise(1, .3, mu));
-        struct ledger_charge charge = {key,        mu,           budget.p,
-                                       budget.eps, budget.delta, false};
+        struct ledger_charge charge = {
+            key, mu, budget.p, budget.eps, budget.delta, false, false};
         int64_t left = ledger_left(ledger, &charge);
         if (left < K)
             fail_msg("%lld of %lld rounds", (long long)left, (long long)K);
@@ -229,8 +230,9 @@ static void test_bare(void **state)
 {
     (void)state;
     struct ledger *ledger = open_ledger("c");
-    struct ledger_charge charges[] = {{peer, INFINITY, 1, 1000, .1, true},
-                                      {other, INFINITY, 1, INFINITY, 1, true}};
+    struct ledger_charge charges[] = {
+        {peer, INFINITY, 1, 1000, .1, true, false},
+        {other, INFINITY, 1, INFINITY, 1, true, false}};
     assert_int_equal(ledger_charge(ledger, 1, charges, 2, NULL), PRICER_OK);
     assert_false(charges[0].allowed);
     assert_true(charges[1].allowed);
@@ -269,7 +271,8 @@ static void test_dies(void **state)
         pid_t child = fork();
         if (child == 0) {
             struct ledger *ledger = NULL;
-            struct ledger_charge charge = {peer, 1, 1, INFINITY, 1, false};
+            struct ledger_charge charge = {peer, 1,     1,    INFINITY,
+                                           1,    false, false};
             if (ledger_open(scratch_path("g"), server, &ledger, NULL) ||
                 ledger_charge(ledger, round, &charge, 1, NULL))
                 _exit(1);
@@ -346,6 +349,32 @@ static void test_allows(void **state)
     assert_false(trust_allows(1, 1e-3, 1 / 2.57465701863));
 }
 
+/* A charge that stands for all: where it does not fit, nothing is charged. */
+static void test_all(void **state)
+{
+    (void)state;
+    struct ledger *ledger = open_ledger("all");
+    double ratios[] = {.3, .4}, mu = trust_ratio_together(ratios, 2);
+    assert_true(mu >= .5 && mu < .5 + 1e-15);
+    assert_true(isinf(trust_ratio_together((double[]){1, INFINITY}, 2)));
+    assert_true(trust_ratio_together(NULL, 0) == 0);
+    for (int64_t round = 1; round <= 4; round++) {
+        /* 1 and 1e-3 hold a ratio of 1 / 2.57: once 0.3, and not twice */
+        struct ledger_charge charges[] = {
+            {"all", .3, 1, 1, 1e-3, false, true},
+            {peer, 3, 1, 1, 1e-3, true, false},
+            {other, 1, 1, INFINITY, 1, false, false}};
+        assert_int_equal(ledger_charge(ledger, round, charges, 3, NULL),
+                         PRICER_OK);
+        assert_true(charges[0].allowed == (round == 1));
+        assert_false(charges[1].allowed);
+        assert_true(charges[2].allowed == (round == 1));
+    }
+    assert_true(fabs(ledger_spent(ledger, other) - 1) < 1e-12);
+    assert_true(ledger_spent(ledger, peer) == 0);
+    ledger_close(ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_dies),
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_allows),
+        cmocka_unit_test(test_all),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -152,6 +152,63 @@ static void test_conjugate_gradients(void **state)
     pricer_network_free(hard.network);
 }
 
+/* A copy with other trust keeps the budgets towards the server. */
+static void test_retrust(void **state)
+{
+    (void)state;
+    struct pricer_network *network = ten_nodes(4, .5), *copy = NULL;
+    give(network, 20);
+    assert_int_equal(pricer_network_retrust(network,
+                                            &(struct pricer_trust){0, 1, 5}, 1,
+                                            &copy, NULL),
+                     PRICER_OK);
+    assert_non_null(copy->server_eps);
+    for (int32_t i = 0; i < 10; i++)
+        assert_true(copy->server_eps[i] == 20 &&
+                    copy->server_delta[i] == network->server_delta[i]);
+    pricer_network_free(copy);
+    pricer_network_free(network);
+}
+
+/* A plan that is begun from another one ends at the same optimum, and sooner:
+ * from the plan itself at once, from that of other budgets in fewer steps. */
+static void test_warm_starts(void **state)
+{
+    (void)state;
+    struct pricer_settings settings = {.tolerance = 1e-6};
+    for (int bias = 0; bias < 2; bias++) {
+        struct pricer_network *network = ten_nodes(16, .7);
+        struct pricer_solve_info cold, same, other;
+        struct pricer_certificate found;
+        struct pricer_plan *plan = NULL, *again = NULL, *near = NULL;
+        settings.bias = (enum pricer_bias)bias;
+        give(network, 50);
+        assert_int_equal(
+            pricer_plan_optimise(network, &settings, NULL, &plan, &cold, NULL),
+            PRICER_OK);
+        assert_int_equal(
+            pricer_plan_optimise(network, &settings, plan, &again, &same, NULL),
+            PRICER_OK);
+        assert_int_equal(same.outcome, PRICER_OUTCOME_OPTIMAL);
+        assert_true(same.iterations < cold.iterations / 2);
+        assert_true(fabs(same.objective / cold.objective - 1) < 2e-6);
+        give(network, 45);
+        assert_int_equal(
+            pricer_plan_optimise(network, &settings, plan, &near, &other, NULL),
+            PRICER_OK);
+        assert_int_equal(other.outcome, PRICER_OUTCOME_OPTIMAL);
+        assert_true(other.objective > cold.objective);
+        assert_int_equal(
+            pricer_plan_verify(network, &settings, near, &found, NULL),
+            PRICER_OK);
+        assert_true(found.feasible && found.gap <= 1.1e-6);
+        pricer_plan_free(plan);
+        pricer_plan_free(again);
+        pricer_plan_free(near);
+        pricer_network_free(network);
+    }
+}
+
 /* Budgets that no plan can spend leave every bit of the plan as it was. */
 static void test_loose_budgets(void **state)
 {
@@ -289,6 +346,8 @@ int main(void)
         cmocka_unit_test(test_known_optima),
         cmocka_unit_test(test_hard_networks),
         cmocka_unit_test(test_conjugate_gradients),
+        cmocka_unit_test(test_retrust),
+        cmocka_unit_test(test_warm_starts),
         cmocka_unit_test(test_loose_budgets),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_bound_is_valid),

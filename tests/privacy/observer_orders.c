@@ -162,6 +162,46 @@ static void test_reader_gains(void **state)
     }
 }
 
+/* Without credit a share is seen whether it arrives in time, late or never: the
+ * p of the node's links, and of all uplinks that carry its data, do not
+ * enter. */
+static void test_late_is_seen(void **state)
+{
+    (void)state;
+    static const int32_t members[] = {1, 2};
+    uint64_t seed = 18;
+    struct pricer_network *network = build(4, &seed, 0);
+    struct pricer_plan *plan = random_plan(network, &seed);
+    double before[PRICER_OBSERVER_LISTENER + 1];
+    for (int l = 0; l < network->links; l++)
+        plan->weight[l] = plan->noise[l] = .5 + .1 * l;
+    for (int step = 0; step < 3; step++) {
+        for (int32_t l = 0; l < network->links; l++)
+            if (network->from[l] == 0)
+                network->p[l] = step == 0 ? 1 : step == 1 ? .5 : .01;
+        for (int32_t i = 0; i < network->nodes; i++)
+            network->uplink[i] = step == 0 ? 1 : step == 1 ? .5 : .01;
+        for (int k = 0; k <= PRICER_OBSERVER_LISTENER; k++) {
+            double eps =
+                ask(network, plan,
+                    (struct pricer_question){.observer = k,
+                                             .delta = 1e-3,
+                                             .rounds = 4,
+                                             .members = members,
+                                             .member_count = 2,
+                                             .with_reader = true,
+                                             .eavesdropper = PRICER_RADIO},
+                    0)
+                    .eps;
+            assert_true(eps > 0);
+            assert_true(step == 0 || eps == before[k]);
+            before[k] = eps;
+        }
+    }
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
 static void test_refuses(void **state)
 {
     (void)state;
@@ -207,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_silent_choices),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_reader_gains),
+        cmocka_unit_test(test_late_is_seen),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

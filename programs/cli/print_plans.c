@@ -1,0 +1,168 @@
+/*
+ * From the records of plans to a table of them, or to JSON.
+ */
+#include "print_plans.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+static void add_words(char text[ASKED_TEXT], const char *words)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, ASKED_TEXT - used, "%s%s", used > 0 ? ", " : "",
+             words);
+}
+
+void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT])
+{
+    const struct pricer_settings *settings = &record->settings;
+    char words[64];
+    snprintf(text, ASKED_TEXT, "%s",
+             pricer_word(PRICER_WORDS_BIAS, settings->bias));
+    if (settings->bias >= PRICER_BIAS_L1)
+        snprintf(text, ASKED_TEXT, "%s %g",
+                 pricer_word(PRICER_WORDS_BIAS, settings->bias),
+                 settings->lambda);
+    if (settings->calibration != PRICER_CALIBRATION_ANALYTIC)
+        add_words(text,
+                  pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration));
+    if (record->method != PRICER_METHOD_EXACT)
+        add_words(text, pricer_word(PRICER_WORDS_METHOD, record->method));
+    if (settings->rounds > 1) {
+        snprintf(words, sizeof words, "%lld rounds",
+                 (long long)settings->rounds);
+        add_words(text, words);
+    }
+    if (settings->credit != PRICER_CREDIT_NONE)
+        add_words(text, "credit losses");
+    if (record->network.origin == PRICER_ORIGIN_MEASURED)
+        add_words(text, "measured links");
+}
+
+void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT])
+{
+    time_t made = (time_t)record->made;
+    struct tm parts;
+    if (record->made == 0 || localtime_r(&made, &parts) == NULL ||
+        strftime(text, MADE_TEXT, "%Y-%m-%d %H:%M", &parts) == 0)
+        strcpy(text, "-");
+}
+
+enum pricer_status plan_server_eps(struct pricer_study *study, int64_t plan,
+                                   double *eps, struct pricer_fault *fault)
+{
+    struct pricer_privacy_summary *found = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_privacy(study, plan, &found, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    *eps = NAN;
+    for (int32_t k = 0; k < count; k++)
+        if (found[k].observer == PRICER_OBSERVER_SERVER &&
+            found[k].protect == PRICER_PROTECT_DATA)
+            *eps = fmax(*eps, found[k].eps_most);
+    pricer_privacy_summaries_free(found, count);
+    return PRICER_OK;
+}
+
+static void number_cell(struct table *table, const char *format, double value)
+{
+    char text[64] = "-";
+    if (!isnan(value))
+        snprintf(text, sizeof text, format, value);
+    table_cell(table, "%s", text);
+}
+
+static void plan_row(struct table *table,
+                     const struct pricer_plan_record *record, double eps,
+                     double centre)
+{
+    char asked[ASKED_TEXT], made[MADE_TEXT];
+    plan_asked(record, asked);
+    plan_made(record, made);
+    table_cell(table, "%lld", (long long)record->id);
+    table_cell(table, "%s", record->name[0] != '\0' ? record->name : "-");
+    table_cell(table, "%s", made);
+    table_cell(table, "%s", asked);
+    number_cell(table, "%.5g", record->mse_worst_case);
+    number_cell(table, "%.3g %%", 100 * record->mse_worst_case / centre);
+    number_cell(table, "%.1e", record->gap);
+    number_cell(table, "%.4g", eps);
+}
+
+enum pricer_status plans_table(struct pricer_study *study, double centre,
+                               struct pricer_fault *fault)
+{
+    struct pricer_plan_record *records = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_plans(study, &records, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    if (count == 0)
+        puts("No plan yet: 'pricer plan' makes one.");
+    struct table *table = table_new(
+        8, (const char *const[]){"plan", "name", "made", "asked for",
+                                 "worst case", "of R^2", "gap", "server eps"});
+    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
+        double eps = NAN;
+        status = plan_server_eps(study, records[k].id, &eps, fault);
+        if (status == PRICER_OK)
+            plan_row(table, &records[k], eps, centre);
+    }
+    FILE *nowhere = count == 0 ? fopen("/dev/null", "w") : NULL;
+    table_print(table, nowhere != NULL ? nowhere : stdout);
+    if (nowhere != NULL)
+        fclose(nowhere);
+    pricer_plan_records_free(records);
+    return status;
+}
+
+static void plan_json(struct json *json,
+                      const struct pricer_plan_record *record, double eps)
+{
+    const struct pricer_settings *settings = &record->settings;
+    json_open(json, NULL, '{');
+    json_count(json, "plan", record->id);
+    if (record->name[0] != '\0')
+        json_text(json, "name", record->name);
+    if (record->made != 0)
+        json_count(json, "made", record->made);
+    json_text(json, "bias", pricer_word(PRICER_WORDS_BIAS, settings->bias));
+    json_number(json, "lambda", settings->lambda);
+    json_text(json, "calibration",
+              pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration));
+    json_text(json, "method", pricer_word(PRICER_WORDS_METHOD, record->method));
+    json_count(json, "rounds", settings->rounds);
+    json_text(json, "credit",
+              pricer_word(PRICER_WORDS_CREDIT, settings->credit));
+    json_text(json, "origin",
+              pricer_word(PRICER_WORDS_ORIGIN, record->network.origin));
+    json_number(json, "objective", record->objective);
+    json_number(json, "mse_worst_case", record->mse_worst_case);
+    json_number(json, "bound", record->bound);
+    json_number(json, "gap", record->gap);
+    json_number(json, "server_eps", eps);
+    json_close(json, '}');
+}
+
+enum pricer_status plans_json(struct json *json, struct pricer_study *study,
+                              struct pricer_fault *fault)
+{
+    struct pricer_plan_record *records = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_plans(study, &records, &count, fault);
+    json_open(json, "plans", '[');
+    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
+        double eps = NAN;
+        status = plan_server_eps(study, records[k].id, &eps, fault);
+        if (status == PRICER_OK)
+            plan_json(json, &records[k], eps);
+    }
+    json_close(json, ']');
+    pricer_plan_records_free(records);
+    return status;
+}

@@ -1,0 +1,29 @@
+/*
+ * The plans of a study, told apart: what was asked for, in a few words, and what
+ * is known of what the server learns.
+ */
+#ifndef PROGRAM_PRINT_PLANS_H
+#define PROGRAM_PRINT_PLANS_H
+
+#include "common/program.h"
+
+enum { ASKED_TEXT = 96, MADE_TEXT = 24 };
+
+/* Such as "l1 0.1, classic, 5 rounds, credit losses". */
+void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT]);
+
+/* "2026-11-16 16:05", or "-" where it is not known. */
+void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT]);
+
+/* The largest eps towards the server that is stored for a plan; NAN: none is. */
+enum pricer_status plan_server_eps(struct pricer_study *study, int64_t plan,
+                                   double *eps, struct pricer_fault *fault);
+
+/* All plans as a table, and as a member "plans" of an open JSON object. Errors
+ * are also given as a share of `centre`. */
+enum pricer_status plans_table(struct pricer_study *study, double centre,
+                               struct pricer_fault *fault);
+enum pricer_status plans_json(struct json *json, struct pricer_study *study,
+                              struct pricer_fault *fault);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * pricer diff: two plans of a study beside each other, and the links whose
+ * weight moved most.
+ */
+#include "material.h"
+#include "print_plans.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct usage usage = {
+    "diff", "STUDY PLAN [PLAN]",
+    "Show two plans of a study beside each other: what was asked for, the "
+    "error\n"
+    "and its parts, and the links that changed most. A plan is named by its\n"
+    "number or its name; the second is the latest unless it is given.",
+    "pricer diff ten.pricer 1 2"};
+
+enum { MOVED = 10 };
+
+/* Two plans, each with its network and its error. */
+struct pair {
+    struct material side[2]; /* the first has the study of both */
+    struct pricer_error error[2];
+    double eps[2]; /* towards the server as it is stored, or NAN */
+};
+
+/* A link, or with from == to a node's own part, by what the server is expected
+ * to count of it. */
+struct moved {
+    int32_t from, to;
+    double share[2], noise[2];
+};
+
+static enum pricer_status load(struct pair *pair, int side, const char *path,
+                               const char *plan, struct pricer_fault *fault)
+{
+    struct material *from = &pair->side[side];
+    int64_t id = 0;
+    enum pricer_status status = material_open(path, false, from, fault);
+    if (status == PRICER_OK && plan != NULL)
+        status = pricer_study_find_plan(from->study, plan, &id, fault);
+    if (status == PRICER_OK)
+        status = material_plan(from, id, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(from->network, &from->record.settings,
+                                      from->plan, &pair->error[side], fault);
+    if (status == PRICER_OK)
+        status = plan_server_eps(from->study, from->record.id, &pair->eps[side],
+                                 fault);
+    return status;
+}
+
+/* --------------------------------------------------------------- moved -- */
+
+static double distance(const struct moved *moved)
+{
+    return fabs(moved->share[1] - moved->share[0]);
+}
+
+static int keep(struct moved *list, int count, struct moved moved)
+{
+    int at = count < MOVED ? count : MOVED - 1;
+    if (!(distance(&moved) > 1e-9) ||
+        (count == MOVED && distance(&moved) <= distance(&list[at])))
+        return count;
+    for (; at > 0 && distance(&list[at - 1]) < distance(&moved); at--)
+        list[at] = list[at - 1];
+    list[at] = moved;
+    return count < MOVED ? count + 1 : count;
+}
+
+static int find_moved(const struct pair *pair, struct moved list[MOVED])
+{
+    const struct pricer_network *net = pair->side[0].network;
+    int count = 0;
+    for (int32_t l = 0; l < net->links; l++) {
+        struct moved moved = {.from = net->from[l], .to = net->to[l]};
+        for (int side = 0; side < 2; side++) {
+            const struct pricer_network *own = pair->side[side].network;
+            const struct pricer_plan *plan = pair->side[side].plan;
+            moved.share[side] =
+                own->uplink[moved.to] * own->p[l] * plan->weight[l];
+            moved.noise[side] = plan->noise[l];
+        }
+        count = keep(list, count, moved);
+    }
+    for (int32_t i = 0; i < net->nodes; i++) {
+        struct moved moved = {.from = i, .to = i};
+        for (int side = 0; side < 2; side++) {
+            const struct pricer_plan *plan = pair->side[side].plan;
+            moved.share[side] =
+                pair->side[side].network->uplink[i] * plan->self_weight[i];
+            moved.noise[side] = plan->self_noise[i];
+        }
+        count = keep(list, count, moved);
+    }
+    return count;
+}
+
+/* --------------------------------------------------------------- tables -- */
+
+static void number_row(struct table *table, const char *name, double one,
+                       double two)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, isnan(one) ? "-" : "%.6g", one);
+    table_cell(table, isnan(two) ? "-" : "%.6g", two);
+    double change = one > 0 ? 100 * (two - one) / one : NAN;
+    table_cell(table, isnan(change) ? "-" : "%+.3g %%", change);
+}
+
+static double used_links(const struct pricer_plan *plan)
+{
+    double used = 0;
+    for (int32_t l = 0; l < plan->links; l++)
+        used += plan->weight[l] > 0;
+    return used;
+}
+
+static void print_numbers(const struct pair *pair)
+{
+    const struct pricer_error *a = &pair->error[0], *b = &pair->error[1];
+    char heading[2][32];
+    for (int side = 0; side < 2; side++)
+        snprintf(heading[side], sizeof heading[side], "plan %lld",
+                 (long long)pair->side[side].record.id);
+    struct table *table =
+        table_new(4, (const char *const[]){"squared units of the data",
+                                           heading[0], heading[1], "change"});
+    number_row(table, "objective", a->objective, b->objective);
+    number_row(table, "worst case", a->mse_worst_case, b->mse_worst_case);
+    number_row(table, "= variance", a->variance, b->variance);
+    number_row(table, "+ noise", a->piv, b->piv);
+    number_row(table, "+ bias", a->mse_worst_case - a->variance - a->piv,
+               b->mse_worst_case - b->variance - b->piv);
+    number_row(table, "gap, relative", pair->side[0].record.gap,
+               pair->side[1].record.gap);
+    number_row(table, "links in use", used_links(pair->side[0].plan),
+               used_links(pair->side[1].plan));
+    number_row(table, "largest eps at the server", pair->eps[0], pair->eps[1]);
+    table_print(table, stdout);
+}
+
+static void print_pair(const struct pair *pair)
+{
+    struct moved list[MOVED];
+    int count = find_moved(pair, list);
+    for (int side = 0; side < 2; side++) {
+        const struct pricer_plan_record *record = &pair->side[side].record;
+        char asked[ASKED_TEXT], made[MADE_TEXT];
+        plan_asked(record, asked);
+        plan_made(record, made);
+        printf("plan %lld%s%s, made %s: %s\n", (long long)record->id,
+               record->name[0] != '\0' ? " " : "", record->name, made, asked);
+    }
+    putchar('\n');
+    print_numbers(pair);
+    putchar('\n');
+    if (count == 0) {
+        puts("Every link carries the same.");
+        return;
+    }
+    struct table *table =
+        table_new(5, (const char *const[]){"moved most", "expected weight",
+                                           "then", "noise", "then"});
+    for (int k = 0; k < count; k++) {
+        if (list[k].from == list[k].to)
+            table_cell(table, "%d to server", (int)list[k].from);
+        else
+            table_cell(table, "%d to %d", (int)list[k].from, (int)list[k].to);
+        for (int side = 0; side < 2; side++)
+            table_cell(table, "%.5g", list[k].share[side]);
+        for (int side = 0; side < 2; side++)
+            table_cell(table, "%.5g", list[k].noise[side]);
+    }
+    table_print(table, stdout);
+}
+
+static void json_pair(const struct pair *pair)
+{
+    struct moved list[MOVED];
+    int count = find_moved(pair, list);
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_open(&json, "plans", '[');
+    for (int side = 0; side < 2; side++) {
+        const struct pricer_error *error = &pair->error[side];
+        json_open(&json, NULL, '{');
+        json_count(&json, "plan", pair->side[side].record.id);
+        json_number(&json, "objective", error->objective);
+        json_number(&json, "mse_worst_case", error->mse_worst_case);
+        json_number(&json, "variance", error->variance);
+        json_number(&json, "piv", error->piv);
+        json_number(&json, "gap", pair->side[side].record.gap);
+        json_number(&json, "server_eps", pair->eps[side]);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_open(&json, "moved", '[');
+    for (int k = 0; k < count; k++) {
+        json_open(&json, NULL, '{');
+        json_count(&json, "from", list[k].from);
+        json_count(&json, "to", list[k].to);
+        json_number(&json, "weight_before", list[k].share[0]);
+        json_number(&json, "weight", list[k].share[1]);
+        json_number(&json, "noise_before", list[k].noise[0]);
+        json_number(&json, "noise", list[k].noise[1]);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+int verb_diff(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct option options[] = {
+        {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
+        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    const char *operands[3];
+    int go = options_parse(&usage, options, argc, argv, operands);
+    if (go != OPTIONS_GO)
+        return go;
+    struct pair pair = {0};
+    struct pricer_fault fault = {""};
+    enum pricer_status status =
+        load(&pair, 0, operands[0], operands[1], &fault);
+    if (status == PRICER_OK)
+        status = load(&pair, 1, operands[0], operands[2], &fault);
+    if (status == PRICER_OK)
+        (as_json ? json_pair : print_pair)(&pair);
+    material_close(&pair.side[0]);
+    material_close(&pair.side[1]);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+}

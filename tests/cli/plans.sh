@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# pricer plans and diff: what is listed, named, deleted and compared. $1: the
+# build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+pricer=$(realpath "$1")/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
+
+# json VERB... ; holds EXPRESSION about o.
+json() {
+    "$pricer" "$@" --json >out.json || fail "$* exited $?"
+}
+holds() {
+    [ "$(sqlite3 :memory: "SELECT $1 FROM (SELECT readfile('out.json') AS o)" 2>&1)" = 1 ] ||
+        fail "not so: $1: $(cat out.json)"
+}
+
+"$pricer" new ten.pricer "$here"/examples/paper.yaml >/dev/null
+expect 0 "No plan yet" "$pricer" plans ten.pricer
+json plans ten.pricer
+holds "json_array_length(o, '\$.plans') = 0"
+export SOURCE_DATE_EPOCH=1700000000 TZ=UTC
+"$pricer" plan ten.pricer >/dev/null
+"$pricer" plan ten.pricer --bias l1 --lambda 0.1 --name paper >/dev/null
+"$pricer" plan ten.pricer --bias unbiased --decoder constant >/dev/null
+"$pricer" privacy ten.pricer --plan 2 --observer server >/dev/null
+"$pricer" simulate ten.pricer --plan 2 --trials 100 --strategy naive >/dev/null
+
+# The list says what the plan itself said.
+expect 0 "2023-11-14 22:13" "$pricer" plans ten.pricer
+expect 0 "l1 0.1" "$pricer" plans ten.pricer
+expect 0 "paper" "$pricer" show ten.pricer
+json plans ten.pricer
+holds "(SELECT group_concat(value->>'bias') FROM json_each(o, '\$.plans')) = 'worst-case,l1,unbiased'"
+holds "o->>'\$.plans[1].name' = 'paper' AND o->>'\$.plans[1].made' = 1700000000"
+holds "o->>'\$.plans[0].server_eps' IS NULL"
+[ "$(sqlite3 ten.pricer "SELECT max(epsilon) = readfile('out.json')->>'\$.plans[1].server_eps'
+    FROM privacy_statement")" = 1 ] || fail "the server's eps is another"
+[ "$(sqlite3 ten.pricer "SELECT mse_worst_case = readfile('out.json')->>'\$.plans[2].mse_worst_case'
+    FROM plan WHERE plan = 3")" = 1 ] || fail "the error is another"
+
+# Compare: each side as it was planned, the moved links in order.
+json diff ten.pricer 1 paper
+holds "o->>'\$.plans[1].plan' = 2 AND o->>'\$.plans[1].objective' > o->>'\$.plans[0].objective'"
+holds "json_array_length(o, '\$.moved') = 10"
+holds "(SELECT min(abs(a.value->>'weight' - a.value->>'weight_before') >=
+        abs(b.value->>'weight' - b.value->>'weight_before') - 1e-12)
+    FROM json_each(o, '\$.moved') a JOIN json_each(o, '\$.moved') b ON b.key = a.key + 1)"
+json diff ten.pricer paper
+holds "o->>'\$.plans[1].plan' = 3"
+expect 0 "Every link carries the same" "$pricer" diff ten.pricer 1 1
+expect 1 "there is no plan strict" "$pricer" diff ten.pricer strict 1
+
+# Names are unique and never look like a number; the plan of a taken one is not made.
+expect 0 "strict" "$pricer" plans ten.pricer --name 1=strict
+expect 1 "plan 1 is called strict already" "$pricer" plans ten.pricer --name 2=strict
+expect 1 "is no name" "$pricer" plans ten.pricer --name 2=7up
+expect 1 "is not PLAN=NAME" "$pricer" plans ten.pricer --name 2
+expect 1 "called by this name already" "$pricer" plan ten.pricer --name strict
+expect 2 "begins with a letter" "$pricer" plan ten.pricer --name 2nd
+expect 0 "loose" "$pricer" plans ten.pricer --name strict=loose
+
+# Deleting takes everything that points to the plan, and nothing else.
+expect 0 "loose" "$pricer" plans ten.pricer --delete paper
+[ -z "$(sqlite3 ten.pricer 'PRAGMA foreign_key_check')" ] || fail "dangling references"
+[ "$(sqlite3 ten.pricer "SELECT (SELECT count(*) FROM plan), (SELECT count(*) FROM plan_link
+    WHERE plan = 2), (SELECT count(*) FROM privacy), (SELECT count(*) FROM simulation_bin),
+    (SELECT count(*) FROM decoder)")" = "2|0|0|0|1" ] || fail "what is left is wrong"
+expect 1 "there is no plan paper" "$pricer" plans ten.pricer --delete paper
+before=$(sqlite3 ten.pricer .dump | md5sum)
+expect 1 "there is no plan 9" "$pricer" plans ten.pricer --delete 9
+[ "$(sqlite3 ten.pricer .dump | md5sum)" = "$before" ] || fail "a refusal changed the study"
+
+# A plan that rounds were run with stays.
+sqlite3 ten.pricer "INSERT INTO round (round, plan, arrived, contributors, weight, decoder)
+    VALUES (1, 3, 1, 1, 0.5, 'constant')"
+expect 1 "rounds were run with plan 3" "$pricer" plans ten.pricer --delete 3
+# A measured network goes with its last plan.
+sqlite3 ten.pricer "INSERT INTO arrival VALUES (1, 0, 1)"
+"$pricer" plan ten.pricer --from-deliveries --decoder constant >/dev/null
+expect 0 "measured links" "$pricer" plans ten.pricer
+expect 0 "loose" "$pricer" plans ten.pricer --delete 4
+[ "$(sqlite3 ten.pricer "SELECT (SELECT count(*) FROM network), (SELECT count(*) FROM network_node)")" = "1|0" ] ||
+    fail "the measured network is still there"
+exit $bad
