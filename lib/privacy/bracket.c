@@ -23,6 +23,9 @@
 #define ENOUGH 5e-4
 #define NEAR 4e-3
 
+/* Beyond this an eps is not worth more than the first lines. */
+#define EPS_MATTERS 1e4
+
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
 
@@ -276,7 +279,8 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
     double guess = guess_eps(model, left, saddle);
     enum pricer_status status = PRICER_OK;
     int32_t shells = 1;
-    bool both = sides == (1 << PRI_BELOW | 1 << PRI_ABOVE);
+    bool both =
+        sides == (1 << PRI_BELOW | 1 << PRI_ABOVE) && saddle.eps < EPS_MATTERS;
     bool able = true,
          apart = model->exact != NULL; /* shells whatever one line would take */
     for (int try = 0; try < (shells > 1 ? SHELL_LINES : LINES); try++) {
