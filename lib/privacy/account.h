@@ -50,4 +50,14 @@ enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
                                 struct pri_scratch *scratch,
                                 struct pri_bracket *found);
 
+/* ---------------------------------------------------------------- repeat -- */
+
+/* Whether the question can be answered where rounds repeat, and the answer. */
+enum pricer_status pri_repeat_check(const struct pricer_question *question,
+                                    struct pricer_fault *fault);
+void pri_repeat_answer(const struct pricer_network *network,
+                       const struct pricer_plan *plan,
+                       const struct pricer_question *question,
+                       const bool *member, struct pricer_statement *statement);
+
 #endif

@@ -29,6 +29,7 @@ static const struct verb {
     {"reproduce", verb_reproduce, "the tables and figures of the paper"},
     {"keygen", verb_keygen, "make a key pair for a node or the server"},
     {"enrol", verb_enrol, "who takes part, under which key and where"},
+    {"fleet", verb_fleet, "a folder for every machine of a fleet"},
     {"demo", verb_demo,
      "run a fleet on loopback: predicted, simulated, measured"},
 

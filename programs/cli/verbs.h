@@ -22,6 +22,7 @@ int verb_report(int argc, char **argv);
 int verb_reproduce(int argc, char **argv);
 int verb_keygen(int argc, char **argv);
 int verb_enrol(int argc, char **argv);
+int verb_fleet(int argc, char **argv);
 int verb_demo(int argc, char **argv);
 
 #endif

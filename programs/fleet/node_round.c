@@ -137,9 +137,20 @@ static void charge(struct node *node)
         node_greet(node);
 }
 
-/* The vector is there: make and charge every part. */
+/*
+ * The vector is there: make and charge every part. Their noise comes from a key
+ * of this round's own, fresh from the kernel: a machine that was cloned, or put
+ * back to an earlier state, never makes the same noise twice. Two vectors with
+ * one noise would show their difference to everyone.
+ */
 static void make_parts(struct node *node)
 {
+    struct pricer_fault fault = {""};
+    if (pricer_random_secret(&node->random, &fault) != PRICER_OK) {
+        node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
+                    fault.text);
+        return;
+    }
     for (int32_t k = 0; k < node->slice.out_count; k++)
         make_share(node, k);
     if (node->own_open && make_part(node, node->number, node->slice.own.weight,
@@ -359,11 +370,34 @@ void node_take_vector(struct node *node)
     make_parts(node);
 }
 
+bool node_has_slept(struct node *node, int64_t now, int64_t share)
+{
+    enum {
+        BACKLOG = 250, /* ms to read away what has queued up */
+        DROWSY = 2000, /* ms that a busy machine may leave a process waiting */
+    };
+    if (now > node->alarm + no_sooner(share, DROWSY)) {
+        daemon_say("asleep for %.1f s: the rounds that have passed are not "
+                   "taken part in",
+                   (double)(now - node->alarm) / 1000);
+        vector_stop(&node->vector);
+        node->state = NODE_IDLE;
+        node->base_round = 0;
+        node->alarm = now;
+        node->deaf = now + BACKLOG;
+    }
+    return now < node->deaf;
+}
+
 void node_take_open(struct node *node, const struct wire_open *open)
 {
     int64_t now = daemon_clock();
     if (!node->sliced || open->plan != node->slice.plan || daemon_stopping())
         return;
+    if (node_has_slept(node, now, open->share)) {
+        drop(node, PRICER_DROP_LATE);
+        return;
+    }
     if (open->round > node->base_round) {
         node->base_round = open->round;
         node->base_time = now;

@@ -80,7 +80,8 @@ class Server:
             [build + '/pricer-node', '--node', '0', '--key', self.path('key'),
              '--server', self.address(0), '--server-key',
              z85(self.server_key), '--listen', self.address(2), '--trust',
-             self.path('trust'), '--ledger', self.path('ledger'), '--data',
+             self.path('trust'), '--ledger', self.path('ledger'),
+             '--new-ledger', '--data',
              self.path('data.npy')], stdout=self.log, stderr=self.log)
 
     def send(self, *elements):
