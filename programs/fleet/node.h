@@ -61,6 +61,7 @@ struct node {
     int64_t server_left;    /* when the server was last connected */
     int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
+    int64_t next_result; /* not before that an estimate is put into words */
     struct wire_bytes bytes;
 
     /* the slice */
