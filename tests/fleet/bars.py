@@ -18,7 +18,7 @@ EARLY = ['--rounds', '2', '--quorum', str(N), '--period', '0', '--early',
 
 def refuses(fleet, words, *options):
     fleet.start_server(*EARLY, *options)
-    expect(fleet.wait('server') == 1 and words in fleet.log('server'),
+    expect(fleet.wait('server', 20) == 1 and words in fleet.log('server'),
            f'{options}: ' + fleet.log('server'))
     expect(fleet.query('SELECT count(*) FROM round')[0][0] == 0, 'a round')
 
