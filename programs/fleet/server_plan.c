@@ -290,6 +290,7 @@ static enum pricer_status load_plan(struct server *server,
     struct pricer_plan_record record;
     struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
+    struct pricer_certificate certificate;
     enum pricer_status status = check_repeat(server, fault);
     if (status != PRICER_OK)
         return status;
@@ -306,7 +307,12 @@ static enum pricer_status load_plan(struct server *server,
         record.settings.rounds > 0 ? record.settings.rounds : 1;
     server->credit = has_credit(&record);
     server->plan_weight = add_weights(plan);
-    status = find_limits(server, fault);
+    status = pricer_plan_verify(network, &record.settings, plan, &certificate,
+                                fault);
+    if (status == PRICER_OK) {
+        server->open_budgets = certificate.open_budgets;
+        status = find_limits(server, fault);
+    }
     if (status == PRICER_OK)
         status = load_members(server, true, fault);
     if (status == PRICER_OK)
