@@ -6,11 +6,12 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Four headers stand on this one:
+ * and each part needs only the parts above it. Five headers stand on this one:
  * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
  * all of it in a file and knows the members and rounds of a real fleet,
- * pricer_audit.h attacks what nodes send, and pricer_kmeans.h clusters data
- * that is spread over the nodes.
+ * pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
+ * pricer_power.h cluster data that is spread over the nodes and find its
+ * principal components.
  *
  * Rules that hold everywhere:
  *   - Every function that can fail returns an enum pricer_status. Its outputs
@@ -357,6 +358,7 @@ struct pricer_settings {
     enum pricer_calibration calibration;
     int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
     enum pricer_credit credit; /* that a budget over rounds gives to losses */
+    int64_t repeat;   /* attempts of a round that send the same payloads; 1 */
     double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
                      * for unbiased plans. For decoders alone */
     double tolerance; /* certified relative gap to reach; 1e-8 */
@@ -634,8 +636,10 @@ struct pricer_question {
     enum pricer_observer observer;
     enum pricer_protect protect; /* identity: of a relay only */
     enum pricer_eavesdropper eavesdropper;
-    double delta;           /* 0: each statement's own */
-    int64_t rounds;         /* 1 */
+    double delta;   /* 0: each statement's own */
+    int64_t rounds; /* 1 */
+    int64_t repeat; /* attempts of a round with the same payloads; 1. More are
+                     * accounted for data and PRICER_RADIO alone */
     const int32_t *members; /* of a coalition: its relays, */
     int32_t member_count;
     bool with_server; /* and whether the server is in it, */
@@ -657,7 +661,8 @@ struct pricer_question {
  * grants the observer that knowledge and is a bound.
  *
  * `floor` is the probability that the data arrives without any noise: for a
- * delta of less there is no eps, and eps is INFINITY.
+ * delta of less there is no eps, and eps is INFINITY. Where very many links are
+ * correlated it is only a bound from above, and floor_bound says so.
  */
 struct pricer_statement {
     enum pricer_observer observer;
@@ -666,6 +671,7 @@ struct pricer_statement {
     int32_t at;   /* seen by which node, or -1: the server, a coalition */
     bool exact;
     double delta, eps, eps_lower, floor;
+    bool floor_bound;
 };
 
 /*
@@ -820,6 +826,15 @@ PRICER_API enum pricer_status pricer_round_share(
 PRICER_API int64_t pricer_round_limit(const struct pricer_grid *grid,
                                       double radius,
                                       const struct pricer_share *share);
+
+/*
+ * How long (in L2) the sum of honest messages of `count` shares is, at most:
+ * passed with a probability below 10^-9. Rounded up.
+ */
+PRICER_API double pricer_round_length(const struct pricer_grid *grid,
+                                      double radius, int64_t dimension,
+                                      const struct pricer_share *shares,
+                                      int32_t count);
 
 /*
  * Add what arrived, a sum of at most `parts` messages, to a sum; a relay adds

@@ -27,7 +27,8 @@ import sys
 import draw_rooms
 
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
-       'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'study']
+       'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'power',
+       'study']
 PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]

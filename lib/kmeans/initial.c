@@ -152,11 +152,11 @@ static void hear_mean(struct pri_kmeans *run, int64_t round)
 {
     const int64_t columns = run->points.columns;
     double heard = run->sum[columns] / run->radius;
-    double deviation = sqrt(run->expected) / run->radius;
+    double deviation = sqrt(run->whole.expected) / run->radius;
     if (heard <= 4 * deviation || heard <= 1e-9 * run->nodes)
         return;
     double keep = pri_shrinkage(pri_square(run->sum, columns),
-                                (double)columns * run->expected);
+                                (double)columns * run->whole.expected);
     float *centre = run->centres;
     for (int64_t d = 0; d < columns; d++)
         centre[d] = (float)(keep * run->sum[d] / heard);
@@ -171,7 +171,8 @@ static void hear_centres(struct pri_kmeans *run, int64_t round)
 {
     const int64_t columns = run->points.columns;
     const double *share = run->sum + run->clusters * columns;
-    const double least = fmax(4 * sqrt(run->expected), 1e-9 * run->radius);
+    const double least =
+        fmax(4 * sqrt(run->whole.expected), 1e-9 * run->radius);
     int32_t largest = 0;
     for (int32_t k = 1; k < run->clusters; k++)
         largest = share[k] > share[largest] ? k : largest;

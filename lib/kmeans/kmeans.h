@@ -66,6 +66,11 @@ enum pricer_status pri_plus_plus(const struct pri_points *points,
                                  int32_t stream, int32_t threads,
                                  float *centres);
 
+/* Deal points in single precision to nodes, one after the other in `dealt`:
+ * shuffled (Fisher-Yates), or as they come. */
+enum pricer_status pri_deal(const struct pricer_matrix *points, uint64_t seed,
+                            bool in_order, float *dealt);
+
 /* |a - b|^2. */
 double pri_square_distance(const float *a, const float *b, int64_t columns);
 

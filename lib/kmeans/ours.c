@@ -117,7 +117,7 @@ static void hear_moves(struct pri_kmeans *run, int64_t round)
     for (int64_t c = 0; c < entries; c++)
         run->kept[c] = carry * run->kept[c] + run->sum[c] / run->radius;
     run->kept_variance = carry * carry * run->kept_variance +
-                         run->expected / (run->radius * run->radius);
+                         run->whole.expected / (run->radius * run->radius);
     double mean = settle_shares(run, share);
     if (mean <= 1e-9 * run->nodes)
         return;

@@ -3,14 +3,8 @@
  * that come and go: the rounds that both procedures share.
  *
  * In every round each node runs a few of Lloyd's steps on its own points and
- * makes one message of them. The network adds messages up: conditioned on which
- * links are up, what reaches the server is
- *
- *     sum_i w_i message_i + N(0, v I),
- *
- * where w_i adds the weights of the paths of node i that are up and v the
- * variances of the noise on them; so a round is drawn exactly without making
- * every packet. What a message holds and what the server does with the sum is
+ * makes one message of them. The network adds messages up (lib/round/whole.c).
+ * What a message holds and what the server does with the sum is
  * the procedure's (paper.c, ours.c). The new centres reach every node.
  *
  * Messages are made in parallel, a batch at a time, and added in the order of
@@ -26,9 +20,8 @@
 /* ----------------------------------------------------------------- split -- */
 
 /* Deal the points to the nodes: shuffled (Fisher-Yates), or as they come. */
-static enum pricer_status deal(const struct pricer_matrix *points,
-                               const struct pricer_kmeans_settings *settings,
-                               float *dealt)
+enum pricer_status pri_deal(const struct pricer_matrix *points, uint64_t seed,
+                            bool in_order, float *dealt)
 {
     const int64_t columns = points->columns;
     const size_t bytes = (size_t)columns * sizeof *dealt;
@@ -36,11 +29,11 @@ static enum pricer_status deal(const struct pricer_matrix *points,
     struct pricer_random random;
     if (order == NULL)
         return PRICER_MEMORY;
-    pricer_random_replay(&random, settings->seed, PRICER_PURPOSE_DATA, 0, 0,
+    pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, 0,
                          PRI_KMEANS_SPLIT);
     for (int64_t r = 0; r < points->rows; r++)
         order[r] = r;
-    for (int64_t r = points->rows - 1; r > 0 && !settings->in_order; r--) {
+    for (int64_t r = points->rows - 1; r > 0 && !in_order; r--) {
         uint64_t word = pricer_random_word(&random) >> 32;
         int64_t other = (int64_t)((word * (uint64_t)(r + 1)) >> 32);
         int64_t kept = order[r];
@@ -56,18 +49,6 @@ static enum pricer_status deal(const struct pricer_matrix *points,
 
 /* ----------------------------------------------------------------- links -- */
 
-static bool link_is_up(const struct pri_kmeans *run, int64_t round,
-                       int32_t link)
-{
-    const struct pricer_network *net = run->network;
-    int32_t partner = net->partner[link];
-    return pricer_round_up(
-        run->settings.seed, round,
-        &(struct pricer_pair){net->from[link], net->to[link], net->p[link],
-                              partner >= 0 ? net->p[partner] : 0,
-                              net->joint[link]});
-}
-
 /* Add what reaches the server through relay j to its weights and noise. */
 static void add_relay(struct pri_kmeans *run, int32_t j)
 {
@@ -75,104 +56,84 @@ static void add_relay(struct pri_kmeans *run, int32_t j)
     const struct pricer_plan *plan = run->plan;
     double factor = run->nodes * run->coefficient[j];
     double square = plan->self_noise[j] * plan->self_noise[j];
-    run->weight[j] += factor * plan->self_weight[j];
+    run->whole.weight[j] += factor * plan->self_weight[j];
     for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
         int32_t l = net->in_link[k];
         if (!run->held[l])
             continue;
-        run->weight[net->from[l]] += factor * plan->weight[l];
+        run->whole.weight[net->from[l]] += factor * plan->weight[l];
         square += plan->noise[l] * plan->noise[l];
     }
-    run->variance += factor * factor * square;
+    run->whole.variance += factor * factor * square;
 }
 
-/* The same links as below, their sums decoded: sum j counts n beta_j in place
- * of 1. Whoever decodes knows what each sum holds, and so its noise. */
+/* The same links, their sums decoded: sum j counts n beta_j in place of 1.
+ * Whoever decodes knows what each sum holds, and so its noise. */
 static void decode_weights(struct pri_kmeans *run, int64_t round)
 {
     const struct pricer_network *net = run->network;
     const struct pricer_plan *plan = run->plan;
+    struct pri_whole *whole = &run->whole;
     struct pricer_decoded decoded;
     for (int32_t l = 0; l < net->links; l++)
-        run->held[l] = run->up[net->to[l]] &&
+        run->held[l] = whole->up[net->to[l]] &&
                        (plan->weight[l] != 0 || plan->noise[l] != 0) &&
-                       link_is_up(run, round, l);
-    pricer_receiver_decode(run->receiver, run->up, run->held, run->coefficient,
-                           &decoded);
+                       pri_link_is_up(net, run->settings.seed, round, l);
+    pricer_receiver_decode(run->receiver, whole->up, run->held,
+                           run->coefficient, &decoded);
+    memset(whole->weight, 0, (size_t)net->nodes * sizeof *whole->weight);
+    whole->variance = 0;
     for (int32_t j = 0; j < net->nodes; j++)
-        if (run->up[j])
+        if (whole->up[j])
             add_relay(run, j);
-    run->expected = run->variance;
+    whole->expected = whole->variance;
 }
 
-/* Which links are up, as the weight of every node's message in the sum and the
- * variance of the noise in it. The server knows the uplinks but not the links
- * behind them: it expects their noise. Without a plan all arrives bare. */
+/* The links of a round, for every part of a message that travels by itself. */
 static void draw_weights(struct pri_kmeans *run, int64_t round)
 {
-    const struct pricer_network *net = run->network;
-    const struct pricer_plan *plan = run->plan;
-    run->variance = run->expected = 0;
-    for (int32_t i = 0; i < run->nodes; i++)
-        run->weight[i] = plan == NULL;
-    if (plan == NULL)
-        return;
-    for (int32_t j = 0; j < net->nodes; j++)
-        run->up[j] = pricer_round_up(
-            run->settings.seed, round,
-            &(struct pricer_pair){j, PRICER_SERVER, net->uplink[j], 0, 0});
-    if (run->receiver != NULL) {
-        decode_weights(run, round);
-        return;
-    }
-    for (int32_t i = 0; i < net->nodes; i++) {
-        if (run->up[i]) {
-            run->weight[i] += plan->self_weight[i];
-            run->variance += plan->self_noise[i] * plan->self_noise[i];
-            run->expected += plan->self_noise[i] * plan->self_noise[i];
-        }
-        for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
-            double square = plan->noise[l] * plan->noise[l];
-            if (!run->up[net->to[l]] || (plan->weight[l] == 0 && square == 0))
-                continue;
-            run->expected += net->p[l] * square;
-            if (link_is_up(run, round, l)) {
-                run->weight[i] += plan->weight[l];
-                run->variance += square;
-            }
-        }
-    }
-}
-
-/* Add the noise of all packets at once: normal numbers by Box and Muller. */
-static void add_noise(struct pri_kmeans *run, int64_t round, int64_t length)
-{
-    const double deviation = sqrt(run->variance), circle = 2 * acos(-1);
-    struct pricer_random random;
-    if (deviation == 0)
-        return;
-    pricer_random_replay(&random, run->settings.seed, PRICER_PURPOSE_NOISE,
-                         round, PRICER_SERVER, PRICER_SERVER);
-    for (int64_t c = 0; c < length; c += 2) {
-        double first = (double)((pricer_random_word(&random) >> 11) + 1);
-        double second = (double)(pricer_random_word(&random) >> 11);
-        double size = deviation * sqrt(-2 * log(first * 0x1p-53));
-        run->sum[c] += size * cos(circle * second * 0x1p-53);
-        if (c + 1 < length)
-            run->sum[c + 1] += size * sin(circle * second * 0x1p-53);
+    for (int32_t g = 0; g < run->groups; g++) {
+        int64_t draw = round * run->groups + g;
+        pri_whole_draw(run->network, run->plan, run->settings.seed, draw,
+                       &run->whole);
+        if (run->receiver != NULL)
+            decode_weights(run, draw);
+        memcpy(run->weights + g * run->nodes, run->whole.weight,
+               (size_t)run->nodes * sizeof *run->weights);
+        run->variances[g] = run->whole.variance;
     }
 }
 
 /* ---------------------------------------------------------------- rounds -- */
+
+static bool is_heard(const struct pri_kmeans *run, int32_t node)
+{
+    bool heard = false;
+    for (int32_t g = 0; g < run->groups; g++)
+        heard = heard || run->weights[g * run->nodes + node] != 0;
+    return heard;
+}
 
 /* Fill `batch` with the next nodes that are heard; the first not looked at. */
 static int32_t next_batch(const struct pri_kmeans *run, int32_t node,
                           int32_t *batch, int32_t *count)
 {
     for (*count = 0; node < run->nodes && *count < PRI_KMEANS_BATCH; node++)
-        if (run->weight[node] != 0)
+        if (is_heard(run, node))
             batch[(*count)++] = node;
     return node;
+}
+
+/* Add a message to the sum, each of its parts with its weight. */
+static void add_message(struct pri_kmeans *run, int32_t node, int64_t length,
+                        const double *message)
+{
+    const int64_t part = length / run->groups;
+    for (int32_t g = 0; g < run->groups; g++) {
+        double weight = run->weights[g * run->nodes + node];
+        for (int64_t c = g * part; c < (g + 1) * part; c++)
+            run->sum[c] += weight * message[c];
+    }
 }
 
 static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
@@ -191,11 +152,13 @@ static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
             const double *message = run->message + k * run->longest;
             if (status[k] != PRICER_OK)
                 return status[k];
-            for (int64_t c = 0; c < length; c++)
-                run->sum[c] += run->weight[batch[k]] * message[c];
+            add_message(run, batch[k], length, message);
         }
     }
-    add_noise(run, round, length);
+    for (int32_t g = 0; g < run->groups; g++)
+        pri_whole_noise(run->variances[g], run->settings.seed,
+                        round * run->groups + g, length / run->groups,
+                        run->sum + g * (length / run->groups));
     return PRICER_OK;
 }
 
@@ -251,19 +214,23 @@ static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
     run->longest = run->clusters * (columns + 1);
     run->dealt = pri_alloc(rows * columns, sizeof *run->dealt);
     run->centres = pri_alloc(run->clusters * columns, sizeof *run->centres);
-    run->weight = pri_alloc(run->nodes, sizeof *run->weight);
-    run->up = pri_alloc(run->nodes, sizeof *run->up);
+    run->whole.weight = pri_alloc(run->nodes, sizeof *run->whole.weight);
+    run->whole.up = pri_alloc(run->nodes, sizeof *run->whole.up);
     run->message =
         pri_alloc(PRI_KMEANS_BATCH * run->longest, sizeof *run->message);
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
+    run->weights =
+        pri_alloc((int64_t)run->groups * run->nodes, sizeof *run->weights);
+    run->variances = pri_alloc(run->groups, sizeof *run->variances);
     run->held = pri_alloc(run->network->links, sizeof *run->held);
     run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
-    if (run->dealt == NULL || run->centres == NULL || run->weight == NULL ||
-        run->up == NULL || run->message == NULL || run->sum == NULL ||
-        run->kept == NULL || run->mean == NULL || run->held == NULL ||
-        run->coefficient == NULL)
+    if (run->dealt == NULL || run->centres == NULL ||
+        run->whole.weight == NULL || run->whole.up == NULL ||
+        run->message == NULL || run->sum == NULL || run->kept == NULL ||
+        run->mean == NULL || run->held == NULL || run->coefficient == NULL ||
+        run->weights == NULL || run->variances == NULL)
         return PRICER_MEMORY;
     run->points.values = run->dealt;
     return pri_lloyd_new(&run->points, run->clusters, &run->all);
@@ -286,6 +253,9 @@ static enum pricer_status check(const struct pricer_matrix *points,
         (plan->nodes != network->nodes || plan->links != network->links))
         return pri_fault(fault, PRICER_VALUE,
                          "the plan is for another network");
+    if (settings->per_centroid && settings->procedure != PRICER_KMEANS_PAPER)
+        return pri_fault(fault, PRICER_VALUE,
+                         "links per centroid are for the paper's procedure");
     return pri_kmeans_check(points, settings->clusters, fault);
 }
 
@@ -307,6 +277,7 @@ enum pricer_status pricer_kmeans_run(
         return status;
     double *history = pri_alloc(run.settings.rounds, sizeof *history);
     run.clusters = run.settings.clusters;
+    run.groups = run.settings.per_centroid ? run.clusters : 1;
     run.threads = pri_kmeans_threads(run.settings.threads);
     run.points = (struct pri_points){NULL, points->rows, points->columns};
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
@@ -315,7 +286,8 @@ enum pricer_status pricer_kmeans_run(
         status = pricer_receiver_new(network, plan, settings->decoder,
                                      &run.receiver, fault);
     if (status == PRICER_OK)
-        status = deal(points, &run.settings, run.dealt);
+        status = pri_deal(points, run.settings.seed, run.settings.in_order,
+                          run.dealt);
     if (status == PRICER_OK)
         status = play(&run, history, result->centres);
     if (status == PRICER_OK)
@@ -324,8 +296,10 @@ enum pricer_status pricer_kmeans_run(
     free(history);
     free(run.dealt);
     free(run.centres);
-    free(run.weight);
-    free(run.up);
+    free(run.whole.weight);
+    free(run.whole.up);
+    free(run.weights);
+    free(run.variances);
     free(run.message);
     free(run.sum);
     free(run.kept);

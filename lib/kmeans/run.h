@@ -6,6 +6,7 @@
 
 #include "kmeans.h"
 #include "decode/decode.h"
+#include "round/round.h"
 
 #include <math.h>
 
@@ -37,16 +38,16 @@ struct pri_kmeans {
     float *dealt;             /* [rows * columns] the memory of the points */
     struct pri_lloyd *all;    /* all points, to measure the inertia */
     float *centres;           /* [clusters * columns] as broadcast */
-    double *weight;           /* [nodes] of the messages in the sum */
-    bool *up;                 /* [nodes] uplinks */
+    struct pri_whole whole;   /* the round: weights in the sum and its noise */
+    int32_t groups;           /* parts of a message that travel by themselves */
+    double *weights;          /* [groups * nodes] of the messages in the sum */
+    double *variances;        /* [groups] of the noise in it */
     struct pricer_receiver *receiver; /* NULL: every sum counts 1/n */
     bool *held;                       /* [links] shares in their sums */
     double *coefficient;              /* [nodes] of the sums */
-    double variance; /* of the noise in each number of the sum */
-    double expected; /* that variance, as far as the server knows it */
-    int64_t longest; /* numbers of the longest message */
-    double *message; /* [batch * longest] */
-    double *sum;     /* [longest] what the server has received */
+    int64_t longest;                  /* numbers of the longest message */
+    double *message;                  /* [batch * longest] */
+    double *sum; /* [longest] what the server has received */
 
     /* What the server keeps between rounds (pricer's procedure). */
     double *kept;         /* [longest] sums and shares of earlier rounds */

@@ -43,6 +43,13 @@ static enum pricer_status copy_network(const struct pricer_network *network,
     copy(made->joint, network->joint, m, sizeof(double));
     copy(made->eps, network->eps, m, sizeof(double));
     copy(made->delta, network->delta, m, sizeof(double));
+    if (network->server_eps != NULL)
+        status = pri_network_budget(made, network->server_eps,
+                                    network->server_delta, NULL, NULL);
+    if (status != PRICER_OK) {
+        pricer_network_free(made);
+        return status;
+    }
     *copied = made;
     return PRICER_OK;
 }

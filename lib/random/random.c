@@ -8,7 +8,8 @@
  *
  * so every word has an address, two streams never overlap, and whoever knows
  * the seed can compute any part of any stream without the rest. Real use:
- * ChaCha20 from libsodium under a key from the kernel; each refill spends the
+ * ChaCha20 from libsodium under a key from the kernel, the processor and the
+ * clock; each refill spends the
  * first 32 bytes of its output on the next key and forgets the old one, so what
  * was sent cannot be recomputed from memory that leaks later.
  */
@@ -16,6 +17,10 @@
 
 #include <sodium.h>
 #include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 /* Words first to first + 31 of the stream, in order. */
 PRI_CLONES
@@ -67,6 +72,50 @@ void pricer_random_replay(struct pricer_random *random, uint64_t seed,
     };
 }
 
+/* What the processor itself draws, where it does: a kernel that is put back to an
+ * earlier state goes on from there, the processor does not. */
+#if defined(__x86_64__)
+__attribute__((target("rdrnd"))) static uint64_t draw_processor(void)
+{
+    unsigned a, b, c = 0, d;
+    unsigned long long word = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_RDRND) == 0)
+        return 0;
+    for (int k = 0; k < 10 && !__builtin_ia32_rdrand64_step(&word); k++)
+        word = 0;
+    return word;
+}
+#else
+static uint64_t draw_processor(void)
+{
+    return 0;
+}
+#endif
+
+/*
+ * Claim: the key is as hard to guess as the kernel's 32 bytes, and another one
+ * in every call, also if the kernel gives the same bytes twice. Proof: it is
+ * their BLAKE2b hash together with words that are not the same twice, the time
+ * among them; nobody needs to trust those for the first.
+ */
+static void make_key(uint64_t key[4])
+{
+    struct {
+        unsigned char kernel[32];
+        uint64_t processor[4], time[2];
+    } from = {{0}, {0}, {0}};
+    struct timespec now = {0, 0};
+    randombytes_buf(from.kernel, sizeof from.kernel);
+    for (int k = 0; k < 4; k++)
+        from.processor[k] = draw_processor();
+    clock_gettime(CLOCK_REALTIME, &now);
+    from.time[0] = (uint64_t)now.tv_sec;
+    from.time[1] = (uint64_t)now.tv_nsec;
+    crypto_generichash((unsigned char *)key, 32, (const unsigned char *)&from,
+                       sizeof from, NULL, 0);
+    sodium_memzero(&from, sizeof from);
+}
+
 enum pricer_status pricer_random_secret(struct pricer_random *random,
                                         struct pricer_fault *fault)
 {
@@ -76,7 +125,7 @@ enum pricer_status pricer_random_secret(struct pricer_random *random,
         return pri_fault(fault, PRICER_FILE,
                          "the operating system gives no random numbers");
     *random = (struct pricer_random){.secret = true};
-    randombytes_buf(random->key, sizeof random->key);
+    make_key(random->key);
     return PRICER_OK;
 }
 

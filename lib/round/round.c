@@ -326,20 +326,54 @@ enum pricer_status pricer_round_share(const struct pricer_slice *slice,
     return status;
 }
 
+/* The variance of a message's noise, in steps of the grid. */
+static double find_variance(const struct pricer_grid *grid, double radius,
+                            const struct pricer_share *share)
+{
+    if (!(share->noise > 0))
+        return 0;
+    double least = fmax(share->noise, 2 * share->weight * radius / STEEPEST);
+    double steps = ldexp(least, -grid->exponent);
+    return steps * steps + SMOOTHING;
+}
+
 int64_t pricer_round_limit(const struct pricer_grid *grid, double radius,
                            const struct pricer_share *share)
 {
-    double weight = share->weight, noise = share->noise, deviation = 0;
-    if (!is_used(weight, noise))
+    if (!is_used(share->weight, share->noise))
         return 0;
-    if (noise > 0) {
-        double least = fmax(noise, 2 * weight * radius / STEEPEST);
-        double steps = ldexp(least, -grid->exponent);
-        deviation = sqrt(steps * steps + SMOOTHING);
-    }
-    double most = ldexp(weight * radius, -grid->exponent) +
+    double deviation = sqrt(find_variance(grid, radius, share));
+    double most = ldexp(share->weight * radius, -grid->exponent) +
                   HONEST * deviation * (1 + 0x1p-40) + 2;
     return most < (double)grid->limit ? (int64_t)ceil(most) : grid->limit;
+}
+
+/*
+ * Proof. A message is a vector no longer than weight times radius, plus Y of
+ * independent discrete Gaussians. Such a Y_k has E e^{tY_k} <= e^{v t^2 / 2}
+ * with its parameter v (Canonne, Kamath, Steinke 2020), and so has a sum of
+ * them with the sum of the parameters. With Z standard normal, for 2 l v < 1,
+ *
+ *     E e^{l Y_k^2} = E_Z E e^{sqrt(2 l) Z Y_k} <= (1 - 2 l v)^{-1/2},
+ *
+ * what a normal number has. So Laurent and Massart's bound for chi-square holds:
+ *
+ *     P(|Y|^2 > v (d + 2 sqrt(d t) + 2 t)) <= e^{-t},
+ *
+ * with t = 21: e^{-21} < 7.6e-10. The triangle's inequality adds the rest.
+ */
+double pricer_round_length(const struct pricer_grid *grid, double radius,
+                           int64_t dimension, const struct pricer_share *shares,
+                           int32_t count)
+{
+    const double t = 21, d = (double)dimension;
+    double reach = 0, variance = 0;
+    for (int32_t k = 0; k < count; k++) {
+        reach += ldexp(shares[k].weight * radius, -grid->exponent);
+        variance += find_variance(grid, radius, &shares[k]);
+    }
+    double length = reach + sqrt(variance * (d + 2 * sqrt(d * t) + 2 * t));
+    return length * (1 + ((double)count + 8) * 0x1p-50);
 }
 
 enum pricer_status pricer_round_add(const struct pricer_grid *grid,

@@ -1,6 +1,6 @@
 /*
- * Drawing links for 512 rounds at once, which links.c explains; and the noise
- * of a message.
+ * Drawing links for 512 rounds at once, which links.c explains; whole rounds as
+ * one Gaussian, which whole.c explains; and the noise of a message.
  */
 #ifndef PRICER_ROUND_H
 #define PRICER_ROUND_H
@@ -39,6 +39,32 @@ void pri_draw_pair(const struct pri_pair *pair,
 /* The share for a receiver, or NULL. O(log count). */
 const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
                                           int32_t to);
+
+/* ----------------------------------------------------------- whole rounds -- */
+
+/*
+ * Which links are up in a round, as the weight of every node's message in what
+ * reaches the server and the variance of the noise in each number of it. A
+ * server that knows the uplinks but not the links behind them expects the
+ * variance `expected` and the weights to add up to `likely`.
+ */
+struct pri_whole {
+    double *weight; /* [nodes] the caller's */
+    bool *up;       /* [nodes] the caller's */
+    double variance, expected, likely;
+};
+
+void pri_whole_draw(const struct pricer_network *network,
+                    const struct pricer_plan *plan, uint64_t seed,
+                    int64_t round, struct pri_whole *whole);
+
+/* Whether a link of the network is up; pricer_round_up(). */
+bool pri_link_is_up(const struct pricer_network *network, uint64_t seed,
+                    int64_t round, int32_t link);
+
+/* Add the noise of all packets of a round at once. */
+void pri_whole_noise(double variance, uint64_t seed, int64_t round,
+                     int64_t count, double *sum);
 
 /* ----------------------------------------------------------------- noise -- */
 

@@ -10,6 +10,7 @@
  * whose calibration for so many rounds allows mu.
  */
 #include "cluster.h"
+#include "common/program.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -247,21 +248,27 @@ static enum pricer_status fit(struct cluster *cluster,
 
 /* ------------------------------------------------------------ interface -- */
 
+enum pricer_status cluster_plan(struct cluster *cluster,
+                                const struct pricer_kmeans_task *task,
+                                struct pricer_fault *fault)
+{
+    cluster->task = *cluster->network;
+    cluster->task.dimension = task->dimension;
+    cluster->plan_settings.rounds =
+        cluster->budget == CLUSTER_RUN ? task->rounds : 1;
+    enum pricer_status status = make_plan(cluster, fault);
+    if (status == PRICER_OK)
+        status = account(cluster, fault);
+    return status;
+}
+
 enum pricer_status cluster_open(struct cluster *cluster,
                                 struct pricer_fault *fault)
 {
     struct pricer_kmeans_task task;
     pricer_kmeans_task(&cluster->kmeans, cluster->points->columns, &task);
-    cluster->task = *cluster->network;
-    cluster->task.dimension = task.dimension;
-    cluster->plan_settings.rounds =
-        cluster->budget == CLUSTER_RUN ? task.rounds : 1;
-    enum pricer_status status = make_plan(cluster, fault);
-    if (status == PRICER_OK)
-        status = account(cluster, fault);
-    if (status == PRICER_OK)
-        status = fit(cluster, fault);
-    return status;
+    enum pricer_status status = cluster_plan(cluster, &task, fault);
+    return status == PRICER_OK ? fit(cluster, fault) : status;
 }
 
 void cluster_close(struct cluster *cluster)
@@ -270,4 +277,47 @@ void cluster_close(struct cluster *cluster)
     pricer_decoder_free(cluster->decoder);
     cluster->plan = NULL;
     cluster->decoder = NULL;
+}
+
+/* --------------------------------------------------------------- print -- */
+
+void cluster_print_budget_json(struct json *json, const struct cluster *cluster)
+{
+    json_open(json, "budget", '[');
+    for (int k = 0; k < cluster->trusts; k++) {
+        const struct cluster_trust *trust = &cluster->trust[k];
+        json_open(json, NULL, '{');
+        json_number(json, "eps", trust->eps);
+        json_number(json, "delta", trust->delta);
+        json_count(json, "links", trust->links);
+        json_number(json, "spent", trust->spent);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void cluster_print_budget(const struct cluster *cluster)
+{
+    struct table *table =
+        table_new(4, (const char *const[]){"links", "trusted with eps", "delta",
+                                           "eps spent in all rounds"});
+    putchar('\n');
+    for (int k = 0; k < cluster->trusts; k++) {
+        const struct cluster_trust *trust = &cluster->trust[k];
+        table_cell(table, "%lld", (long long)trust->links);
+        table_cell(table, "%g", trust->eps);
+        table_cell(table, "%g", trust->delta);
+        table_cell(table, "%.4g", trust->spent);
+    }
+    table_print(table, stdout);
+    printf("A message lost on the way counts as heard by %s (credit %s).\n",
+           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
+                                                               : "nobody",
+           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
+    for (int k = 0; k < cluster->trusts; k++)
+        if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
+            program_warn("a budget for each release is exceeded by the run as "
+                         "a whole; --budget run plans for the whole");
+            break;
+        }
 }

@@ -5,6 +5,7 @@
 #ifndef PROGRAM_CLUSTER_H
 #define PROGRAM_CLUSTER_H
 
+#include "common/program.h"
 #include "pricer_decode.h"
 #include "pricer_kmeans.h"
 
@@ -58,7 +59,14 @@ struct cluster {
 const char *cluster_strategy_text(enum cluster_strategy strategy);
 const char *cluster_procedure_text(enum pricer_kmeans_procedure procedure);
 
-/* Plan for the messages, and account for them. Free with cluster_close(). */
+/* Plan for messages of a task and account for them: of the cluster its network,
+ * settings, strategy, budget and kmeans.rounds count. Free with
+ * cluster_close(). */
+enum pricer_status cluster_plan(struct cluster *cluster,
+                                const struct pricer_kmeans_task *task,
+                                struct pricer_fault *fault);
+
+/* The same for the messages of K-means. */
 enum pricer_status cluster_open(struct cluster *cluster,
                                 struct pricer_fault *fault);
 void cluster_close(struct cluster *cluster);
@@ -75,6 +83,11 @@ enum pricer_status cluster_reference(const struct pricer_matrix *points,
 enum pricer_status cluster_read(const char *path, bool unit_norm,
                                 struct pricer_matrix **points,
                                 struct pricer_fault *fault);
+
+/* What every kind of link spends, as a table or in JSON. */
+void cluster_print_budget(const struct cluster *cluster);
+void cluster_print_budget_json(struct json *json,
+                               const struct cluster *cluster);
 
 /* Leave the processors to our own threads, not to those of the BLAS. */
 void cluster_prepare(void);

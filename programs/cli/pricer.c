@@ -24,10 +24,12 @@ static const struct verb {
     {"sweep", verb_sweep, "plan and simulate a grid of scenarios"},
     {"export", verb_export, "write a study's tables as CSV and .npy"},
     {"kmeans", verb_kmeans, "cluster points spread over the nodes"},
+    {"power", verb_power, "principal components of rows spread over nodes"},
     {"report", verb_report, "one page about a study, with drawings"},
     {"reproduce", verb_reproduce, "the tables and figures of the paper"},
     {"keygen", verb_keygen, "make a key pair for a node or the server"},
     {"enrol", verb_enrol, "who takes part, under which key and where"},
+    {"fleet", verb_fleet, "a folder for every machine of a fleet"},
     {"demo", verb_demo,
      "run a fleet on loopback: predicted, simulated, measured"},
 

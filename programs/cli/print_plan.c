@@ -224,8 +224,7 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
-    if (view->network->server_eps != NULL)
-        json_count(&json, "open_budgets", view->certificate.open_budgets);
+    plan_others_json(&json, view);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
     json_text(&json, "credit",
@@ -258,13 +257,13 @@ static void print_budgets(const struct plan_view *view)
         budgets += net->server_eps[i] < INFINITY;
     if (open == 0)
         printf("Checked: all %lld nodes with a budget towards the server keep "
-               "it, whatever links\nare up.\n",
+               "it, whatever links\nare up and others add.\n",
                budgets);
     else
-        printf(
-            "NOT PRIVATE: %lld of %lld nodes show the server more than their "
-            "budget allows.\n",
-            open, budgets);
+        printf("NOT PRIVATE: %lld of %lld nodes show the server more than their"
+               " budget allows.\n",
+               open, budgets);
+    plan_others_text(view);
 }
 
 static void print_certificate(const struct plan_view *view)

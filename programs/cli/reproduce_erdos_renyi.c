@@ -258,7 +258,7 @@ static double relay_eps(double delta, double mu, int others, double p)
     return high;
 }
 
-/* The paper's Theorem 3 (data) as printed: twice its Theorem 2. */
+/* The paper's Theorem 4 (data) as printed: twice its Theorem 3. */
 static double printed_eps(double weight, double noise, int nodes, double p)
 {
     double others = nodes - REACHING, square = noise * noise;

@@ -23,7 +23,7 @@ static const struct usage usage = {
 struct request {
     const char *data, *centres;
     struct planner_request planner;
-    int procedure, strategy, budget, decoder;
+    int procedure, strategy, links_per, budget, decoder;
     double reach;
     int64_t clusters, rounds, steps, seeds, seed, threads;
     bool unit_norm, in_order, as_json;
@@ -56,6 +56,8 @@ static int parse(int argc, char **argv, struct request *ask,
          "what nodes send: moves and shares (default), or centres"},
         {"strategy", OPTION_CHOICE, &ask->strategy, CLUSTER_STRATEGIES,
          "how it is sent: relayed (default), not relayed, or surely"},
+        {"links-per", OPTION_CHOICE, &ask->links_per, "round|centroid",
+         "how often links are drawn; default round, the authors: centroid"},
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
         {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
@@ -103,6 +105,8 @@ static int check_request(const struct request *ask)
         ask->seeds > most || ask->threads > 4096)
         return misuse("so many clusters, rounds, steps, seeds or threads are "
                       "too many");
+    if (ask->links_per == 1 && ask->procedure != PRICER_KMEANS_PAPER)
+        return misuse("--links-per centroid is for --procedure paper");
     if (!(ask->reach < 1e6))
         return misuse("so long a --reach is too long");
     if (planner_stray_lambda(&ask->planner))
@@ -169,6 +173,7 @@ static enum pricer_status load(struct job *job, const char *path)
         .rounds = (int32_t)ask->rounds,
         .steps = (int32_t)ask->steps,
         .in_order = ask->in_order,
+        .per_centroid = ask->links_per == 1,
         .reach = ask->reach,
         .threads = (int32_t)ask->threads};
     return cluster_open(cluster, &job->fault);
@@ -230,21 +235,6 @@ static void summarise(const struct job *job, double *mean, double *deviation)
     *deviation = count > 1 ? sqrt(squares / (count - 1)) : 0;
 }
 
-static void print_trust_json(struct json *json, const struct cluster *cluster)
-{
-    json_open(json, "budget", '[');
-    for (int k = 0; k < cluster->trusts; k++) {
-        const struct cluster_trust *trust = &cluster->trust[k];
-        json_open(json, NULL, '{');
-        json_number(json, "eps", trust->eps);
-        json_number(json, "delta", trust->delta);
-        json_count(json, "links", trust->links);
-        json_number(json, "spent", trust->spent);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void print_json(const struct job *job)
 {
     const struct request *ask = &job->ask;
@@ -272,7 +262,7 @@ static void print_json(const struct job *job)
               cluster->budget == CLUSTER_RUN ? "run" : "release");
     json_text(&json, "credit",
               pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
-    print_trust_json(&json, cluster);
+    cluster_print_budget_json(&json, cluster);
     json_open(&json, "runs", '[');
     for (int64_t s = 0; s < ask->seeds; s++) {
         json_open(&json, NULL, '{');
@@ -286,33 +276,6 @@ static void print_json(const struct job *job)
     }
     json_close(&json, ']');
     json_close(&json, '}');
-}
-
-static void print_budget(const struct job *job)
-{
-    const struct cluster *cluster = &job->cluster;
-    struct table *table =
-        table_new(4, (const char *const[]){"links", "trusted with eps", "delta",
-                                           "eps spent in all rounds"});
-    putchar('\n');
-    for (int k = 0; k < cluster->trusts; k++) {
-        const struct cluster_trust *trust = &cluster->trust[k];
-        table_cell(table, "%lld", (long long)trust->links);
-        table_cell(table, "%g", trust->eps);
-        table_cell(table, "%g", trust->delta);
-        table_cell(table, "%.4g", trust->spent);
-    }
-    table_print(table, stdout);
-    printf("A message lost on the way counts as heard by %s (credit %s).\n",
-           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
-                                                               : "nobody",
-           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
-    for (int k = 0; k < cluster->trusts; k++)
-        if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
-            program_warn("a budget for each release is exceeded by the run as "
-                         "a whole; --budget run plans for the whole");
-            break;
-        }
 }
 
 static void print_table(const struct job *job)
@@ -334,7 +297,7 @@ static void print_table(const struct job *job)
     table_cell(table, "%.6g", job->reference);
     table_print(table, stdout);
     if (job->cluster.trusts > 0)
-        print_budget(job);
+        cluster_print_budget(&job->cluster);
 }
 
 int verb_kmeans(int argc, char **argv)

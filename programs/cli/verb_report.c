@@ -3,6 +3,7 @@
  */
 #include "material.h"
 #include "page/report.h"
+#include "report_stored.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -186,7 +187,11 @@ static enum pricer_status load(struct report *report, struct material *from,
     report->record = from->record;
     report->settings = from->record.settings;
     status = recall(report, from->study, fault);
-    return status == PRICER_OK ? judge(report, fault) : status;
+    if (status == PRICER_OK)
+        status = report_stored_read(from->study, report, fault);
+    if (status == PRICER_OK)
+        status = judge(report, fault);
+    return status == PRICER_OK ? report_stored_curve(report, fault) : status;
 }
 
 static void write_page(const struct report *report)
@@ -194,10 +199,12 @@ static void write_page(const struct report *report)
     page_open(report);
     report_summary(report);
     report_network(report);
+    report_relays(report);
     report_error(report);
     report_decoder(report);
     report_agreement(report);
     report_privacy(report);
+    report_curve(report);
     report_price(report);
     report_certificate(report);
     report_recipe(report);
@@ -236,6 +243,7 @@ static void close_report(struct report *report)
     pricer_decoder_free(report->decoder);
     pricer_simulation_record_free(report->simulation);
     pricer_privacy_summaries_free(report->privacy, report->privacy_count);
+    report_stored_free(report);
     free(report->share);
     free(report->self_share);
     free(report->load);

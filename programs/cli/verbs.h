@@ -17,10 +17,12 @@ int verb_audit(int argc, char **argv);
 int verb_sweep(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_kmeans(int argc, char **argv);
+int verb_power(int argc, char **argv);
 int verb_report(int argc, char **argv);
 int verb_reproduce(int argc, char **argv);
 int verb_keygen(int argc, char **argv);
 int verb_enrol(int argc, char **argv);
+int verb_fleet(int argc, char **argv);
 int verb_demo(int argc, char **argv);
 
 #endif

@@ -7,6 +7,10 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum pricer_status daemon_fault(struct pricer_fault *fault,
@@ -22,6 +26,48 @@ enum pricer_status daemon_fault(struct pricer_fault *fault,
     return status;
 }
 
+void daemon_keep_secrets(void)
+{
+    const struct rlimit none = {0, 0};
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+    umask(077);
+}
+
+/* How long the UTF-8 character is that begins here; 0: none does. */
+static int character(const unsigned char *at, uint32_t *code)
+{
+    int more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : 3;
+    if (*at >= 0x80 && (*at < 0xC2 || *at > 0xF4))
+        return 0;
+    *code = more == 0 ? *at : *at & (0x3Fu >> more);
+    for (int k = 1; k <= more; k++) {
+        if (at[k] >> 6 != 2)
+            return 0;
+        *code = *code << 6 | (at[k] & 0x3Fu);
+    }
+    return more + 1;
+}
+
+/* Control characters (C0, DEL, C1), those that turn the direction of writing, and
+ * what is no character become question marks. */
+static void clean(char *line)
+{
+    for (unsigned char *at = (unsigned char *)line; *at != '\0';) {
+        uint32_t code = 0;
+        int length = character(at, &code);
+        bool bad = length == 0 || code < 0x20 ||
+                   (code >= 0x7F && code < 0xA0) ||
+                   (code >= 0x200E && code <= 0x200F) ||
+                   (code >= 0x2028 && code <= 0x202E) ||
+                   (code >= 0x2066 && code <= 0x2069);
+        length = length == 0 ? 1 : length;
+        if (bad)
+            memset(at, '?', (size_t)length);
+        at += length;
+    }
+}
+
 void daemon_say(const char *format, ...)
 {
     va_list arguments;
@@ -29,13 +75,14 @@ void daemon_say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    clean(line);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
 int64_t daemon_clock(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 

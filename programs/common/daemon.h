@@ -12,10 +12,19 @@ enum pricer_status daemon_fault(struct pricer_fault *fault,
                                 enum pricer_status status, const char *format,
                                 ...) __attribute__((format(printf, 3, 4)));
 
-/* A line on stderr with the program's name before it. */
+/*
+ * What a daemon does first: no core files, which would hold keys and data, nobody
+ * looks into its memory, and files it makes are its owner's alone whatever the
+ * umask was.
+ */
+void daemon_keep_secrets(void);
+
+/* A line on stderr with the program's name before it. What could
+ * steer a terminal is replaced: some of it may come from a peer. */
 void daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Milliseconds of the monotonic clock. */
+/* Milliseconds of a clock that only goes forward, also while the machine is
+ * suspended. */
 int64_t daemon_clock(void);
 
 /* SIGTERM and SIGINT ask to stop; the number of times they did. */

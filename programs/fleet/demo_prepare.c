@@ -3,6 +3,7 @@
  * needs: data, keys, enrolment and trust files in one folder.
  */
 #include "demo.h"
+#include "draft.h"
 #include "transport/keys.h"
 #include "common/daemon.h"
 #include "pricer_decode.h"
@@ -94,6 +95,11 @@ static enum pricer_status make_plan(struct demo *demo,
                                         .bias_l1 = NAN};
     enum pricer_status status =
         pricer_study_settings(demo->study, &record.settings, NULL, fault);
+    if (status == PRICER_OK && record.settings.repeat > 1) {
+        snprintf(fault->text, sizeof fault->text,
+                 "a demo runs rounds of one attempt: leave repeat out");
+        status = PRICER_VALUE;
+    }
     if (status == PRICER_OK)
         status = pricer_study_network(demo->study, &demo->network, fault);
     if (status == PRICER_OK)
@@ -295,30 +301,12 @@ static enum pricer_status enrol_all(struct demo *demo,
     return status;
 }
 
-/* The least eps, rounded up, that `rounds` releases of ratio mu keep. */
-static double total_eps(double delta, double mu, double rounds)
-{
-    double ratio = mu * sqrt(rounds) * (1 + 1e-9), low = 0, high = 1;
-    if (isinf(ratio))
-        return INFINITY;
-    while (pricer_gaussian_delta(high, ratio) > delta && high < 1e300)
-        high *= 2;
-    for (int k = 0; k < 100; k++) {
-        double middle = (low + high) / 2;
-        if (pricer_gaussian_delta(middle, ratio) > delta)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high * (1 + 1e-9);
-}
-
 static void write_row(const struct demo *demo, FILE *file, int32_t to,
                       double eps, double delta, double weight, double noise)
 {
     double mu = trust_ratio(demo->network->radius, weight, noise);
     fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s\n", (int)to, eps, delta,
-            total_eps(delta, mu, (double)demo->rounds), delta,
+            draft_eps(delta, mu, (double)demo->rounds), delta,
             demo->credit ? "losses" : "none");
 }
 
@@ -337,7 +325,7 @@ static void write_all(const struct demo *demo, FILE *file, int32_t node)
     }
     fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
             network->server_eps[node], delta,
-            total_eps(delta, own[0], (double)demo->rounds), delta);
+            draft_eps(delta, own[0], (double)demo->rounds), delta);
 }
 
 /*

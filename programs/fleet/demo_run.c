@@ -137,6 +137,7 @@ static enum pricer_status start_node(struct demo *demo, struct words *words,
     add(words, "--listen=%s", member->address);
     add(words, "--trust=%s/%d.trust", demo->folder, node);
     add(words, "--ledger=%s/%d.ledger", demo->folder, node);
+    add(words, "--new-ledger");
     add(words, "--data=%s/data.npy", demo->folder);
     add(words, "--emulate=%s", demo->path);
     add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));

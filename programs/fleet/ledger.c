@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 2 }; /* "PrLg" */
@@ -205,6 +206,12 @@ enum pricer_status ledger_open(const char *path, const char *server,
     }
     *ledger = made;
     return PRICER_OK;
+}
+
+bool ledger_is_there(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_size > 0;
 }
 
 void ledger_close(struct ledger *ledger)

@@ -48,6 +48,10 @@ enum pricer_status ledger_open(const char *path, const char *server,
                                struct pricer_fault *fault);
 void ledger_close(struct ledger *ledger);
 
+/* Whether there is a ledger at all; an empty file is none. Where there was one
+ * before, what was spent is lost with it. */
+bool ledger_is_there(const char *path);
+
 /* The last round that was charged, 0 before the first. */
 int64_t ledger_last(const struct ledger *ledger);
 

@@ -39,6 +39,8 @@ enum node_state {
     NODE_SHARING, /* sent, taking in shares */
 };
 
+struct check;
+
 struct node {
     /* what the operator says */
     int32_t number;
@@ -50,6 +52,9 @@ struct node {
     struct trust trust;
     struct vector vector;
     struct emulate emulate;
+    /* --check: told what is refused in place of the server; NULL: in earnest */
+    void (*checking)(struct node *node, int32_t to, const char *text);
+    struct check *check;
     bool replay; /* noise from emulate.seed: for demonstrations */
     struct ledger *ledger;
     struct pricer_random random;
@@ -61,7 +66,12 @@ struct node {
     int64_t server_left;    /* when the server was last connected */
     int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
+<<<<<<< HEAD
+    int64_t alarm; /* when this process means to be awake again */
+    int64_t deaf;  /* until when rounds are not taken part in: it slept */
+=======
     int64_t next_result; /* not before that an estimate is put into words */
+>>>>>>> decoder2
     struct wire_bytes bytes;
 
     /* the slice */
@@ -132,6 +142,11 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
                      size_t size);
 void node_take_vector(struct node *node);
 void node_tick(struct node *node, int64_t now);
+
+/* Whether the process has just slept through its alarm, for two seconds and for
+ * longer than shares are taken: what was opened meanwhile has passed, and nothing
+ * is charged for it. */
+bool node_has_slept(struct node *node, int64_t now, int64_t share);
 
 /* When node_tick() has something to do next; INT64_MAX: nothing. */
 int64_t node_next(const struct node *node);

@@ -53,8 +53,8 @@ static void make_share(struct node *node, int32_t k)
     if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, WIRE_PART_DATA,
-                         node->scratch, node->slice.dimension))
+        wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                         WIRE_PART_DATA, node->scratch, node->slice.dimension))
         peer->part = WIRE_PART_DATA;
 }
 
@@ -137,9 +137,20 @@ static void charge(struct node *node)
         node_greet(node);
 }
 
-/* The vector is there: make and charge every part. */
+/*
+ * The vector is there: make and charge every part. Their noise comes from a key
+ * of this round's own, fresh from the kernel: a machine that was cloned, or put
+ * back to an earlier state, never makes the same noise twice. Two vectors with
+ * one noise would show their difference to everyone.
+ */
 static void make_parts(struct node *node)
 {
+    struct pricer_fault fault = {""};
+    if (pricer_random_secret(&node->random, &fault) != PRICER_OK) {
+        node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
+                    fault.text);
+        return;
+    }
     for (int32_t k = 0; k < node->slice.out_count; k++)
         make_share(node, k);
     if (node->own_open && make_part(node, node->number, node->slice.own.weight,
@@ -169,8 +180,8 @@ static void send_shares(struct node *node)
         if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
-            wire_write_share(&peer->message, node->open.round, peer->part, NULL,
-                             0);
+            wire_write_share(&peer->message, node->open.round, node->slice.seal,
+                             peer->part, NULL, 0);
         node->lost +=
             !hub_send(peer->link, peer->message.data, peer->message.size);
     }
@@ -192,11 +203,10 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    for (int64_t c = 0; c < dimension && data; c++)
-        if (values[c] > in->limit || values[c] < -in->limit) {
-            drop(node, PRICER_DROP_RANGE);
-            return;
-        }
+    if (data && !wire_is_within(values, dimension, in->limit, in->length)) {
+        drop(node, PRICER_DROP_RANGE);
+        return;
+    }
     bool up =
         emulate_up(&node->emulate, node->open.round, in->from, node->number);
     if (data && up &&
@@ -252,7 +262,9 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
-    if (!is_fitting(node, sender, &share)) {
+    if (memcmp(share.seal, node->slice.seal, WIRE_DIGEST) != 0) {
+        drop(node, PRICER_DROP_PLAN);
+    } else if (!is_fitting(node, sender, &share)) {
         drop(node, PRICER_DROP_LENGTH);
     } else if (share.round > node->taken) {
         keep_share(node, sender, &share);
@@ -358,11 +370,34 @@ void node_take_vector(struct node *node)
     make_parts(node);
 }
 
+bool node_has_slept(struct node *node, int64_t now, int64_t share)
+{
+    enum {
+        BACKLOG = 250, /* ms to read away what has queued up */
+        DROWSY = 2000, /* ms that a busy machine may leave a process waiting */
+    };
+    if (now > node->alarm + no_sooner(share, DROWSY)) {
+        daemon_say("asleep for %.1f s: the rounds that have passed are not "
+                   "taken part in",
+                   (double)(now - node->alarm) / 1000);
+        vector_stop(&node->vector);
+        node->state = NODE_IDLE;
+        node->base_round = 0;
+        node->alarm = now;
+        node->deaf = now + BACKLOG;
+    }
+    return now < node->deaf;
+}
+
 void node_take_open(struct node *node, const struct wire_open *open)
 {
     int64_t now = daemon_clock();
     if (!node->sliced || open->plan != node->slice.plan || daemon_stopping())
         return;
+    if (node_has_slept(node, now, open->share)) {
+        drop(node, PRICER_DROP_LATE);
+        return;
+    }
     if (open->round > node->base_round) {
         node->base_round = open->round;
         node->base_time = now;
@@ -383,9 +418,13 @@ static void finish(struct node *node)
                          &fault) != PRICER_OK)
         node->own_part = WIRE_PART_VECTOR;
     wire_part_set(node->parts, 0, node->own_part);
-    if (wire_write_sum(&node->bytes, node->open.round, node->parts,
-                       wire_parts_size(node->slice.in_count), node->sum,
-                       dimension))
+    const struct wire_sum sum = {
+        .round = node->open.round,
+        .digest = node->digest,
+        .parts = node->parts,
+        .parts_size = wire_parts_size(node->slice.in_count),
+    };
+    if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;

@@ -74,7 +74,7 @@ bool node_is_ending(const struct node *node)
 
 void node_greet(struct node *node)
 {
-    if (node->sliced && !node->announced)
+    if (node->sliced && !node->announced && node->checking == NULL)
         node->announced =
             all_connected(node) || daemon_clock() - node->sliced_at > PATIENCE;
     struct wire_hello hello = {
@@ -94,6 +94,10 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
                  int32_t to, const char *text)
 {
     const struct wire_refusal refusal = {round, code, to};
+    if (node->checking != NULL) {
+        node->checking(node, to, text);
+        return;
+    }
     if (wire_write_refusal(&node->bytes, &refusal))
         hub_send(node->server, node->bytes.data, node->bytes.size);
     if (!(node->refused >> code & 1) || round == 0)

@@ -4,13 +4,13 @@
  */
 #include "common/config.h"
 #include "node.h"
+#include "node_check.h"
 #include "common/options.h"
 #include "common/program.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 static const struct usage usage = {
@@ -24,8 +24,9 @@ static const struct usage usage = {
 /* What the command line says and struct node does not hold. */
 struct arguments {
     int64_t number, seed;
-    const char *config, *key, *server_key, *trust, *ledger, *emulate;
-    bool show, json, replay;
+    const char *config, *emulate;
+    struct node_files files;
+    bool show, json, replay, check, new_ledger;
 };
 
 /* How good an estimate is, at most once a second. */
@@ -115,52 +116,17 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
     }
 }
 
-/* Why the server does not answer, and what to do about it. */
-static void say_trouble(const struct node *node, enum hub_end why)
-{
-    const char *address = node->server_address;
-    switch (why) {
-    case HUB_REFUSED:
-        daemon_say("the server at %s does not admit this node's key %s: "
-                   "'pricer enrol STUDY %d %s ADDRESS' there",
-                   address, node->pair.public_key, (int)node->number,
-                   node->pair.public_key);
-        break;
-    case HUB_STRANGER:
-        daemon_say("the server at %s has another key than it should: is "
-                   "--server-key its public key?",
-                   address);
-        break;
-    case HUB_BROKEN:
-        daemon_say("the server at %s breaks the handshake off: is it a "
-                   "pricer-server?",
-                   address);
-        break;
-    case HUB_REPLACED:
-    case HUB_BUSY:
-        daemon_say("the server at %s cuts the connection: does another node "
-                   "run with this key?",
-                   address);
-        break;
-    case HUB_SILENT:
-        daemon_say("no word from the server at %s for 10 s: does it run, and "
-                   "does a firewall let this node through?",
-                   address);
-        break;
-    default:
-        break;
-    }
-}
-
-/* The same, each at most once a minute. */
+/* Why the server does not answer, each at most once a minute. */
 static void tell(struct node *node, enum hub_end why)
 {
     enum { AGAIN = 60000 };
+    char text[512];
     int64_t now = daemon_clock();
     if (node->said[why] != 0 && now - node->said[why] < AGAIN)
         return;
     node->said[why] = now;
-    say_trouble(node, why);
+    if (node_trouble(node, why, text, sizeof text))
+        daemon_say("%s", text);
 }
 
 static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
@@ -211,10 +177,12 @@ static void loop(struct node *node)
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
         int file = node->vector.child_file;
+        node->alarm = next > now ? next : now;
         bool ready = hub_wait(node->hub, next - daemon_clock(), file);
         if (ready && node->state == NODE_VECTOR &&
             file == node->vector.child_file)
             node_take_vector(node);
+        node_has_slept(node, daemon_clock(), node->open.share);
         watch_server(node, daemon_clock());
         if (daemon_hung_up())
             read_again(node);
@@ -229,19 +197,23 @@ static bool parse(int argc, char **argv, struct node *node,
          "read options from FILE, a line 'name value' each"},
         {"node", OPTION_COUNT, &arguments->number, "N",
          "this node's number in the study"},
-        {"key", OPTION_TEXT, &arguments->key, "FILE",
+        {"key", OPTION_TEXT, &arguments->files.key, "FILE",
          "its secret key, from pricer keygen"},
         {"server", OPTION_TEXT, &node->server_address, "ADDRESS",
          "where the server is, such as tcp://10.0.0.1:7100"},
-        {"server-key", OPTION_TEXT, &arguments->server_key, "KEY",
+        {"server-key", OPTION_TEXT, &arguments->files.server_key, "KEY",
          "the server's public key, or a file with it"},
         {"listen", OPTION_TEXT, &node->listen, "ADDRESS",
          "where neighbours reach this node, such as tcp://*:7103"},
-        {"trust", OPTION_TEXT, &arguments->trust, "FILE",
+        {"trust", OPTION_TEXT, &arguments->files.trust, "FILE",
          "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
          "[,credit][,key]"},
-        {"ledger", OPTION_TEXT, &arguments->ledger, "FILE",
-         "what has gone to whom; made if it is not there"},
+        {"ledger", OPTION_TEXT, &arguments->files.ledger, "FILE",
+         "what has gone to whom; must be there"},
+        {"new-ledger", OPTION_FLAG, &arguments->new_ledger, NULL,
+         "make the ledger if it is not there: nothing was sent so far"},
+        {"check", OPTION_FLAG, &arguments->check, NULL,
+         "say what would fail and how to cure it, join no round, and stop"},
         {"data", OPTION_TEXT, &node->vector.file, "FILE",
          "the vector, a row of this .npy file"},
         {"row", OPTION_COUNT, &node->vector.row, "K",
@@ -261,7 +233,7 @@ static bool parse(int argc, char **argv, struct node *node,
         {"ledger-show", OPTION_FLAG, &arguments->show, NULL,
          "print the ledger and stop"},
         {"json", OPTION_FLAG, &arguments->json, NULL,
-         "print the ledger as one JSON object"},
+         "print the ledger, or the checks, as one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];
     *result =
@@ -275,15 +247,15 @@ static const char *missing(const struct node *node,
 {
     if (arguments->number < 0)
         return "--node";
-    if (arguments->key == NULL)
+    if (arguments->files.key == NULL)
         return "--key";
     if (node->server_address == NULL)
         return "--server";
-    if (arguments->server_key == NULL)
+    if (arguments->files.server_key == NULL)
         return "--server-key";
     if (node->listen == NULL)
         return "--listen";
-    if (arguments->trust == NULL)
+    if (arguments->files.trust == NULL)
         return "--trust";
     if ((node->vector.file == NULL) == (node->vector.command == NULL))
         return "--data or --command (one of them)";
@@ -338,20 +310,30 @@ static enum pricer_status set_up(struct node *node,
     node->vector.estimate = node->estimate;
     if (node->vector.row < 0)
         node->vector.row = node->number;
-    enum pricer_status status = keys_read(arguments->key, &node->pair, fault);
+    enum pricer_status status =
+        keys_read(arguments->files.key, &node->pair, fault);
     if (status == PRICER_OK)
-        status = keys_public(arguments->server_key, node->server_key, fault);
+        status =
+            keys_public(arguments->files.server_key, node->server_key, fault);
     if (status == PRICER_OK)
-        status = trust_read(arguments->trust, &node->trust, fault);
-    node->trust_file = arguments->trust;
+        status = trust_read(arguments->files.trust, &node->trust, fault);
+    node->trust_file = arguments->files.trust;
     if (status == PRICER_OK)
         status = pricer_random_secret(&node->random, fault);
     if (status == PRICER_OK)
         status = load_emulation(arguments->emulate, network, fault);
     node->emulate.network = *network;
+    if (status == PRICER_OK && !arguments->new_ledger &&
+        !ledger_is_there(arguments->files.ledger))
+        status = daemon_fault(
+            fault, PRICER_FILE,
+            "%.300s: there is no ledger, so what was spent is not known and "
+            "nothing is sent; restore it from a backup, or say --new-ledger if "
+            "this node never sent anything",
+            arguments->files.ledger);
     if (status == PRICER_OK)
-        status = ledger_open(arguments->ledger, node->server_key, &node->ledger,
-                             fault);
+        status = ledger_open(arguments->files.ledger, node->server_key,
+                             &node->ledger, fault);
     if (status == PRICER_OK)
         status = connect_all(node, fault);
     if (status == PRICER_OK && node->replay)
@@ -382,18 +364,26 @@ int main(int argc, char **argv)
     node.vector.row = -1;
     if (!parse(argc, argv, &node, &arguments, &result))
         return result;
-    if (arguments.ledger == NULL ||
+    if (arguments.files.ledger == NULL ||
         (!arguments.show && missing(&node, &arguments) != NULL)) {
         fprintf(stderr, "pricer-node: %s is missing; --help explains\n",
-                arguments.ledger == NULL ? "--ledger"
-                                         : missing(&node, &arguments));
+                arguments.files.ledger == NULL ? "--ledger"
+                                               : missing(&node, &arguments));
         return 2;
     }
     if (arguments.show)
-        return program_close(ledger_show(arguments.ledger, arguments.json));
-    /* A core file of a node would hold its data and its key. */
-    prctl(PR_SET_DUMPABLE, 0);
+        return program_close(
+            ledger_show(arguments.files.ledger, arguments.json));
+    daemon_keep_secrets();
     daemon_catch_signals();
+    if (arguments.check) {
+        node.number = (int32_t)arguments.number;
+        node.vector.estimate = node.estimate;
+        node.vector.row = node.vector.row < 0 ? node.number : node.vector.row;
+        result = node_check(&node, &arguments.files, arguments.json);
+        tear_down(&node);
+        return program_close(result);
+    }
     enum pricer_status status = set_up(&node, &arguments, &network, &fault);
     if (status == PRICER_OK) {
         loop(&node);

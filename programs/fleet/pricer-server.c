@@ -270,6 +270,7 @@ int main(int argc, char **argv)
                 find_mistake(&server, &arguments));
         return 2;
     }
+    daemon_keep_secrets();
     daemon_catch_signals();
     server.started = daemon_clock();
     enum pricer_status status = set_up(&server, &arguments, &page, &fault);

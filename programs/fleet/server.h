@@ -89,9 +89,11 @@ struct server {
     bool credit;          /* it counts on losses */
     double plan_weight;   /* of all its parts together */
     struct pricer_grid grid;
-    int64_t *limits;     /* [links] of each share */
-    int64_t *own_limits; /* [nodes] */
-    struct seat *seats;  /* [nodes] */
+    int64_t *limits;             /* [links] of each share */
+    struct pricer_share *shares; /* [nodes] those of a sum that is looked at */
+    uint8_t seal[WIRE_DIGEST];   /* of the plan */
+    int64_t *own_limits;         /* [nodes] */
+    struct seat *seats;          /* [nodes] */
     int32_t members;
     int64_t stamp;  /* of the study, when who is enrolled was last read */
     int64_t looked; /* when that was last compared */

@@ -66,6 +66,10 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         in->from = network->from[l];
         keys_bytes(server->seats[in->from].key, in->key);
         in->limit = server->limits[l];
+        const struct pricer_share share = {.weight = server->plan->weight[l],
+                                           .noise = server->plan->noise[l]};
+        in->length = pricer_round_length(&server->grid, network->radius,
+                                         network->dimension, &share, 1);
     }
 }
 
@@ -90,6 +94,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .out = calloc(out + 1, sizeof *slice.out),
         .in = calloc(in + 1, sizeof *slice.in),
     };
+    memcpy(slice.seal, server->seal, sizeof slice.seal);
     bool written = slice.out != NULL && slice.in != NULL;
     if (written) {
         fill_links(server, &slice);
@@ -97,6 +102,31 @@ bool server_write_slice(struct server *server, int32_t node)
     }
     wire_slice_free(&slice);
     return written;
+}
+
+/* What all slices of a plan have in common, and what no other plan has: shares
+ * are bound to it. */
+static void seal_plan(struct server *server)
+{
+    const struct pricer_plan *plan = server->plan;
+    size_t nodes = 8 * (size_t)plan->nodes, links = 8 * (size_t)plan->links;
+    const double common[] = {(double)server->plan_id, server->network->radius,
+                             (double)server->network->dimension,
+                             (double)server->grid.exponent,
+                             (double)server->grid.limit};
+    const struct {
+        const void *data;
+        size_t size;
+    } parts[] = {{common, sizeof common},
+                 {plan->self_weight, nodes},
+                 {plan->self_noise, nodes},
+                 {plan->weight, links},
+                 {plan->noise, links}};
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, WIRE_DIGEST);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        crypto_generichash_update(&state, parts[k].data, parts[k].size);
+    crypto_generichash_final(&state, server->seal, WIRE_DIGEST);
 }
 
 /* The digest by which a node's HELLO shows that it has this slice; who is there
@@ -237,14 +267,38 @@ static double add_weights(const struct pricer_plan *plan)
     return sum;
 }
 
+/* Daemons send every payload once: a round of several attempts would be another
+ * than the one that was planned and accounted. */
+static enum pricer_status check_repeat(struct server *server,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_settings settings;
+    enum pricer_status status =
+        pricer_study_settings(server->study, &settings, NULL, fault);
+    if (status != PRICER_OK || settings.repeat <= 1)
+        return status;
+    snprintf(fault->text, sizeof fault->text,
+             "the scenario repeats every payload %lld times: pricer-server "
+             "runs rounds of one attempt yet",
+             (long long)settings.repeat);
+    return PRICER_VALUE;
+}
+
 static enum pricer_status load_plan(struct server *server,
                                     struct pricer_fault *fault)
 {
     struct pricer_plan_record record;
     struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
+<<<<<<< HEAD
+    enum pricer_status status = check_repeat(server, fault);
+    if (status != PRICER_OK)
+        return status;
+    status =
+=======
     struct pricer_certificate certificate;
     enum pricer_status status =
+>>>>>>> decoder2
         pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
     if (status != PRICER_OK)
         return status;
@@ -266,6 +320,8 @@ static enum pricer_status load_plan(struct server *server,
     if (status == PRICER_OK)
         status = load_members(server, true, fault);
     if (status == PRICER_OK)
+        seal_plan(server);
+    if (status == PRICER_OK)
         status = digest_slices(server);
     if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
@@ -280,6 +336,7 @@ static bool make_room(struct server *server)
     server->seats = calloc(nodes, sizeof *server->seats);
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
+    server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
     server->scratch = calloc(dimension, sizeof *server->scratch);
     server->estimate = calloc(dimension, sizeof *server->estimate);
@@ -289,11 +346,11 @@ static bool make_room(struct server *server)
     server->withheld = calloc(links + 1, sizeof *server->withheld);
     server->contributed = calloc(nodes, sizeof *server->contributed);
     return server->seats != NULL && server->limits != NULL &&
-           server->own_limits != NULL && server->sum != NULL &&
-           server->scratch != NULL && server->estimate != NULL &&
-           server->uplink != NULL && server->link != NULL &&
-           server->own != NULL && server->withheld != NULL &&
-           server->contributed != NULL;
+           server->own_limits != NULL && server->shares != NULL &&
+           server->sum != NULL && server->scratch != NULL &&
+           server->estimate != NULL && server->uplink != NULL &&
+           server->link != NULL && server->own != NULL &&
+           server->withheld != NULL && server->contributed != NULL;
 }
 
 enum pricer_status server_load(struct server *server,
@@ -347,6 +404,7 @@ void server_unload(struct server *server)
     free(server->seats);
     free(server->limits);
     free(server->own_limits);
+    free(server->shares);
     free(server->sum);
     free(server->scratch);
     free(server->estimate);

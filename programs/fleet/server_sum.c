@@ -23,9 +23,16 @@ static bool is_possible(int part, int64_t limit)
     return part < WIRE_PARTS && (part != WIRE_PART_PROBE || limit == 0);
 }
 
-/* The largest value that the parts in the sum can add up to, and how many they
+static void add_part(struct server *server, double weight, double noise,
+                     int32_t *count)
+{
+    server->shares[*count].weight = weight;
+    server->shares[(*count)++].noise = noise;
+}
+
+/* The largest value that the parts in the sum can add up to, and which they
  * are; -1 if they do not fit the slice. */
-static int64_t find_most(const struct server *server, int32_t node,
+static int64_t find_most(struct server *server, int32_t node,
                          const struct wire_sum *sum, int32_t *count)
 {
     const struct pricer_network *network = server->network;
@@ -39,7 +46,8 @@ static int64_t find_most(const struct server *server, int32_t node,
         return -1;
     if (own == WIRE_PART_DATA) {
         most += server->own_limits[node];
-        ++*count;
+        add_part(server, server->plan->self_weight[node],
+                 server->plan->self_noise[node], count);
     }
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
          k++) {
@@ -53,7 +61,8 @@ static int64_t find_most(const struct server *server, int32_t node,
             return -1;
         if (part == WIRE_PART_DATA) {
             most += server->limits[l];
-            ++*count;
+            add_part(server, server->plan->weight[l], server->plan->noise[l],
+                     count);
         }
     }
     if (sum->parts_size != wire_parts_size(next - 1) ||
@@ -107,13 +116,13 @@ static void add_sum(struct server *server, int32_t node,
         server_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
-    for (int64_t k = 0; k < dimension; k++) {
-        int64_t value = wire_integer(sum->values, k);
-        server->scratch[k] = value;
-        if (value > most || value < -most) {
-            server_drop(server, PRICER_DROP_RANGE);
-            return;
-        }
+    for (int64_t k = 0; k < dimension; k++)
+        server->scratch[k] = wire_integer(sum->values, k);
+    double length = pricer_round_length(&server->grid, server->network->radius,
+                                        dimension, server->shares, count);
+    if (!wire_is_within(server->scratch, dimension, most, length)) {
+        server_drop(server, PRICER_DROP_RANGE);
+        return;
     }
     seat->answered = true;
     if (!emulate_up(&server->emulate, server->round, node, PRICER_SERVER))
@@ -135,6 +144,8 @@ void server_take_sum(struct server *server, int32_t node, const void *data,
     struct wire_sum sum;
     if (!wire_read_sum(data, size, &sum))
         server_drop(server, PRICER_DROP_MALFORMED);
+    else if (memcmp(sum.digest, server->seats[node].digest, WIRE_DIGEST) != 0)
+        server_drop(server, PRICER_DROP_PLAN);
     else if (sum.size != 8 * (size_t)server->network->dimension)
         server_drop(server, PRICER_DROP_LENGTH);
     else if (!server->open && sum.round == server->round)

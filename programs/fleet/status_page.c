@@ -216,6 +216,25 @@ static void print_labelled(FILE *out, const struct server *server)
     }
 }
 
+/* What has become of connections. */
+static void print_connections(FILE *out, const struct server *server)
+{
+    const struct hub_counts *counts = hub_counts(server->hub);
+    metric(out, "connections_accepted_total", "counter",
+           "Connections that were accepted.", (double)counts->accepted);
+    metric(out, "connections_shed_total", "counter",
+           "Connections that were cut before a handshake: too many, too fast.",
+           (double)counts->shed);
+    metric(out, "frames_without_room_total", "counter",
+           "Messages that found no room in a queue.", (double)counts->full);
+    fputs("# HELP pricer_connections_ended_total Connections, by why they "
+          "ended.\n# TYPE pricer_connections_ended_total counter\n",
+          out);
+    for (int k = 0; k < HUB_ENDS; k++)
+        fprintf(out, "pricer_connections_ended_total{why=\"%s\"} %lld\n",
+                hub_end_text((enum hub_end)k), (long long)counts->ends[k]);
+}
+
 static void print_metrics(FILE *out, struct server *server)
 {
     struct drift drifts[DRIFTS];
@@ -231,6 +250,7 @@ static void print_metrics(FILE *out, struct server *server)
            (double)server->messages);
     metric(out, "received_bytes_total", "counter", "Bytes received.",
            (double)server->bytes_received);
+    print_connections(out, server);
     metric(out, "links_drifting", "gauge",
            "Links outside their planned probability.",
            (double)server_drifts(server, drifts, DRIFTS));
@@ -283,6 +303,29 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned code,
     return result;
 }
 
+/*
+ * Whether a request is meant for this page: its host is an address, or loopback
+ * by its name. A page elsewhere can have its name lead here and read what it is
+ * not shown, but it cannot have a browser call it by an address.
+ */
+static bool is_host(const char *host)
+{
+    char name[64];
+    unsigned char address[sizeof(struct in6_addr)];
+    if (host == NULL)
+        return true;
+    size_t length = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
+    const char *from = *host == '[' ? host + 1 : host;
+    length -= (size_t)(from - host);
+    if (length >= sizeof name)
+        return false;
+    memcpy(name, from, length);
+    name[length] = '\0';
+    return strcasecmp(name, "localhost") == 0 ||
+           inet_pton(AF_INET, name, address) == 1 ||
+           inet_pton(AF_INET6, name, address) == 1;
+}
+
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
                               const char *url, const char *method,
                               const char *version, const char *data,
@@ -299,7 +342,11 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
     FILE *out = open_memstream(&body, &size);
     if (out == NULL)
         return MHD_NO;
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+    if (!is_host(MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                             MHD_HTTP_HEADER_HOST))) {
+        code = MHD_HTTP_MISDIRECTED_REQUEST;
+        fputs("ask by an address or as localhost\n", out);
+    } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         code = MHD_HTTP_METHOD_NOT_ALLOWED;
         fputs("only GET\n", out);
     } else if (strcmp(url, "/") == 0) {

@@ -140,7 +140,7 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 14, WIRE_SLICE);
+    begin(&writer, bytes, 15, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
@@ -150,6 +150,7 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_uint(&writer, slice->grid);
     put_uint(&writer, slice->rounds);
     put_bool(&writer, slice->credit);
+    put_bin(&writer, slice->seal, WIRE_DIGEST);
     put_array(&writer, 3);
     put_double(&writer, slice->own.weight);
     put_double(&writer, slice->own.noise);
@@ -166,10 +167,11 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     }
     put_array(&writer, slice->in_count);
     for (int32_t k = 0; k < slice->in_count; k++) {
-        put_array(&writer, 3);
+        put_array(&writer, 4);
         put_uint(&writer, slice->in[k].from);
         put_bin(&writer, slice->in[k].key, WIRE_KEY);
         put_uint(&writer, slice->in[k].limit);
+        put_double(&writer, slice->in[k].length);
     }
     return !writer.failed;
 }
@@ -190,24 +192,26 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 }
 
 bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      enum wire_part part, const int64_t *values, int64_t count)
+                      const uint8_t *seal, enum wire_part part,
+                      const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 5, WIRE_SHARE);
+    begin(&writer, bytes, 6, WIRE_SHARE);
     put_uint(&writer, round);
+    put_bin(&writer, seal, WIRE_DIGEST);
     put_uint(&writer, part);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
 }
 
-bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
-                    const uint8_t *parts, size_t parts_size,
+bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 5, WIRE_SUM);
-    put_uint(&writer, round);
-    put_bin(&writer, parts, parts_size);
+    begin(&writer, bytes, 6, WIRE_SUM);
+    put_uint(&writer, sum->round);
+    put_bin(&writer, sum->digest, WIRE_DIGEST);
+    put_bin(&writer, sum->parts, sum->parts_size);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
 }
@@ -251,6 +255,20 @@ double wire_number(const uint8_t *values, int64_t k)
     double value;
     memcpy(&value, &word, sizeof value);
     return value;
+}
+
+/* The squares are rounded to nearest, up or down by count + 2 units at most, for
+ * which an honest message is not blamed. */
+bool wire_is_within(const int64_t *values, int64_t count, int64_t limit,
+                    double length)
+{
+    double square = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (values[k] > limit || values[k] < -limit)
+            return false;
+        square += (double)values[k] * (double)values[k];
+    }
+    return square <= length * length * (1 + ((double)count + 4) * 0x1p-52);
 }
 
 size_t wire_parts_size(int32_t in_count)

@@ -111,6 +111,7 @@ struct wire_in {
     int32_t from;
     uint8_t key[WIRE_KEY];
     int64_t limit;
+    double length; /* in L2 */
 };
 
 struct wire_slice {
@@ -118,10 +119,11 @@ struct wire_slice {
     int32_t node, nodes;
     int64_t dimension;
     double radius;
-    int32_t exponent; /* the grid's step is 2^exponent */
-    int64_t grid;     /* the largest value of any message */
-    int64_t rounds;   /* that the plan was made for */
-    bool credit;      /* the plan counts on losses */
+    int32_t exponent;          /* the grid's step is 2^exponent */
+    int64_t grid;              /* the largest value of any message */
+    int64_t rounds;            /* that the plan was made for */
+    bool credit;               /* the plan counts on losses */
+    uint8_t seal[WIRE_DIGEST]; /* of the plan, the same in all its slices */
     struct wire_own own;
     int32_t out_count, in_count;
     struct wire_out *out;
@@ -141,6 +143,7 @@ struct wire_open {
 /* Vectors stay where the message is: 8 bytes an element, little-endian. */
 struct wire_share {
     int64_t round;
+    const uint8_t *seal; /* WIRE_DIGEST bytes, of the sender's slice */
     enum wire_part part; /* never DOWN */
     const uint8_t *values;
     size_t size; /* bytes */
@@ -148,7 +151,8 @@ struct wire_share {
 
 struct wire_sum {
     int64_t round;
-    const uint8_t *parts; /* half a byte each, see wire_part() */
+    const uint8_t *digest; /* WIRE_DIGEST bytes, of the node's slice */
+    const uint8_t *parts;  /* half a byte each, see wire_part() */
     size_t parts_size;
     const uint8_t *values;
     size_t size;
@@ -173,10 +177,9 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello);
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
 bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      enum wire_part part, const int64_t *values,
-                      int64_t count);
-bool wire_write_sum(struct wire_bytes *bytes, int64_t round,
-                    const uint8_t *parts, size_t parts_size,
+                      const uint8_t *seal, enum wire_part part,
+                      const int64_t *values, int64_t count);
+bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count);
 bool wire_write_result(struct wire_bytes *bytes,
                        const struct wire_result *result, const double *estimate,
@@ -206,6 +209,11 @@ void wire_slice_free(struct wire_slice *slice);
 /* Element k of a vector in a message. */
 int64_t wire_integer(const uint8_t *values, int64_t k);
 double wire_number(const uint8_t *values, int64_t k);
+
+/* Whether every value is within the limit, and all together within a length in
+ * L2. */
+bool wire_is_within(const int64_t *values, int64_t count, int64_t limit,
+                    double length);
 
 /*
  * The parts of a sum, half a byte each, the lower half first: part 0 is the

@@ -195,6 +195,16 @@ int wire_type(const void *data, size_t size)
     return known ? (int)type : 0;
 }
 
+/* WIRE_DIGEST bytes, where the message is. */
+static const uint8_t *take_digest(struct cursor *cursor)
+{
+    size_t length = 0;
+    const uint8_t *digest = take_bin(cursor, &length);
+    if (length != WIRE_DIGEST)
+        cursor->bad = true;
+    return digest;
+}
+
 /* The links with fewest rounds left. */
 static void take_ending(struct cursor *cursor, struct wire_hello *hello)
 {
@@ -247,9 +257,10 @@ bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 
 bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 {
-    struct cursor cursor = begin(data, size, 5, WIRE_SHARE);
+    struct cursor cursor = begin(data, size, 6, WIRE_SHARE);
     struct wire_share found = {0};
     found.round = take_uint(&cursor, any);
+    found.seal = take_digest(&cursor);
     found.part = (enum wire_part)take_uint(&cursor, WIRE_PARTS - 1);
     found.values = take_bin(&cursor, &found.size);
     if (!end(&cursor) || found.part == WIRE_PART_DOWN ||
@@ -261,9 +272,10 @@ bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 
 bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 {
-    struct cursor cursor = begin(data, size, 5, WIRE_SUM);
+    struct cursor cursor = begin(data, size, 6, WIRE_SUM);
     struct wire_sum found = {0};
     found.round = take_uint(&cursor, any);
+    found.digest = take_digest(&cursor);
     found.parts = take_bin(&cursor, &found.parts_size);
     found.values = take_bin(&cursor, &found.size);
     if (!end(&cursor))
@@ -317,10 +329,11 @@ static void take_out(struct cursor *cursor, struct wire_out *out)
 
 static void take_in(struct cursor *cursor, struct wire_in *in)
 {
-    expect_array(cursor, 3);
+    expect_array(cursor, 4);
     in->from = (int32_t)take_uint(cursor, WIRE_NODES - 1);
     take_key(cursor, in->key);
     in->limit = take_uint(cursor, any);
+    in->length = take_double(cursor);
 }
 
 /* Two arrays; the bytes that are left bound what is allocated. */
@@ -332,7 +345,7 @@ static void take_links(struct cursor *cursor, struct wire_slice *slice)
         cursor->bad = true;
     for (int64_t k = 0; k < count && !cursor->bad; k++)
         take_out(cursor, &slice->out[slice->out_count++]);
-    count = take_array(cursor, WIRE_DEGREE, 37);
+    count = take_array(cursor, WIRE_DEGREE, 46);
     slice->in = calloc((size_t)count + 1, sizeof *slice->in);
     if (slice->in == NULL)
         cursor->bad = true;
@@ -399,7 +412,7 @@ static bool is_sound(const struct wire_slice *slice)
         const struct wire_in *in = &slice->in[k];
         if (in->from >= slice->nodes || in->from == slice->node ||
             (k > 0 && in->from <= in[-1].from) || in->limit > slice->grid ||
-            in->limit > any - limits)
+            in->limit > any - limits || !(in->length >= 0))
             return false;
         limits += in->limit;
     }
@@ -408,7 +421,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 14, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 15, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
@@ -419,6 +432,9 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.grid = take_uint(&cursor, any);
     found.rounds = take_uint(&cursor, any);
     found.credit = take_bool(&cursor);
+    const uint8_t *seal = take_digest(&cursor);
+    if (!cursor.bad)
+        memcpy(found.seal, seal, sizeof found.seal);
     expect_array(&cursor, 3);
     found.own.weight = take_double(&cursor);
     found.own.noise = take_double(&cursor);

@@ -15,6 +15,12 @@ struct report_rival {
     struct pricer_fault why;
 };
 
+/* Rows of a table of the study, column by column; free with free(). */
+struct report_rows {
+    int32_t count, room;
+    double *column[6];
+};
+
 struct report {
     FILE *out;
     const char *path; /* of the study */
@@ -36,10 +42,18 @@ struct report {
     struct pricer_estimate floor;   /* of every plan and decoder; NAN: not
                                        known */
     struct pricer_outcome
-        played[3];      /* by enum pricer_decode; NAN: not played */
-    double *share;      /* [links] expected weight that a link carries */
-    double *self_share; /* [nodes] the same of a node's own part */
-    double *load;       /* [nodes] all that a node brings to the server */
+        played[3];           /* by enum pricer_decode; NAN: not played */
+    struct report_rows bins; /* low, high, trials: errors of the plan in its
+                                  latest simulation */
+    struct report_rows played_rounds; /* round, arrived, contributors, weight,
+                                         error, bar; those with this plan */
+    double
+        *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
+                       and the server; NAN: none is */
+    struct report_rows curve; /* factor, error: of budgets times the factor */
+    double *share;            /* [links] expected weight that a link carries */
+    double *self_share;       /* [nodes] the same of a node's own part */
+    double *load;             /* [nodes] all that a node brings to the server */
     double *reach;      /* [nodes] a node's expected weight in the estimate */
     double *price;      /* [links] d error / d ln eps, or NULL */
     double *self_price; /* [nodes] d error / d ln eps, or NULL */
@@ -59,6 +73,11 @@ void page_missing(const struct report *report, const char *what,
 /* A number as people read it: 4 digits, "0" and "unlimited" in words. */
 void page_number(FILE *out, double value);
 
+/* The errors of the simulation as a histogram, and the rounds that were run over
+ * time: parts of the section on agreement. */
+void report_histogram(const struct report *report);
+void report_rounds(const struct report *report);
+
 void page_open(const struct report *report);
 void page_close(const struct report *report);
 
@@ -68,6 +87,9 @@ void report_network(const struct report *report);
 void report_error(const struct report *report);
 void report_decoder(const struct report *report);
 void report_agreement(const struct report *report);
+void report_relays(const struct report *report);
+void report_curve(const struct report *report);
+void report_budgets(const struct report *report);
 void report_privacy(const struct report *report);
 void report_price(const struct report *report);
 void report_certificate(const struct report *report);

@@ -186,13 +186,15 @@ void report_agreement(const struct report *report)
     if (report->plan == NULL)
         return;
     page_section(report, "agreement", "Predicted, simulated, measured", NULL);
-    if (report->simulation != NULL && report->simulation->count > 0)
+    if (report->simulation != NULL && report->simulation->count > 0) {
         simulated(report->out, report->simulation);
-    else
+        report_histogram(report);
+    } else
         page_missing(report, "Nothing was simulated yet.", "pricer simulate");
-    if (report->rounds.rounds > 0)
+    if (report->rounds.rounds > 0) {
         measured(report->out, &report->rounds);
-    else
+        report_rounds(report);
+    } else
         page_missing(report, "No round was run yet.", "pricer demo");
     fputs("</section>\n", report->out);
 }

@@ -20,7 +20,11 @@ enum {
     MARGIN = 30,
     DRAWN_NODES = 120,
     DRAWN_LINKS = 1500,
-    CELLS = 40, /* of the shade, on either side */
+    CELLS = 40,       /* of the shade, on either side */
+    SERVER_ROOM = 40, /* below, for a server without a place */
+    NAMED = 60,       /* nodes that show their numbers, */
+    APART = 15,       /* unless they are closer than this, */
+    READABLE = 7,     /* or drawn smaller than this */
 };
 
 /* Who brings so much of others' data is shown as a relay. */
@@ -33,7 +37,7 @@ struct drawing {
     int32_t count;
     double *x, *y; /* [count] */
     double server_x, server_y;
-    bool server, placed;
+    bool centred, placed; /* the server among the nodes; nodes where they are */
     double low_x, low_y, scale; /* metres to the drawing */
     double most;                /* the largest load */
 };
@@ -91,12 +95,16 @@ static void fit_places(struct drawing *drawing)
         low_y = fmin(low_y, net->y[i]);
         high_y = fmax(high_y, net->y[i]);
     }
-    drawing->server = low_x <= 0 && high_x >= 0 && low_y <= 0 && high_y >= 0;
+    drawing->centred = low_x <= 0 && high_x >= 0 && low_y <= 0 && high_y >= 0;
     double wide = fmax(high_x - low_x, 1e-9), high = fmax(high_y - low_y, 1e-9);
     drawing->scale =
         fmin((WIDTH - 2 * MARGIN) / wide, (HEIGHT - 2 * MARGIN) / high);
     drawing->low_x = (low_x + high_x) / 2 - WIDTH / 2. / drawing->scale;
     drawing->low_y = (low_y + high_y) / 2 - HEIGHT / 2. / drawing->scale;
+    if (!drawing->centred) { /* no place is known for it: below the others */
+        drawing->server_y = HEIGHT + SERVER_ROOM / 2.;
+        return;
+    }
     drawing->server_x = -drawing->low_x * drawing->scale;
     drawing->server_y = -drawing->low_y * drawing->scale;
 }
@@ -112,7 +120,7 @@ static bool place(struct drawing *drawing)
     drawing->placed = net->x != NULL && net->nodes > 0;
     for (int32_t i = 0; i < net->nodes && drawing->placed; i++)
         drawing->placed = isfinite(net->x[i]) && isfinite(net->y[i]);
-    drawing->server = true;
+    drawing->centred = true;
     drawing->server_x = WIDTH / 2.;
     drawing->server_y = HEIGHT / 2.;
     if (drawing->placed)
@@ -172,6 +180,60 @@ static void line(const struct drawing *drawing, const double *ends,
             ends[0], ends[1], ends[2], ends[3], colour, width, opacity);
 }
 
+/* How large a node is drawn. */
+static double node_size(const struct drawing *drawing, int32_t i)
+{
+    double load = drawing->report->plan != NULL ? drawing->report->load[i] : 0;
+    double unit = drawing->count > 40 ? .45 : 1;
+    return unit * (8 + 9 * sqrt(load / fmax(drawing->most, 1e-9)));
+}
+
+/* A line with a head that ends `short_by` before its end, a little to the right
+ * of the way, so that the two directions of a pair are told apart. */
+static void arrow(const struct drawing *drawing, const double *ends,
+                  double short_by, const char *colour, double width,
+                  double opacity)
+{
+    double dx = ends[2] - ends[0], dy = ends[3] - ends[1];
+    double length = hypot(dx, dy), head = 3.5 + 1.6 * width;
+    if (drawing->count > 40) {
+        width *= .6;
+        head = 3 + 1.6 * width;
+    }
+    if (length < short_by + head + 2) {
+        line(drawing, ends, colour, width, opacity);
+        return;
+    }
+    dx /= length;
+    dy /= length;
+    double side_x = -dy * (.8 + width / 2), side_y = dx * (.8 + width / 2);
+    double tip_x = ends[2] - dx * (short_by + 1) + side_x;
+    double tip_y = ends[3] - dy * (short_by + 1) + side_y;
+    double neck_x = tip_x - dx * head, neck_y = tip_y - dy * head;
+    const double shaft[4] = {ends[0] + side_x, ends[1] + side_y, neck_x,
+                             neck_y};
+    line(drawing, shaft, colour, width, opacity);
+    fprintf(drawing->report->out,
+            "<path d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fz\" "
+            "fill=\"var(--%s)\" fill-opacity=\"%.3f\"/>\n",
+            tip_x, tip_y, neck_x - dy * head * .5, neck_y + dx * head * .5,
+            neck_x + dy * head * .5, neck_y - dx * head * .5, colour,
+            fmin(1, opacity + .15));
+}
+
+/* Whether a node's number can be read: no numbered node before it is near. */
+static bool named(const struct drawing *drawing, int32_t k)
+{
+    if (drawing->count > NAMED ||
+        node_size(drawing, drawing->node[k]) < READABLE)
+        return false;
+    for (int32_t j = 0; j < k; j++)
+        if (hypot(drawing->x[j] - drawing->x[k],
+                  drawing->y[j] - drawing->y[k]) < APART)
+            return false;
+    return true;
+}
+
 /* Where a node is, drawn or (with places) only in the shade. */
 static bool find(const struct drawing *drawing, int32_t node, double *at)
 {
@@ -218,24 +280,33 @@ static void draw_links(const struct drawing *drawing, bool used)
             !find(drawing, net->to[l], ends + 2))
             continue;
         if (used)
-            line(drawing, ends, "blue", .8 + 5 * sqrt(report->share[l]),
-                 .25 + .6 * net->p[l]);
+            arrow(drawing, ends, node_size(drawing, net->to[l]), "blue",
+                  .8 + 5 * sqrt(report->share[l]), .25 + .6 * net->p[l]);
         else
             line(drawing, ends, "grey", .7, .05 + .25 * net->p[l]);
     }
 }
 
+/* How far its frame is from the middle of the server on the way there. */
+static double server_size(const double *ends)
+{
+    double dx = fabs(ends[2] - ends[0]), dy = fabs(ends[3] - ends[1]);
+    double length = fmax(hypot(dx, dy), 1e-9);
+    return fmin(31 * length / fmax(dx, 1e-9), 14 * length / fmax(dy, 1e-9));
+}
+
 static void draw_uplinks(const struct drawing *drawing)
 {
     const struct report *report = drawing->report;
-    for (int32_t k = 0; k < drawing->count && drawing->server; k++) {
+    for (int32_t k = 0; k < drawing->count; k++) {
         int32_t i = drawing->node[k];
         double load = report->plan != NULL ? report->load[i] : 0;
         double p = report->network->uplink[i];
         double ends[4] = {drawing->x[k], drawing->y[k], drawing->server_x,
                           drawing->server_y};
         if (p > 0)
-            line(drawing, ends, "green", 1 + 2.5 * sqrt(load), .12 + .75 * p);
+            arrow(drawing, ends, server_size(ends), "green",
+                  1 + 2.5 * sqrt(load), .12 + .75 * p);
     }
 }
 
@@ -243,7 +314,6 @@ static void draw_nodes(const struct drawing *drawing)
 {
     const struct report *report = drawing->report;
     FILE *out = report->out;
-    const double unit = drawing->count > 40 ? .45 : 1;
     for (int32_t k = 0; k < drawing->count; k++) {
         int32_t i = drawing->node[k];
         double load = report->plan != NULL ? report->load[i] : 0;
@@ -253,8 +323,7 @@ static void draw_nodes(const struct drawing *drawing)
                 "<g><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" "
                 "fill=\"var(--%s)\" stroke=\"var(--card)\" "
                 "stroke-width=\"2\"/>",
-                drawing->x[k], drawing->y[k],
-                unit * (8 + 9 * sqrt(load / fmax(drawing->most, 1e-9))),
+                drawing->x[k], drawing->y[k], node_size(drawing, i),
                 relay ? "orange" : "grey");
         fprintf(out,
                 "<title>node %" PRId32 ": reaches the server with "
@@ -266,20 +335,19 @@ static void draw_nodes(const struct drawing *drawing)
                     "weighs %.3g",
                     load, own, report->reach[i]);
         fputs("</title>", out);
-        if (drawing->count <= 40)
+        if (named(drawing, k))
             fprintf(out,
                     "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
                     "dominant-baseline=\"central\" style=\"fill:var(--card);"
-                    "font-weight:600;font-size:12px\">%" PRId32 "</text>",
-                    drawing->x[k], drawing->y[k], i);
+                    "font-weight:600;font-size:%dpx\">%" PRId32 "</text>",
+                    drawing->x[k], drawing->y[k], drawing->count > 40 ? 8 : 12,
+                    i);
         fputs("</g>\n", out);
     }
 }
 
 static void draw_server(const struct drawing *drawing)
 {
-    if (!drawing->server)
-        return;
     fprintf(
         drawing->report->out,
         "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"58\" height=\"24\" rx=\"5\" "
@@ -301,7 +369,7 @@ static void draw(const struct drawing *drawing)
             "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" "
             "aria-label=\"The network: nodes, links and the server\">\n",
-            WIDTH, HEIGHT);
+            WIDTH, HEIGHT + (drawing->centred ? 0 : SERVER_ROOM));
     draw_shade(drawing);
     draw_links(drawing, false);
     draw_uplinks(drawing);
@@ -317,7 +385,7 @@ static void draw(const struct drawing *drawing)
           "wider the more it does <span class=\"key\" "
           "style=\"background:var(--green)\"></span>uplink. The fainter a "
           "line, the less likely it is up; the larger a node, the more it "
-          "brings.",
+          "brings; arrows point to who receives.",
           out);
     if (drawing->count < net->nodes)
         fprintf(out,

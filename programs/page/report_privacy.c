@@ -180,6 +180,7 @@ void report_privacy(const struct report *report)
                  "data, by the exact law of the Gaussian mechanism.");
     kinds_table(report);
     server_table(report);
+    report_budgets(report);
     if (report->privacy_count > 0)
         observers_table(report);
     else

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 enum {
-    EVENTS = 256, /* at a turn */
-    ACCEPTS = 64, /* at a turn */
-    DEAF = 100,   /* milliseconds without accepting, when out of files */
-    STALL = 1000, /* milliseconds without a turn: we were away */
+    EVENTS = 256,  /* at a turn */
+    ACCEPTS = 512, /* at a turn */
+    DEAF = 100,    /* milliseconds without accepting, when out of files */
+    STALL = 1000,  /* milliseconds without a turn: we were away */
 };
 
 const char *hub_end_text(enum hub_end why)

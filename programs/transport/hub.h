@@ -24,9 +24,9 @@ enum {
     HUB_FRAMES = 10000,  /* of one key, a second; twice as many at once */
     HUB_SHAKES = 5,      /* of one key, a second; HUB_SHAKES_MOST at once */
     HUB_SHAKES_MOST = 20,
-    HUB_PENDING = 1024,     /* handshakes in progress, of all */
-    HUB_PENDING_EACH = 128, /* of one address */
-    HUB_ACCEPTS = 200, /* of one address, a second; twice as many at once */
+    HUB_PENDING = 512,     /* handshakes in progress, of all */
+    HUB_PENDING_EACH = 64, /* of one address */
+    HUB_ACCEPTS = 500,     /* of one address, a second; twice as many at once */
     HUB_CERTIFICATE = 4096, /* bytes of a peer's certificate */
     HUB_LISTENERS = 4,
     HUB_SCRATCH = 64 << 10, /* bytes that are read at once, of anybody */
@@ -167,6 +167,7 @@ struct hub_peer {
     int64_t delay;
     struct timer timer;
     struct lookup *lookup;
+    const struct key_pair *pair; /* NULL: the hub's */
     void *owner;
     struct hub_peer *next, **link;            /* among all */
     struct hub_peer *next_dirty, *next_eager; /* in those lists */

@@ -133,6 +133,23 @@ static bool make_pair(struct key_pair *pair)
     return pair->certificate != NULL;
 }
 
+bool keys_derive(const uint8_t *seed, struct key_pair *pair)
+{
+    uint8_t bytes[KEYS_SIZE];
+    struct key_pair made = {.secret = EVP_PKEY_new_raw_private_key(
+                                EVP_PKEY_ED25519, NULL, seed, KEYS_SIZE)};
+    if (public_bytes(made.secret, bytes)) {
+        keys_text(bytes, made.public_key);
+        made.certificate = certify(made.secret, bytes);
+    }
+    if (made.certificate == NULL) {
+        keys_wipe(&made);
+        return false;
+    }
+    *pair = made;
+    return true;
+}
+
 /* ----------------------------------------------------------------- files -- */
 
 /* A new file with this text, on the disk when it returns. */

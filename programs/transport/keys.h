@@ -25,6 +25,9 @@ struct key_pair {
 enum pricer_status keys_make(const char *path, struct key_pair *pair,
                              struct pricer_fault *fault);
 
+/* A pair that follows from 32 bytes, for programs that play many nodes. */
+bool keys_derive(const uint8_t *seed, struct key_pair *pair);
+
 /* Read a secret file. One that others may read is refused. */
 enum pricer_status keys_read(const char *path, struct key_pair *pair,
                              struct pricer_fault *fault);

@@ -361,6 +361,11 @@ enum pricer_status hub_connect(struct hub *hub, const char *address,
     return PRICER_OK;
 }
 
+void hub_pose(struct hub_peer *peer, const struct key_pair *pair)
+{
+    peer->pair = pair;
+}
+
 void hub_forget(struct hub_peer *peer)
 {
     if (peer == NULL)

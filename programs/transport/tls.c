@@ -103,6 +103,10 @@ bool tls_start(SSL_CTX *context, struct hub_peer *peer)
     if (peer->ssl == NULL || SSL_set_fd(peer->ssl, peer->file) != 1)
         return false;
     SSL_set_app_data(peer->ssl, peer);
+    if (peer->pair != NULL &&
+        (SSL_use_certificate(peer->ssl, peer->pair->certificate) != 1 ||
+         SSL_use_PrivateKey(peer->ssl, peer->pair->secret) != 1))
+        return false;
     if (peer->guest)
         SSL_set_accept_state(peer->ssl);
     else

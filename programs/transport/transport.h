@@ -106,6 +106,10 @@ enum pricer_status hub_connect(struct hub *hub, const char *address,
                                struct hub_peer **peer,
                                struct pricer_fault *fault);
 
+/* Connect to it under another key than the hub's, which is borrowed: for
+ * programs that play many nodes. Before the next hub_wait(). */
+void hub_pose(struct hub_peer *peer, const struct key_pair *pair);
+
 /* Forget a peer that we connect to; NULL is fine. Nothing is reported. */
 void hub_forget(struct hub_peer *peer);
 

@@ -17,7 +17,8 @@ stop at Ctrl-C. What goes wrong is a pricer.Fault with the library's words.
 from ._library import (BusyFault, Fault, FileFault, FormatFault,
                        InfeasibleFault, MemoryFault, StoppedFault, ValueFault,
                        ffi, find_word, lib, version, word)
-from .decoding import Decoded, Decoder, Receiver, decode, genie
+from .components import Components, power, power_dimension
+from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
 from .network import LINK, NODE, Network, Scenario, Settings
 from .planning import (Calibration, Certificate, Error, Plan, SolveInfo,
                        baseline, calibrate, delta_gaussian, descend,
@@ -30,13 +31,14 @@ from .study import Study, new_study, open_study
 
 __version__ = version
 __all__ = [
-    "Accountant", "BusyFault", "Calibration", "Certificate", "Decoded",
-    "Decoder", "Error", "Fault", "FileFault", "FormatFault", "InfeasibleFault",
-    "LINK", "MemoryFault", "NODE", "Network", "Outcome", "PaperBound", "Plan",
-    "Played", "Receiver", "Rounds", "Scenario", "Settings", "Simulation",
-    "SolveInfo", "Statements", "StoppedFault", "Stream", "Study", "ValueFault",
-    "baseline", "calibrate", "decode", "delta_gaussian", "descend",
-    "erdos_renyi", "ffi", "find_word", "genie", "lib", "new_study",
-    "open_study", "plan", "privacy", "read_vectors", "simulate", "version",
+    "Accountant", "BusyFault", "Calibration", "Certificate", "Components",
+    "Decoded", "Decoder", "Error", "Fault", "FileFault", "FormatFault",
+    "InfeasibleFault", "LINK", "MemoryFault", "NODE", "Network", "Outcome",
+    "PaperBound", "Plan", "Played", "Receiver", "Rounds", "Scenario",
+    "Settings", "Simulation", "SolveInfo", "Statements", "StoppedFault",
+    "Stream", "Study", "ValueFault", "baseline", "calibrate", "decode",
+    "delta_gaussian", "descend", "erdos_renyi", "ffi", "find_word", "genie",
+    "joint", "lib", "new_study", "open_study", "plan", "power",
+    "power_dimension", "privacy", "read_vectors", "simulate", "version",
     "word", "write_npy",
 ]

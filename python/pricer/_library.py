@@ -6,6 +6,7 @@ that becomes arrays without a copy.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -18,7 +19,7 @@ import numpy as np
 from . import _header
 
 HEADERS = ("pricer.h", "pricer_decode.h", "pricer_study.h", "pricer_audit.h",
-           "pricer_kmeans.h")
+           "pricer_kmeans.h", "pricer_power.h")
 
 Progress = Union[None, bool, Callable[[float], Any]]
 
@@ -165,6 +166,24 @@ def _show(done: float) -> None:
         print(f"\r{100 * done:3.0f} %", end=end, file=sys.stderr, flush=True)
 
 
+_blas = cffi.FFI()
+_blas.cdef("void openblas_set_num_threads(int); "
+           "int openblas_get_num_threads(void);")
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """OpenBLAS with one thread of its own, as functions ask for whose result is
+    not to depend on the machine; afterwards as before."""
+    blas: Any = _blas.dlopen(str(path))
+    before = blas.openblas_get_num_threads()
+    blas.openblas_set_num_threads(1)
+    try:
+        yield
+    finally:
+        blas.openblas_set_num_threads(before)
+
+
 # ----------------------------------------------------------------- words --
 
 def word(vocabulary: str, value: int) -> str:
@@ -225,7 +244,8 @@ def given(values: Any, dtype: Any, count: Optional[int] = None) -> np.ndarray:
     """A user's numbers as the library reads them: not copied where they are an
     array of that type in one piece. A single number stands for all `count`."""
     values = np.asarray(values)
-    array = np.ascontiguousarray(values, dtype=dtype)
+    with np.errstate(invalid="ignore"):  # what does not fit is told below
+        array = np.ascontiguousarray(values, dtype=dtype)
     if np.dtype(dtype).kind == "i" and not np.array_equal(array, values):
         raise ValueFault("not all of these are whole numbers of 32 bits")
     if array.ndim <= 1 and array.size == 1 and np.ndim(values) == 0:

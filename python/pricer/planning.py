@@ -187,6 +187,14 @@ class Plan:
              self.settings._struct(), self._c, address(price, "double[]"))
         return price
 
+    def link_price(self) -> tuple[np.ndarray, np.ndarray]:
+        """d objective / d p of every link, and of every uplink."""
+        price = np.zeros(self.network.links)
+        uplink = np.zeros(self.network.nodes)
+        call(lib.pricer_link_price, self.network._c, self.settings._struct(),
+             self._c, address(price, "double[]"), address(uplink, "double[]"))
+        return price, uplink
+
     def __repr__(self) -> str:
         return (f"<pricer.Plan for {self.network.nodes} nodes, "
                 f"{self.settings.rounds} round(s), "

@@ -118,6 +118,16 @@ class Rounds:
                                               piece.shares + k)
         return 0
 
+    def length(self, node: int, to: int) -> float:
+        """How long (in L2) an honest message is, but for one in 10^9."""
+        piece = self._slices[node]
+        for k in range(piece.count):
+            if piece.shares[k].to == to:
+                return lib.pricer_round_length(self.grid, piece.radius,
+                                               piece.dimension,
+                                               piece.shares + k, 1)
+        return 0
+
     def _share(self, piece: Any, share: Any, vector: np.ndarray,
                round: int) -> np.ndarray:
         if not self._secret:

@@ -24,6 +24,8 @@ offer export pricer ""
 offer --force pricer new --f
 offer --json pricer show --
 offer audit pricer a
+offer fleet pricer fl
+offer --addresses pricer fleet --a
 offer --confidence pricer audit --c
 offer paper pricer audit --claim p
 cd "$here" || exit 1

@@ -80,7 +80,8 @@ class Server:
             [build + '/pricer-node', '--node', '0', '--key', self.path('key'),
              '--server', self.address(0), '--server-key',
              z85(self.server_key), '--listen', self.address(2), '--trust',
-             self.path('trust'), '--ledger', self.path('ledger'), '--data',
+             self.path('trust'), '--ledger', self.path('ledger'),
+             '--new-ledger', '--data',
              self.path('data.npy')], stdout=self.log, stderr=self.log)
 
     def send(self, *elements):
@@ -100,9 +101,11 @@ class Server:
                 expect(len(elements) == 3, f'a refusal says {elements}')
                 self.refusals.append(tuple(elements))
             elif kind == SUM:
-                self.sums[elements[0]] = elements[1][0] & 15
+                expect(elements[1] == self.hello[0], 'a sum of another slice')
+                self.sums[elements[0]] = elements[2][0] & 15
         for _, frame in self.relay.step():
-            _, kind, number, part, values = msgpack.unpackb(frame)
+            _, kind, number, seal, part, values = msgpack.unpackb(frame)
+            expect(seal == bytes([self.plan] * 16), 'a share of another plan')
             expect(len(values) == (8 * D if part == DATA else 0), 'values')
             self.shares[number] = part
 
@@ -116,10 +119,11 @@ class Server:
             self.step()
 
     def slice(self, plan, rounds, credit, noise, p):
+        self.plan = plan
         self.until('HELLO', lambda: self.hello is not None)
         out = [[1, self.peer_key, self.address(1), .5, noise, p]]
         digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
-                           credit, [0.0, 0.0, 0], out, [])
+                           credit, bytes([plan] * 16), [0.0, 0.0, 0], out, [])
         self.until('the slice', lambda: self.hello[0] == digest)
         return self.hello
 

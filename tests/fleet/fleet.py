@@ -199,7 +199,7 @@ class Fleet:
                  '--key', self.key(i), '--server', self.addresses['server'],
                  '--server-key', self.key('server') + '.pub', '--listen',
                  self.addresses[i], '--trust', self.path(f'{i}.trust'),
-                 '--ledger', self.path(f'{i}.ledger'), *more]
+                 '--ledger', self.path(f'{i}.ledger'), '--new-ledger', *more]
         return words + (['--data', self.path('data.npy')] if data else [])
 
     def start_server(self, *more, prefix=()):

@@ -2,6 +2,7 @@
 dropped and counted, memory stays bounded, nobody ends, honest rounds are not
 affected. Arguments: build folder, random frames to send (also from
 PRICER_FRAMES), connections to open (also from PRICER_STORM)."""
+import hashlib
 import os
 import random
 import socket
@@ -28,13 +29,18 @@ random.seed(5)
 
 
 def connect(address, path, timeout=5):
-    """TLS with the key of a file, whatever the other side's is."""
-    raw = socket.create_connection(where(address), timeout)
-    try:
-        return context(False, path).wrap_socket(raw)
-    except OSError:
-        raw.close()
-        raise
+    """TLS with the key of a file, whatever the other side's is. Our own
+    connections that are half open may have to time out first."""
+    end = time.monotonic() + 15
+    while True:
+        raw = socket.create_connection(where(address), timeout)
+        try:
+            return context(False, path).wrap_socket(raw)
+        except OSError:
+            raw.close()
+            if time.monotonic() > end:
+                raise
+            time.sleep(.2)
 
 
 def frame(message):
@@ -54,11 +60,16 @@ def room():
         return 300 if b'__asan_init' in file.read() else 30
 
 
-def nasty(round_number, d):
+def nasty(round_number, d, seal):
     """Messages that are wrong in one way each, and one that comes twice."""
     values = bytes(8 * d)
     huge = struct.pack('<q', 2**62) * d
     full, none = 2**62 - 1, bytes([0x01, 0x00])
+    # Within every limit, and too long all the same; of another plan.
+    yield msgpack.packb([2, 5, round_number, seal, none,
+                         struct.pack('<q', 2**38) * d])
+    yield msgpack.packb([2, 5, round_number, bytes(16), none, values])
+    yield msgpack.packb([2, 5, round_number, seal[1:], none, values])
     yield msgpack.packb([1, 1, b'', 0, False, 1.0])
     yield msgpack.packb([2, 99])
     yield msgpack.packb([2, 1, b'', 0, False, float('nan'), full, []])
@@ -67,25 +78,25 @@ def nasty(round_number, d):
     yield msgpack.packb([2, 1, b'x' * 15, 0, False, full, full, []])
     yield msgpack.packb([2, 1, b'', -1, False, full, full, []])
     yield msgpack.packb([2, 1, b'', 2**63, False, full, full, []])
-    yield msgpack.packb([2, 5, round_number, none, values + b'8'])
-    yield msgpack.packb([2, 5, round_number, none, values[8:]])
-    yield msgpack.packb([2, 5, round_number, b'\xff\xff', values])
-    yield msgpack.packb([2, 5, round_number, b'\x11', values])
-    yield msgpack.packb([2, 5, round_number, b'', values])
-    yield msgpack.packb([2, 5, round_number, none, huge])
-    yield msgpack.packb([2, 5, round_number, none, [float('nan')] * d])
-    yield msgpack.packb([2, 5, round_number, none, [1e300] * d])
-    yield msgpack.packb([2, 5, 2**61, none, values])
-    yield msgpack.packb([2, 5, 1, none, values])
+    yield msgpack.packb([2, 5, round_number, seal, none, values + b'8'])
+    yield msgpack.packb([2, 5, round_number, seal, none, values[8:]])
+    yield msgpack.packb([2, 5, round_number, seal, b'\xff\xff', values])
+    yield msgpack.packb([2, 5, round_number, seal, b'\x11', values])
+    yield msgpack.packb([2, 5, round_number, seal, b'', values])
+    yield msgpack.packb([2, 5, round_number, seal, none, huge])
+    yield msgpack.packb([2, 5, round_number, seal, none, [float('nan')] * d])
+    yield msgpack.packb([2, 5, round_number, seal, none, [1e300] * d])
+    yield msgpack.packb([2, 5, 2**61, seal, none, values])
+    yield msgpack.packb([2, 5, 1, seal, none, values])
     if round_number % 2:    # a good one, said again
-        yield msgpack.packb([2, 5, round_number, none, values])
-        yield msgpack.packb([2, 5, round_number, none, values])
-    yield msgpack.packb([2, 4, round_number, 1, values])
-    yield msgpack.packb([2, 4, round_number, 1, huge])
-    yield msgpack.packb([2, 4, round_number, 3, values])
-    yield msgpack.packb([2, 4, round_number, 99, b''])
-    yield msgpack.packb([2, 4, round_number, 1, [float('nan')] * d])
-    yield msgpack.packb([2, 4, 2**61, 1, values])
+        yield msgpack.packb([2, 5, round_number, seal, none, values])
+        yield msgpack.packb([2, 5, round_number, seal, none, values])
+    yield msgpack.packb([2, 4, round_number, seal, 1, values])
+    yield msgpack.packb([2, 4, round_number, seal, 1, huge])
+    yield msgpack.packb([2, 4, round_number, seal, 3, values])
+    yield msgpack.packb([2, 4, round_number, seal, 99, b''])
+    yield msgpack.packb([2, 4, round_number, seal, 1, [float('nan')] * d])
+    yield msgpack.packb([2, 4, 2**61, seal, 1, values])
     yield msgpack.packb([2, 7, 0, 1, 0, 'x' * 300])
     yield msgpack.packb([2, 7, 0, 1, 2**40])
     yield msgpack.packb([2, 7, round_number, 2**40, 1])
@@ -121,16 +132,35 @@ class Pest:
         self.socket = None
 
 
+def learn_digest(fleet):
+    """Of the slice that belongs to the key."""
+    s = connect(fleet.addresses['server'], fleet.key(HOSTILE))
+    s.sendall(frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, []])))
+    held = b''
+    while True:
+        held += s.recv(65536)
+        while len(held) >= 4 and \
+                len(held) >= 4 + struct.unpack_from('>I', held)[0]:
+            size, = struct.unpack_from('>I', held)
+            message, held = held[4:4 + size], held[4 + size:]
+            if size and msgpack.unpackb(message)[1] == 2:
+                s.close()
+                time.sleep(.25)
+                return hashlib.blake2b(message, digest_size=16).digest()
+
+
 def attack_with_key(fleet, deadline):
     """Random frames, and such as are wrong in one way, as fast as a key may."""
     pests = [Pest(fleet, fleet.addresses['server']),
              Pest(fleet, fleet.addresses[0])]
     begun = fleet.rounds()
+    digest = learn_digest(fleet)
     while time.monotonic() < deadline:
         now = fleet.rounds()
         if sum(p.sent for p in pests) >= frames and now >= begun + 6:
             break
-        batch = [m for r in (now, now + 1, now + 2) for m in nasty(r, D)]
+        batch = [m for r in (now, now + 1, now + 2)
+                 for m in nasty(r, D, digest)]
         batch += [os.urandom(random.choice([0, 1, 7, 60, 8 * D]))
                   for _ in range(400)]
         random.shuffle(batch)
@@ -325,7 +355,7 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     check_honest(fleet, first, last)
     dropped = fleet.dropped()
     for kind in ('malformed', 'length', 'round', 'range', 'repeated',
-                 'refused'):
+                 'refused', 'plan'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
     # The address that the storm came from is let in again.

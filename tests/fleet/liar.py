@@ -1,9 +1,14 @@
 """A relay with an enrolled key lies about what is in its sum: it claims every
-mask in turn, with the largest values that the server takes for it, up in one
+mask in turn, with the longest vector that the server takes for it, up in one
 round and down in the next. However it lies, its sum moves the estimate by no
 more than the cap of its coefficient allows, and by no more than an honest mask
+<<<<<<< HEAD
+with all shares or the constant decoder would let it. Arguments: build folder."""
+import math
+=======
 with all shares or the constant decoder would let it. The adaptive decoder, which
 learns from the sums, keeps to four times the cap. Arguments: build folder."""
+>>>>>>> decoder2
 import os
 import sys
 
@@ -14,6 +19,15 @@ from fleet import Fleet, expect
 here = os.path.dirname(os.path.abspath(__file__))
 N, D, LIAR = 4, 8, 3
 MASKS = 2 ** N
+OWN, WEIGHT, NOISE = .6, .4, .1     # of the fleet's plan
+
+
+def longest(mask):
+    """The length of an honest sum of these parts, the own part first."""
+    count = bin(mask).count('1')
+    weight = OWN * (mask & 1) + WEIGHT * (count - (mask & 1))
+    return weight + NOISE * math.sqrt(
+        count * (D + 2 * math.sqrt(21 * D) + 42))
 
 
 def lie():
@@ -23,16 +37,14 @@ def lie():
     class Liar(Node):
         def send(self, link, *elements):
             if elements[0] == SUM:
-                number = elements[1]
+                _, number, digest, *_ = elements
                 mask, sign = number // 2 % MASKS, 1 - 2 * (number % 2)
-                limits = [self.slice['own'][2]] + \
-                    [limit for _, _, limit in self.slice['into']]
                 parts = [DATA if mask >> k & 1 else DOWN if k else SPENT
                          for k in range(N)]
-                most = sum(l for l, part in zip(limits, parts) if part == DATA)
+                most = int(longest(mask) / math.sqrt(D) / self.slice['step'])
                 packed = bytes(parts[k] | parts[k + 1] << 4
                                for k in range(0, N, 2))
-                elements = (SUM, number, packed,
+                elements = (SUM, number, digest, packed,
                             np.full(D, sign * most, '<i8').tobytes())
             super().send(link, *elements)
 
@@ -65,10 +77,7 @@ def run(build, decoder):
         found = fleet.estimates()
         reach = {r // 2 % MASKS: np.abs(found[r] - found[r + 1]).mean() / 2
                  for r in range(2, 2 * MASKS + 2, 2)}
-        # A limit is 64 deviations of the noise, the weight and a grid step.
-        limit = [.6 + 64 * .1] + [.4 + 64 * .1] * (N - 1)
-        bound = {m: cap * 1.001 * sum(l for k, l in enumerate(limit)
-                                      if m >> k & 1) for m in reach}
+        bound = {m: cap * 1.001 * longest(m) / math.sqrt(D) for m in reach}
         return reach, bound
 
 

@@ -85,15 +85,15 @@ class Node:
 
     def take_slice(self, frame, elements):
         (plan, node, nodes, dimension, radius, exponent, grid, rounds, credit,
-         own, out, into) = elements
+         seal, own, out, into) = elements
         if node != self.number:
             self.send(self.server, REFUSAL, 0, 1, self.number)
             return
         for peer in self.peers.values():
             peer.close()
-        self.slice = dict(plan=plan, d=dimension, radius=radius,
+        self.slice = dict(plan=plan, d=dimension, radius=radius, seal=seal,
                           step=2.0 ** exponent, own=own, out=out, into=into)
-        self.admitted = {key: k for k, (_, key, _) in enumerate(into)}
+        self.admitted = {key: k for k, (_, key, _, _) in enumerate(into)}
         if self.inbox is None:
             self.inbox = Listener(self.listen, self.path)
         self.inbox.admit(self.admitted)
@@ -139,8 +139,10 @@ class Node:
                 self.add(k, part, values)
 
     def add(self, k, part, values):
-        limit = self.slice['into'][k][2]
-        if k in self.heard or (len(values) and np.abs(values).max() > limit):
+        limit, length = self.slice['into'][k][2:]
+        if k in self.heard or (len(values) and (
+                np.abs(values).max() > limit or
+                np.linalg.norm(values.astype(float)) > length * (1 + 1e-9))):
             return
         self.heard.add(k)
         self.parts[k + 1] = part
@@ -149,10 +151,11 @@ class Node:
 
     def take_share(self, sender, frame):
         try:
-            version, kind, number, part, values = msgpack.unpackb(frame)
+            version, kind, number, seal, part, values = msgpack.unpackb(frame)
         except ValueError:
             return
-        if (version, kind) != (VERSION, SHARE) or sender is None or \
+        if (version, kind, seal) != (VERSION, SHARE, self.slice['seal']) or \
+                sender is None or \
                 not DATA <= part <= LEDGER:
             return
         limit = self.slice['into'][sender][2]
@@ -171,7 +174,8 @@ class Node:
         if self.state == 'hold' and now >= self.send_at:
             for to, values in self.messages.items():
                 part = PROBE if values is None else DATA
-                self.send(self.peers[to], SHARE, self.round, part,
+                self.send(self.peers[to], SHARE, self.round,
+                          self.slice['seal'], part,
                           b'' if values is None else values.tobytes())
             self.state = 'sharing'
         full = self.early and len(self.heard) == len(self.slice['into']) \
@@ -180,7 +184,7 @@ class Node:
             parts = bytearray((len(self.parts) + 1) // 2)
             for k, part in enumerate(self.parts):
                 parts[k // 2] |= part << 4 * (k % 2)
-            self.send(self.server, SUM, self.round, bytes(parts),
+            self.send(self.server, SUM, self.round, self.digest, bytes(parts),
                       self.sum.astype('<i8').tobytes())
             self.state = 'idle'
 

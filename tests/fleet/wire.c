@@ -11,7 +11,8 @@ static struct wire_out outs[] = {
     {1, {1}, "tcp://10.0.0.1:7100", .25, .5, .75},
     {3, {3}, "tcp://host:1", 0, 0, 1},
 };
-static struct wire_in ins[] = {{0, {9}, 1000}, {1, {1}, 0}, {3, {3}, 77}};
+static struct wire_in ins[] = {
+    {0, {9}, 1000, 5}, {1, {1}, 0, 0}, {3, {3}, 77, 9}};
 static const struct wire_slice example = {
     .plan = 5,
     .node = 2,
@@ -22,6 +23,7 @@ static const struct wire_slice example = {
     .grid = INT64_C(1) << 40,
     .rounds = 7,
     .credit = true,
+    .seal = {1, 2, 3},
     .own = {.5, .1, 99},
     .out_count = 2,
     .in_count = 3,
@@ -46,6 +48,8 @@ static void test_slice(void **state)
     assert_memory_equal(back.out, outs, sizeof outs);
     assert_int_equal(back.in_count, 3);
     assert_int_equal(back.in[2].limit, 77);
+    assert_true(back.in[2].length == 9);
+    assert_memory_equal(back.seal, example.seal, WIRE_DIGEST);
     wire_slice_free(&back);
     wire_free(&bytes);
 }
@@ -158,9 +162,11 @@ static void test_round_trips(void **state)
                 open_back.uplink == 30 && !open_back.early);
     int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
     struct wire_share share;
-    assert_true(wire_write_share(&bytes, 7, WIRE_PART_DATA, values, 4));
+    assert_true(
+        wire_write_share(&bytes, 7, example.seal, WIRE_PART_DATA, values, 4));
     assert_true(wire_read_share(bytes.data, bytes.size, &share));
     assert_int_equal(share.size, 32);
+    assert_memory_equal(share.seal, example.seal, WIRE_DIGEST);
     assert_int_equal(share.part, WIRE_PART_DATA);
     for (int k = 0; k < 4; k++)
         assert_true(wire_integer(share.values, k) == values[k]);
@@ -169,8 +175,9 @@ static void test_round_trips(void **state)
     wire_part_set(parts, 1, WIRE_PART_LEDGER);
     wire_part_set(parts, 1, WIRE_PART_SPENT);
     wire_part_set(parts, 3, WIRE_PART_PROBE);
-    struct wire_sum sum;
-    assert_true(wire_write_sum(&bytes, 7, parts, 2, values, 4));
+    struct wire_sum sum = {
+        .round = 7, .digest = example.seal, .parts = parts, .parts_size = 2};
+    assert_true(wire_write_sum(&bytes, &sum, values, 4));
     assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
     assert_int_equal(wire_part(sum.parts, 0), WIRE_PART_DATA);
     assert_int_equal(wire_part(sum.parts, 1), WIRE_PART_SPENT);
@@ -222,10 +229,11 @@ static void test_withheld(void **state)
     for (int part = 0; part <= WIRE_PARTS; part++) {
         bool data = part == WIRE_PART_DATA;
         bool reason = part > WIRE_PART_DATA && part < WIRE_PARTS;
-        assert_true(
-            wire_write_share(&bytes, 7, (enum wire_part)part, values, 2));
+        assert_true(wire_write_share(&bytes, 7, example.seal,
+                                     (enum wire_part)part, values, 2));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == data);
-        assert_true(wire_write_share(&bytes, 7, (enum wire_part)part, NULL, 0));
+        assert_true(wire_write_share(&bytes, 7, example.seal,
+                                     (enum wire_part)part, NULL, 0));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == reason);
         assert_true(!reason || (share.size == 0 && (int)share.part == part));
     }

@@ -8,6 +8,7 @@
 #
 # Small pages keep the files small, so that a flipped byte matters.
 set -euo pipefail
+export SOURCE_DATE_EPOCH=1700000000 # the same twice
 build=$(realpath "$1")
 folder=$(dirname "$(realpath "$0")")/corpus/study
 work=$(mktemp -d)

@@ -45,9 +45,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (wire_read_open(data, size, &open) && open.send > open.uplink)
         abort();
     if (wire_read_share(data, size, &share))
-        seen += touch(share.values, share.size);
+        seen +=
+            touch(share.values, share.size) + touch(share.seal, WIRE_DIGEST);
     if (wire_read_sum(data, size, &sum))
-        seen += touch(sum.values, sum.size) + touch(sum.parts, sum.parts_size);
+        seen += touch(sum.values, sum.size) + touch(sum.parts, sum.parts_size) +
+                touch(sum.digest, WIRE_DIGEST);
     if (wire_read_result(data, size, &result))
         seen += touch(result.estimate, result.size);
     if (wire_read_refusal(data, size, &refusal))

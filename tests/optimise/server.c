@@ -152,6 +152,24 @@ static void test_conjugate_gradients(void **state)
     pricer_network_free(hard.network);
 }
 
+/* A copy with other trust keeps the budgets towards the server. */
+static void test_retrust(void **state)
+{
+    (void)state;
+    struct pricer_network *network = ten_nodes(4, .5), *copy = NULL;
+    give(network, 20);
+    assert_int_equal(pricer_network_retrust(network,
+                                            &(struct pricer_trust){0, 1, 5}, 1,
+                                            &copy, NULL),
+                     PRICER_OK);
+    assert_non_null(copy->server_eps);
+    for (int32_t i = 0; i < 10; i++)
+        assert_true(copy->server_eps[i] == 20 &&
+                    copy->server_delta[i] == network->server_delta[i]);
+    pricer_network_free(copy);
+    pricer_network_free(network);
+}
+
 /* A plan that is begun from another one ends at the same optimum, and sooner:
  * from the plan itself at once, from that of other budgets in fewer steps. */
 static void test_warm_starts(void **state)
@@ -328,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_known_optima),
         cmocka_unit_test(test_hard_networks),
         cmocka_unit_test(test_conjugate_gradients),
+        cmocka_unit_test(test_retrust),
         cmocka_unit_test(test_warm_starts),
         cmocka_unit_test(test_loose_budgets),
         cmocka_unit_test(test_check),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # pricer report: well-formed pages with the right sections for studies of every
-# age, and a real browser's view of one. $1: the build folder.
+# age. $1: the build folder.
 set -euo pipefail
 pricer=$(realpath "$1")/pricer
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -41,7 +41,7 @@ grep -q 'no plan yet' new.html || fail "what is missing is not said"
 
 "$pricer" plan 'odd<name>&.pricer' >/dev/null
 "$pricer" report 'odd<name>&.pricer' -o planned.html >/dev/null
-all="network error decoder agreement privacy price certificate recipe"
+all="network relays error decoder agreement privacy curve price certificate recipe"
 # shellcheck disable=SC2086
 check planned.html $all
 grep -q 'adaptive, no guarantee' planned.html || fail "decoders are missing"
@@ -66,7 +66,7 @@ check places.html $all
 "$pricer" plan many.pricer --tolerance 1e-4 --threads 1 >/dev/null 2>&1
 "$pricer" report many.pricer -o many.html >/dev/null
 # shellcheck disable=SC2086
-check many.html $all
+check many.html ${all/ curve/} # too large to plan a curve in a moment
 grep -q 'Drawn are the 120 of 400' many.html || fail "the choice is not said"
 
 # Budgets towards the server: what each asks for, kept; and not kept by weights
@@ -97,25 +97,4 @@ status=0
 "$pricer" report places.pricer -o /nonexistent/no.html 2>messages || status=$?
 [ $status -eq 1 ] || fail "a folder that is not there"
 
-# A browser draws it: light, dark, on a phone, and on paper.
-browser=$(command -v chromium || true)
-if [ -z "$browser" ]; then
-    echo "skipped: the browser's view of a report, chromium is not there"
-    exit $bad
-fi
-view() {
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu \
-        --user-data-dir="$folder/profile" --hide-scrollbars "$@" \
-        "file://$folder/full.html" >/dev/null 2>browser.log
-}
-view --window-size=1000,2000 --screenshot="$folder/light.png" || fail "light"
-view --window-size=1000,2000 --blink-settings=preferredColorScheme=0 \
-    --screenshot="$folder/dark.png" || fail "dark"
-view --window-size=500,2000 --screenshot="$folder/phone.png" || fail "phone"
-view --print-to-pdf="$folder/page.pdf" || fail "print"
-for picture in light dark phone; do
-    [ "$(stat -c %s $picture.png)" -gt 20000 ] || fail "$picture is blank"
-done
-cmp -s light.png dark.png && fail "dark looks as light does"
-head -c 4 page.pdf | grep -q '%PDF' || fail "no PDF"
 exit $bad

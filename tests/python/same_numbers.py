@@ -137,6 +137,30 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(trace), 4 * 201)
 
 
+class Applications(unittest.TestCase):
+    def test_power(self):
+        rows = np.random.default_rng(5).normal(size=(200, 6)) * [5, 3, 1, 1, 1, 1]
+        rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype('f4')
+        with tempfile.TemporaryDirectory() as folder:
+            study = os.path.join(folder, 'study.pricer')
+            np.save(os.path.join(folder, 'rows.npy'), rows)
+            command('new', study, common.example('paper.yaml'))
+            said = command('power', study, '--data',
+                           os.path.join(folder, 'rows.npy'), '--components',
+                           '2', '--seeds', '1', '--json')
+        network = pricer.Network.from_scenario(
+            common.example('paper.yaml'),
+            {'dimension': pricer.power_dimension(6, 2)})
+        mine = pricer.power(rows, network, pricer.plan(network, rounds=20),
+                            components=2)
+        self.assertEqual(said['pricer']['error'], list(mine.error))
+        self.assertEqual(said['predicted'], list(mine.predicted))
+        plain = pricer.power(rows, network, components=2)
+        self.assertEqual(said['one_place']['error'], list(plain.error))
+        with self.assertRaises(pricer.ValueFault):
+            pricer.power(rows, network, pricer.plan(network), components=1)
+
+
 class Rounds(unittest.TestCase):
     def test_rounds_are_the_simulators_trials(self):
         network = pricer.Network.from_scenario(
@@ -174,6 +198,29 @@ class Rounds(unittest.TestCase):
             pricer.decode(plan, up[:3], link, decoder=decoder)
         nothing = pricer.decode(plan, ~up, link, sums, decoder=decoder)
         self.assertFalse(nothing.is_estimate)
+
+    def test_what_is_withheld_is_not_expected(self):
+        plan = pricer.plan(pricer.Network.from_scenario(
+            common.example('paper.yaml'), {'dimension': 5}))
+        receiver = pricer.Receiver(plan, pricer.Decoder.fit(plan))
+        up, link = np.ones(10, bool), np.zeros(90, bool)
+        before = receiver.decode(up, link)
+        receiver.withhold(np.arange(10) == 5)
+        less = receiver.decode(up, link)
+        self.assertLess(less.coefficient[5], before.coefficient[5] / 2)
+        self.assertGreater(less.bar, before.bar)
+        receiver.withhold(None)
+        np.testing.assert_array_equal(receiver.decode(up, link).coefficient,
+                                      before.coefficient)
+
+    def test_a_plan_for_its_decoder(self):
+        plan = pricer.plan(pricer.Network.from_scenario(
+            common.example('paper.yaml')))
+        made, decoder = pricer.joint(plan)
+        self.assertLessEqual(decoder.upper, pricer.Decoder.fit(plan).upper)
+        self.assertEqual(made.verify().open_links, 0)
+        price, uplink = plan.link_price()
+        self.assertTrue((price <= 1e-12).all() and (uplink <= 1e-12).all())
 
     def test_secret_noise_differs_and_replays_agree(self):
         plan = pricer.plan(pricer.Network.from_scenario(

@@ -291,6 +291,56 @@ static void test_limit(void **state)
     }
 }
 
+/*
+ * The longest honest sum: above the 1 - 10^-9 quantile of the normal law's
+ * length (d = 1: 6.11 deviations; d = 100: chi-square 209.32; d = 10^4: 10871.67;
+ * from scipy.stats.chi2.isf(1e-9, d)), not far above it, and 20000 honest sums
+ * stay below.
+ */
+static void test_length(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t d;
+        double quantile;
+    } known[] = {{1, 37.33}, {100, 209.32}, {10000, 10871.67}};
+    const struct pricer_grid grid = {-30, INT64_C(1) << 50};
+    const struct pricer_share shares[] = {
+        {0, .25, .5}, {1, .5, .75}, {2, .1, 0}};
+    double step = ldexp(1, -30), noise = hypot(.5, .75) / step;
+    for (int k = 0; k < 3; k++) {
+        double length =
+            pricer_round_length(&grid, 2, known[k].d, shares, 3) - 1.7 / step;
+        double quantile = noise * sqrt(known[k].quantile);
+        assert_true(length >= quantile && length <= 1.2 * quantile);
+    }
+    assert_true(pricer_round_length(&grid, 2, 5, shares, 0) == 0);
+    assert_in_range(step * pricer_round_length(&grid, 2, 5, shares + 2, 1) *
+                        1e6,
+                    200000, 200001);
+    double data[DIMENSION] = {1, -1, 1, -1, 1};
+    int64_t message[DIMENSION];
+    struct pricer_slice *slice = slice_of(1);
+    for (int64_t round = 0; round < 20000; round++) {
+        double sum[DIMENSION] = {0}, square = 0;
+        for (int32_t k = 0; k < slice->count; k++) {
+            const struct pricer_share *share = &slice->shares[k];
+            struct pricer_random random = noise_of(slice, share, round);
+            assert_int_equal(
+                pricer_round_share(slice, share, data, &random, message, NULL),
+                PRICER_OK);
+            for (int c = 0; c < DIMENSION; c++)
+                sum[c] += (double)message[c];
+        }
+        for (int c = 0; c < DIMENSION; c++)
+            square += sum[c] * sum[c];
+        assert_true(sqrt(square) <=
+                    pricer_round_length(&slice->grid, slice->radius, DIMENSION,
+                                        slice->shares, slice->count));
+    }
+    pricer_slice_free(slice);
+}
+
 static void test_slice_refuses(void **state)
 {
     (void)state;
@@ -324,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_extreme_grids),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_length),
         cmocka_unit_test(test_slice_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

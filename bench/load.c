@@ -1,0 +1,225 @@
+/*
+ * Many nodes in one process, as far as the server can tell: each has its own key
+ * and connection, says HELLO, takes its slice and answers every OPEN with a SUM
+ * of its own part. Nothing is private here: data is zero and so is the noise.
+ *
+ *   bench_load keys N                    prints their public keys
+ *   bench_load play N ADDRESS KEY        plays them, until SIGTERM
+ */
+#include "common/daemon.h"
+#include "fleet/wire.h"
+#include "transport/transport.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct player {
+    struct hub_peer *peer;
+    struct key_pair pair;
+    bool open, sliced;
+    uint8_t digest[WIRE_DIGEST];
+    uint8_t own; /* what becomes of its own part */
+    int32_t in_count;
+    int64_t dimension;
+};
+
+struct load {
+    struct hub *hub;
+    struct player *players;
+    int32_t count, open, most, begun;
+    const char *address;
+    uint8_t key[KEYS_SIZE]; /* the server's */
+    int64_t rounds, started;
+    int64_t zeros_count;
+    int64_t *zeros;
+    uint8_t *parts;
+    struct wire_bytes bytes;
+};
+
+static bool derive(int32_t k, struct key_pair *pair)
+{
+    uint8_t seed[KEYS_SIZE];
+    crypto_generichash(seed, sizeof seed, (const unsigned char *)&k, sizeof k,
+                       (const unsigned char *)"a load of nodes", 15);
+    return keys_derive(seed, pair);
+}
+
+static void greet(struct load *load, struct player *player)
+{
+    const struct wire_hello hello = {
+        .digest = player->sliced ? player->digest : NULL,
+        .left = WIRE_NO_END,
+        .own = WIRE_NO_END,
+    };
+    if (wire_write_hello(&load->bytes, &hello))
+        hub_send(player->peer, load->bytes.data, load->bytes.size);
+}
+
+static void take_slice(struct load *load, struct player *player,
+                       const void *data, size_t size)
+{
+    struct wire_slice slice;
+    if (!wire_read_slice(data, size, &slice))
+        return;
+    crypto_generichash(player->digest, WIRE_DIGEST, data, size, NULL, 0);
+    bool used = slice.own.weight != 0 || slice.own.noise != 0;
+    player->own = used ? WIRE_PART_DATA : WIRE_PART_PROBE;
+    player->in_count = slice.in_count;
+    player->dimension = slice.dimension;
+    player->sliced = true;
+    if (load->zeros_count < slice.dimension) {
+        free(load->zeros);
+        load->zeros = calloc((size_t)slice.dimension, sizeof *load->zeros);
+        load->zeros_count = load->zeros != NULL ? slice.dimension : 0;
+    }
+    wire_slice_free(&slice);
+    greet(load, player);
+}
+
+static void answer(struct load *load, struct player *player, const void *data,
+                   size_t size)
+{
+    struct wire_open open;
+    if (!player->sliced || !wire_read_open(data, size, &open) ||
+        load->zeros_count < player->dimension)
+        return;
+    size_t room = wire_parts_size(player->in_count);
+    memset(load->parts, 0, room);
+    wire_part_set(load->parts, 0, (enum wire_part)player->own);
+    const struct wire_sum sum = {.round = open.round,
+                                 .digest = player->digest,
+                                 .parts = load->parts,
+                                 .parts_size = room};
+    if (wire_write_sum(&load->bytes, &sum, load->zeros, player->dimension))
+        hub_send(player->peer, load->bytes.data, load->bytes.size);
+    load->rounds = open.round;
+}
+
+static void see_opened(void *context, struct hub_peer *peer)
+{
+    struct load *load = context;
+    struct player *player = hub_owner(peer);
+    player->open = true;
+    if (++load->open > load->most && (load->most = load->open) == load->count) {
+        printf("connected %.2f\n",
+               1e-3 * (double)(daemon_clock() - load->started));
+        fflush(stdout);
+    }
+    greet(load, player);
+}
+
+static void see_frame(void *context, struct hub_peer *peer, const void *data,
+                      size_t size)
+{
+    switch (wire_type(data, size)) {
+    case WIRE_SLICE:
+        take_slice(context, hub_owner(peer), data, size);
+        break;
+    case WIRE_OPEN:
+        answer(context, hub_owner(peer), data, size);
+        break;
+    default:
+        break;
+    }
+}
+
+static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
+{
+    struct load *load = context;
+    struct player *player = hub_owner(peer);
+    (void)why; /* attempts that fail end, too */
+    load->open -= player->open;
+    player->open = false;
+}
+
+static int print_keys(int32_t count)
+{
+    for (int32_t k = 0; k < count; k++) {
+        struct key_pair pair;
+        if (!derive(k, &pair))
+            return 1;
+        puts(pair.public_key);
+        keys_wipe(&pair);
+    }
+    return 0;
+}
+
+/* So many are on their way at once: one address may have 64. */
+static void begin_some(struct load *load)
+{
+    enum { WINDOW = 48 };
+    while (load->begun < load->count && load->begun - load->open < WINDOW) {
+        struct player *player = &load->players[load->begun++];
+        if (hub_connect(load->hub, load->address, load->key, WIRE_SLICE_SIZE,
+                        player, &player->peer, NULL) == PRICER_OK)
+            hub_pose(player->peer, &player->pair);
+    }
+}
+
+/* Each says HELLO once a second, evenly spread. */
+static void play(struct load *load)
+{
+    int64_t greeted = daemon_clock(), next = 0;
+    while (!daemon_stopping()) {
+        begin_some(load);
+        hub_wait(load->hub, 20, -1);
+        int64_t now = daemon_clock();
+        int64_t due = (now - greeted) * load->count / 1000;
+        for (int64_t k = 0; k < due && k < load->count; k++)
+            greet(load, &load->players[next++ % load->count]);
+        if (due > 0)
+            greeted = now;
+    }
+}
+
+static enum pricer_status start(struct load *load, const char *address,
+                                const char *text, struct pricer_fault *fault)
+{
+    const struct hub_events events = {load, see_opened, see_frame, see_ended};
+    load->address = address;
+    if (!keys_bytes(text, load->key))
+        return daemon_fault(fault, PRICER_VALUE, "not a key");
+    load->players = calloc((size_t)load->count, sizeof *load->players);
+    load->parts = calloc(wire_parts_size(load->count), 1);
+    if (load->players == NULL || load->parts == NULL)
+        return PRICER_MEMORY;
+    for (int32_t k = 0; k < load->count; k++)
+        if (!derive(k, &load->players[k].pair))
+            return PRICER_MEMORY;
+    load->started = daemon_clock();
+    enum pricer_status status =
+        hub_open(&load->players[0].pair, &events, &load->hub, fault);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct load load = {.count = argc > 2 ? atoi(argv[2]) : 0};
+    struct pricer_fault fault = {""};
+    struct rlimit files;
+    if (argc == 3 && strcmp(argv[1], "keys") == 0)
+        return print_keys(load.count);
+    if (argc != 5 || strcmp(argv[1], "play") != 0 || load.count < 1)
+        return 2;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    daemon_catch_signals();
+    enum pricer_status status = start(&load, argv[3], argv[4], &fault);
+    if (status == PRICER_OK)
+        play(&load);
+    else
+        daemon_say("%s", fault.text);
+    hub_close(load.hub);
+    for (int32_t k = 0; k < load.count && load.players != NULL; k++)
+        keys_wipe(&load.players[k].pair);
+    free(load.players);
+    free(load.zeros);
+    free(load.parts);
+    wire_free(&load.bytes);
+    return status == PRICER_OK ? 0 : 1;
+}

@@ -1,0 +1,270 @@
+/*
+ * From the tables of a study, as a visitor sees them, to the numbers that a
+ * report draws. A study may come from a stranger: what is not a number is left
+ * out, and what is out of range ends at the edge of a drawing.
+ */
+#include "report_stored.h"
+#include "variant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The curve is drawn for networks that are planned in a moment: with so many
+ * links, or budgets towards the server and so many. */
+enum { CURVE_LINKS = 2000, CURVE_SERVER_LINKS = 200, CURVE_POINTS = 11 };
+
+/* What a visitor looks for, and where it goes. */
+struct search {
+    struct report *report;
+    int64_t id; /* of a simulation */
+    int32_t place[8];
+    int64_t *observers; /* of statements: 1 + observer by number of privacy */
+    int64_t observer_room;
+    enum pricer_status status;
+};
+
+/* ----------------------------------------------------------------- rows -- */
+
+static bool add_row(struct report_rows *rows, const double *numbers)
+{
+    int32_t columns = (int32_t)(sizeof rows->column / sizeof *rows->column);
+    if (rows->count == rows->room) {
+        int32_t room = 2 * rows->room + 64;
+        for (int32_t c = 0; c < columns; c++) {
+            double *moved = realloc(rows->column[c],
+                                    (size_t)room * sizeof *rows->column[c]);
+            if (moved == NULL)
+                return false;
+            rows->column[c] = moved;
+        }
+        rows->room = room;
+    }
+    for (int32_t c = 0; c < columns; c++)
+        rows->column[c][rows->count] = numbers[c];
+    rows->count++;
+    return true;
+}
+
+/* Where the named columns stand; all must be there. */
+static bool find_columns(struct search *search, const char *const *names,
+                         int32_t count, const char *const *wanted)
+{
+    for (int32_t w = 0; wanted[w] != NULL; w++) {
+        search->place[w] = -1;
+        for (int32_t c = 0; c < count; c++)
+            if (strcmp(names[c], wanted[w]) == 0)
+                search->place[w] = c;
+        if (search->place[w] < 0) {
+            search->status = PRICER_FORMAT;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool bin_columns(void *context, const char *const *names, int32_t count)
+{
+    static const char *const wanted[] = {"simulation", "strategy", "low",
+                                         "high",       "trials",   NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+static bool bin_row(void *context, const struct pricer_cell *cells,
+                    int32_t count)
+{
+    struct search *search = context;
+    const int32_t *place = search->place;
+    const double numbers[6] = {cells[place[2]].number, cells[place[3]].number,
+                               cells[place[4]].number};
+    (void)count;
+    if (cells[place[0]].count != search->id ||
+        strcmp(cells[place[1]].text, "plan") != 0 || !(numbers[0] >= 0) ||
+        !(numbers[1] > numbers[0]) || !(numbers[2] >= 0))
+        return true;
+    if (!add_row(&search->report->bins, numbers))
+        search->status = PRICER_MEMORY;
+    return search->status == PRICER_OK;
+}
+
+static bool round_columns(void *context, const char *const *names,
+                          int32_t count)
+{
+    static const char *const wanted[] = {"plan",         "round",  "arrived",
+                                         "contributors", "weight", "error",
+                                         "bar",          NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+static bool round_row(void *context, const struct pricer_cell *cells,
+                      int32_t count)
+{
+    struct search *search = context;
+    double numbers[6];
+    (void)count;
+    if (cells[search->place[0]].count != search->report->record.id)
+        return true;
+    for (int c = 0; c < 6; c++)
+        numbers[c] = cells[search->place[c + 1]].number;
+    if (!add_row(&search->report->played_rounds, numbers))
+        search->status = PRICER_MEMORY;
+    return search->status == PRICER_OK;
+}
+
+/* ------------------------------------------------------------------ eps -- */
+
+static bool privacy_columns(void *context, const char *const *names,
+                            int32_t count)
+{
+    static const char *const wanted[] = {"privacy", "plan", "observer",
+                                         "protect", NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+/* Which answers are about this plan's data, and about which observer. */
+static bool privacy_row(void *context, const struct pricer_cell *cells,
+                        int32_t count)
+{
+    struct search *search = context;
+    const int32_t *place = search->place;
+    int64_t id = cells[place[0]].count;
+    int observer =
+        pricer_word_find(PRICER_WORDS_OBSERVER, cells[place[2]].text);
+    (void)count;
+    if (cells[place[1]].count != search->report->record.id || id < 0 ||
+        id > 1000000 || observer < 0 || observer > PRICER_OBSERVER_SERVER ||
+        strcmp(cells[place[3]].text, "data") != 0)
+        return true;
+    if (id >= search->observer_room) {
+        int64_t room = id + 64;
+        int64_t *moved =
+            realloc(search->observers, (size_t)room * sizeof *moved);
+        if (moved == NULL) {
+            search->status = PRICER_MEMORY;
+            return false;
+        }
+        memset(moved + search->observer_room, 0,
+               (size_t)(room - search->observer_room) * sizeof *moved);
+        search->observers = moved;
+        search->observer_room = room;
+    }
+    search->observers[id] = observer + 1;
+    return true;
+}
+
+static bool statement_columns(void *context, const char *const *names,
+                              int32_t count)
+{
+    static const char *const wanted[] = {"privacy", "node", "epsilon", NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+static bool statement_row(void *context, const struct pricer_cell *cells,
+                          int32_t count)
+{
+    struct search *search = context;
+    int64_t id = cells[search->place[0]].count;
+    int64_t node = cells[search->place[1]].count;
+    double eps = cells[search->place[2]].number;
+    (void)count;
+    if (id < 0 || id >= search->observer_room || search->observers[id] == 0 ||
+        node < 0 || node >= search->report->network->nodes || !(eps >= 0))
+        return true;
+    double *most = &search->report->eps[search->observers[id] - 1][node];
+    *most = fmax(*most, eps);
+    return true;
+}
+
+/* --------------------------------------------------------------- the lot -- */
+
+static enum pricer_status visit(
+    struct pricer_study *study, const char *table, struct search *search,
+    bool (*columns)(void *, const char *const *, int32_t),
+    bool (*row)(void *, const struct pricer_cell *, int32_t))
+{
+    const struct pricer_visitor visitor = {columns, row, search};
+    struct pricer_fault fault;
+    search->status = PRICER_OK;
+    enum pricer_status status =
+        pricer_study_visit(study, table, &visitor, &fault);
+    /* A table in which a column is missing shows nothing. */
+    if (status == PRICER_STOPPED)
+        return search->status == PRICER_MEMORY ? PRICER_MEMORY : PRICER_OK;
+    return status;
+}
+
+enum pricer_status report_stored_read(struct pricer_study *study,
+                                      struct report *report,
+                                      struct pricer_fault *fault)
+{
+    struct search search = {.report = report};
+    enum pricer_status status = PRICER_OK;
+    (void)fault;
+    for (int k = 0; k < 3; k++) {
+        report->eps[k] =
+            calloc((size_t)report->network->nodes + 1, sizeof(double));
+        if (report->eps[k] == NULL)
+            return PRICER_MEMORY;
+        for (int32_t i = 0; i < report->network->nodes; i++)
+            report->eps[k][i] = NAN;
+    }
+    if (report->simulation != NULL) {
+        search.id = report->simulation->id;
+        status = visit(study, "simulation_bin", &search, bin_columns, bin_row);
+    }
+    if (status == PRICER_OK)
+        status = visit(study, "round", &search, round_columns, round_row);
+    if (status == PRICER_OK)
+        status = visit(study, "privacy", &search, privacy_columns, privacy_row);
+    if (status == PRICER_OK)
+        status = visit(study, "privacy_statement", &search, statement_columns,
+                       statement_row);
+    free(search.observers);
+    return status;
+}
+
+enum pricer_status report_stored_curve(struct report *report,
+                                       struct pricer_fault *fault)
+{
+    const struct pricer_network *net = report->network;
+    struct pricer_settings settings = report->settings;
+    struct variant variant;
+    struct pricer_plan *warm = NULL;
+    if (net->links >
+        (net->server_eps != NULL ? CURVE_SERVER_LINKS : CURVE_LINKS))
+        return PRICER_OK;
+    enum pricer_status status = variant_make(net, &variant);
+    (void)fault;
+    settings.tolerance = 1e-6;
+    settings.threads = 1;
+    for (int k = 0; k < CURVE_POINTS && status == PRICER_OK; k++) {
+        double factor = exp2(k - CURVE_POINTS / 2);
+        struct pricer_solve_info info;
+        struct pricer_plan *plan = NULL;
+        variant_reset(&variant, net);
+        variant_scale_links(&variant, factor);
+        variant_scale_server(&variant, factor);
+        /* Where there is no plan there is no point. */
+        if (variant_plan(&variant.network, &settings, warm, &plan, &info,
+                         NULL) != PRICER_OK)
+            break;
+        pricer_plan_free(warm);
+        warm = plan;
+        const double numbers[6] = {factor, info.objective};
+        status = add_row(&report->curve, numbers) ? PRICER_OK : PRICER_MEMORY;
+    }
+    pricer_plan_free(warm);
+    variant_free(&variant);
+    return status;
+}
+
+void report_stored_free(struct report *report)
+{
+    struct report_rows *const rows[] = {&report->bins, &report->played_rounds,
+                                        &report->curve};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int c = 0; c < 6; c++)
+            free(rows[r]->column[c]);
+    for (int k = 0; k < 3; k++)
+        free(report->eps[k]);
+}

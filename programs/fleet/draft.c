@@ -1,0 +1,143 @@
+/*
+ * From a plan and the study's budgets to a node's draft trust file.
+ */
+#include "draft.h"
+#include "trust_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double draft_eps(double delta, double mu, double rounds)
+{
+    double ratio = mu * sqrt(rounds) * (1 + 1e-9), low = 0, high = 1;
+    if (isinf(ratio))
+        return INFINITY;
+    while (pricer_gaussian_delta(high, ratio) > delta && high < 1e300)
+        high *= 2;
+    for (int k = 0; k < 100; k++) {
+        double middle = (low + high) / 2;
+        if (pricer_gaussian_delta(middle, ratio) > delta)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high * (1 + 1e-9);
+}
+
+/* Up to three digits. */
+static double round_up(double eps)
+{
+    char text[32];
+    if (!isfinite(eps) || eps == 0)
+        return eps;
+    double unit = pow(10, floor(log10(eps)) - 2);
+    snprintf(text, sizeof text, "%.2e", ceil(eps / unit * (1 - 1e-12)) * unit);
+    double rounded = strtod(text, NULL);
+    return rounded >= eps ? rounded : eps;
+}
+
+/* A number with as few digits as it needs. */
+static void write_number(double value, FILE *file)
+{
+    char text[32];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fprintf(file, "%s,", text);
+}
+
+/* One row: a release of ratio mu that counts with probability p. */
+struct row {
+    const char *to;
+    double eps, delta; /* of the study */
+    double mu, p;
+    const char *key; /* or NULL */
+    bool credit;
+};
+
+/* Whether the totals of a row hold so many releases, as the ledger counts. */
+static bool holds(const struct row *row, double eps, int64_t rounds)
+{
+    if (isinf(eps) || row->delta >= 1 || row->mu == 0)
+        return true;
+    if (row->p < 1)
+        return trust_allows_often(eps, row->delta, row->mu, rounds, row->p);
+    return trust_allows(eps, row->delta,
+                        row->mu * sqrt((double)rounds) * (1 + 0x1p-50)) ||
+           trust_allows_often(eps, row->delta, row->mu, rounds, 1);
+}
+
+/* Returns whether the plan needs more than the study has. */
+static bool write_row(const struct draft *draft, const struct row *row,
+                      FILE *file)
+{
+    double single = row->eps, total = row->eps;
+    if (!trust_allows(single, row->delta, row->mu))
+        single = round_up(draft_eps(row->delta, row->mu, 1));
+    if (!holds(row, total, draft->rounds))
+        total = round_up(draft_eps(row->delta, row->mu, (double)draft->rounds));
+    fprintf(file, "%s,", row->to);
+    write_number(single, file);
+    write_number(row->delta, file);
+    write_number(total, file);
+    write_number(row->delta, file);
+    fprintf(file, "%s,%s\n", row->credit ? "losses" : "none",
+            row->key != NULL ? row->key : "");
+    return single > row->eps || total > row->eps;
+}
+
+/* All that leaves a node in a round, towards the server. */
+static bool write_all(const struct draft *draft, int32_t node, FILE *file)
+{
+    const struct pricer_network *network = draft->network;
+    const struct pricer_plan *plan = draft->plan;
+    double mu[2] = {trust_ratio(network->radius, plan->self_weight[node],
+                                plan->self_noise[node])};
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        mu[1] = trust_ratio(network->radius, plan->weight[l], plan->noise[l]);
+        mu[0] = trust_ratio_together(mu, 2);
+    }
+    return write_row(draft,
+                     &(struct row){"server", network->server_eps[node],
+                                   network->server_delta[node], mu[0], 1,
+                                   draft->keys != NULL ? draft->keys[0] : NULL,
+                                   false},
+                     file);
+}
+
+int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
+{
+    const struct pricer_network *network = draft->network;
+    const struct pricer_plan *plan = draft->plan;
+    char to[16];
+    int32_t beyond = 0;
+    fputs("to,eps,delta,total_eps,total_delta,credit,key\n", file);
+    snprintf(to, sizeof to, "%d", (int)node);
+    beyond += write_row(
+        draft,
+        &(struct row){to, network->self_eps[node], network->self_delta[node],
+                      trust_ratio(network->radius, plan->self_weight[node],
+                                  plan->self_noise[node]),
+                      1, draft->keys != NULL ? draft->keys[0] : NULL, false},
+        file);
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        int32_t peer = network->to[l];
+        snprintf(to, sizeof to, "%d", (int)peer);
+        beyond += write_row(
+            draft,
+            &(struct row){
+                to, network->eps[l], network->delta[l],
+                trust_ratio(network->radius, plan->weight[l], plan->noise[l]),
+                draft->credit ? network->p[l] : 1,
+                draft->keys != NULL ? draft->keys[peer + 1] : NULL,
+                draft->credit},
+            file);
+    }
+    if (network->server_eps != NULL && network->server_eps[node] < INFINITY)
+        beyond += write_all(draft, node, file);
+    return beyond;
+}

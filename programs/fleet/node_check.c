@@ -1,0 +1,450 @@
+/*
+ * From a node's configuration to what would fail if it were started, with the
+ * cure of each. The node connects and takes its slice as it would in earnest, by
+ * the same code, but never tells the server that it is ready: it is in no round,
+ * and nothing is charged.
+ */
+#include "node_check.h"
+#include "common/program.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE = 5000,       /* for the server and its slice */
+    NEIGHBOURS = 2000,     /* for theirs, who need not run yet */
+    COMMAND = 30000,       /* for the command that makes the vector */
+    DISK = 64 << 20,       /* bytes that a ledger should find free */
+    YEAR_2020 = 1577836800 /* a clock before that was never set */
+};
+
+struct check {
+    struct json *json; /* NULL: lines of text */
+    int bad;
+    enum hub_end why; /* the server's last end */
+    bool opened;      /* the server was reached and knows us */
+    bool refused;     /* the slice asks for what the node will not do */
+};
+
+static const char *const levels[] = {"good", "note", "BAD"};
+enum level { GOOD, NOTE, BAD };
+
+__attribute__((format(printf, 4, 5))) static void tell(struct check *check,
+                                                       enum level level,
+                                                       const char *what,
+                                                       const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    check->bad += level == BAD;
+    if (check->json == NULL) {
+        printf("%-4s  %-10s  %s\n", levels[level], what, text);
+        fflush(stdout);
+        return;
+    }
+    json_open(check->json, NULL, '{');
+    json_text(check->json, "what", what);
+    json_flag(check->json, "good", level != BAD);
+    json_text(check->json, "text", text);
+    json_close(check->json, '}');
+}
+
+bool node_trouble(const struct node *node, enum hub_end why, char *text,
+                  size_t size)
+{
+    const char *address = node->server_address, *key = node->pair.public_key;
+    text[0] = '\0';
+    switch (why) {
+    case HUB_REFUSED:
+        snprintf(text, size,
+                 "the server at %s does not admit this node's key %s: "
+                 "'pricer enrol STUDY %d %s ADDRESS' there",
+                 address, key, (int)node->number, key);
+        break;
+    case HUB_STRANGER:
+        snprintf(text, size,
+                 "the server at %s has another key than it should: is "
+                 "--server-key its public key?",
+                 address);
+        break;
+    case HUB_BROKEN:
+        snprintf(text, size,
+                 "the server at %s breaks the handshake off: is it a "
+                 "pricer-server?",
+                 address);
+        break;
+    case HUB_REPLACED:
+    case HUB_BUSY:
+        snprintf(text, size,
+                 "the server at %s cuts the connection: does another node "
+                 "run with this key?",
+                 address);
+        break;
+    case HUB_SILENT:
+        snprintf(text, size,
+                 "no word from the server at %s for 10 s: does it run, and "
+                 "does a firewall let this node through?",
+                 address);
+        break;
+    default:
+        break;
+    }
+    return text[0] != '\0';
+}
+
+/* ------------------------------------------------------------------ files -- */
+
+static bool check_keys(struct check *check, struct node *node,
+                       const struct node_files *files)
+{
+    struct pricer_fault fault = {""};
+    bool own = keys_read(files->key, &node->pair, &fault) == PRICER_OK;
+    if (own)
+        tell(check, GOOD, "key", "%s: %s", files->key, node->pair.public_key);
+    else
+        tell(check, BAD, "key",
+             "%s; 'pricer keygen %s' makes one, 'pricer enrol' makes it known",
+             fault.text, files->key);
+    bool server =
+        keys_public(files->server_key, node->server_key, &fault) == PRICER_OK;
+    if (server)
+        tell(check, GOOD, "server-key", "%s", node->server_key);
+    else
+        tell(check, BAD, "server-key",
+             "%s; it is the server's .pub file of 'pricer keygen'", fault.text);
+    return own && server;
+}
+
+static bool check_trust(struct check *check, struct node *node,
+                        const struct node_files *files)
+{
+    struct pricer_fault fault = {""};
+    bool good = trust_read(files->trust, &node->trust, &fault) == PRICER_OK;
+    if (!good)
+        tell(check, BAD, "trust", "%s; its columns are in pricer-node(1)",
+             fault.text);
+    else if (trust_find(&node->trust, node->number) == NULL)
+        tell(
+            check, BAD, "trust",
+            "%s: no row for %d, this node, so its own part stays here; add one",
+            files->trust, (int)node->number);
+    else
+        tell(check, GOOD, "trust", "%s: %d receivers", files->trust,
+             (int)node->trust.count);
+    return good;
+}
+
+/* A ledger that is not there is replaced by one that is forgotten. */
+static bool check_ledger(struct check *check, struct node *node,
+                         const struct node_files *files)
+{
+    struct pricer_fault fault = {""};
+    char spare[] = "/tmp/pricer-check-XXXXXX/ledger";
+    if (ledger_is_there(files->ledger)) {
+        enum pricer_status status =
+            ledger_open(files->ledger, node->server_key, &node->ledger, &fault);
+        if (status == PRICER_BUSY)
+            tell(check, BAD, "ledger",
+                 "%s; that node runs, so its own log says what is wrong with "
+                 "it: stop it to check",
+                 fault.text);
+        else if (status != PRICER_OK)
+            tell(check, BAD, "ledger", "%s; restore it from a backup",
+                 fault.text);
+        else
+            tell(check, GOOD, "ledger", "%s: round %lld was the last",
+                 files->ledger, (long long)ledger_last(node->ledger));
+        return status == PRICER_OK;
+    }
+    tell(
+        check, BAD, "ledger",
+        "%s is not there: restore it from a backup, or, if this node has never "
+        "sent anything, start it once with --new-ledger",
+        files->ledger);
+    char *slash = strrchr(spare, '/');
+    *slash = '\0';
+    bool made = mkdtemp(spare) != NULL;
+    *slash = '/';
+    made = made && ledger_open(spare, node->server_key, &node->ledger,
+                               &fault) == PRICER_OK;
+    unlink(spare);
+    *slash = '\0';
+    char path[64];
+    for (int k = 0; k < 2; k++) {
+        snprintf(path, sizeof path, "%s/ledger%s", spare, k ? "-shm" : "-wal");
+        unlink(path);
+    }
+    rmdir(spare);
+    return made;
+}
+
+static void check_disk(struct check *check, const char *file, const char *what)
+{
+    char copy[4096];
+    struct statvfs about;
+    snprintf(copy, sizeof copy, "%s", file);
+    const char *folder = dirname(copy);
+    if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &about) != 0) {
+        tell(check, BAD, "disk", "%s: %s; %s is written there", folder,
+             strerror(errno), what);
+        return;
+    }
+    double room = (double)about.f_bavail * (double)about.f_frsize;
+    if (room < DISK)
+        tell(check, BAD, "disk",
+             "%s has %.0f MiB left for %s; no room means no rounds: free some",
+             folder, room / (1 << 20), what);
+    else
+        tell(check, GOOD, "disk", "%s has %.0f MiB for %s", folder,
+             room / (1 << 20), what);
+}
+
+/* Rounds go by a clock that nobody sets; logs and backups do not. */
+static void check_clock(struct check *check, const struct node_files *files)
+{
+    struct stat about;
+    time_t now = time(NULL);
+    bool known = stat(files->key, &about) == 0;
+    if (now < YEAR_2020 || (known && about.st_mtime > now + 60))
+        tell(check, BAD, "clock",
+             "it is before %s: 'timedatectl set-ntp true' sets it, or the log "
+             "is worth nothing",
+             now < YEAR_2020 ? "2020" : "the key was made");
+    else
+        tell(check, GOOD, "clock", "%.24s", ctime(&now));
+}
+
+/* ----------------------------------------------------------------- server -- */
+
+static void see_opened(void *context, struct hub_peer *peer)
+{
+    struct node *node = context;
+    if (peer == node->server)
+        node->check->opened = true;
+}
+
+static void see_frame(void *context, struct hub_peer *peer, const void *data,
+                      size_t size)
+{
+    struct node *node = context;
+    if (peer == node->server && wire_type(data, size) == WIRE_SLICE)
+        node_take_slice(node, data, size);
+}
+
+static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
+{
+    struct node *node = context;
+    if (peer == node->server)
+        node->check->why = why;
+}
+
+static void see_refusal(struct node *node, int32_t to, const char *text)
+{
+    node->check->refused = true;
+    if (to == node->number)
+        tell(node->check, BAD, "budgets",
+             "of its own part: %s; a row in the "
+             "trust file is the cure, or another "
+             "plan",
+             text);
+    else
+        tell(node->check, BAD, "budgets",
+             "to node %d: %s; a row in the trust "
+             "file is the cure, or another plan",
+             (int)to, text);
+}
+
+static bool is_final(enum hub_end why)
+{
+    return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN;
+}
+
+static bool reach_server(struct check *check, struct node *node)
+{
+    struct pricer_fault fault = {""};
+    const struct hub_events events = {node, see_opened, see_frame, see_ended};
+    char text[512];
+    uint8_t key[KEYS_SIZE];
+    int64_t end = daemon_clock() + PATIENCE;
+    if (!keys_bytes(node->server_key, key) ||
+        hub_open(&node->pair, &events, &node->hub, &fault) != PRICER_OK ||
+        hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE, NULL,
+                    &node->server, &fault) != PRICER_OK) {
+        tell(check, BAD, "server", "%s", fault.text);
+        return false;
+    }
+    while (!check->opened && !is_final(check->why) && daemon_clock() < end)
+        hub_wait(node->hub, end - daemon_clock(), -1);
+    if (check->opened) {
+        tell(check, GOOD, "server",
+             "%s answers, has the right key and knows "
+             "ours",
+             node->server_address);
+        return true;
+    }
+    if (!node_trouble(node, check->why, text, sizeof text))
+        snprintf(text, sizeof text,
+                 "nobody answers at %s (%s): does pricer-server run, is the "
+                 "address right, does a firewall let this node through?",
+                 node->server_address, hub_end_text(check->why));
+    tell(check, BAD, check->why == HUB_REFUSED ? "enrolment" : "server", "%s",
+         text);
+    return false;
+}
+
+static void tell_left(struct check *check, const struct node *node)
+{
+    int64_t least = node->all_left;
+    if (node->own_open && node->slice.own.weight > 0 && node->own_left < least)
+        least = node->own_left;
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        if (!node->peers[k].refused && node->slice.out[k].weight > 0 &&
+            node->peers[k].left < least)
+            least = node->peers[k].left;
+    if (least == 0)
+        tell(check, BAD, "budgets",
+             "one is spent: 'pricer-node --ledger FILE --ledger-show' says "
+             "whose; only its operator can allow more, in the trust file");
+    else if (check->refused)
+        return;
+    else if (least == LEDGER_NO_END)
+        tell(check, GOOD, "budgets", "plan %lld fits, for ever",
+             (long long)node->slice.plan);
+    else
+        tell(check, GOOD, "budgets", "plan %lld fits, for %lld rounds more",
+             (long long)node->slice.plan, (long long)least);
+}
+
+static bool take_slice(struct check *check, struct node *node)
+{
+    int64_t end = daemon_clock() + PATIENCE;
+    while (!node->sliced && !check->refused && daemon_clock() < end) {
+        if (daemon_clock() >= node->next_hello)
+            node_greet(node);
+        hub_wait(node->hub, 100, -1);
+    }
+    if (node->sliced)
+        tell_left(check, node);
+    else if (!check->refused)
+        tell(check, BAD, "plan",
+             "the server sends no slice: has its study a plan (pricer plan)?");
+    return node->sliced;
+}
+
+static void check_neighbours(struct check *check, struct node *node)
+{
+    int64_t end = daemon_clock() + NEIGHBOURS;
+    int32_t up = 0, count = node->slice.out_count;
+    while (up < count && daemon_clock() < end) {
+        hub_wait(node->hub, 50, -1);
+        up = 0;
+        for (int32_t k = 0; k < count; k++)
+            up +=
+                node->peers[k].link != NULL && hub_is_open(node->peers[k].link);
+    }
+    tell(check, up < count ? NOTE : GOOD, "neighbours", "%d of %d reached%s",
+         (int)up, (int)count,
+         up < count ? "; the others may not run yet, or a firewall is between"
+                    : "");
+}
+
+/* ----------------------------------------------------------------- vector -- */
+
+static enum pricer_status get_vector(struct node *node, double *data,
+                                     struct pricer_fault *fault)
+{
+    bool ready = false;
+    struct vector *vector = &node->vector;
+    int64_t dimension = node->slice.dimension;
+    enum pricer_status status =
+        vector_start(vector, 0, dimension, &ready, fault);
+    if (status == PRICER_OK && !ready) {
+        struct pollfd file = {.fd = vector->child_file, .events = POLLIN};
+        if (poll(&file, 1, COMMAND) != 1) {
+            vector_stop(vector);
+            return daemon_fault(fault, PRICER_FILE,
+                                "the command is not done after 30 s");
+        }
+    }
+    if (status == PRICER_OK)
+        status = vector_take(vector, dimension, data, fault);
+    return status;
+}
+
+static void check_vector(struct check *check, struct node *node)
+{
+    struct pricer_fault fault = {""};
+    const char *from =
+        node->vector.command != NULL ? node->vector.command : node->vector.file;
+    double square = 0;
+    if (!node->sliced) { /* its dimension is not known */
+        if (node->vector.command == NULL && access(from, R_OK) != 0)
+            tell(check, BAD, "vector",
+                 "%s: %s; put the vector there, or say "
+                 "where it is (--data)",
+                 from, strerror(errno));
+        return;
+    }
+    if (get_vector(node, node->data, &fault) != PRICER_OK) {
+        tell(check, BAD, "vector", "%s: %s", from, fault.text);
+        return;
+    }
+    for (int64_t k = 0; k < node->slice.dimension; k++)
+        square += node->data[k] * node->data[k];
+    if (sqrt(square) > node->slice.radius * (1 + 1e-12))
+        tell(
+            check, NOTE, "vector",
+            "%s: length %g, and is clipped to the radius %g: scale it, or plan "
+            "with another",
+            from, sqrt(square), node->slice.radius);
+    else
+        tell(check, GOOD, "vector", "%s: %lld numbers, length %g", from,
+             (long long)node->slice.dimension, sqrt(square));
+}
+
+static void run_checks(struct check *check, struct node *node,
+                       const struct node_files *files)
+{
+    bool keys = check_keys(check, node, files);
+    bool trust = check_trust(check, node, files);
+    bool ledger = keys && check_ledger(check, node, files);
+    check_disk(check, files->ledger, "the ledger");
+    if (node->estimate != NULL)
+        check_disk(check, node->estimate, "estimates");
+    check_clock(check, files);
+    if (ledger && reach_server(check, node) && trust && take_slice(check, node))
+        check_neighbours(check, node);
+    check_vector(check, node);
+}
+
+int node_check(struct node *node, const struct node_files *files, bool as_json)
+{
+    struct check check = {.why = HUB_UNREACHED};
+    struct json json = {.out = stdout};
+    node->check = &check;
+    node->checking = see_refusal;
+    if (as_json) {
+        check.json = &json;
+        json_open(&json, NULL, '{');
+        json_open(&json, "checks", '[');
+    }
+    run_checks(&check, node, files);
+    if (as_json) {
+        json_close(&json, ']');
+        json_flag(&json, "good", check.bad == 0);
+        json_close(&json, '}');
+    }
+    return check.bad == 0 ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+/*
+ * What the files of pricer fleet share: from a study with a plan to a folder for
+ * every machine of a fleet.
+ */
+#ifndef PROGRAM_SETUP_H
+#define PROGRAM_SETUP_H
+
+#include "pricer_study.h"
+
+struct setup_member {
+    char address[PRICER_ADDRESS_TEXT];
+    char key[PRICER_KEY_TEXT]; /* the public one */
+    bool given;                /* its owner has the secret: none is made */
+};
+
+struct setup {
+    /* asked for */
+    const char *study_path, *folder;
+    const char *server;    /* its address, or NULL */
+    const char *addresses; /* a CSV file, or NULL */
+    int64_t rounds;        /* that trust files are for; 0: as the plan */
+    bool force;            /* write configurations anew, enrol anew */
+
+    /* made */
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_plan_record record;
+    struct setup_member *members; /* [nodes + 1], the server first */
+    char home[4096];              /* the folder, from the root */
+    char study_home[4096];        /* the study, from the root */
+    int32_t beyond;               /* budgets that are more than the study's */
+};
+
+/*
+ * Fill in every address: from the CSV file (columns node,address[,key], `server`
+ * is a node), from what is enrolled, or ports of loopback from 7100 on where the
+ * server is there too.
+ */
+enum pricer_status setup_addresses(struct setup *setup,
+                                   struct pricer_fault *fault);
+
+/*
+ * Folders, keys, configurations, trust files, ledgers and units; then everyone
+ * is enrolled. Folders have mode 0700 and files 0600 whatever the umask. Without
+ * force nothing that is there may be in the way; with it keys and ledgers stay
+ * all the same.
+ */
+enum pricer_status setup_write(struct setup *setup, struct pricer_fault *fault);
+
+void setup_close(struct setup *setup);
+
+#endif

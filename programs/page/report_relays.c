@@ -1,0 +1,169 @@
+/*
+ * Who relays for whom, as a matrix: a row a node whose data it is, a column a
+ * relay, a cell as dark as what the server is expected to count of it that way.
+ * Of many nodes only those that relay most and what they do for others.
+ */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    CELL = 22,
+    EDGE = 60,
+    WHOLE = 26, /* nodes that a matrix shows */
+    BARS = 20,  /* relays that bars show */
+    LEFT = 90,
+    RIGHT = 500,
+    ROW = 24,
+};
+
+static void put_cell(FILE *out, int32_t from, int32_t to, double share,
+                     double most)
+{
+    double size = CELL - 2;
+    if (!(share > 1e-4))
+        return;
+    fprintf(out,
+            "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%.0f\" "
+            "rx=\"2\" fill=\"var(--%s)\" fill-opacity=\"%.2f\"><title>node "
+            "%" PRId32 " %s %" PRId32 ": %.3g</title></rect>\n",
+            EDGE + CELL * to + 1, EDGE + CELL * from + 1, size, size,
+            from == to ? "green" : "blue",
+            fmin(1, .15 + .85 * sqrt(share / most)), from,
+            from == to ? "itself, node" : "through", to, share);
+}
+
+static void draw_matrix(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    FILE *out = report->out;
+    int side = EDGE + CELL * net->nodes + 8, wide = side < 240 ? 240 : side;
+    double most = 1e-9;
+    for (int32_t i = 0; i < net->nodes; i++)
+        most = fmax(most, report->self_share[i]);
+    for (int32_t l = 0; l < net->links; l++)
+        most = fmax(most, report->share[l]);
+    fprintf(out,
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" "
+            "style=\"max-width:%dpx\" xmlns=\"http://www.w3.org/2000/svg\" "
+            "aria-label=\"Who relays for whom\">\n",
+            wide, side, wide * 5 / 4);
+    fprintf(out,
+            "<text x=\"%d\" y=\"14\" class=\"quiet\">reaches the server through"
+            "</text><text class=\"quiet\" transform=\"translate(14 %d) "
+            "rotate(-90)\" text-anchor=\"end\">data of</text>\n",
+            EDGE, EDGE);
+    for (int32_t i = 0; i < net->nodes; i++) {
+        double middle = EDGE + CELL * (i + .5);
+        fprintf(out,
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" "
+                "fill=\"none\" stroke=\"var(--line)\"/>"
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
+                "dominant-baseline=\"central\" class=\"quiet\">%" PRId32
+                "</text><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" "
+                "class=\"quiet\">%" PRId32 "</text>\n",
+                EDGE, middle - CELL / 2., CELL * net->nodes, CELL, EDGE - 6,
+                middle, i, middle, EDGE - 6, i);
+    }
+    for (int32_t i = 0; i < net->nodes; i++)
+        put_cell(out, i, i, report->self_share[i], most);
+    for (int32_t l = 0; l < net->links; l++)
+        put_cell(out, net->from[l], net->to[l], report->share[l], most);
+    fputs("</svg>\n<figcaption><span class=\"key\" "
+          "style=\"background:var(--green)\"></span>its own uplink "
+          "<span class=\"key\" style=\"background:var(--blue)\"></span>"
+          "through a relay. The darker, the more the server is expected to "
+          "count; a row adds up to what the node weighs, at most 1."
+          "</figcaption>\n</figure>\n",
+          out);
+}
+
+/* ----------------------------------------------------------------- bars -- */
+
+static double relayed(const struct report *report, int32_t j)
+{
+    return report->load[j] - report->self_share[j];
+}
+
+static int by_relayed(const void *one, const void *two, void *context)
+{
+    const struct report *report = context;
+    int32_t a = *(const int32_t *)one, b = *(const int32_t *)two;
+    double x = relayed(report, a), y = relayed(report, b);
+    return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
+}
+
+static int32_t served(const struct report *report, int32_t j)
+{
+    const struct pricer_network *net = report->network;
+    int32_t count = 0;
+    for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++)
+        count += report->share[net->in_link[k]] > 1e-4;
+    return count;
+}
+
+static void draw_bars(const struct report *report, const int32_t *order,
+                      int32_t count)
+{
+    FILE *out = report->out;
+    double most = 1e-9;
+    for (int32_t k = 0; k < count; k++)
+        most = fmax(most, report->load[order[k]]);
+    fprintf(out,
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 640 %d\" role=\"img\" "
+            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"The relays that "
+            "bring most\">\n",
+            ROW * count + 8);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t j = order[k];
+        double scale = (RIGHT - LEFT) / most;
+        double own = report->self_share[j] * scale;
+        double others = relayed(report, j) * scale;
+        fprintf(out,
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" "
+                "dominant-baseline=\"central\">node %" PRId32 "</text>"
+                "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"16\" "
+                "fill=\"var(--green)\"/><rect x=\"%.1f\" y=\"%d\" "
+                "width=\"%.1f\" height=\"16\" fill=\"var(--blue)\"/>"
+                "<text x=\"%.1f\" y=\"%d\" dominant-baseline=\"central\" "
+                "class=\"quiet\">%.3g of %" PRId32 "</text>\n",
+                LEFT - 8, ROW * k + 14, j, LEFT, ROW * k + 6, fmax(own, 0),
+                LEFT + own, ROW * k + 6, fmax(others, 0),
+                LEFT + own + others + 6, ROW * k + 14, relayed(report, j),
+                served(report, j));
+    }
+    fputs("</svg>\n<figcaption><span class=\"key\" "
+          "style=\"background:var(--green)\"></span>its own data "
+          "<span class=\"key\" style=\"background:var(--blue)\"></span>"
+          "others’ data, by what the server is expected to count of it and of "
+          "how many nodes.</figcaption>\n</figure>\n",
+          out);
+}
+
+void report_relays(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    if (report->plan == NULL)
+        return;
+    page_section(report, "relays", "Who relays for whom", NULL);
+    if (net->nodes <= WHOLE) {
+        draw_matrix(report);
+    } else {
+        int32_t *order = calloc((size_t)net->nodes, sizeof *order);
+        for (int32_t i = 0; order != NULL && i < net->nodes; i++)
+            order[i] = i;
+        if (order != NULL) {
+            qsort_r(order, (size_t)net->nodes, sizeof *order, by_relayed,
+                    (void *)report);
+            draw_bars(report, order, net->nodes < BARS ? net->nodes : BARS);
+            fprintf(report->out,
+                    "<p class=\"soft\">The %d of %" PRId32
+                    " nodes that relay most.</p>\n",
+                    BARS, net->nodes);
+        }
+        free(order);
+    }
+    fputs("</section>\n", report->out);
+}

@@ -1,0 +1,312 @@
+/*
+ * Charts of a report: the errors of a simulation as a histogram, the rounds that
+ * were run over time, the error against trust, and every node's eps against its
+ * budget.
+ */
+#include "chart.h"
+#include "common/meaning.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { WIDTH = 640, HEIGHT = 230, LEFT = 20, BASE = 190, TALL = 160 };
+
+/* --------------------------------------------------------------- errors -- */
+
+/* Where an error stands: the scale is logarithmic, as the bins are. */
+static double error_at(double error, double low, double high)
+{
+    return LEFT + log(error / low) / log(high / low) * (WIDTH - 2 * LEFT);
+}
+
+static void error_bar(FILE *out, const struct report_rows *rows, int32_t k,
+                      const double ends[2], double tallest, double total)
+{
+    double low = fmax(rows->column[0][k], ends[0]);
+    double from = error_at(low, ends[0], ends[1]);
+    double to = error_at(rows->column[1][k], ends[0], ends[1]);
+    /* As high as trials an octave, so that areas are trials. */
+    double high = rows->column[2][k] / log2(rows->column[1][k] / low);
+    fprintf(out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "fill=\"var(--blue)\"><title>%.3g to %.3g: %.3g %% of the "
+            "trials</title></rect>\n",
+            from, BASE - TALL * high / tallest, fmax(to - from - 1, .5),
+            TALL * high / tallest, low, rows->column[1][k],
+            100 * rows->column[2][k] / total);
+}
+
+void report_histogram(const struct report *report)
+{
+    const struct report_rows *rows = &report->bins;
+    FILE *out = report->out;
+    double ends[2] = {INFINITY, 0}, total = 0, tallest = 0;
+    for (int32_t k = 0; k < rows->count; k++) {
+        if (rows->column[0][k] > 0)
+            ends[0] = fmin(ends[0], rows->column[0][k]);
+        ends[1] = fmax(ends[1], rows->column[1][k]);
+        total += rows->column[2][k];
+    }
+    if (rows->count < 2 || !(ends[1] > ends[0]) || !isfinite(ends[1]))
+        return;
+    for (int32_t k = 0; k < rows->count; k++)
+        if (rows->column[0][k] > 0)
+            tallest = fmax(tallest,
+                           rows->column[2][k] /
+                               log2(rows->column[1][k] / rows->column[0][k]));
+    if (!(tallest > 0) || !isfinite(tallest))
+        return;
+    fprintf(out,
+            "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Squared errors "
+            "of the simulated rounds\">\n",
+            WIDTH, HEIGHT);
+    for (int32_t k = 0; k < rows->count; k++)
+        if (rows->column[0][k] > 0)
+            error_bar(out, rows, k, ends, tallest, total);
+    fprintf(out,
+            "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" "
+            "stroke=\"var(--soft)\"/>\n",
+            LEFT, BASE, WIDTH - LEFT, BASE);
+    for (int k = 0; k <= 4; k++)
+        fprintf(out,
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\" "
+                "class=\"quiet\">%.2g</text>\n",
+                LEFT + k * (WIDTH - 2. * LEFT) / 4, BASE + 18,
+                k == 0   ? "start"
+                : k == 4 ? "end"
+                         : "middle",
+                ends[0] * pow(ends[1] / ends[0], k / 4.));
+    fputs("</svg>\n<figcaption>How the squared errors of the simulated rounds "
+          "are spread, on a logarithmic scale: an area is a share of the "
+          "rounds.</figcaption>\n</figure>\n",
+          out);
+}
+
+/* --------------------------------------------------------------- rounds -- */
+
+/* Neighbouring rounds are averaged until there are at most this many points. */
+enum { POINTS = 100 };
+
+static int thin(const struct report_rows *rows, int column, double *x,
+                double *y)
+{
+    int32_t joined = (rows->count + POINTS - 1) / POINTS;
+    int count = 0;
+    for (int32_t k = 0; k < rows->count; k += joined) {
+        double sum = 0, first = rows->column[0][k];
+        int32_t known = 0;
+        for (int32_t j = k; j < k + joined && j < rows->count; j++)
+            if (isfinite(rows->column[column][j])) {
+                sum += rows->column[column][j];
+                known++;
+            }
+        x[count] = first;
+        y[count++] = known > 0 ? sum / known : NAN;
+    }
+    return count;
+}
+
+static void rounds_chart(const struct report *report, struct chart *chart,
+                         const int columns[2], const char *const names[2])
+{
+    double x[2][POINTS + 1], y[2][POINTS + 1];
+    for (int s = 0; s < 2; s++) {
+        int count = thin(&report->played_rounds, columns[s], x[s], y[s]);
+        bool any = false;
+        for (int k = 0; k < count; k++)
+            any |= isfinite(y[s][k]);
+        if (any)
+            chart->line[chart->lines++] =
+                (struct chart_line){names[s], x[s], y[s], count};
+    }
+    if (chart->lines == 0)
+        return;
+    fputs("<figure>\n", report->out);
+    chart_draw(report->out, chart);
+    fputs("</figure>\n", report->out);
+}
+
+void report_rounds(const struct report *report)
+{
+    if (report->played_rounds.count < 2)
+        return;
+    struct chart arrivals = {.title =
+                                 "Sums and nodes that arrived, over the rounds",
+                             .x_name = "round",
+                             .y_name = "how many",
+                             .levels = 1,
+                             .level = {{"all nodes", report->network->nodes}}};
+    struct chart errors = {.title = "Error of the rounds",
+                           .x_name = "round",
+                           .y_name = "squared error",
+                           .levels = 1,
+                           .level = {{"worst case of the plan, 1/n",
+                                      report->error.mse_worst_case}}};
+    static const char *const counted[] = {"nodes in the estimate",
+                                          "sums that arrived"};
+    static const char *const judged[] = {"measured error",
+                                         "the server’s error bar"};
+    rounds_chart(report, &arrivals, (const int[]){2, 1}, counted);
+    rounds_chart(report, &errors, (const int[]){4, 5}, judged);
+}
+
+/* ---------------------------------------------------------------- curve -- */
+
+void report_curve(const struct report *report)
+{
+    const struct report_rows *rows = &report->curve;
+    double centre = report->network->radius * report->network->radius;
+    double share[64];
+    if (report->plan == NULL || rows->count < 2)
+        return;
+    int count = rows->count < 64 ? rows->count : 64;
+    for (int k = 0; k < count; k++)
+        share[k] = rows->column[1][k] / centre;
+    struct chart chart = {
+        .title = "The least error against trust",
+        .x_name = "every budget times (1: as it is)",
+        .y_name = "least error at worst, share of R²",
+        .log_x = true,
+        .lines = 1,
+        .line = {{"least error", rows->column[0], share, count}},
+        .levels = 1,
+        .level = {{"answering the centre", 1}}};
+    page_section(report, "curve", "What more trust would save",
+                 "The error of the best plan if every ε were so many times "
+                 "what it is; <code>pricer advise</code> says more.");
+    fputs("<figure>\n", report->out);
+    chart_draw(report->out, &chart);
+    fputs("</figure>\n</section>\n", report->out);
+}
+
+/* -------------------------------------------------------------- budgets -- */
+
+enum { EPS_ROWS = 20, EPS_ROW = 40, EPS_LEFT = 80, EPS_RIGHT = 540 };
+
+struct eps_scale {
+    double low, high;
+};
+
+static double along(const struct eps_scale *scale, double eps)
+{
+    double at = log(eps / scale->low) / log(scale->high / scale->low);
+    return EPS_LEFT + fmin(fmax(at, 0), 1) * (EPS_RIGHT - EPS_LEFT);
+}
+
+static double worst_of(const struct report *report, int32_t i)
+{
+    double worst = NAN;
+    for (int k = 0; k < 3; k++)
+        worst = fmax(worst, report->eps[k][i]);
+    return worst;
+}
+
+static int by_worst(const void *one, const void *two, void *context)
+{
+    const struct report *report = context;
+    int32_t a = *(const int32_t *)one, b = *(const int32_t *)two;
+    double x = worst_of(report, a), y = worst_of(report, b);
+    x = isnan(x) ? -1 : x;
+    y = isnan(y) ? -1 : y;
+    return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
+}
+
+static void eps_bars(const struct report *report, int32_t i, int32_t row,
+                     const struct eps_scale *scale)
+{
+    static const char *const colours[] = {"blue", "orange", "green"};
+    FILE *out = report->out;
+    const double *budgets = report->network->server_eps;
+    double top = EPS_ROW * row + 6;
+    fprintf(out,
+            "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
+            "dominant-baseline=\"central\">node %" PRId32 "</text>\n",
+            EPS_LEFT - 8, top + 14, i);
+    for (int k = 0; k < 3; k++) {
+        double eps = report->eps[k][i];
+        if (!(eps > 0))
+            continue;
+        double end = along(scale, eps);
+        fprintf(out,
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"8\" "
+                "fill=\"var(--%s)\"/><text x=\"%.1f\" y=\"%.1f\" "
+                "style=\"font-size:9.5px\" dominant-baseline=\"central\" "
+                "class=\"quiet\">",
+                EPS_LEFT, top + 10 * k, fmax(end - EPS_LEFT, 1), colours[k],
+                end + 5, top + 10 * k + 4.5);
+        page_number(out, eps);
+        fputs("</text>\n", out);
+    }
+    if (budgets != NULL && isfinite(budgets[i]))
+        fprintf(out,
+                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+                "stroke=\"var(--ink)\" stroke-width=\"2\"/>\n",
+                along(scale, budgets[i]), top + 16, along(scale, budgets[i]),
+                top + 32);
+}
+
+static void draw_eps(const struct report *report, const int32_t *order,
+                     int32_t rows)
+{
+    FILE *out = report->out;
+    struct eps_scale scale = {INFINITY, 0};
+    const double *budgets = report->network->server_eps;
+    for (int32_t r = 0; r < rows; r++) {
+        for (int k = 0; k < 3; k++) {
+            double eps = report->eps[k][order[r]];
+            if (eps > 0 && isfinite(eps)) {
+                scale.low = fmin(scale.low, eps);
+                scale.high = fmax(scale.high, eps);
+            }
+        }
+        if (budgets != NULL && isfinite(budgets[order[r]]))
+            scale.high = fmax(scale.high, budgets[order[r]]);
+    }
+    if (!(scale.high > 0))
+        return;
+    scale.low = fmin(scale.low / 2, scale.high / 10);
+    fprintf(out,
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" "
+            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"What observers "
+            "learn of each node\">\n",
+            WIDTH, EPS_ROW * rows + 6);
+    for (int32_t r = 0; r < rows; r++)
+        eps_bars(report, order[r], r, &scale);
+    fputs("</svg>\n<figcaption><span class=\"key\" "
+          "style=\"background:var(--blue)\"></span>ε towards a link "
+          "<span class=\"key\" style=\"background:var(--orange)\"></span>a "
+          "relay <span class=\"key\" style=\"background:var(--green)\"></span>"
+          "the server, the worst of each, on a logarithmic scale",
+          out);
+    if (budgets != NULL)
+        fputs("; the upright line is the budget towards the server", out);
+    fprintf(out, ". Up to 1 is strong, to 3 moderate, to 10 weak, beyond "
+                 "practically none.</figcaption>\n</figure>\n");
+}
+
+void report_budgets(const struct report *report)
+{
+    int32_t nodes = report->network->nodes, known = 0;
+    if (report->plan == NULL || report->eps[0] == NULL)
+        return;
+    int32_t *order = calloc((size_t)nodes, sizeof *order);
+    for (int32_t i = 0; order != NULL && i < nodes; i++)
+        order[i] = i;
+    if (order != NULL) {
+        qsort_r(order, (size_t)nodes, sizeof *order, by_worst, (void *)report);
+        while (known < nodes && !isnan(worst_of(report, order[known])))
+            known++;
+        int32_t rows = known < EPS_ROWS ? known : EPS_ROWS;
+        if (rows > 0)
+            draw_eps(report, order, rows);
+        if (known > rows)
+            fprintf(report->out,
+                    "<p class=\"soft\">The %" PRId32 " of %" PRId32
+                    " nodes of whom most is learnt.</p>\n",
+                    rows, known);
+    }
+    free(order);
+}

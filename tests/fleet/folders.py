@@ -1,0 +1,214 @@
+"""pricer fleet: folders that a fleet starts from, with the commands it prints
+and nothing edited; private under any umask; nothing overwritten. Arguments:
+build folder."""
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from fleet import expect, fail, free_ports
+
+build = os.path.realpath(sys.argv[1])
+N, D, ROUNDS = 3, 8, 12
+ENVIRONMENT = dict(os.environ, PATH=build + ':' + os.environ['PATH'])
+SCENARIO = '''dimension: %d
+radius: 1
+rounds: %d
+network: {files: {nodes: nodes.csv, links: links.csv}, reciprocity: 1}
+trust: {eps: 1, delta: 1e-6%s}
+'''
+
+
+class Place:
+    """A folder with a study and a plan."""
+
+    def __init__(self, trust='', rounds=ROUNDS):
+        self.dir = tempfile.mkdtemp(prefix='pricer-folders-')
+        self.write('nodes.csv', 'node,p\n0,0.9\n1,0.2\n2,0.3\n')
+        self.write('links.csv', 'from,to,p\n0,1,0.8\n1,0,0.8\n1,2,0.9\n2,1,0.9\n')
+        self.write('f.yaml', SCENARIO % (D, rounds, trust))
+        self.run('pricer new f.pricer f.yaml')
+        self.run('pricer plan f.pricer')
+        ports = free_ports(N + 1)
+        self.write('where.csv', '# of this test\nnode,address\nserver,127.0.0.1:'
+                   f'{ports[N]}\n' + ''.join(
+                       f'{i},tcp://127.0.0.1:{ports[i]}\n' for i in range(N)))
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def write(self, name, text):
+        with open(self.path(name), 'w') as file:
+            file.write(text)
+
+    def read(self, *names):
+        with open(self.path(*names), 'rb') as file:
+            return file.read()
+
+    def run(self, command, expected=0):
+        done = subprocess.run(command, shell=True, cwd=self.dir, text=True,
+                              env=ENVIRONMENT, capture_output=True, timeout=60)
+        expect(done.returncode == expected,
+               f'{command}: {done.returncode}\n{done.stdout}{done.stderr}')
+        return done
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.dir)
+
+
+def check_private(place):
+    for folder, folders, files in os.walk(place.path('fleet')):
+        for name in folders + ['']:
+            mode = stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode)
+            expect(mode == 0o700, f'{folder}/{name} has mode {mode:o}')
+        for name in files:
+            mode = stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode)
+            allowed = (0o600, 0o644) if name.endswith('.pub') else (0o600,)
+            expect(mode in allowed, f'{folder}/{name} has mode {mode:o}')
+
+
+def start(place, made):
+    """The printed commands; rounds as fast as they go, nothing else changed."""
+    processes = []
+    for member in made['members']:
+        server = member['node'] == 'server'
+        log = open(place.path(f'{member["node"]}.log'), 'w')
+        more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
+                f'--quorum {N} --port 0 --rounds {ROUNDS + 3}') if server else ''
+        processes.append(subprocess.Popen(
+            'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
+            '\'', shell=True, cwd=place.dir, env=ENVIRONMENT, stdout=log,
+            stderr=log))
+        log.close()
+    return processes
+
+
+def test_start():
+    """Every umask; then exactly the planned rounds, and nothing refused."""
+    for mask in 0, 0o777:
+        with Place(', self: {eps: 2, delta: 1e-6}') as place:
+            done = place.run(f'umask {mask:o}; pricer fleet f.pricer --to fleet '
+                             '--addresses where.csv --json')
+            made = json.loads(done.stdout)
+            check_private(place)
+            expect(made['budgets_beyond_study'] == 0 and done.stderr == '',
+                   done.stdout + done.stderr)
+            data = np.random.default_rng(1).normal(size=(N, D))
+            data /= 2 * np.linalg.norm(data, axis=1)[:, None]
+            for i in range(N):
+                np.save(place.path('fleet', f'node{i}', 'vector.npy'), data[i:i+1])
+            if mask == 0:
+                continue
+            processes = start(place, made)
+            try:
+                code = processes[0].wait(60)
+            except subprocess.TimeoutExpired:
+                fail('the server goes on: ' + place.read('server.log').decode())
+            finally:
+                for process in processes:
+                    process.terminate()
+                for process in processes:
+                    process.wait()
+            logs = [place.read(f'{i}.log').decode() for i in range(N)]
+            expect(code == 0, place.read('server.log').decode())
+            with sqlite3.connect(place.path('f.pricer')) as db:
+                full = db.execute('SELECT count(*) FROM round WHERE arrived = ?'
+                                  ' AND estimate IS NOT NULL', (N,)).fetchone()[0]
+            db.close()
+            # Budgets are those of the plan: they last its rounds, not one more.
+            expect(full == ROUNDS, f'{full} full rounds:\n' + '\n'.join(logs))
+            for log in logs:
+                expect('not in the trust file' not in log and
+                       'too small' not in log and 'key of node' not in log, log)
+
+
+def test_full_trust():
+    """A server that the scenario trusts fully: no node refuses its own part."""
+    with Place(rounds=1) as place:
+        place.run('pricer fleet f.pricer --to fleet --addresses where.csv')
+        for i in range(N):
+            own = [line for line in place.read('fleet', f'node{i}', 'node.trust')
+                   .decode().splitlines() if line.startswith(f'{i},')]
+            expect(own[0].startswith(f'{i},inf,'), own)
+
+
+def test_again():
+    """Nothing is overwritten; with --force neither keys nor ledgers."""
+    with Place() as place:
+        make = 'pricer fleet f.pricer --to fleet --addresses where.csv'
+        place.run(make)
+        names = [(f'node{i}', name) for i in range(N) for name in
+                 ('node.key', 'node.ledger', 'node.trust', 'node.conf')]
+        names += [('server', 'server.key'), ('server', 'server.conf')]
+        before = {name: place.read('fleet', *name) for name in names}
+        members = place.run('pricer enrol f.pricer').stdout
+        done = place.run(make, expected=1)
+        expect('--force' in done.stderr, done.stderr)
+        done = place.run(make.replace('--to fleet', '--to other'), expected=1)
+        expect('has members already; --force' in done.stderr, done.stderr)
+        expect(before == {name: place.read('fleet', *name) for name in names},
+               'files changed without --force')
+        place.write('fleet/node0/node.trust', 'mine')
+        with open(place.path('fleet/node0/node.conf'), 'a') as file:
+            file.write('# mine\n')
+        done = place.run(make + f' --force --rounds {100 * ROUNDS}')
+        expect('budgets of the trust files are more' in done.stderr, done.stderr)
+        after = {name: place.read('fleet', *name) for name in names}
+        for name in names:
+            same = before[name] == after[name]
+            expect(same == (name[1] != 'node.trust'), f'{name}: {same}')
+        expect(members == place.run('pricer enrol f.pricer').stdout,
+               'other members')
+        expect(not [name for _, _, files in os.walk(place.path('fleet'))
+                    for name in files if name.endswith('.new')], 'left over')
+
+
+def test_addresses():
+    """What is said about addresses and keys, and what is wrong with it."""
+    with Place() as place:
+        make = 'pricer fleet f.pricer --to fleet --addresses w.csv'
+        for text, complaint in (
+                ('node,where\n', "no column 'where'"),
+                ('node\n0\n', 'lacks node or address'),
+                ('node,address\n0,10.0.0.1\n', 'w.csv:2: \'10.0.0.1\' is not'),
+                ('node,address\n0,h:70000\n', 'is not an address'),
+                ('node,address\n9,h:7000\n', "w.csv:2: '9' is no node"),
+                ('node,address\n1,h:7000\n1,h:7001\n', "'1' is there twice"),
+                ('node,address,key\n1,h:7000,none.pub\n', 'none.pub'),
+                ('node,address\nserver,h:7000\n0,h:7001\n', 'where is node 1?')):
+            place.write('w.csv', text)
+            done = place.run(make, expected=1)
+            expect(complaint in done.stderr, f'{text!r}: {done.stderr}')
+        expect('no address' not in os.listdir(place.dir), 'rubbish')
+        key = place.run('pricer keygen own.key').stdout.strip()
+        place.write('w.csv', 'node,address,key\n0,10.9.0.2:7101,own.key.pub\n'
+                    '1,10.9.0.3:7101,\n2,[fd00::4]:7101,\n')
+        place.run(make + ' --server 10.9.0.1:7100')
+        expect(not os.path.exists(place.path('fleet/node0/node.key')),
+               'a key was made for a node that has its own')
+        expect(key in place.run('pricer enrol f.pricer').stdout and
+               key in place.read('fleet/node1/node.trust').decode(), 'its key')
+        config = place.read('fleet/node2/node.conf').decode()
+        expect('listen      tcp://*:7101' in config and
+               'server      tcp://10.9.0.1:7100' in config, config)
+        place.run('pricer new bare.pricer f.yaml')
+        done = place.run('pricer fleet bare.pricer --to x', expected=1)
+        expect('plan' in done.stderr and not os.path.exists(place.path('x')),
+               done.stderr)
+        place.run('pricer fleet f.pricer', expected=2)
+
+
+for test in (test_start, test_full_trust, test_again, test_addresses):
+    started = time.monotonic()
+    test()
+    print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

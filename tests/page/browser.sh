@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Reports in a real browser: at 390 and 1280 pixels, light and dark, nothing is
+# wider than the window or cut, no error is on the console, text stands out from
+# what is behind it; and on paper. $1: the build folder.
+set -uo pipefail
+pricer=$(realpath "$1")/pricer
+root=$(cd "$(dirname "$0")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+# shellcheck source=tests/expect.sh
+. "$root"/tests/expect.sh
+browser=$(command -v chromium || true)
+if [ -z "$browser" ]; then
+    echo "skipped: the browser's view of a report, chromium is not there"
+    exit 77
+fi
+view() { # page options...
+    local page=$1
+    shift
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu \
+        --user-data-dir="$folder/profile" --hide-scrollbars \
+        --enable-logging=stderr "$@" "file://$folder/$page" 2>browser.log
+}
+
+# Pages with everything: a circle of nodes with a simulation and rounds that were
+# run, nodes with places, and more nodes than are drawn.
+"$pricer" new ten.pricer "$root"/examples/paper.yaml >/dev/null
+"$pricer" plan ten.pricer >/dev/null
+"$pricer" privacy ten.pricer >/dev/null
+"$pricer" simulate ten.pricer --trials 2000 >/dev/null
+sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 40)
+    INSERT INTO round (round, plan, arrived, contributors, weight, error, estimate, decoder, bar)
+    SELECT n, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
+    FROM k"
+"$pricer" new places.pricer "$root"/examples/measured/measured.yaml >/dev/null
+"$pricer" plan places.pricer >/dev/null
+"$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
+"$pricer" plan many.pricer --tolerance 1e-4 --threads 1 >/dev/null 2>&1
+for page in ten places many; do
+    "$pricer" report $page.pricer -o $page.html >/dev/null || fail "report $page"
+    { # the script goes behind the page's own end, where a browser takes it too
+        cat $page.html
+        echo '<script>'
+        cat "$root"/tests/page/look.js
+        echo '</script>'
+    } >look-$page.html
+done
+# A window is never narrower than 500 pixels, so a page is looked at in a frame.
+frame() { # page width
+    cat <<END
+<!DOCTYPE html><html><head><meta name="color-scheme" content="light dark"></head>
+<body><script>addEventListener('message', event => {
+    const seen = document.createElement('pre');
+    seen.id = 'seen';
+    seen.textContent = event.data;
+    document.body.append(seen);
+})</script><iframe src="look-$1.html" width="$2" height="2000" style="border:0"></iframe>
+</body></html>
+END
+}
+grep -q 'nodes in the estimate' ten.html || fail "the rounds are not drawn"
+grep -q 'ε towards a link' ten.html || fail "eps and budgets are not drawn"
+
+for page in ten places many; do
+    for width in 390 1280; do
+        for scheme in 1 0; do # light, dark
+            [ $page = ten ] || [ $((width > 400)) -eq $scheme ] || continue
+            what="$page at $width, $([ $scheme = 1 ] && echo light || echo dark)"
+            frame $page $width >frame.html
+            view frame.html --window-size=1400,2100 --virtual-time-budget=3000 --dump-dom \
+                --blink-settings=preferredColorScheme=$scheme >dom.html ||
+                fail "$what: no view"
+            sed -n '/<pre id="seen">/,/<\/pre>/p' dom.html | sed 's/<[^>]*>//g' >seen.txt
+            grep -q "^looked at $width\$" seen.txt || fail "$what: the browser did not look"
+            grep -v '^looked at' seen.txt | grep . && fail "$what: see above"
+            grep -i 'CONSOLE' browser.log && fail "$what: an error on the console"
+        done
+    done
+done
+
+# Pictures: none blank, dark not as light; and a page of paper.
+for width in 390 1280; do
+    view ten.html --window-size=$width,3000 --screenshot="$folder/light$width.png" \
+        >/dev/null || fail "light at $width"
+    view ten.html --window-size=$width,3000 --blink-settings=preferredColorScheme=0 \
+        --screenshot="$folder/dark$width.png" >/dev/null || fail "dark at $width"
+    for picture in light$width dark$width; do
+        [ "$(stat -c %s $picture.png)" -gt 40000 ] || fail "$picture is blank"
+    done
+    cmp -s light$width.png dark$width.png && fail "dark looks as light does"
+done
+view ten.html --print-to-pdf="$folder/page.pdf" >/dev/null || fail "print"
+head -c 4 page.pdf | grep -q '%PDF' || fail "no PDF"
+exit $bad
