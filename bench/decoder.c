@@ -286,7 +286,7 @@ static bool print_fit(const char *what, struct pricer_network *network,
  * error is for data that are all alike. */
 static double round_time(void)
 {
-    enum { GROUPS = 200 };
+    enum { GROUPS = 2000 };
     struct pricer_network *network = network_of(ten, "network.p=0.5");
     struct pricer_plan *plan = plan_of(network);
     struct pricer_decoder *decoder =

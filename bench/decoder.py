@@ -48,7 +48,7 @@ def main():
     sigma2 = .01 * rng.random((N, N))
     x = .5 * numpy.eye(N) + .5
     best = 1e9
-    for _ in range(20):
+    for _ in range(200):
         start = time.process_time()
         rounds(rng, up, .5, alpha, sigma2, x)
         best = min(best, (time.process_time() - start) / ROUNDS)

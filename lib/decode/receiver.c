@@ -84,10 +84,10 @@ static bool is_sound(const struct pricer_decoder *decoder)
     return sound;
 }
 
-/* Words that the bits of a round take: uplinks, then entries. */
+/* Words that the bits of a round take: entries, then uplinks. */
 static int64_t words_of(const struct pri_rows *rows)
 {
-    return 1 + (rows->entries + 63) / 64;
+    return (rows->entries + rows->nodes + 63) / 64;
 }
 
 static enum pricer_status make_room(const struct pricer_network *network,
@@ -109,7 +109,8 @@ static enum pricer_status make_room(const struct pricer_network *network,
     if (status == PRICER_OK && !small)
         status = pri_large_new(&made->rows, &made->large);
     made->uplink = pri_alloc(network->nodes, PRI_LANES * sizeof(uint64_t));
-    made->entry = pri_alloc(made->rows.entries, PRI_LANES * sizeof(uint64_t));
+    made->entry = pri_alloc(made->rows.entries + network->nodes,
+                            PRI_LANES * sizeof(uint64_t));
     made->withheld = pri_alloc(network->nodes, sizeof *made->withheld);
     made->word = pri_alloc(small ? PRI_ROUNDS * words_of(&made->rows) : 0,
                            sizeof *made->word);
@@ -305,14 +306,18 @@ static void turn(const uint64_t *bits, int64_t count, int64_t size, int64_t at,
  * four that are solved together take the work of all relays that any of them
  * has. Sorted by ten bits of the uplinks, the rest folded upon them.
  */
-static void arrange(int64_t size, const uint64_t *word, int count,
-                    int16_t *order)
+static void arrange(const struct pri_rows *rows, const uint64_t *word,
+                    int count, int16_t *order)
 {
     enum { BITS = 10 };
     int16_t first[(1 << BITS) + 1] = {0};
     uint16_t key[PRI_ROUNDS];
+    int64_t size = words_of(rows), at = rows->entries / 64;
+    int low = rows->entries % 64;
     for (int t = 0; t < count; t++) {
-        uint64_t up = word[t * size];
+        uint64_t up = word[t * size + at] >> low;
+        if (at + 1 < size)
+            up |= word[t * size + at + 1] << 1 << (63 - low);
         key[t] =
             (uint16_t)((up ^ up >> BITS ^ up >> 2 * BITS ^ up >> 3 * BITS) &
                        ((1 << BITS) - 1));
@@ -351,13 +356,14 @@ static void group_small(struct pricer_receiver *receiver,
     struct pri_small *small = &receiver->small;
     int64_t size = words_of(rows);
     int16_t order[PRI_ROUNDS];
+    int64_t bits = rows->entries + rows->nodes;
     gather(receiver, uplink, link);
-    turn(uplink, rows->nodes, size, 0, receiver->word);
-    for (int64_t k = 0; k < rows->entries; k += 64)
-        turn(receiver->entry + k * PRI_LANES,
-             rows->entries - k < 64 ? rows->entries - k : 64, size, 1 + k / 64,
-             receiver->word);
-    arrange(size, receiver->word, count, order);
+    memcpy(receiver->entry + (int64_t)rows->entries * PRI_LANES, uplink,
+           (size_t)rows->nodes * PRI_LANES * sizeof *uplink);
+    for (int64_t k = 0; k < bits; k += 64)
+        turn(receiver->entry + k * PRI_LANES, bits - k < 64 ? bits - k : 64,
+             size, k / 64, receiver->word);
+    arrange(rows, receiver->word, count, order);
     for (int m = 0; m < count; m += 4) {
         const uint64_t *word[4];
         for (int e = 0; e < 4; e++)

@@ -20,9 +20,9 @@ struct pricer_receiver {
     double *work;     /* [5][PRI_ADAPT]^2, of the likelihood */
     struct pri_small small, other;
     struct pri_large large;
-    uint64_t *uplink, *entry; /* [nodes], [entries] [PRI_LANES] */
-    uint64_t *word; /* [PRI_ROUNDS][1 + entries / 64 + 1] bits of each round */
-    bool *withheld; /* [nodes] own parts that are not in the sums */
+    uint64_t *uplink, *entry; /* [nodes], [entries + nodes] [PRI_LANES] */
+    uint64_t *word;           /* [PRI_ROUNDS][words] bits of each round */
+    bool *withheld;           /* [nodes] own parts that are not in the sums */
 };
 
 /* Decode what is in uplink and link with any model. */

@@ -141,7 +141,7 @@ void pri_small_free(struct pri_small *small);
 void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int m);
 /* The same of any four patterns whose rows are not blind: word[e] of each are
- * its bits, one word of the uplinks, then those of the entries. */
+ * its bits, those of the entries, then those of the uplinks. */
 void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
                           const uint64_t *const *word);
 void pri_small_solve(struct pri_small *small, const struct pri_rows *rows,

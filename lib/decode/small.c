@@ -11,6 +11,12 @@
  */
 #include "rows.h"
 
+/* Numbers of X go to all four lanes straight from memory; four of them loaded
+ * at once would have to be shuffled apart. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,16 +146,28 @@ PRI_INLINE pri_four chosen(double x, four_bits words, int64_t bit)
     return (pri_four)((four_bits)fill(x) & ((words & one) != 0));
 }
 
+/* Word `at` of all four, unless they are there. */
+PRI_INLINE void take_words(const uint64_t *const *word, int32_t at,
+                           int32_t *held, four_bits *words)
+{
+    if (*held == at)
+        return;
+    *held = at;
+    for (int e = 0; e < 4; e++)
+        (*words)[e] = (int64_t)word[e][at];
+}
+
 PRI_CLONES
 static void load_words(struct pri_small *small, const struct pri_rows *rows,
                        const uint64_t *const *word)
 {
     four_bits words = {0};
-    for (int e = 0; e < 4; e++)
-        words[e] = (int64_t)word[e][0];
-    for (int32_t j = 0; j < rows->nodes; j++)
-        small->up[j] = chosen(1, words, INT64_C(1) << j);
-    int32_t held = 0;
+    int32_t held = -1;
+    for (int32_t j = 0; j < rows->nodes; j++) {
+        int32_t k = rows->entries + j;
+        take_words(word, k / 64, &held, &words);
+        small->up[j] = chosen(1, words, (int64_t)(UINT64_C(1) << k % 64));
+    }
     for (int32_t j = 0; j < rows->nodes; j++) {
         pri_four noise = fill(0);
         if (is_absent(small->up[j])) {
@@ -157,11 +175,7 @@ static void load_words(struct pri_small *small, const struct pri_rows *rows,
             continue;
         }
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            if (held != k / 64 + 1) {
-                held = k / 64 + 1;
-                for (int e = 0; e < 4; e++)
-                    words[e] = (int64_t)word[e][held];
-            }
+            take_words(word, k / 64, &held, &words);
             int64_t bit = (int64_t)(UINT64_C(1) << k % 64);
             small->entry[k] = chosen(rows->weight[k], words, bit);
             noise += chosen(rows->noise[k], words, bit);
@@ -177,34 +191,37 @@ void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
     load_words(small, rows, word);
 }
 
-/* Row j of A X, into `row`: five numbers at a time stay in registers. */
+/* Numbers l to l + width - 1 of row j of A X, into `row`; they stay in
+ * registers, and as many chains of sums run side by side. */
+PRI_INLINE void spread_part(struct pri_small *small,
+                            const struct pri_rows *rows, const double *x,
+                            int32_t j, int32_t l, const int width)
+{
+    pri_four sum[10];
+    for (int c = 0; c < width; c++)
+        sum[c] = fill(0);
+    for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
+        const double *from = x + (int64_t)rows->from[k] * rows->nodes + l;
+        pri_four entry = small->entry[k];
+#pragma GCC unroll 10
+        for (int c = 0; c < width; c++)
+            sum[c] += entry * fill(from[c]);
+    }
+    for (int c = 0; c < width; c++)
+        small->row[l + c] = sum[c];
+}
+
+/* Row j of A X. */
 PRI_INLINE void spread_row(struct pri_small *small, const struct pri_rows *rows,
                            const double *x, int32_t j)
 {
     int32_t n = rows->nodes, l = 0;
-    for (; l + 5 <= n; l += 5) {
-        pri_four a = fill(0), b = a, c = a, d = a, e = a;
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            const double *from = x + (int64_t)rows->from[k] * n + l;
-            pri_four entry = small->entry[k];
-            a += entry * fill(from[0]);
-            b += entry * fill(from[1]);
-            c += entry * fill(from[2]);
-            d += entry * fill(from[3]);
-            e += entry * fill(from[4]);
-        }
-        small->row[l] = a;
-        small->row[l + 1] = b;
-        small->row[l + 2] = c;
-        small->row[l + 3] = d;
-        small->row[l + 4] = e;
-    }
-    for (; l < n; l++) {
-        pri_four a = fill(0);
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
-            a += small->entry[k] * fill(x[(int64_t)rows->from[k] * n + l]);
-        small->row[l] = a;
-    }
+    for (; l + 10 <= n; l += 10)
+        spread_part(small, rows, x, j, l, 10);
+    for (; l + 3 <= n; l += 3)
+        spread_part(small, rows, x, j, l, 3);
+    for (; l < n; l++)
+        spread_part(small, rows, x, j, l, 1);
 }
 
 /* Relays of which no pattern has a sum are left out. */
