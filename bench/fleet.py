@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                '..', 'tests'))
+                                '..', 'tests', 'fleet'))
 from fleet import Fleet, expect  # noqa: E402
 
 build = sys.argv[1]

@@ -3,25 +3,32 @@ d = 128, every node with its own key and connection. Prints how long they took
 to connect, rounds a second and the server's most memory. Arguments: build
 folder, seconds, numbers of nodes."""
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                '..', 'tests', 'fleet'))
-from fleet import expect, fail, free_ports  # noqa: E402
-
 build = sys.argv[1]
 seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 10
 sizes = [int(word) for word in sys.argv[3:]] or [1000, 10000]
 
 
+def expect(condition, message):
+    if not condition:
+        sys.exit('FAILED: ' + message)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
 def run(*words):
     done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        fail(f'{words}: {done.stderr}')
+    expect(done.returncode == 0, f'{words}: {done.stderr}')
     return done.stdout
 
 
@@ -78,7 +85,7 @@ def rounds(study):
 
 
 def measure(nodes):
-    port, = free_ports(1)
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix='pricer-load-') as folder:
         study, key = make(folder, nodes, port)
         log = open(folder + '/log', 'w+')

@@ -358,6 +358,7 @@ struct pricer_settings {
     enum pricer_calibration calibration;
     int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
     enum pricer_credit credit; /* that a budget over rounds gives to losses */
+    int64_t repeat;   /* attempts of a round that send the same payloads; 1 */
     double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
                      * for unbiased plans. For decoders alone */
     double tolerance; /* certified relative gap to reach; 1e-8 */
@@ -635,8 +636,10 @@ struct pricer_question {
     enum pricer_observer observer;
     enum pricer_protect protect; /* identity: of a relay only */
     enum pricer_eavesdropper eavesdropper;
-    double delta;           /* 0: each statement's own */
-    int64_t rounds;         /* 1 */
+    double delta;   /* 0: each statement's own */
+    int64_t rounds; /* 1 */
+    int64_t repeat; /* attempts of a round with the same payloads; 1. More are
+                     * accounted for data and PRICER_RADIO alone */
     const int32_t *members; /* of a coalition: its relays, */
     int32_t member_count;
     bool with_server; /* and whether the server is in it, */

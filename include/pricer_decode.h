@@ -186,6 +186,67 @@ PRICER_API void pricer_receiver_adapt(struct pricer_receiver *receiver,
                                       const double *sums, double *coefficient,
                                       struct pricer_decoded *decoded);
 
+/* ------------------------------------------------------------------ stack --
+ */
+
+/*
+ * Static data: a round has several attempts that send the same payloads, over
+ * links drawn anew, and the server decodes the sums of all of them together. A
+ * payload's noise is the same in every sum that holds it, which the decoder
+ * knows. A link is charged for one release; what the server learns, the
+ * `repeat` of struct pricer_question says.
+ *
+ * For up to 32 nodes, 64 attempts and 640 sums; not for blind relays.
+ */
+struct pricer_stack;
+
+/*
+ * Fit the decoder of a stack. Its errors are those of the stack: `constant` is
+ * that of the mean of all attempts' constant estimates, from the same patterns,
+ * and upper <= constant up to sampling; blend is 0 where nothing better was
+ * found. It decodes stacks alone.
+ */
+PRICER_API enum pricer_status pricer_stack_fit(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_decoder_settings *settings, int32_t attempts,
+    struct pricer_decoder **decoder, struct pricer_fault *fault);
+
+/* Made ready to decode, with the room that takes; one for each thread. */
+PRICER_API enum pricer_status pricer_stack_new(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_decoder *decoder, int32_t attempts,
+    struct pricer_stack **stack, struct pricer_fault *fault);
+
+PRICER_API void pricer_stack_free(struct pricer_stack *stack);
+
+/*
+ * The coefficient of every sum [attempts][nodes], from what arrived: uplink
+ * [attempts][nodes], link [attempts][links], as in pricer_receiver_decode().
+ */
+PRICER_API void pricer_stack_decode(struct pricer_stack *stack,
+                                    const bool *uplink, const bool *link,
+                                    double *coefficient,
+                                    struct pricer_decoded *decoded);
+
+/* What became of simulated rounds of several attempts. */
+struct pricer_repeated {
+    int64_t trials;
+    struct pricer_estimate stacked; /* squared error of the stack's decoder */
+    struct pricer_estimate equal;   /* of the mean of all attempts' sums / n */
+    struct pricer_estimate fresh;   /* the same if every attempt had fresh
+                                     * noise, enough for the same budgets over
+                                     * as many releases */
+    double bar;                     /* mean of the stack's */
+};
+
+/* Play them for the data of the settings, whose decoder is that of the stack;
+ * engine and watch do not count: noise is integrated out. The same for any
+ * number of threads. */
+PRICER_API enum pricer_status pricer_stack_simulate(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_simulation_settings *settings, int32_t attempts,
+    struct pricer_repeated *repeated, struct pricer_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif

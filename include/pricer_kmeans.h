@@ -66,12 +66,14 @@ enum pricer_kmeans_procedure {
 
 struct pricer_kmeans_settings {
     enum pricer_kmeans_procedure procedure;
-    int32_t clusters; /* 10 */
-    int32_t rounds;   /* 10 */
-    int32_t steps;    /* Lloyd's steps of a node in each round; 5 */
-    uint64_t seed;    /* of split, starts, links and noise */
-    bool in_order;    /* nodes get the points as they come, not shuffled */
-    bool last_only;   /* measure the inertia after the last round only */
+    int32_t clusters;  /* 10 */
+    int32_t rounds;    /* 10 */
+    int32_t steps;     /* Lloyd's steps of a node in each round; 5 */
+    uint64_t seed;     /* of split, starts, links and noise */
+    bool in_order;     /* nodes get the points as they come, not shuffled */
+    bool per_centroid; /* PAPER: links are drawn for every centre anew, not
+                          once a round */
+    bool last_only;    /* measure the inertia after the last round only */
     double reach;    /* length of a move, in radii, that fills a message; .05 */
     double spread;   /* of the shared start, in radii; 0.1 */
     int32_t threads; /* 0: one per core */

@@ -316,6 +316,21 @@ enum pricer_status pri_patterns_new(const struct pricer_network *network,
     return status;
 }
 
+enum pricer_status pri_patterns_draw(const struct pricer_network *network,
+                                     const struct pri_rows *rows,
+                                     const struct pri_odds *odds, uint64_t seed,
+                                     int64_t count,
+                                     struct pri_patterns *patterns)
+{
+    struct pri_patterns made = {0};
+    enum pricer_status status = draw(network, rows, odds, seed, count, &made);
+    if (status == PRICER_OK)
+        *patterns = made;
+    else
+        pri_patterns_free(&made);
+    return status;
+}
+
 void pri_patterns_free(struct pri_patterns *patterns)
 {
     free(patterns->uplink);

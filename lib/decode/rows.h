@@ -82,6 +82,13 @@ enum pricer_status pri_patterns_new(const struct pricer_network *network,
                                     struct pri_patterns *patterns);
 void pri_patterns_free(struct pri_patterns *patterns);
 
+/* So many drawn, even where they could be enumerated. */
+enum pricer_status pri_patterns_draw(const struct pricer_network *network,
+                                     const struct pri_rows *rows,
+                                     const struct pri_odds *odds, uint64_t seed,
+                                     int64_t count,
+                                     struct pri_patterns *patterns);
+
 /* ----------------------------------------------------------------- model -- */
 
 /* What a decoder assumes: X and the right-hand side. */

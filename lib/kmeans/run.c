@@ -89,24 +89,51 @@ static void decode_weights(struct pri_kmeans *run, int64_t round)
     whole->expected = whole->variance;
 }
 
+/* The links of a round, for every part of a message that travels by itself. */
 static void draw_weights(struct pri_kmeans *run, int64_t round)
 {
-    pri_whole_draw(run->network, run->plan, run->settings.seed, round,
-                   &run->whole);
-    if (run->receiver != NULL)
-        decode_weights(run, round);
+    for (int32_t g = 0; g < run->groups; g++) {
+        int64_t draw = round * run->groups + g;
+        pri_whole_draw(run->network, run->plan, run->settings.seed, draw,
+                       &run->whole);
+        if (run->receiver != NULL)
+            decode_weights(run, draw);
+        memcpy(run->weights + g * run->nodes, run->whole.weight,
+               (size_t)run->nodes * sizeof *run->weights);
+        run->variances[g] = run->whole.variance;
+    }
 }
 
 /* ---------------------------------------------------------------- rounds -- */
+
+static bool is_heard(const struct pri_kmeans *run, int32_t node)
+{
+    bool heard = false;
+    for (int32_t g = 0; g < run->groups; g++)
+        heard = heard || run->weights[g * run->nodes + node] != 0;
+    return heard;
+}
 
 /* Fill `batch` with the next nodes that are heard; the first not looked at. */
 static int32_t next_batch(const struct pri_kmeans *run, int32_t node,
                           int32_t *batch, int32_t *count)
 {
     for (*count = 0; node < run->nodes && *count < PRI_KMEANS_BATCH; node++)
-        if (run->whole.weight[node] != 0)
+        if (is_heard(run, node))
             batch[(*count)++] = node;
     return node;
+}
+
+/* Add a message to the sum, each of its parts with its weight. */
+static void add_message(struct pri_kmeans *run, int32_t node, int64_t length,
+                        const double *message)
+{
+    const int64_t part = length / run->groups;
+    for (int32_t g = 0; g < run->groups; g++) {
+        double weight = run->weights[g * run->nodes + node];
+        for (int64_t c = g * part; c < (g + 1) * part; c++)
+            run->sum[c] += weight * message[c];
+    }
 }
 
 static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
@@ -125,12 +152,13 @@ static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
             const double *message = run->message + k * run->longest;
             if (status[k] != PRICER_OK)
                 return status[k];
-            for (int64_t c = 0; c < length; c++)
-                run->sum[c] += run->whole.weight[batch[k]] * message[c];
+            add_message(run, batch[k], length, message);
         }
     }
-    pri_whole_noise(run->whole.variance, run->settings.seed, round, length,
-                    run->sum);
+    for (int32_t g = 0; g < run->groups; g++)
+        pri_whole_noise(run->variances[g], run->settings.seed,
+                        round * run->groups + g, length / run->groups,
+                        run->sum + g * (length / run->groups));
     return PRICER_OK;
 }
 
@@ -193,12 +221,16 @@ static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
+    run->weights =
+        pri_alloc((int64_t)run->groups * run->nodes, sizeof *run->weights);
+    run->variances = pri_alloc(run->groups, sizeof *run->variances);
     run->held = pri_alloc(run->network->links, sizeof *run->held);
     run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
     if (run->dealt == NULL || run->centres == NULL ||
         run->whole.weight == NULL || run->whole.up == NULL ||
         run->message == NULL || run->sum == NULL || run->kept == NULL ||
-        run->mean == NULL || run->held == NULL || run->coefficient == NULL)
+        run->mean == NULL || run->held == NULL || run->coefficient == NULL ||
+        run->weights == NULL || run->variances == NULL)
         return PRICER_MEMORY;
     run->points.values = run->dealt;
     return pri_lloyd_new(&run->points, run->clusters, &run->all);
@@ -221,6 +253,9 @@ static enum pricer_status check(const struct pricer_matrix *points,
         (plan->nodes != network->nodes || plan->links != network->links))
         return pri_fault(fault, PRICER_VALUE,
                          "the plan is for another network");
+    if (settings->per_centroid && settings->procedure != PRICER_KMEANS_PAPER)
+        return pri_fault(fault, PRICER_VALUE,
+                         "links per centroid are for the paper's procedure");
     return pri_kmeans_check(points, settings->clusters, fault);
 }
 
@@ -242,6 +277,7 @@ enum pricer_status pricer_kmeans_run(
         return status;
     double *history = pri_alloc(run.settings.rounds, sizeof *history);
     run.clusters = run.settings.clusters;
+    run.groups = run.settings.per_centroid ? run.clusters : 1;
     run.threads = pri_kmeans_threads(run.settings.threads);
     run.points = (struct pri_points){NULL, points->rows, points->columns};
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
@@ -262,6 +298,8 @@ enum pricer_status pricer_kmeans_run(
     free(run.centres);
     free(run.whole.weight);
     free(run.whole.up);
+    free(run.weights);
+    free(run.variances);
     free(run.message);
     free(run.sum);
     free(run.kept);

@@ -39,6 +39,9 @@ struct pri_kmeans {
     struct pri_lloyd *all;    /* all points, to measure the inertia */
     float *centres;           /* [clusters * columns] as broadcast */
     struct pri_whole whole;   /* the round: weights in the sum and its noise */
+    int32_t groups;           /* parts of a message that travel by themselves */
+    double *weights;          /* [groups * nodes] of the messages in the sum */
+    double *variances;        /* [groups] of the noise in it */
     struct pricer_receiver *receiver; /* NULL: every sum counts 1/n */
     bool *held;                       /* [links] shares in their sums */
     double *coefficient;              /* [nodes] of the sums */

@@ -56,6 +56,8 @@ static enum pricer_status check_question(const struct pricer_network *network,
             "a %s",
             pricer_word(PRICER_WORDS_OBSERVER, question->observer));
     enum pricer_status status = pri_question_check(question, fault);
+    if (status == PRICER_OK)
+        status = pri_repeat_check(question, fault);
     if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
         status = check_members(network, question, fault);
     return status;
@@ -352,7 +354,10 @@ enum pricer_status pricer_privacy_account(
                       question->rounds > 0 ? question->rounds : 1,
                       fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
                       member};
-    status = answer_all(&job, listed, list);
+    for (int64_t k = 0; question->repeat > 1 && k < listed; k++)
+        pri_repeat_answer(network, plan, question, member, &list[k]);
+    if (question->repeat <= 1)
+        status = answer_all(&job, listed, list);
 done:
     free(member);
     if (status != PRICER_OK) {
@@ -420,7 +425,10 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
         struct job job = {network,  plan,
                           question, question->rounds > 0 ? question->rounds : 1,
                           1e9,      member};
-        status = answer(&job, index, &hand, &one);
+        if (question->repeat > 1)
+            pri_repeat_answer(network, plan, question, member, &one);
+        status =
+            question->repeat > 1 ? PRICER_OK : answer(&job, index, &hand, &one);
     }
     free_hand(&hand);
     free(member);

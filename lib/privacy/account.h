@@ -330,4 +330,14 @@ enum pricer_status pri_identity_account(
     int32_t link, enum pricer_eavesdropper eavesdropper, double delta,
     int64_t rounds, struct pri_identity *identity, struct pri_bracket *bracket);
 
+/* ---------------------------------------------------------------- repeat -- */
+
+/* Whether the question can be answered where rounds repeat, and the answer. */
+enum pricer_status pri_repeat_check(const struct pricer_question *question,
+                                    struct pricer_fault *fault);
+void pri_repeat_answer(const struct pricer_network *network,
+                       const struct pricer_plan *plan,
+                       const struct pricer_question *question,
+                       const bool *member, struct pricer_statement *statement);
+
 #endif

@@ -22,6 +22,7 @@ static const struct pri_key keys[] = {
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
     {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
+    {"repeat", PRI_KEY_COUNT, AT(repeat), 1, 64, CLOSED, NULL, 0},
     {"horizon", PRI_KEY_NUMBER, AT(horizon), 1, INFINITY, CLOSED, NULL, 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
     {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
@@ -298,6 +299,7 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
     scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
     scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
+    scenario->repeat = scenario->repeat < 0 ? 1 : scenario->repeat;
     scenario->horizon = either(scenario->horizon, 0);
     scenario->reciprocity = either(scenario->reciprocity, 1);
     scenario->delta = either(scenario->delta, 1e-5);
@@ -338,5 +340,10 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
         status = check_given(scenario, fault);
     if (status == PRICER_OK)
         fill_defaults(scenario);
+    if (status == PRICER_OK && scenario->repeat > 1 && scenario->credit != 0)
+        return pri_scenario_fault(
+            scenario, "repeat", fault,
+            "repeat goes with credit none alone: what is lost in one attempt "
+            "arrives in another");
     return status;
 }

@@ -67,7 +67,7 @@ struct pri_list {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 36 };
+enum { PRI_SCENARIO_KEYS = 37 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -76,7 +76,7 @@ struct pricer_scenario {
     /* The line of each key; 0: absent, -1: overridden. */
     int64_t line[PRI_SCENARIO_KEYS];
 
-    int64_t dimension, rounds, seed;
+    int64_t dimension, rounds, repeat, seed;
     double radius;
     double horizon; /* 0: not given */
 

@@ -304,6 +304,7 @@ void pricer_scenario_settings(const struct pricer_scenario *scenario,
         .calibration = (enum pricer_calibration)scenario->calibration,
         .rounds = scenario->rounds,
         .credit = (enum pricer_credit)scenario->credit,
+        .repeat = scenario->repeat,
         .horizon = scenario->horizon,
     };
 }

@@ -44,6 +44,18 @@ struct run {
 
 /* --------------------------------------------------------------- prepare -- */
 
+/* What decoding a trial costs, in nanoseconds, about: a dense solve, or passes
+ * over the links. */
+static double decoding_work(const struct run *run)
+{
+    const struct pricer_network *network = run->job.network;
+    double nodes = network->nodes, links = network->links;
+    if (run->job.decoder == NULL)
+        return 0;
+    double solve = fmin(nodes * nodes * (nodes + 20), 200 * (nodes + links));
+    return run->job.decode == PRICER_DECODE_ADAPTIVE ? 30 * solve : solve;
+}
+
 /* Units of a wave: about a tenth of a second a thread, by a rough estimate of
  * a nanosecond a link, or 20 a coordinate of a message. */
 static int64_t wave_units(const struct run *run)
@@ -53,7 +65,8 @@ static int64_t wave_units(const struct run *run)
     work *= run->engine == PRICER_ENGINE_FAST
                 ? 1 + (double)run->factor.rank / 64
                 : 100 + 10 * (double)network->dimension;
-    double units = 1e8 / (work * run->unit * run->job.count);
+    work = work * run->job.count + decoding_work(run);
+    double units = 1e8 / (work * run->unit);
     int64_t each = units < 1 ? 1 : units > 4096 ? 4096 : (int64_t)units;
     return each * run->threads;
 }

@@ -48,6 +48,7 @@ enum pricer_status pri_study_store_settings(
         {"rounds", (double)scenario->rounds},
         {"seed", (double)scenario->seed},
         {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
+        {"repeat", (double)scenario->repeat},
         {"horizon", scenario->horizon},
     };
     enum pricer_status status = pri_study_prepare(
@@ -160,7 +161,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    double rounds = 0, lambda = 0, start = 0, horizon = 0;
+    double rounds = 0, lambda = 0, start = 0, horizon = 0, repeat = 1;
     int bias = 0, calibration = 0, credit = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
@@ -181,9 +182,15 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                            fault);
     if (status == PRICER_OK && read_setting(query, "horizon") != NULL)
         status = read_number(study, query, "horizon", &horizon, fault);
+    if (status == PRICER_OK && read_setting(query, "repeat") != NULL)
+        status = read_number(study, query, "repeat", &repeat, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
+    if (!(repeat >= 1 && repeat <= 64))
+        return pri_fault(fault, PRICER_VALUE,
+                         "%.300s: repeat = %g is outside its range",
+                         study->path, repeat);
     if (!(rounds >= 1 && rounds <= 1e9 && lambda >= 0 && isfinite(lambda) &&
           start >= 0 && start <= 9e15 && (horizon == 0 || horizon >= 1)))
         return pri_fault(fault, PRICER_VALUE,
@@ -194,6 +201,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
         .credit = (enum pricer_credit)credit,
+        .repeat = (int64_t)repeat,
         .horizon = horizon,
     };
     if (seed != NULL)

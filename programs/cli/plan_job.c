@@ -311,6 +311,12 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     struct pricer_fault why = {""};
     if (ask->decoder == PRICER_DECODE_CONSTANT)
         return PRICER_OK;
+    if (view->settings.repeat > 1) {
+        view->decoder_note =
+            "pricer simulate fits and plays the decoder of all "
+            "attempts together";
+        return PRICER_OK;
+    }
     if (ask->decoder < 0 && job->from.network->nodes > DECODER_NODES) {
         view->decoder_note = "--decoder minimax fits a better one, which takes "
                              "a while";

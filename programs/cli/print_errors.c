@@ -18,7 +18,7 @@ static void error_row(struct table *table, const char *name,
     table_cell(table, "%.5g", error->piv);
     table_cell(table, "%.5g", some ? bias : 0);
     table_cell(table, "%.5g", error->mse_paper);
-    table_cell(table, "%.4g", error->bias_l1);
+    table_cell(table, "%.4g", error->bias_l1 > 1e-12 ? error->bias_l1 : 0);
 }
 
 static struct table *error_table(void)

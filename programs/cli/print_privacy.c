@@ -62,6 +62,8 @@ static void json_statement(struct json *json,
     json_text(json, "credit", question_credit(answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
+    json_count(json, "repeat",
+               answers->question.repeat > 0 ? answers->question.repeat : 1);
     json_assumptions(json, &answers->question);
     json_text(json, "kind", s->exact ? "exact" : "bound");
     json_flag(json, "wide", is_wide(s));
@@ -121,6 +123,11 @@ static void print_heading(const struct privacy_answers *answers)
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
            question_credit_text(question->eavesdropper));
+    if (question->repeat > 1)
+        printf(
+            "A round has %lld attempts with the same payloads, each released "
+            "once.\n",
+            (long long)question->repeat);
 }
 
 static void add_row(struct table *table, const struct privacy_answers *answers,

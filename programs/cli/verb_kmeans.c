@@ -23,7 +23,7 @@ static const struct usage usage = {
 struct request {
     const char *data, *centres;
     struct planner_request planner;
-    int procedure, strategy, budget, decoder;
+    int procedure, strategy, links_per, budget, decoder;
     double reach;
     int64_t clusters, rounds, steps, seeds, seed, threads;
     bool unit_norm, in_order, as_json;
@@ -56,6 +56,8 @@ static int parse(int argc, char **argv, struct request *ask,
          "what nodes send: moves and shares (default), or centres"},
         {"strategy", OPTION_CHOICE, &ask->strategy, CLUSTER_STRATEGIES,
          "how it is sent: relayed (default), not relayed, or surely"},
+        {"links-per", OPTION_CHOICE, &ask->links_per, "round|centroid",
+         "how often links are drawn; default round, the authors: centroid"},
         {"budget", OPTION_CHOICE, &ask->budget, "run|release",
          "what (eps, delta) is for; default run, with paper release"},
         {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
@@ -103,6 +105,8 @@ static int check_request(const struct request *ask)
         ask->seeds > most || ask->threads > 4096)
         return misuse("so many clusters, rounds, steps, seeds or threads are "
                       "too many");
+    if (ask->links_per == 1 && ask->procedure != PRICER_KMEANS_PAPER)
+        return misuse("--links-per centroid is for --procedure paper");
     if (!(ask->reach < 1e6))
         return misuse("so long a --reach is too long");
     if (planner_stray_lambda(&ask->planner))
@@ -169,6 +173,7 @@ static enum pricer_status load(struct job *job, const char *path)
         .rounds = (int32_t)ask->rounds,
         .steps = (int32_t)ask->steps,
         .in_order = ask->in_order,
+        .per_centroid = ask->links_per == 1,
         .reach = ask->reach,
         .threads = (int32_t)ask->threads};
     return cluster_open(cluster, &job->fault);

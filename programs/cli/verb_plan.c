@@ -218,6 +218,11 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
+    if (settings->repeat > 1 && (ask->joint || settings->horizon > 1))
+        return refuse(job,
+                      "a round that repeats goes neither with --joint nor with "
+                      "a horizon",
+                      0);
     if (isinf(settings->horizon) && settings->bias != PRICER_BIAS_UNBIASED)
         return refuse(job,
                       "horizon: inf asks for estimates without bias: it goes "

@@ -95,6 +95,7 @@ static enum pricer_status read_work(const char *path, struct request *ask,
     if (status != PRICER_OK)
         return status;
     question_settle(&ask->about, &work->from.record.settings);
+    ask->about.repeat = work->from.settings.repeat;
     status = find_decoder(&work->from, &ask->about.decodes, fault);
     if (status != PRICER_OK)
         return status;

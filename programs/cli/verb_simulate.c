@@ -4,6 +4,7 @@
  */
 #include "material.h"
 #include "print_simulation.h"
+#include "simulate_repeat.h"
 #include "verbs.h"
 #include "pricer_decode.h"
 
@@ -128,6 +129,13 @@ static int simulate(const char *path, struct request *request, bool as_json)
     double seconds = 0;
     int64_t id = 0;
     enum pricer_status status = read_work(path, request, &work, &fault);
+    if (status == PRICER_OK && work.from.settings.repeat > 1) {
+        status =
+            simulate_repeat(&work.from, &request->settings, as_json, &fault);
+        free_work(&work);
+        pricer_decoder_free(request->decoding.decoder);
+        return status == PRICER_OK ? 0 : program_fault(status, &fault);
+    }
     if (status == PRICER_OK) {
         const struct pricer_plan *plans[STRATEGIES + 1];
         memcpy(plans, work.plans, sizeof plans);

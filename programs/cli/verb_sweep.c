@@ -157,6 +157,11 @@ static enum pricer_status play_cell(const struct request *request,
     struct pricer_solve_info info;
     struct pricer_error error;
     pricer_scenario_settings(scenario, &settings);
+    if (settings.repeat > 1) {
+        snprintf(fault->text, sizeof fault->text,
+                 "a sweep plays rounds of one attempt: leave repeat out");
+        return PRICER_VALUE;
+    }
     settings.threads = (int32_t)request->threads;
     settings.watch = &watch;
     share->from = 0, share->to = 0.5;

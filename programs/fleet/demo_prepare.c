@@ -95,6 +95,11 @@ static enum pricer_status make_plan(struct demo *demo,
                                         .bias_l1 = NAN};
     enum pricer_status status =
         pricer_study_settings(demo->study, &record.settings, NULL, fault);
+    if (status == PRICER_OK && record.settings.repeat > 1) {
+        snprintf(fault->text, sizeof fault->text,
+                 "a demo runs rounds of one attempt: leave repeat out");
+        status = PRICER_VALUE;
+    }
     if (status == PRICER_OK)
         status = pricer_study_network(demo->study, &demo->network, fault);
     if (status == PRICER_OK)

@@ -267,13 +267,33 @@ static double add_weights(const struct pricer_plan *plan)
     return sum;
 }
 
+/* Daemons send every payload once: a round of several attempts would be another
+ * than the one that was planned and accounted. */
+static enum pricer_status check_repeat(struct server *server,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_settings settings;
+    enum pricer_status status =
+        pricer_study_settings(server->study, &settings, NULL, fault);
+    if (status != PRICER_OK || settings.repeat <= 1)
+        return status;
+    snprintf(fault->text, sizeof fault->text,
+             "the scenario repeats every payload %lld times: pricer-server "
+             "runs rounds of one attempt yet",
+             (long long)settings.repeat);
+    return PRICER_VALUE;
+}
+
 static enum pricer_status load_plan(struct server *server,
                                     struct pricer_fault *fault)
 {
     struct pricer_plan_record record;
     struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
-    enum pricer_status status =
+    enum pricer_status status = check_repeat(server, fault);
+    if (status != PRICER_OK)
+        return status;
+    status =
         pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
     if (status != PRICER_OK)
         return status;

@@ -211,6 +211,25 @@ static void print_labelled(FILE *out, const struct server *server)
     }
 }
 
+/* What has become of connections. */
+static void print_connections(FILE *out, const struct server *server)
+{
+    const struct hub_counts *counts = hub_counts(server->hub);
+    metric(out, "connections_accepted_total", "counter",
+           "Connections that were accepted.", (double)counts->accepted);
+    metric(out, "connections_shed_total", "counter",
+           "Connections that were cut before a handshake: too many, too fast.",
+           (double)counts->shed);
+    metric(out, "frames_without_room_total", "counter",
+           "Messages that found no room in a queue.", (double)counts->full);
+    fputs("# HELP pricer_connections_ended_total Connections, by why they "
+          "ended.\n# TYPE pricer_connections_ended_total counter\n",
+          out);
+    for (int k = 0; k < HUB_ENDS; k++)
+        fprintf(out, "pricer_connections_ended_total{why=\"%s\"} %lld\n",
+                hub_end_text((enum hub_end)k), (long long)counts->ends[k]);
+}
+
 static void print_metrics(FILE *out, struct server *server)
 {
     struct drift drifts[DRIFTS];
@@ -226,6 +245,7 @@ static void print_metrics(FILE *out, struct server *server)
            (double)server->messages);
     metric(out, "received_bytes_total", "counter", "Bytes received.",
            (double)server->bytes_received);
+    print_connections(out, server);
     metric(out, "links_drifting", "gauge",
            "Links outside their planned probability.",
            (double)server_drifts(server, drifts, DRIFTS));

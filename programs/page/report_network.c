@@ -23,7 +23,8 @@ enum {
     CELLS = 40,       /* of the shade, on either side */
     SERVER_ROOM = 40, /* below, for a server without a place */
     NAMED = 60,       /* nodes that show their numbers, */
-    APART = 15,       /* unless they are closer than this */
+    APART = 15,       /* unless they are closer than this, */
+    READABLE = 7,     /* or drawn smaller than this */
 };
 
 /* Who brings so much of others' data is shown as a relay. */
@@ -195,8 +196,10 @@ static void arrow(const struct drawing *drawing, const double *ends,
 {
     double dx = ends[2] - ends[0], dy = ends[3] - ends[1];
     double length = hypot(dx, dy), head = 3.5 + 1.6 * width;
-    if (drawing->count > 40)
-        head *= .7;
+    if (drawing->count > 40) {
+        width *= .6;
+        head = 3 + 1.6 * width;
+    }
     if (length < short_by + head + 2) {
         line(drawing, ends, colour, width, opacity);
         return;
@@ -221,7 +224,8 @@ static void arrow(const struct drawing *drawing, const double *ends,
 /* Whether a node's number can be read: no numbered node before it is near. */
 static bool named(const struct drawing *drawing, int32_t k)
 {
-    if (drawing->count > NAMED)
+    if (drawing->count > NAMED ||
+        node_size(drawing, drawing->node[k]) < READABLE)
         return false;
     for (int32_t j = 0; j < k; j++)
         if (hypot(drawing->x[j] - drawing->x[k],

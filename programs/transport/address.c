@@ -38,10 +38,11 @@ bool address_parse(const char *text, struct address *address)
         length -= 2;
     }
     if (length == 0 || length >= sizeof made.host ||
-        (!bracketed && memchr(host, ':', length) != NULL) ||
-        memchr(host, '/', length) != NULL)
+        (!bracketed && memchr(host, ':', length) != NULL))
         return false;
     memcpy(made.host, host, length);
+    if (strpbrk(made.host, "/[]@ ") != NULL)
+        return false;
     strcpy(made.port, strcmp(colon + 1, "*") == 0 ? "0" : colon + 1);
     *address = made;
     return true;

@@ -59,6 +59,17 @@ a, b = (json.load(open(f + '.json'))['relative_inertia']
         for f in ('decoded', 'paper'))
 print(a < b)")" = True ] || fail "the decoder does not help"
 
+# Links drawn for every centre: chance evens out, so runs differ less.
+run --procedure paper --calibration classic --seeds 4 >round.json
+run --procedure paper --calibration classic --seeds 4 --links-per centroid \
+    >centroid.json
+[ "$(python3 -c "import json
+a, b = (json.load(open(f + '.json'))['deviation'] for f in ('round', 'centroid'))
+print(b < a / 2)")" = True ] || fail "links per centroid"
+status=0
+run --links-per centroid >out || status=$?
+[ $status -eq 2 ] || fail "--links-per centroid with pricer's procedure"
+
 # Centres are written as they are counted.
 run --seeds 1 --clusters 3 --rounds 2 --centres centres.npy >/dev/null
 head -c 128 centres.npy | grep -q "'shape': (3, 784)" || fail "centres.npy"

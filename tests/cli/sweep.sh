@@ -89,6 +89,16 @@ PYTHON
 expect 0 "12 cells" "$pricer" sweep "$paper" "${long[@]}" --to cut
 cmp -s whole/sweep.csv cut/sweep.csv || fail "after a stop the table is another"
 
+# A full disk (here a limit on the size of files) ends it in words; with room again
+# it goes on, and the table is the same.
+full=(--vary network.p=0.1,0.3,0.5,0.7,0.9 --vary trust.eps=1,2,4 --trials 200 --decoder constant)
+"$pricer" sweep "$paper" "${full[@]}" --to roomy >/dev/null 2>&1
+bash -c 'trap "" XFSZ; ulimit -f 2; "$@"' limited "$pricer" sweep "$paper" "${full[@]}" \
+    --to full >/dev/null 2>messages && fail "a full disk went unseen"
+grep -q 'sweep.csv: ' messages || fail "a full disk is not named: $(cat messages)"
+expect 0 "15 cells" "$pricer" sweep "$paper" "${full[@]}" --to full
+cmp -s roomy/sweep.csv full/sweep.csv || fail "after a full disk the table is another"
+
 # Another sweep does not mix with it; --force begins anew.
 expect 1 "holds another sweep" "$pricer" sweep "$paper" --vary network.p=0.1 --to all
 cmp -s whole.csv all/sweep.csv || fail "a refusal changed the table"

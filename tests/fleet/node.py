@@ -168,7 +168,9 @@ def test_page_and_plan():
                       if not line.startswith('#'))
         expect(float(values['pricer_rounds_total']) >= 30 and
                float(values['pricer_links_drifting']) == N + N * (N - 1) and
-               values['pricer_dropped_total{reason="late"}'] == '0', text)
+               values['pricer_dropped_total{reason="late"}'] == '0' and
+               float(values['pricer_connections_accepted_total']) >= N and
+               'pricer_connections_ended_total{why="long"}' in values, text)
         before = fleet.rounds()
         fleet.add_plan(0, 0, 1, 0)
         fleet.wait_rounds(before + 40)

@@ -33,7 +33,7 @@ sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM
     INSERT INTO round (round, plan, arrived, contributors, weight, error, estimate, decoder, bar)
     SELECT n, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
     FROM k"
-"$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
+"$pricer" new places.pricer "$root"/examples/measured/measured.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
 "$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
 "$pricer" plan many.pricer --tolerance 1e-4 --threads 1 >/dev/null 2>&1

@@ -1,0 +1,125 @@
+/*
+ * From a plan to what observers learn when a round repeats: the same payload is
+ * sent in several attempts, over links that come and go anew.
+ *
+ * Claim: given everything that anybody may see of node i, all of it is computed
+ * from the payloads (i, j), j in S, and from what does not depend on i's data.
+ * S: the receiver of a link, or a relay, gets (i, j) at its own j; the server
+ * gets sums, of every j, as every packet counts as heard, who reads the
+ * estimate what is computed from them, a listener what the node sends; a
+ * coalition gets (i, j) at the j of its members and, with the server or a
+ * reader, at all. A payload is released once, however often it is
+ * sent, so that a round is one Gaussian mechanism of squared ratio mu^2 = sum
+ * over S of (2 R alpha_ij / sigma_ij)^2 at most, and T rounds, with fresh noise,
+ * one of T mu^2. Sums of one round differ by which shares arrived; their
+ * differences can show single payloads, so that the noise of others is of no
+ * help, and none is counted. Post-processing makes the claim a bound, whatever
+ * links are up.
+ */
+#include "account.h"
+#include "calibrate/calibrate.h"
+
+#include <float.h>
+#include <math.h>
+
+/* The squared ratio of one payload, rounded up by the caller. */
+static long double ratio_square(double radius, double weight, double noise)
+{
+    if (weight == 0)
+        return 0;
+    if (!(noise > 0))
+        return INFINITY;
+    long double ratio = 2 * (long double)radius * weight / noise;
+    return ratio * ratio;
+}
+
+/* mu of T rounds of all that is seen of the node; each of the roundings is at
+ * most half an LDBL_EPSILON. */
+static long double ratio_of(const struct pricer_network *network,
+                            const struct pricer_plan *plan,
+                            const struct pricer_question *question,
+                            const bool *member,
+                            const struct pricer_statement *statement)
+{
+    int32_t i = statement->node;
+    bool coalition = question->observer == PRICER_OBSERVER_COALITION;
+    bool single = question->observer == PRICER_OBSERVER_LINK ||
+                  question->observer == PRICER_OBSERVER_RELAY;
+    bool server =
+        coalition ? question->with_server || question->with_reader : !single;
+    long double sum = 0;
+    int64_t terms = 1, rounds = question->rounds > 0 ? question->rounds : 1;
+    if (server)
+        sum += ratio_square(network->radius, plan->self_weight[i],
+                            plan->self_noise[i]);
+    for (int32_t l = network->out_start[i]; l < network->out_start[i + 1];
+         l++) {
+        int32_t j = network->to[l];
+        bool seen = coalition ? member[j] : j == statement->at;
+        if (!seen && !server)
+            continue;
+        sum += ratio_square(network->radius, plan->weight[l], plan->noise[l]);
+        terms++;
+    }
+    return sqrtl((long double)rounds * sum) *
+           (1 + (long double)(terms + 10) * LDBL_EPSILON);
+}
+
+/* The least eps, rounded to either side, at which delta holds. */
+static void find_eps(long double mu, struct pricer_statement *statement)
+{
+    double low = 0, high = 1;
+    if (pri_gaussian_above(0, mu) <= statement->delta) {
+        statement->eps = statement->eps_lower = 0;
+        return;
+    }
+    while (high < DBL_MAX / 4 &&
+           pri_gaussian_above(high, mu) > statement->delta) {
+        low = high;
+        high *= 2;
+    }
+    if (!(high < DBL_MAX / 4)) {
+        statement->eps = statement->eps_lower = INFINITY;
+        return;
+    }
+    for (int k = 0; k < 100 && high - low > 1e-14 * high; k++) {
+        double middle = low + (high - low) / 2;
+        if (pri_gaussian_above(middle, mu) <= statement->delta)
+            high = middle;
+        else
+            low = middle;
+    }
+    statement->eps = high;
+    while (low > 0 && !(pri_gaussian_below(low, mu) > statement->delta))
+        low = low * (1 - 1e-12) - DBL_MIN;
+    statement->eps_lower = fmax(low, 0);
+}
+
+enum pricer_status pri_repeat_check(const struct pricer_question *question,
+                                    struct pricer_fault *fault)
+{
+    if (question->repeat < 0)
+        return pri_fault(fault, PRICER_VALUE, "repeat = %lld is less than 1",
+                         (long long)question->repeat);
+    if (question->repeat <= 1)
+        return PRICER_OK;
+    if (question->protect != PRICER_PROTECT_DATA)
+        return pri_fault(fault, PRICER_VALUE,
+                         "identities have no account where rounds repeat");
+    if (question->eavesdropper != PRICER_RADIO)
+        return pri_fault(fault, PRICER_VALUE,
+                         "losses have no credit where rounds repeat: what is "
+                         "lost in one attempt arrives in another");
+    return PRICER_OK;
+}
+
+void pri_repeat_answer(const struct pricer_network *network,
+                       const struct pricer_plan *plan,
+                       const struct pricer_question *question,
+                       const bool *member, struct pricer_statement *statement)
+{
+    long double mu = ratio_of(network, plan, question, member, statement);
+    statement->exact = question->observer == PRICER_OBSERVER_LINK;
+    statement->floor = isinf(mu) ? 1 : 0;
+    find_eps(mu, statement);
+}

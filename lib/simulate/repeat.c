@@ -1,0 +1,190 @@
+/*
+ * Rounds of several attempts with the same payloads, played: links are drawn,
+ * the noise is integrated out.
+ *
+ * Attempt t of trial s draws the links of round s attempts + t, as every engine
+ * draws those of a round.
+ */
+#include "simulate.h"
+
+#include <stdlib.h>
+
+enum { UNIT = 64 }; /* trials that are added up together */
+
+struct repeat {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    const struct pricer_decoder *decoder;
+    int32_t attempts;
+    uint64_t seed;
+    const double *gram; /* [nodes][nodes] of the data */
+};
+
+/* One thread's room. */
+struct hand {
+    struct pricer_stack *stack;
+    bool *uplink, *link;          /* [attempts][nodes], [attempts][links] */
+    double *coefficient, *excess; /* [attempts][nodes], [nodes] */
+};
+
+static bool hand_new(const struct repeat *repeat, struct hand *hand)
+{
+    int64_t k = repeat->attempts;
+    *hand = (struct hand){
+        .uplink = pri_alloc(k * repeat->network->nodes, sizeof(bool)),
+        .link = pri_alloc(k * repeat->network->links, sizeof(bool)),
+        .coefficient = pri_alloc(k * repeat->network->nodes, sizeof(double)),
+        .excess = pri_alloc(repeat->network->nodes, sizeof(double))};
+    return hand->uplink && hand->link && hand->coefficient && hand->excess &&
+           pricer_stack_new(repeat->network, repeat->plan, repeat->decoder,
+                            repeat->attempts, &hand->stack, NULL) == PRICER_OK;
+}
+
+static void hand_free(struct hand *hand)
+{
+    pricer_stack_free(hand->stack);
+    free(hand->uplink);
+    free(hand->link);
+    free(hand->coefficient);
+    free(hand->excess);
+}
+
+static void draw(const struct repeat *repeat, int64_t trial, struct hand *hand)
+{
+    const struct pricer_network *network = repeat->network;
+    for (int64_t t = 0; t < repeat->attempts; t++) {
+        int64_t round = trial * repeat->attempts + t;
+        bool *uplink = hand->uplink + t * network->nodes;
+        bool *link = hand->link + t * network->links;
+        for (int32_t i = 0; i < network->nodes; i++)
+            uplink[i] = pricer_round_up(
+                repeat->seed, round,
+                &(struct pricer_pair){i, PRICER_SERVER, network->uplink[i], 0,
+                                      0});
+        for (int32_t l = 0; l < network->links; l++) {
+            int32_t back = network->partner[l];
+            link[l] = pricer_round_up(
+                repeat->seed, round,
+                &(struct pricer_pair){
+                    network->from[l], network->to[l], network->p[l],
+                    back < 0 ? 0 : network->p[back], network->joint[l]});
+        }
+    }
+}
+
+/* r'Gr. */
+static double square_of(const struct repeat *repeat, const double *r)
+{
+    int64_t n = repeat->network->nodes;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < n; l++)
+            sum += r[i] * repeat->gram[i * n + l] * r[l];
+    return fmax(sum, 0);
+}
+
+/* Errors of the three, and the bar. */
+static void play(const struct repeat *repeat, int64_t trial, struct hand *hand,
+                 double *errors)
+{
+    struct pricer_decoded decoded;
+    double heard, fresh;
+    draw(repeat, trial, hand);
+    pricer_stack_decode(hand->stack, hand->uplink, hand->link,
+                        hand->coefficient, &decoded);
+    errors[0] = square_of(repeat, pri_stack_excess(hand->stack)) +
+                pri_stack_heard(hand->stack);
+    pri_stack_equal(hand->stack, hand->excess, &heard, &fresh);
+    errors[UNIT] = square_of(repeat, hand->excess) + heard;
+    errors[2 * UNIT] = square_of(repeat, hand->excess) + fresh;
+    errors[3 * UNIT] = decoded.bar;
+}
+
+/* All trials, in units that are merged in order: means [units][4]. */
+static bool play_all(const struct repeat *repeat, int64_t trials,
+                     int32_t threads, struct pri_mean *means)
+{
+    int64_t units = (trials + UNIT - 1) / UNIT;
+    bool complete = true;
+#pragma omp parallel num_threads(threads)
+    {
+        struct hand hand;
+        double errors[4 * UNIT];
+        bool ready = hand_new(repeat, &hand);
+        if (!ready) {
+#pragma omp atomic write
+            complete = false;
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < units; u++) {
+            int64_t left = trials - u * UNIT;
+            int count = left < UNIT ? (int)left : UNIT;
+            for (int t = 0; ready && t < count; t++)
+                play(repeat, u * UNIT + t, &hand, errors + t);
+            for (int k = 0; ready && k < 4; k++)
+                means[u * 4 + k] = pri_mean_of(errors + k * UNIT, count);
+        }
+        hand_free(&hand);
+    }
+    for (int64_t u = 1; u < units; u++)
+        for (int k = 0; k < 4; k++)
+            means[k] = pri_mean_merge(means[k], means[u * 4 + k]);
+    return complete;
+}
+
+static void find_gram(const struct pri_data *data, int32_t nodes, double *gram)
+{
+    for (int32_t i = 0; i < nodes; i++)
+        for (int32_t l = 0; l < nodes; l++) {
+            const double *a = pri_data_row(data, i), *b = pri_data_row(data, l);
+            double sum = 0;
+            for (int64_t c = 0; c < data->dimension; c++)
+                sum += a[c] * b[c];
+            gram[(int64_t)i * nodes + l] = sum;
+        }
+}
+
+enum pricer_status pricer_stack_simulate(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_simulation_settings *settings, int32_t attempts,
+    struct pricer_repeated *repeated, struct pricer_fault *fault)
+{
+    struct pricer_stack *trial = NULL;
+    enum pricer_status status = pricer_stack_new(
+        network, plan, settings->decoder, attempts, &trial, fault);
+    pricer_stack_free(trial);
+    if (status != PRICER_OK)
+        return status;
+    int64_t n = network->nodes;
+    int64_t trials = settings->trials > 0 ? settings->trials : 20000;
+    struct pri_data data = {0};
+    struct pri_mean *means = NULL;
+    struct repeat repeat = {.network = network,
+                            .plan = plan,
+                            .decoder = settings->decoder,
+                            .attempts = attempts,
+                            .seed = settings->seed};
+    double *gram = pri_alloc(n * n, sizeof *gram);
+    status = PRICER_MEMORY;
+    means = pri_alloc((trials / UNIT + 1) * 4, sizeof *means);
+    if (gram != NULL && means != NULL)
+        status = pri_data_make(network, settings, &data, fault);
+    if (status == PRICER_OK) {
+        find_gram(&data, network->nodes, gram);
+        repeat.gram = gram;
+        int32_t threads = pri_threads(settings->threads, trials * 1000);
+        if (!play_all(&repeat, trials, threads, means))
+            status = PRICER_MEMORY;
+    }
+    if (status == PRICER_OK)
+        *repeated = (struct pricer_repeated){
+            .trials = trials,
+            .stacked = {means[0].mean, pri_mean_error(means[0])},
+            .equal = {means[1].mean, pri_mean_error(means[1])},
+            .fresh = {means[2].mean, pri_mean_error(means[2])},
+            .bar = means[3].mean};
+    pri_data_free(&data);
+    free(gram);
+    free(means);
+    return status;
+}
