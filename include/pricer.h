@@ -661,7 +661,8 @@ struct pricer_question {
  * grants the observer that knowledge and is a bound.
  *
  * `floor` is the probability that the data arrives without any noise: for a
- * delta of less there is no eps, and eps is INFINITY.
+ * delta of less there is no eps, and eps is INFINITY. Where very many links are
+ * correlated it is only a bound from above, and floor_bound says so.
  */
 struct pricer_statement {
     enum pricer_observer observer;
@@ -670,6 +671,7 @@ struct pricer_statement {
     int32_t at;   /* seen by which node, or -1: the server, a coalition */
     bool exact;
     double delta, eps, eps_lower, floor;
+    bool floor_bound;
 };
 
 /*

@@ -54,6 +54,10 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
                          "trials = %lld is not between %d and %d",
                          (long long)trials, PRICER_AUDIT_TRIALS_LEAST,
                          PRICER_AUDIT_TRIALS_MOST);
+    if (settings->question.protect == PRICER_PROTECT_IDENTITY &&
+        settings->question.observer != PRICER_OBSERVER_RELAY)
+        return pri_fault(fault, PRICER_VALUE,
+                         "identities are attacked at relays only");
     if (!(confidence >= 0 && confidence < 1))
         return pri_fault(fault, PRICER_VALUE,
                          "confidence = %g is not between 0 and 1", confidence);

@@ -118,7 +118,8 @@ enum pricer_status pri_bound(int32_t n, const double *m, double *reached,
     for (int32_t i = 0; i < n; i++)
         trace += m[(int64_t)i * n + i];
     begin(n, k, y);
-    for (int s = 0; s < MOST_SWEEPS && sweep(n, k, m, y, pull) > 1e-16;)
+    double enough = n <= PRI_SMALL ? 1e-16 : 1e-9;
+    for (int s = 0; s < MOST_SWEEPS && sweep(n, k, m, y, pull) > enough;)
         s++;
     for (int32_t i = 0; i < n; i++) {
         pull_of(n, k, m, y, i, pull);
@@ -129,7 +130,7 @@ enum pricer_status pri_bound(int32_t n, const double *m, double *reached,
         diagonal[i] = own + length_of(k, pull);
         high += diagonal[i];
     }
-    double unit = 1e-15 * trace + 0x1p-1000;
+    double unit = (n <= PRI_SMALL ? 1e-15 : 1e-7 / n) * trace + 0x1p-1000;
     *reached = low;
     *upper = high + n * shift_of(n, m, diagonal, unit, work);
     status = PRICER_OK;

@@ -67,6 +67,20 @@ void pri_constant(const struct pricer_network *network,
             m[i * n + l] = (m[i * n + l] + mean[i] * mean[l]) / square;
 }
 
+void pri_variances(const struct pri_rows *truth, const struct pri_odds *odds,
+                   double *variance)
+{
+    double square = (double)truth->nodes * (double)truth->nodes;
+    memset(variance, 0, (size_t)truth->nodes * sizeof *variance);
+    for (int32_t j = 0; j < truth->nodes; j++)
+        for (int32_t k = truth->start[j]; k < truth->start[j + 1]; k++) {
+            double p = truth->link[k] < 0 ? 1 : odds->p[truth->link[k]];
+            double weight = truth->weight[k] * truth->scale[j];
+            p *= odds->uplink[j];
+            variance[truth->from[k]] += p * (1 - p) * weight * weight / square;
+        }
+}
+
 void pri_control(int64_t n, const double *exact, const double *m, double *ratio,
                  double *change)
 {

@@ -392,9 +392,11 @@ static enum pricer_status run(struct fit *fit)
     if (status == PRICER_OK && whole)
         pri_constant(fit->network, &fit->truth, &fit->disturbed,
                      fit->plan->weight, fit->exact);
+    else if (status == PRICER_OK)
+        pri_variances(&fit->truth, &fit->disturbed, fit->exact);
     if (status == PRICER_OK)
-        status = pri_fit(&fit->court, decoder->rank, whole ? fit->exact : NULL,
-                         fit->ask.watch, decoder->own, decoder->shared);
+        status = pri_fit(&fit->court, decoder->rank, fit->exact, fit->ask.watch,
+                         decoder->own, decoder->shared);
     if (status == PRICER_OK)
         status = go_on(fit);
     if (status == PRICER_OK)

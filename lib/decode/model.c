@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CLASSES = 32 }; /* of nodes, where they are too many to fit each */
+
 void pri_model_complete(struct pri_model *model, double *x)
 {
     int64_t n = model->nodes, rank = model->rank;
@@ -64,7 +66,7 @@ int64_t pri_pattern_count(int32_t nodes, int64_t asked)
     if (asked > 0)
         return asked;
     if (nodes <= PRI_SMALL)
-        return 65536;
+        return nodes <= 12 ? 65536 : 262144;
     int64_t count = 6000000 / nodes / PRI_ROUNDS * PRI_ROUNDS;
     return count < PRI_ROUNDS ? PRI_ROUNDS : count;
 }
@@ -77,21 +79,42 @@ struct search {
     int32_t rank;
     double *x, *m, *target;
     double *product, *diagonal; /* room for correct() */
+    int32_t *class;             /* [nodes] of alike nodes, or NULL: no two */
     double *change; /* [nodes][nodes] taken off M, or NULL: the control */
 };
+
+/* to[l] += sum over four patterns, `n` apart, of share[s] b_s[l]. */
+PRI_INLINE void add_four(int64_t i, int64_t n, const double *share,
+                         const double *b, double *to)
+{
+    const double *c = b + n, *d = c + n, *e = d + n;
+    for (int64_t l = 0; l <= i; l++)
+        to[l] += (share[0] * b[l] + share[1] * c[l]) +
+                 (share[2] * d[l] + share[3] * e[l]);
+}
 
 /* Row i of the mean of (a b' + b a') / 2, up to its diagonal. */
 PRI_CLONES
 static void add_row(int64_t i, int64_t n, int64_t count, const double *a,
                     const double *b, double *to)
 {
+    double part = 1 / (double)(a == b ? count : 2 * count);
     memset(to, 0, (size_t)(i + 1) * sizeof *to);
-    for (int64_t s = 0; s < count; s++) {
-        double left = a[s * n + i] / (double)(2 * count);
-        double right = b[s * n + i] / (double)(2 * count);
-        for (int64_t l = 0; l <= i; l++)
-            to[l] += left * b[s * n + l] + right * a[s * n + l];
+    int64_t s = 0;
+    for (; s + 4 <= count; s += 4) {
+        double left[4], right[4];
+        for (int e = 0; e < 4; e++) {
+            left[e] = a[(s + e) * n + i] * part;
+            right[e] = b[(s + e) * n + i] * part;
+        }
+        add_four(i, n, left, b + s * n, to);
+        if (a != b)
+            add_four(i, n, right, a + s * n, to);
     }
+    for (; s < count; s++)
+        for (int64_t l = 0; l <= i; l++)
+            to[l] += part * (a[s * n + i] * b[s * n + l] +
+                             (a != b ? b[s * n + i] * a[s * n + l] : 0));
 }
 
 void pri_squares(int64_t n, int64_t count, const double *vectors, int threads,
@@ -141,6 +164,24 @@ static void correct(struct search *search, const double *own,
     }
 }
 
+/* Give every node the mean slope of its class: as all of a class start alike
+ * they stay alike, and X has two numbers a class. */
+static void tie(const struct search *search, double *product, double *diagonal)
+{
+    int64_t n = search->court->rows->nodes, rank = search->rank;
+    for (int64_t c = 0; c <= rank; c++) {
+        double sum[CLASSES] = {0}, *slope = c < rank ? product + c : diagonal;
+        int64_t held[CLASSES] = {0}, step = c < rank ? rank : 1;
+        for (int64_t i = 0; i < n; i++) {
+            sum[search->class[i]] += slope[i * step];
+            held[search->class[i]]++;
+        }
+        for (int64_t i = 0; i < n; i++)
+            slope[i * step] =
+                sum[search->class[i]] / (double)held[search->class[i]];
+    }
+}
+
 static enum pricer_status value_at(void *context, const double *own,
                                    const double *shared, double *value,
                                    double *product, double *diagonal)
@@ -169,6 +210,8 @@ static enum pricer_status value_at(void *context, const double *own,
         multiply(n, rank, search->m + 2 * n * n, shared, product, diagonal);
     if (search->change != NULL)
         correct(search, own, shared, value, product, diagonal);
+    if (search->class != NULL)
+        tie(search, product, diagonal);
     return status;
 }
 
@@ -187,11 +230,11 @@ static enum pricer_status begin(struct search *search, double *own,
                                 double *shared, double *product,
                                 double *diagonal)
 {
-    static const double choice[] = {.999, .95, .8, .5, .2};
+    static const double choice[] = {.999, .95, .8, .5, .2, .05, .01};
     int64_t n = search->court->rows->nodes;
     enum pricer_status status = PRICER_OK;
     double best = -1, at = .8;
-    for (int k = 0; k < 5 && status == PRICER_OK; k++) {
+    for (int k = 0; k < 7 && status == PRICER_OK; k++) {
         double value = 0;
         one_correlation(choice[k], n, search->rank, own, shared);
         status = value_at(search, own, shared, &value, product, diagonal);
@@ -304,6 +347,43 @@ static enum pricer_status climb_twice(struct search *search,
     return status;
 }
 
+/* A node and the variance of its r under the constant decoder. */
+struct member {
+    double variance;
+    int32_t node;
+};
+
+static int by_variance(const void *a, const void *b)
+{
+    const struct member *left = a, *right = b;
+    if (left->variance != right->variance)
+        return left->variance < right->variance ? -1 : 1;
+    return (left->node > right->node) - (left->node < right->node);
+}
+
+/*
+ * Classes of nodes that fare alike, by how much of their weight is left to
+ * chance. Where nodes are as many as patterns, an X with numbers of its own for
+ * each node fits nothing but the chance of the patterns.
+ */
+static bool classify(struct search *search, const double *variance)
+{
+    int64_t n = search->court->rows->nodes;
+    struct member *member = pri_alloc(n, sizeof *member);
+    search->class = pri_alloc(n, sizeof *search->class);
+    if (member == NULL || search->class == NULL) {
+        free(member);
+        return false;
+    }
+    for (int64_t i = 0; i < n; i++)
+        member[i] = (struct member){variance[i], (int32_t)i};
+    qsort(member, (size_t)n, sizeof *member, by_variance);
+    for (int64_t k = 0; k < n; k++)
+        search->class[member[k].node] = (int32_t)(k * CLASSES / n);
+    free(member);
+    return true;
+}
+
 static bool search_new(const struct pri_court *court, int32_t rank,
                        const struct pricer_watch *watch, struct search *search)
 {
@@ -327,6 +407,7 @@ static void search_free(struct search *search)
     free(search->product);
     free(search->diagonal);
     free(search->change);
+    free(search->class);
 }
 
 enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
@@ -336,8 +417,10 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
 {
     struct search search;
     enum pricer_status status = PRICER_MEMORY;
-    if (search_new(court, rank, watch, &search))
-        status = climb_twice(&search, exact, own, shared);
+    bool whole = court->rows->nodes <= PRI_WHOLE;
+    if (search_new(court, rank, watch, &search) &&
+        (whole || exact == NULL || classify(&search, exact)))
+        status = climb_twice(&search, whole ? exact : NULL, own, shared);
     search_free(&search);
     return status;
 }

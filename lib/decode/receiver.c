@@ -33,6 +33,7 @@ void pricer_receiver_free(struct pricer_receiver *receiver)
     free(receiver->work);
     free(receiver->uplink);
     free(receiver->entry);
+    free(receiver->word);
     free(receiver->withheld);
     free(receiver);
 }
@@ -83,6 +84,12 @@ static bool is_sound(const struct pricer_decoder *decoder)
     return sound;
 }
 
+/* Words that the bits of a round take: uplinks, then entries. */
+static int64_t words_of(const struct pri_rows *rows)
+{
+    return 1 + (rows->entries + 63) / 64;
+}
+
 static enum pricer_status make_room(const struct pricer_network *network,
                                     const struct pricer_plan *plan,
                                     const struct pricer_decoder *decoder,
@@ -104,8 +111,10 @@ static enum pricer_status make_room(const struct pricer_network *network,
     made->uplink = pri_alloc(network->nodes, PRI_LANES * sizeof(uint64_t));
     made->entry = pri_alloc(made->rows.entries, PRI_LANES * sizeof(uint64_t));
     made->withheld = pri_alloc(network->nodes, sizeof *made->withheld);
+    made->word = pri_alloc(small ? PRI_ROUNDS * words_of(&made->rows) : 0,
+                           sizeof *made->word);
     if (status == PRICER_OK &&
-        (!made->uplink || !made->entry || !made->withheld))
+        (!made->uplink || !made->entry || !made->withheld || !made->word))
         status = PRICER_MEMORY;
     return status;
 }
@@ -265,19 +274,73 @@ static void gather_blind(struct pricer_receiver *receiver,
                    uplink + (int64_t)j * PRI_LANES, PRI_LANES * sizeof *uplink);
 }
 
-/* Four rounds out of `small`, from the m-th on. */
-static void hand_out(const struct pri_rows *rows, const struct pri_small *small,
-                     int m, const struct pri_decoded_group *group)
+/* Bit i of word l <-> bit l of word i, by halves: Hacker's Delight, 7-3. */
+static void transpose(uint64_t *word)
 {
-    double n = rows->nodes;
-    for (int64_t j = 0; j < rows->nodes; j++)
-        for (int e = 0; e < 4; e++) {
-            int64_t at = j * PRI_ROUNDS + 4 * m + e;
-            if (group->coefficient != NULL)
-                group->coefficient[at] = small->beta[j][e] / rows->scale[j];
-            if (group->excess != NULL)
-                group->excess[at] = n * small->excess[j][e];
+    uint64_t mask = UINT64_C(0xffffffff);
+    for (int half = 32; half > 0; half /= 2, mask ^= mask << half)
+        for (int k = 0; k < 64; k = ((k | half) + 1) & ~half) {
+            uint64_t swap = ((word[k] >> half) ^ word[k | half]) & mask;
+            word[k] ^= swap << half;
+            word[k | half] ^= swap;
         }
+}
+
+/* Bits [count][PRI_LANES], at most 64 of them, as word `at` of each round. */
+static void turn(const uint64_t *bits, int64_t count, int64_t size, int64_t at,
+                 uint64_t *word)
+{
+    for (int64_t w = 0; w < PRI_LANES; w++) {
+        uint64_t block[64] = {0};
+        for (int64_t k = 0; k < count; k++)
+            block[k] = bits[k * PRI_LANES + w];
+        transpose(block);
+        for (int64_t t = 0; t < 64; t++)
+            word[(64 * w + t) * size + at] = block[t];
+    }
+}
+
+/*
+ * The rounds in an order that puts those with the same uplinks side by side:
+ * four that are solved together take the work of all relays that any of them
+ * has. Sorted by ten bits of the uplinks, the rest folded upon them.
+ */
+static void arrange(int64_t size, const uint64_t *word, int count,
+                    int16_t *order)
+{
+    enum { BITS = 10 };
+    int16_t first[(1 << BITS) + 1] = {0};
+    uint16_t key[PRI_ROUNDS];
+    for (int t = 0; t < count; t++) {
+        uint64_t up = word[t * size];
+        key[t] =
+            (uint16_t)((up ^ up >> BITS ^ up >> 2 * BITS ^ up >> 3 * BITS) &
+                       ((1 << BITS) - 1));
+        first[key[t] + 1]++;
+    }
+    for (int k = 0; k < 1 << BITS; k++)
+        first[k + 1] = (int16_t)(first[k + 1] + first[k]);
+    for (int t = 0; t < count; t++)
+        order[first[key[t]]++] = (int16_t)t;
+}
+
+/* Round t is lane e of `small`. */
+static void hand_out(const struct pricer_receiver *receiver,
+                     const struct pri_small *small, pri_four bar, int e, int t,
+                     const struct pri_decoded_group *group)
+{
+    const struct pri_rows *rows = &receiver->rows;
+    double n = rows->nodes;
+    double unit = n * n * receiver->scale / (double)receiver->dimension;
+    for (int64_t j = 0; j < rows->nodes; j++) {
+        int64_t at = j * PRI_ROUNDS + t;
+        if (group->coefficient != NULL)
+            group->coefficient[at] = small->beta[j][e] / rows->scale[j];
+        if (group->excess != NULL)
+            group->excess[at] = n * small->excess[j][e];
+    }
+    group->variance[t] = unit * (*small->heard)[e];
+    group->bar[t] = receiver->scale * bar[e];
 }
 
 static void group_small(struct pricer_receiver *receiver,
@@ -285,31 +348,48 @@ static void group_small(struct pricer_receiver *receiver,
                         const struct pri_decoded_group *group)
 {
     const struct pri_rows *rows = &receiver->rows;
+    struct pri_small *small = &receiver->small;
+    int64_t size = words_of(rows);
+    int16_t order[PRI_ROUNDS];
+    gather(receiver, uplink, link);
+    turn(uplink, rows->nodes, size, 0, receiver->word);
+    for (int64_t k = 0; k < rows->entries; k += 64)
+        turn(receiver->entry + k * PRI_LANES,
+             rows->entries - k < 64 ? rows->entries - k : 64, size, 1 + k / 64,
+             receiver->word);
+    arrange(size, receiver->word, count, order);
+    for (int m = 0; m < count; m += 4) {
+        const uint64_t *word[4];
+        for (int e = 0; e < 4; e++)
+            word[e] = receiver->word +
+                      order[m + e < count ? m + e : count - 1] * size;
+        pri_small_load_words(small, rows, word);
+        pri_small_solve(small, rows, &receiver->model);
+        pri_small_value(small, rows, &receiver->model);
+        for (int e = 0; e < 4 && m + e < count; e++)
+            hand_out(receiver, small, *small->bar, e, order[m + e], group);
+    }
+}
+
+/* Blind: coefficients from the uplinks alone, then what really happened. */
+static void group_small_blind(struct pricer_receiver *receiver,
+                              const uint64_t *uplink, const uint64_t *link,
+                              int count, const struct pri_decoded_group *group)
+{
+    const struct pri_rows *rows = &receiver->rows;
     struct pri_small *small = &receiver->small, *other = &receiver->other;
-    double n = rows->nodes;
-    double unit = n * n * receiver->scale / (double)receiver->dimension;
     for (int m = 0; 4 * m < count; m++) {
-        if (rows->blind)
-            gather_blind(receiver, uplink);
-        else if (m == 0)
-            gather(receiver, uplink, link);
+        gather_blind(receiver, uplink);
         pri_small_load(small, rows, uplink, receiver->entry, m);
         pri_small_solve(small, rows, &receiver->model);
         pri_small_value(small, rows, &receiver->model);
-        struct pri_small *seen = small;
-        if (rows->blind) {
-            gather(receiver, uplink, link);
-            pri_small_load(other, &receiver->truth, uplink, receiver->entry, m);
-            memcpy(other->beta, small->beta,
-                   (size_t)rows->nodes * sizeof *other->beta);
-            pri_small_value(other, &receiver->truth, &receiver->model);
-            seen = other;
-        }
-        hand_out(rows, seen, m, group);
-        for (int e = 0; e < 4; e++) {
-            group->variance[4 * m + e] = unit * (*seen->heard)[e];
-            group->bar[4 * m + e] = receiver->scale * (*small->bar)[e];
-        }
+        gather(receiver, uplink, link);
+        pri_small_load(other, &receiver->truth, uplink, receiver->entry, m);
+        memcpy(other->beta, small->beta,
+               (size_t)rows->nodes * sizeof *other->beta);
+        pri_small_value(other, &receiver->truth, &receiver->model);
+        for (int e = 0; e < 4; e++)
+            hand_out(receiver, other, *small->bar, e, 4 * m + e, group);
     }
 }
 
@@ -366,7 +446,9 @@ void pri_receiver_group(struct pricer_receiver *receiver,
                         const uint64_t *uplink, const uint64_t *link, int count,
                         const struct pri_decoded_group *group)
 {
-    if (receiver->model.nodes <= PRI_SMALL)
+    if (receiver->model.nodes <= PRI_SMALL && receiver->rows.blind)
+        group_small_blind(receiver, uplink, link, count, group);
+    else if (receiver->model.nodes <= PRI_SMALL)
         group_small(receiver, uplink, link, count, group);
     else
         group_large(receiver, uplink, link, count, group);

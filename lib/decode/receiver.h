@@ -21,7 +21,8 @@ struct pricer_receiver {
     struct pri_small small, other;
     struct pri_large large;
     uint64_t *uplink, *entry; /* [nodes], [entries] [PRI_LANES] */
-    bool *withheld;           /* [nodes] own parts that are not in the sums */
+    uint64_t *word; /* [PRI_ROUNDS][1 + entries / 64 + 1] bits of each round */
+    bool *withheld; /* [nodes] own parts that are not in the sums */
 };
 
 /* Decode what is in uplink and link with any model. */

@@ -140,6 +140,10 @@ void pri_small_free(struct pri_small *small);
  */
 void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int m);
+/* The same of any four patterns whose rows are not blind: word[e] of each are
+ * its bits, one word of the uplinks, then those of the entries. */
+void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
+                          const uint64_t *const *word);
 void pri_small_solve(struct pri_small *small, const struct pri_rows *rows,
                      const struct pri_model *model);
 void pri_small_value(struct pri_small *small, const struct pri_rows *rows,
@@ -334,6 +338,10 @@ void pri_constant(const struct pricer_network *network,
                   const struct pri_rows *truth, const struct pri_odds *odds,
                   const double *weight, double *m);
 
+/* Of more nodes: the variance of each r_i alone, [nodes]. */
+void pri_variances(const struct pri_rows *truth, const struct pri_odds *odds,
+                   double *variance);
+
 /* From the exact M_00 and the sampled M_00 and M_01 (index 0 and 1 of m): how
  * far each node's r goes along with the constant decoder's, and by how much the
  * patterns are off. */
@@ -349,7 +357,8 @@ void pri_control(int64_t n, const double *exact, const double *m, double *ratio,
 int64_t pri_pattern_count(int32_t nodes, int64_t asked);
 
 /* Climb g of the court from the best single correlation to its maximum. */
-/* `exact` is M_00 of pri_constant() for the court's patterns, or NULL. */
+/* `exact` is M_00 of pri_constant() for the court's patterns, of more than
+ * PRI_WHOLE nodes the variances of pri_variances(), or NULL. */
 enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            const double *exact,
                            const struct pricer_watch *watch, double *own,

@@ -89,6 +89,21 @@ PRI_INLINE uint64_t nibble_of(const uint64_t *bits, int m)
     return bits[m / 16] >> 4 * (m % 16) & 15;
 }
 
+/* Whether none of the four has the sum. */
+PRI_INLINE bool is_absent(pri_four up)
+{
+    return !(up[0] + up[1] + up[2] + up[3] > 0);
+}
+
+/* A relay of which nothing arrived. */
+PRI_INLINE void leave_out(struct pri_small *small, const struct pri_rows *rows,
+                          int32_t j)
+{
+    small->noise[j] = small->chance[j] = fill(0);
+    for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
+        small->entry[k] = fill(0);
+}
+
 PRI_CLONES
 static void load(struct pri_small *small, const struct pri_rows *rows,
                  const uint64_t *uplink, const uint64_t *entry, int m)
@@ -96,6 +111,10 @@ static void load(struct pri_small *small, const struct pri_rows *rows,
     for (int32_t j = 0; j < rows->nodes; j++) {
         pri_four noise = fill(0), chance = fill(0);
         small->up[j] = masked(1, nibble_of(uplink + (int64_t)j * PRI_LANES, m));
+        if (is_absent(small->up[j])) {
+            leave_out(small, rows, j);
+            continue;
+        }
         for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
             uint64_t came = nibble_of(entry + (int64_t)k * PRI_LANES, m);
             small->entry[k] = masked(rows->weight[k], came);
@@ -112,6 +131,50 @@ void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int m)
 {
     load(small, rows, uplink, entry, m);
+}
+
+/* The number in the lanes whose word has the bit, else 0. */
+PRI_INLINE pri_four chosen(double x, four_bits words, int64_t bit)
+{
+    four_bits one = {bit, bit, bit, bit};
+    return (pri_four)((four_bits)fill(x) & ((words & one) != 0));
+}
+
+PRI_CLONES
+static void load_words(struct pri_small *small, const struct pri_rows *rows,
+                       const uint64_t *const *word)
+{
+    four_bits words = {0};
+    for (int e = 0; e < 4; e++)
+        words[e] = (int64_t)word[e][0];
+    for (int32_t j = 0; j < rows->nodes; j++)
+        small->up[j] = chosen(1, words, INT64_C(1) << j);
+    int32_t held = 0;
+    for (int32_t j = 0; j < rows->nodes; j++) {
+        pri_four noise = fill(0);
+        if (is_absent(small->up[j])) {
+            leave_out(small, rows, j);
+            continue;
+        }
+        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
+            if (held != k / 64 + 1) {
+                held = k / 64 + 1;
+                for (int e = 0; e < 4; e++)
+                    words[e] = (int64_t)word[e][held];
+            }
+            int64_t bit = (int64_t)(UINT64_C(1) << k % 64);
+            small->entry[k] = chosen(rows->weight[k], words, bit);
+            noise += chosen(rows->noise[k], words, bit);
+        }
+        small->noise[j] = noise;
+        small->chance[j] = fill(0);
+    }
+}
+
+void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
+                          const uint64_t *const *word)
+{
+    load_words(small, rows, word);
 }
 
 /* Row j of A X, into `row`: five numbers at a time stay in registers. */
@@ -149,9 +212,8 @@ PRI_INLINE void choose_active(struct pri_small *small)
 {
     small->sums = 0;
     for (int32_t j = 0; j < small->nodes; j++) {
-        pri_four up = small->up[j];
         small->side[j] = fill(0);
-        if (up[0] + up[1] + up[2] + up[3] > 0)
+        if (!is_absent(small->up[j]))
             small->active[small->sums++] = j;
     }
 }
@@ -169,11 +231,16 @@ PRI_INLINE void assemble(struct pri_small *small, const struct pri_rows *rows,
             side += small->entry[k] * fill(model->target[rows->from[k]]);
         small->side[j] = side;
         for (int32_t b = 0; b <= a; b++) {
-            int32_t i = small->active[b];
-            pri_four sum = fill(0);
-            for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++)
-                sum += small->row[rows->from[k]] * small->entry[k];
-            to[b] = sum;
+            int32_t k = rows->start[small->active[b]];
+            int32_t end = rows->start[small->active[b] + 1];
+            pri_four even = fill(0), odd = fill(0);
+            for (; k + 2 <= end; k += 2) {
+                even += small->row[rows->from[k]] * small->entry[k];
+                odd += small->row[rows->from[k + 1]] * small->entry[k + 1];
+            }
+            if (k < end)
+                even += small->row[rows->from[k]] * small->entry[k];
+            to[b] = even + odd;
         }
         to[a] += small->noise[j];
         if (rows->blind)
@@ -330,6 +397,8 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
         small->excess[i] = fill(-1.0 / n);
     for (int32_t j = 0; j < n; j++) {
         pri_four beta = small->beta[j];
+        if (is_absent(small->up[j]))
+            continue;
         heard += beta * beta * small->noise[j];
         if (rows->blind)
             bar += beta * beta * small->chance[j] * fill(model->diagonal);
@@ -342,10 +411,11 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
         bar += small->beta[low] * small->beta[high] * fill(2 * together);
     }
     for (int32_t i = 0; i < n; i++) {
+        const double *x = model->x + (int64_t)i * n;
         pri_four sum = fill(0);
-        for (int32_t l = 0; l < n; l++)
-            sum += small->excess[l] * fill(model->x[(int64_t)i * n + l]);
-        bar += sum * small->excess[i];
+        for (int32_t l = 0; l < i; l++)
+            sum += small->excess[l] * fill(x[l]);
+        bar += (sum + sum + small->excess[i] * fill(x[i])) * small->excess[i];
     }
     *small->heard = heard;
     *small->bar = bar + heard;

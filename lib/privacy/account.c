@@ -7,9 +7,14 @@
  */
 #include "observers.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+
+/* Probabilities below this are not told from 0: numbers end at 1e-308, and what
+ * products lose there is charged. */
+#define DELTA_LEAST 1e-290
 
 void pricer_statements_free(struct pricer_statement *statements)
 {
@@ -33,6 +38,17 @@ static enum pricer_status check_members(const struct pricer_network *network,
     return PRICER_OK;
 }
 
+/* Also a link's own, where the question has none. */
+static enum pricer_status check_delta(double delta, struct pricer_fault *fault)
+{
+    return delta >= DELTA_LEAST
+               ? PRICER_OK
+               : pri_fault(fault, PRICER_VALUE,
+                           "delta = %g is below %g, the least that an account "
+                           "can tell from nothing",
+                           delta, DELTA_LEAST);
+}
+
 static enum pricer_status check_question(const struct pricer_network *network,
                                          const struct pricer_plan *plan,
                                          const struct pricer_question *question,
@@ -49,12 +65,10 @@ static enum pricer_status check_question(const struct pricer_network *network,
                          "rounds = %lld is not between 1 and %d",
                          (long long)question->rounds, PRI_ROUNDS_MOST);
     if (question->protect == PRICER_PROTECT_IDENTITY &&
-        question->observer != PRICER_OBSERVER_RELAY)
-        return pri_fault(
-            fault, PRICER_VALUE,
-            "identities are protected from relays only, not from "
-            "a %s",
-            pricer_word(PRICER_WORDS_OBSERVER, question->observer));
+        question->observer == PRICER_OBSERVER_LINK)
+        return pri_fault(fault, PRICER_VALUE,
+                         "whoever receives a link sees who sent the packet: "
+                         "there is no identity to protect");
     enum pricer_status status = pri_question_check(question, fault);
     if (status == PRICER_OK)
         status = pri_repeat_check(question, fault);
@@ -125,18 +139,20 @@ struct job {
 struct hand {
     struct pri_view view;
     struct pri_scratch scratch;
-    struct pri_identity identity;
+    struct pri_rounds rounds;
     bool *relay; /* [nodes] all false between two statements */
 };
 
-/* 2 radius weight / noise, rounded up. */
+/* 2 radius weight / noise, within the range of numbers; the product alone may
+ * leave that of a double. 0 only if nothing is sent. */
 static double link_mu(const struct job *job, int32_t link)
 {
-    double move = 2 * job->network->radius * job->plan->weight[link];
+    long double move = 2.L * job->network->radius * job->plan->weight[link];
     double noise = job->plan->noise[link];
     if (move == 0)
         return 0;
-    return noise == 0 ? INFINITY : move / noise;
+    return noise == 0 ? INFINITY
+                      : (double)fmaxl(fminl(move / noise, DBL_MAX), DBL_MIN);
 }
 
 /* The account is the smallest eps but for its last digits. Noise that was made
@@ -172,7 +188,7 @@ static enum pricer_status answer_link(const struct job *job, int32_t link,
         pri_link_account(link_mu(job, link), budget.p, budget.delta,
                          job->rounds, &hand->scratch, bracket);
     if (status == PRICER_OK && bracket->eps > budget.eps)
-        keep_budget(job, link, &budget, &hand->scratch.rounds, bracket);
+        keep_budget(job, link, &budget, &hand->rounds, bracket);
     return status;
 }
 
@@ -187,16 +203,21 @@ static enum pricer_status answer_sight(const struct job *job,
 {
     const struct pri_sight sight = {job->network,    job->plan, job->question,
                                     statement->node, member,    server};
-    enum pricer_status status =
-        pri_view_build(job->network, job->plan, statement->node, member, server,
-                       pri_question_hears(job->question), &hand->view);
-    if (status == PRICER_OK)
+    bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
+    enum pricer_status status = (identity ? pri_view_identity : pri_view_build)(
+        job->network, job->plan, statement->node, member, server,
+        pri_question_hears(job->question), &hand->view);
+    *helped = false;
+    if (status == PRICER_OK && !identity)
         status = pri_view_observe(&sight, estimate, &hand->view, helped);
     if (status != PRICER_OK)
         return status;
     statement->exact = hand->view.visible;
-    return pri_view_account(&hand->view, statement->delta, job->rounds,
-                            job->work, &hand->scratch, bracket);
+    status = pri_view_account(&hand->view, statement->delta, job->rounds,
+                              job->work, &hand->scratch, bracket);
+    if (pri_question_reads(job->question) || job->question->silent > 0)
+        bracket->floor_exact = false;
+    return status;
 }
 
 static enum pricer_status answer_view(const struct job *job, const bool *member,
@@ -219,20 +240,13 @@ static enum pricer_status answer_view(const struct job *job, const bool *member,
     return status;
 }
 
-static enum pricer_status answer_relay(const struct job *job, int32_t link,
-                                       struct hand *hand,
+static enum pricer_status answer_relay(const struct job *job, struct hand *hand,
                                        struct pricer_statement *statement,
                                        struct pri_bracket *bracket)
 {
-    enum pricer_status status;
-    if (statement->protect == PRICER_PROTECT_IDENTITY) {
-        statement->exact = false;
-        return pri_identity_account(
-            job->network, job->plan, link, job->question->eavesdropper,
-            statement->delta, job->rounds, &hand->identity, bracket);
-    }
     hand->relay[statement->at] = true;
-    status = answer_view(job, hand->relay, false, hand, statement, bracket);
+    enum pricer_status status =
+        answer_view(job, hand->relay, false, hand, statement, bracket);
     hand->relay[statement->at] = false;
     return status;
 }
@@ -241,14 +255,14 @@ static enum pricer_status answer(const struct job *job, int64_t index,
                                  struct hand *hand,
                                  struct pricer_statement *statement)
 {
-    struct pri_bracket bracket = {INFINITY, 0, 1};
+    struct pri_bracket bracket = {INFINITY, 0, 1, false};
     enum pricer_status status = PRICER_OK;
     switch (statement->observer) {
     case PRICER_OBSERVER_LINK:
         status = answer_link(job, (int32_t)index, hand, statement, &bracket);
         break;
     case PRICER_OBSERVER_RELAY:
-        status = answer_relay(job, (int32_t)index, hand, statement, &bracket);
+        status = answer_relay(job, hand, statement, &bracket);
         break;
     case PRICER_OBSERVER_SERVER:
     case PRICER_OBSERVER_READER:
@@ -265,6 +279,7 @@ static enum pricer_status answer(const struct job *job, int64_t index,
     statement->eps = bracket.eps;
     statement->eps_lower = bracket.eps_lower;
     statement->floor = bracket.floor;
+    statement->floor_bound = !bracket.floor_exact;
     return status;
 }
 
@@ -272,7 +287,7 @@ static void free_hand(struct hand *hand)
 {
     pri_view_free(&hand->view);
     pri_scratch_free(&hand->scratch);
-    pri_identity_free(&hand->identity);
+    pri_rounds_free(&hand->rounds);
     free(hand->relay);
 }
 
@@ -348,6 +363,13 @@ enum pricer_status pricer_privacy_account(
     status = list_statements(network, question, member, &list, &listed);
     if (status != PRICER_OK)
         goto done;
+    for (int64_t k = 0; k < listed && status == PRICER_OK; k++)
+        status = check_delta(list[k].delta, fault);
+    if (status != PRICER_OK) {
+        free(member);
+        free(list);
+        return status;
+    }
     struct job job = {network,
                       plan,
                       question,
@@ -414,6 +436,9 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
     if (index < 0)
         return PRICER_VALUE;
     struct pricer_statement one = blank_statement(network, question, index);
+    status = check_delta(one.delta, fault);
+    if (status != PRICER_OK)
+        return status;
     bool *member = pri_alloc(network->nodes, sizeof *member);
     hand.relay = pri_alloc(network->nodes, sizeof *hand.relay);
     status = PRICER_MEMORY;

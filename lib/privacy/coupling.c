@@ -17,18 +17,50 @@ enum { SWEEPS = 4 };
 
 /* ------------------------------------------------------------------ line -- */
 
+/* e^g of one entry at s; *units as pri_entry(). */
+static double complex entry_at(const struct pri_coupling *coupling,
+                               const struct pri_vertex *vertex, uint32_t x,
+                               double complex s, double *units)
+{
+    double height = vertex->height[x];
+    *units = 0;
+    if (height == PRI_BARE || height == PRI_SILENT)
+        return height == PRI_BARE ? 0 : 1;
+    if (coupling->function.dimension == 0)
+        return cexp(pri_mean_place(&coupling->function, s) * height);
+    return pri_entry(&coupling->function, vertex->signal, vertex->own, height,
+                     s, vertex->bits + 2, units);
+}
+
+/* All tables at s, or the sizes of their entries. */
+static void fill_tables(struct pri_coupling *coupling, double complex s,
+                        bool sizes)
+{
+    coupling->units = 0;
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
+            double units;
+            double complex value = entry_at(coupling, vertex, x, s, &units);
+            vertex->re[x] = sizes ? cabs(value) : creal(value);
+            vertex->im[x] = sizes ? 0 : cimag(value);
+            coupling->units = fmax(coupling->units, units);
+        }
+    }
+}
+
 void pri_coupling_begin(struct pri_coupling *coupling, double s)
 {
     coupling->real = s;
     coupling->stride = 0;
-    coupling->advances = 0;
-    for (int32_t v = 0; v < coupling->vertices; v++) {
-        struct pri_vertex *vertex = &coupling->vertex[v];
-        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
-            vertex->re[x] = exp(s * vertex->height[x]);
-            vertex->im[x] = 0;
-        }
-    }
+    coupling->steps = 0;
+    fill_tables(coupling, s, false);
+}
+
+void pri_coupling_sizes(struct pri_coupling *coupling, double complex s)
+{
+    pri_coupling_begin(coupling, creal(s));
+    fill_tables(coupling, s, true);
 }
 
 void pri_coupling_aim(struct pri_coupling *coupling, double step)
@@ -36,16 +68,24 @@ void pri_coupling_aim(struct pri_coupling *coupling, double step)
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
-            vertex->cos[x] = cos(step * vertex->height[x]);
-            vertex->sin[x] = sin(step * vertex->height[x]);
+            double angle = step * fmax(vertex->height[x], 0);
+            vertex->cos[x] = cos(angle);
+            vertex->sin[x] = sin(angle);
         }
     }
     coupling->stride = step;
 }
 
+/* For data e^(s mu^2) takes one multiplication an entry. */
 void pri_coupling_advance(struct pri_coupling *coupling)
 {
-    coupling->advances++;
+    coupling->steps++;
+    if (coupling->function.kernel == PRI_LOSS) {
+        fill_tables(coupling,
+                    coupling->real + coupling->stride * coupling->steps * I,
+                    false);
+        return;
+    }
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         double *re = vertex->re, *im = vertex->im;
@@ -66,14 +106,14 @@ static void average_vertex(struct pri_coupling *coupling,
 {
     double *re = coupling->work_re, *im = coupling->work_im;
     double seen = vertex->seen / vertex->scale;
-    double not_seen = (1 - vertex->seen) / vertex->scale;
+    double not_seen = vertex->unseen / vertex->scale;
     for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
         re[x] = not_seen + seen * vertex->re[x];
         im[x] = seen * vertex->im[x];
     }
     for (int32_t k = vertex->bits - 1; k >= vertex->degree; k--) {
         uint32_t half = (uint32_t)1 << k;
-        double up = vertex->bit[k].chance, down = 1 - up;
+        double up = vertex->bit[k].chance, down = vertex->bit[k].absent;
         for (uint32_t x = 0; x < half; x++) {
             re[x] = down * re[x] + up * re[x + half];
             im[x] = down * im[x] + up * im[x + half];
@@ -82,8 +122,8 @@ static void average_vertex(struct pri_coupling *coupling,
 }
 
 /* One bit of an array from its two values to the two parts of an edge. */
-static void flip_bit(double *a, uint32_t size, uint32_t half,
-                     const struct pri_end *end)
+static void change_bit(double *a, uint32_t size, uint32_t half,
+                       const struct pri_end *end)
 {
     double e0 = end->even[0], e1 = end->even[1];
     double o0 = end->odd[0], o1 = end->odd[1];
@@ -120,20 +160,20 @@ double pri_coupling_parts(struct pri_coupling *coupling)
         double *re = vertex->part_re, *im = vertex->part_im;
         memcpy(re, coupling->work_re, size * sizeof(double));
         memcpy(im, coupling->work_im, size * sizeof(double));
-        if (coupling->advances == 0) {
+        if (coupling->steps == 0) {
             vertex->plain2 = squares(re, im, size);
             vertex->stretch = 1;
         }
         for (int32_t k = 0; k < vertex->degree; k++) {
             const struct pri_end *end = end_of(coupling, vertex, k);
-            flip_bit(re, size, (uint32_t)1 << k, end);
-            flip_bit(im, size, (uint32_t)1 << k, end);
-            if (coupling->advances == 0)
+            change_bit(re, size, (uint32_t)1 << k, end);
+            change_bit(im, size, (uint32_t)1 << k, end);
+            if (coupling->steps == 0)
                 vertex->stretch *= hypot(hypot(end->even[0], end->even[1]),
                                          hypot(end->odd[0], end->odd[1]));
         }
         double norm2 = squares(re, im, size) * NORM_SLACK;
-        if (coupling->advances == 0)
+        if (coupling->steps == 0)
             vertex->norm = sqrt(norm2) * NORM_SLACK;
         log_bound += log(norm2) / 2;
     }
@@ -142,7 +182,7 @@ double pri_coupling_parts(struct pri_coupling *coupling)
 
 /*
  * Three kinds of rounding. Entries of tables: heights are right within bits + 2
- * units, so e^(s height) is within |s height| times that, an advance adds 4, and
+ * units, so e^(s height) is within |s height| times that, a step adds 4, and
  * averages have positive weights. If each entry is a part e away from what it
  * should be, Z is at most (1 + e)^vertices - 1 of Z(real s) away, which the
  * norms there bound. The change of basis: some units a bit of the same change
@@ -153,7 +193,9 @@ double pri_coupling_parts(struct pri_coupling *coupling)
 double pri_coupling_rounding(const struct pri_coupling *coupling)
 {
     double sum = 0, product = 1;
-    double s = hypot(coupling->real, coupling->stride * coupling->advances);
+    double s = cabs(pri_mean_place(&coupling->function,
+                                   coupling->real +
+                                       coupling->stride * coupling->steps * I));
     for (int32_t v = 0; v < coupling->vertices; v++) {
         const struct pri_vertex *vertex = &coupling->vertex[v];
         uint32_t size = (uint32_t)1 << vertex->degree;
@@ -161,7 +203,7 @@ double pri_coupling_rounding(const struct pri_coupling *coupling)
             sqrt(squares(vertex->part_re, vertex->part_im, size)) * NORM_SLACK;
         double plain = vertex->stretch * sqrt(vertex->plain2) * NORM_SLACK;
         double entry = (vertex->bits + 4) * (s * coupling->highest + 2) +
-                       4 * coupling->advances + 3 * vertex->bits;
+                       4 * coupling->steps + 3 * vertex->bits + coupling->units;
         double basis = 8 * vertex->degree;
         double terms = 4 * (double)((uint32_t)1 << vertex->before) + 8;
         norm = fmax(norm, vertex->norm);
@@ -177,23 +219,26 @@ double pri_coupling_rounding(const struct pri_coupling *coupling)
 static void set_parts(struct pri_edge *edge)
 {
     struct pri_end *one = &edge->end[0], *two = &edge->end[1];
-    const double *a = one->message, *b = two->message;
-    double p = one->chance, q = two->chance, both = edge->joint;
-    double covariance =
-        fmax((double)(both - (long double)p * (long double)q), 0);
-    double joint[2][2] = {{fmax(1 - p - q + both, 0), fmax(q - both, 0)},
-                          {fmax(p - both, 0), both}};
+    double *a = one->message, *b = two->message;
+    double joint[2][2];
+    double covariance = pri_cells(one->chance, two->chance, edge->joint, joint);
     double right[2], left[2];
-    for (int x = 0; x < 2; x++) {
-        right[x] = joint[x][0] * b[0] + joint[x][1] * b[1];
-        left[x] = a[0] * joint[0][x] + a[1] * joint[1][x];
+    double all = 0;
+    for (int try = 0; try < 2 && !(all > 1e-200); try++) {
+        if (try > 0) /* messages that exclude each other */
+            a[0] = a[1] = b[0] = b[1] = 1;
+        for (int x = 0; x < 2; x++) {
+            right[x] = joint[x][0] * b[0] + joint[x][1] * b[1];
+            left[x] = a[0] * joint[0][x] + a[1] * joint[1][x];
+        }
+        all = a[0] * right[0] + a[1] * right[1];
     }
-    double all = a[0] * right[0] + a[1] * right[1];
-    double root = sqrt(all), odd = sqrt(covariance / all);
+    double root = sqrt(all), odd = sqrt(fabs(covariance) / all);
+    double sign = covariance < 0 ? -odd : odd;
     for (int x = 0; x < 2; x++) {
         one->even[x] = right[x] / root;
         two->even[x] = left[x] / root;
-        one->odd[x] = (x == 0 ? -a[1] : a[0]) * odd;
+        one->odd[x] = (x == 0 ? -a[1] : a[0]) * sign;
         two->odd[x] = (x == 0 ? -b[1] : b[0]) * odd;
     }
 }
@@ -218,9 +263,11 @@ static void pass_message(struct pri_coupling *coupling,
         for (uint32_t x = 0; x < (uint32_t)1 << (bit - k); x++)
             a[x] = even[0] * a[2 * x] + even[1] * a[2 * x + 1];
     }
+    /* Any message will do: 1 where there is nothing to say. */
     double mean = (1 - to->chance) * a[0] + to->chance * a[1];
-    to->message[0] = a[0] / mean;
-    to->message[1] = a[1] / mean;
+    bool told = mean > 1e-200;
+    to->message[0] = told ? a[0] / mean : 1;
+    to->message[1] = told ? a[1] / mean : 1;
 }
 
 /* Messages of 1 all over: the bits are drawn independently, and the odd parts
@@ -252,7 +299,8 @@ void pri_coupling_balance(struct pri_coupling *coupling)
         }
     pri_coupling_parts(coupling);
     for (int32_t v = 0; v < coupling->vertices; v++) {
-        coupling->vertex[v].scale = coupling->vertex[v].part_re[0];
+        coupling->vertex[v].scale =
+            fmax(coupling->vertex[v].part_re[0], 1e-290);
         coupling->log_scale += log(coupling->vertex[v].scale);
     }
 }

@@ -1,11 +1,12 @@
 /*
- * The moment generating function of what one round shows, Z(s) = E e^(s mu^2),
- * where opposite links are up together.
+ * The moment generating function of what one round shows, Z(s), where opposite
+ * links are up together.
  *
  * A sum that may be seen is a vertex. What decides its part of mu^2 are bits,
  * one for each noise (present or not) and one for its link if that is coupled;
  * two bits that are correlated are an edge. Given all bits the vertices are
- * independent, so with G_v(bits) = 1 - seen + seen e^(s signal/variance),
+ * independent, so with G_v(bits) = unseen + seen e^g, g of factor.h (0 for e^g
+ * where the sum is as good as bare: such patterns are counted elsewhere),
  *
  *     Z = sum over all bits of prod over edges P_e(x, y) prod over v G_v.
  *
@@ -15,9 +16,10 @@
  *     u  = P b / sqrt(D),                  w  = P'a / sqrt(D),
  *     u' = sqrt(c / D) (-a(1), a(0)),      w' = sqrt(c / D) (-b(1), b(0)),
  *
- * c = P(1,1) P(0,0) - P(1,0) P(0,1), the covariance: both sides agree on b from
- * the right and on a from the left, and have the same determinant. With T_v(B)
- * for G_v summed over its bits with u, or u' for the bits in B,
+ * c = P(1,1) P(0,0) - P(1,0) P(0,1), the covariance (u' takes its sign, where
+ * that is negative): both sides agree on b from the right and on a from the
+ * left, and have the same determinant. With T_v(B) for G_v summed over its bits
+ * with u, or u' for the bits in B,
  *
  *     Z = sum over sets A of edges of prod over v T_v(edges of A at v).
  *
@@ -40,8 +42,8 @@
  * the sum over all P with k edges, left against right.
  *
  * This converges fast where one bit does not change G_v much. Whether a sum is
- * seen at all does, so the account is the mixture conditioned on it
- * (coupling_case.c), and what is left are pairs of noises.
+ * seen at all does, so the account is a mixture conditioned on that (exact.c),
+ * and what is left are pairs of noises.
  *
  * With no edge fixed, |Z| <= prod over v |T_v|, the root of the sum of squares;
  * and rounding of the parts of Z adds up to no more than so many units of that.
@@ -49,9 +51,14 @@
 #ifndef PRICER_COUPLING_H
 #define PRICER_COUPLING_H
 
-#include "account.h"
+#include "factor.h"
 
 #include <complex.h>
+
+/* Heights of patterns that are counted elsewhere, and of those without a loss.
+ */
+#define PRI_BARE (-1)
+#define PRI_SILENT (-2)
 
 enum {
     PRI_BITS_MOST = 16, /* of a vertex */
@@ -61,24 +68,27 @@ enum {
 
 /* One link that something depends on. */
 struct pri_bit {
-    double chance, size; /* of its noise */
-    bool link;           /* it is the link that brings the data */
-    int32_t edge, end;   /* or -1 if it is independent of all else */
+    double chance, absent, size; /* of its noise */
+    bool link;                   /* it is the link that brings the data */
+    int32_t edge, end;           /* or -1 if it is independent of all else */
 };
 
 struct pri_vertex {
-    int32_t source;    /* of the view */
-    int32_t bits;      /* all; coupled ones first, by their other ends */
-    int32_t degree;    /* coupled bits */
-    int32_t before;    /* coupled bits to vertices absorbed earlier */
-    double seen;       /* of the sum, given its link if that is a bit */
-    double scale;      /* tables are divided by this */
-    double plain2;     /* squares of the table at a real s, added up */
-    double norm;       /* of T_v there */
-    double stretch;    /* by how much the change of basis can lengthen it */
-    double *height;    /* [2^bits] mu^2 if it is seen */
-    double *re, *im;   /* [2^bits] e^(s mu^2) */
-    double *cos, *sin; /* [2^bits] of one step along the line */
+    int32_t source;      /* of the view */
+    int32_t bits;        /* all, the coupled ones first, in the order of the */
+    int32_t degree;      /* vertices at their other ends: so many of them, */
+    int32_t before;      /* of which these are to vertices absorbed earlier */
+    double seen, unseen; /* of the sum, given its link if that is a bit */
+    double scale;        /* tables are divided by this */
+    double plain2;       /* squares of the table at a real s, added up */
+    double norm;         /* of T_v there */
+    double stretch;      /* by how much the change of basis can lengthen it */
+    double signal, own;  /* as of its source */
+    double *height;      /* [2^bits] data: mu^2 if it is seen; identity: the
+                            variance; PRI_BARE, or
+                            PRI_SILENT if it does not arrive */
+    double *re, *im;     /* [2^bits] e^g */
+    double *cos, *sin;   /* [2^bits] of one step along the line */
     double *part_re, *part_im; /* [2^degree] T_v */
     struct pri_bit bit[PRI_BITS_MOST];
 };
@@ -112,11 +122,13 @@ struct pri_coupling {
     int32_t vertices, edges;
     struct pri_vertex *vertex; /* in the order in which they are absorbed */
     struct pri_edge *edge;
+    struct pri_function function;
+    double units;        /* of rounding of an entry, identity only */
     int64_t table;       /* entries of all tables */
     double most;         /* mu^2 is at most this */
-    double highest;      /* mu^2 of one vertex is at most this */
-    double real, stride; /* s = real + i stride advances */
-    int32_t advances;
+    double highest;      /* and of one vertex this */
+    double real, stride; /* s = real + i stride steps */
+    int32_t steps;
     double log_scale;          /* Z is e^this times what is computed */
     double *work_re, *work_im; /* [largest table] */
     double *even_re, *even_im; /* a vertex as a matrix */
@@ -128,10 +140,13 @@ struct pri_coupling {
 };
 
 /*
- * The coupling of a view. *able is false, and nothing is built, where a sum may
- * be bare or the tables are too large: more than `most` entries.
+ * The coupling of a view, but for patterns in which a sum has neither a base
+ * nor a noise of at least `hide`. *able is false, and nothing is built, where
+ * the tables are too large: more than `most` entries.
  */
-enum pricer_status pri_coupling_build(const struct pri_view *view, double most,
+enum pricer_status pri_coupling_build(const struct pri_view *view,
+                                      const struct pri_function *function,
+                                      double hide, double most,
                                       struct pri_coupling *coupling,
                                       bool *able);
 void pri_coupling_free(struct pri_coupling *coupling);
@@ -139,8 +154,9 @@ void pri_coupling_free(struct pri_coupling *coupling);
 /* What a sum to some depth costs, about in nanoseconds. */
 double pri_coupling_cost(struct pri_coupling *coupling, int32_t depth);
 
-/* Go to a real s. */
+/* Go to a real s; or to the sizes of all e^g at any s. */
 void pri_coupling_begin(struct pri_coupling *coupling, double s);
+void pri_coupling_sizes(struct pri_coupling *coupling, double complex s);
 
 /* Choose the messages for the real s that was gone to. */
 void pri_coupling_balance(struct pri_coupling *coupling);
@@ -161,31 +177,5 @@ double pri_coupling_rounding(const struct pri_coupling *coupling);
 /* e^-log_scale Z, but for the rest and rounding. */
 enum pricer_status pri_coupling_sum(struct pri_coupling *coupling,
                                     int32_t depth, double complex *sum);
-
-/* ----------------------------------------------------------------- cases -- */
-
-enum { PRI_GIVEN_UNCERTAIN = 14 };
-
-/* The sums that cases are conditioned on, and the view of one case. */
-struct pri_condition {
-    uint64_t all, certain; /* by source: given, and always seen */
-    int32_t count;
-    int32_t *source; /* [count] the others that are given */
-    bool *gated;     /* by noise: the second of a gate */
-    bool *paired;    /* by source */
-    int32_t *place;  /* of noises, then of sources, in the view of the case */
-    struct pri_view view;
-};
-
-/* *able is false, and nothing is built, where there would be too many cases. */
-enum pricer_status pri_condition_build(const struct pri_view *view,
-                                       struct pri_condition *given, bool *able);
-void pri_condition_free(struct pri_condition *given);
-
-/* Set given->view to that of case `number` < 2^count. Returns its probability.
- */
-double pri_condition_case(const struct pri_attempt *attempt, uint64_t number,
-                          struct pri_scratch *scratch,
-                          struct pri_condition *given);
 
 #endif

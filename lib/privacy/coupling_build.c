@@ -67,9 +67,11 @@ static struct pri_bit bit_of(const struct pri_view *view, int32_t index,
     if (end == 0 && pair->gate) {
         bit.link = true;
         bit.chance = view->source[pair->source].link;
+        bit.absent = 1 - bit.chance;
     } else {
         bit.size = view->noise[noise].size;
         bit.chance = view->noise[noise].chance;
+        bit.absent = pri_absent(&view->noise[noise]);
     }
     return bit;
 }
@@ -90,7 +92,10 @@ static bool add_bits(const struct pri_view *view, const int32_t *place,
                      struct pri_vertex *vertex)
 {
     const struct pri_source *source = &view->source[vertex->source];
-    vertex->seen = source->uplink * source->link;
+    vertex->seen = pri_seen(source);
+    vertex->unseen = pri_unseen(source);
+    vertex->signal = source->signal;
+    vertex->own = source->own;
     for (int32_t at = 0; at < view->sources; at++)
         for (int32_t k = 0; k < view->pairs; k++) {
             const struct pri_coupled *pair = &view->pair[k];
@@ -103,6 +108,7 @@ static bool add_bits(const struct pri_view *view, const int32_t *place,
                 return false;
             struct pri_bit bit = bit_of(view, k, end);
             vertex->seen = bit.link ? source->uplink : vertex->seen;
+            vertex->unseen = bit.link ? 1 - source->uplink : vertex->unseen;
             vertex->before += at < place[vertex->source];
             vertex->bit[vertex->degree++] = bit;
         }
@@ -114,26 +120,31 @@ static bool add_bits(const struct pri_view *view, const int32_t *place,
             return false;
         vertex->bit[vertex->bits++] =
             (struct pri_bit){.chance = view->noise[k].chance,
+                             .absent = pri_absent(&view->noise[k]),
                              .size = view->noise[k].size,
                              .edge = -1};
     }
     return true;
 }
 
-/* mu^2 for every state of the bits; 0 while the link is down. */
-static void set_heights(const struct pri_source *source,
-                        struct pri_vertex *vertex)
+/* What every state of the bits shows. */
+static void set_heights(const struct pri_source *source, bool identity,
+                        double hide, struct pri_vertex *vertex)
 {
     for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
         double variance = source->base;
-        bool arrives = true;
+        bool arrives = true, hidden = source->base >= hide;
         for (int32_t k = 0; k < vertex->bits; k++) {
-            if (x >> k & 1)
-                variance += vertex->bit[k].size;
-            else
-                arrives = arrives && !vertex->bit[k].link;
+            const struct pri_bit *bit = &vertex->bit[k];
+            if (x >> k & 1) {
+                variance += bit->size;
+                hidden = hidden || (!bit->link && bit->size >= hide);
+            } else {
+                arrives = arrives && !bit->link;
+            }
         }
-        vertex->height[x] = arrives ? source->signal / variance : 0;
+        double shown = identity ? variance : source->signal / variance;
+        vertex->height[x] = !arrives ? PRI_SILENT : hidden ? shown : PRI_BARE;
     }
 }
 
@@ -197,17 +208,21 @@ static int32_t widest_cut(const struct pri_coupling *coupling)
 }
 
 static enum pricer_status reserve_tables(const struct pri_view *view,
+                                         double hide,
                                          struct pri_coupling *coupling)
 {
+    bool identity = coupling->function.dimension > 0;
     int64_t largest = 0;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         const struct pri_source *source = &view->source[vertex->source];
         if (!reserve_vertex(vertex))
             return PRICER_MEMORY;
-        set_heights(source, vertex);
+        set_heights(source, identity, hide, vertex);
         vertex->scale = 1;
-        double most = source->signal / source->base;
+        double most = 0;
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits && !identity; x++)
+            most = fmax(most, vertex->height[x]);
         int64_t size = (int64_t)1 << vertex->bits;
         coupling->most += most;
         coupling->highest = fmax(coupling->highest, most);
@@ -222,14 +237,14 @@ static enum pricer_status reserve_tables(const struct pri_view *view,
     return PRICER_OK;
 }
 
-/* All bits of all vertices; false if they are too many, or a sum is bare. */
+/* All bits of all vertices; false if they are too many. */
 static bool set_vertices(const struct pri_view *view, const int32_t *place,
                          double most, struct pri_coupling *coupling)
 {
     for (int32_t k = 0; k < view->sources; k++) {
         struct pri_vertex *vertex = &coupling->vertex[place[k]];
         vertex->source = k;
-        if (!(view->source[k].base > 0) || !add_bits(view, place, vertex))
+        if (!add_bits(view, place, vertex))
             return false;
         coupling->table += (int64_t)1 << vertex->bits;
         if ((double)coupling->table > most)
@@ -244,14 +259,16 @@ static bool is_small(const struct pri_view *view)
     for (int32_t k = 0; k < view->sources; k++)
         if (view->source[k].end - view->source[k].begin > PRI_BITS_MOST)
             return false;
-    return view->sources <= PRI_GIVEN_MOST;
+    return view->sources <= PRI_CUT_MOST;
 }
 
-enum pricer_status pri_coupling_build(const struct pri_view *view, double most,
+enum pricer_status pri_coupling_build(const struct pri_view *view,
+                                      const struct pri_function *function,
+                                      double hide, double most,
                                       struct pri_coupling *coupling, bool *able)
 {
     enum pricer_status status = PRICER_MEMORY;
-    *coupling = (struct pri_coupling){0};
+    *coupling = (struct pri_coupling){.function = *function};
     *able = false;
     if (!is_small(view))
         return PRICER_OK;
@@ -266,7 +283,7 @@ enum pricer_status pri_coupling_build(const struct pri_view *view, double most,
         *able = set_vertices(view, place, most, coupling);
     }
     if (*able)
-        status = reserve_tables(view, coupling);
+        status = reserve_tables(view, hide, coupling);
     if (*able && status == PRICER_OK)
         set_edges(view, coupling);
     set_binomial(coupling);

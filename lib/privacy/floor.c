@@ -1,84 +1,133 @@
 /*
- * From a view to its floor: the probability that some sum is seen without any
- * noise in it.
+ * From a view to the probability that some sum is seen with next to no noise in
+ * it: floor.h.
+ *
+ * Claim. Given the states of the pairs whose two ends both decide about that,
+ * all sums are bare independently of each other. PAIRS_MOST pairs are
+ * conditioned on; of the others the second noise is drawn by itself, with its
+ * least (or largest) probability given the first: bare sums are more (or less)
+ * likely than that, as bareness grows with every absence.
  */
-#include "account.h"
+#include "floor.h"
 
+#include <float.h>
 #include <math.h>
 
-/* As many pairs are conditioned on; the others are decoupled upwards. */
 enum { PAIRS_MOST = 14 };
 
-/* The probability that some sum is bare, with all links independent as
- * scratch->link and chance have them. */
-static double bare_chance(const struct pri_view *view,
-                          const struct pri_scratch *scratch)
+double pri_view_slack(const struct pri_view *view)
 {
-    double any = 0;
+    double links = (double)view->noises + view->sources + 2. * view->pairs;
+    return 1e-12 + 8 * DBL_EPSILON * links + 2 * view->loose;
+}
+
+static bool can_be_bare(const struct pri_view *view, int32_t source,
+                        double hide)
+{
+    return view->source[source].base < hide;
+}
+
+/* The probability that some sum is bare, all links independent. */
+static double bare_chance(const struct pri_view *view, double hide,
+                          const struct pri_chances *chances)
+{
+    double none = 1, any = 0;
     for (int32_t k = 0; k < view->sources; k++) {
         const struct pri_source *source = &view->source[k];
-        double chance = source->uplink * scratch->link[k];
+        double bare = source->uplink * chances->link[k];
         for (int32_t x = source->begin; x < source->end; x++)
-            chance *= 1 - scratch->chance[x];
-        any += source->base == 0 ? (1 - any) * chance : 0;
+            if (view->noise[x].size >= hide)
+                bare *= chances->absent[x];
+        if (!can_be_bare(view, k, hide))
+            continue;
+        any += none * bare;
+        none *= 1 - bare;
     }
     return any;
 }
 
-/* P(second up) given the first. */
-static double second_given(const struct pri_view *view,
-                           const struct pri_coupled *pair, double first,
-                           bool up)
+/* Whether a pair couples two things that both decide. */
+static bool matters(const struct pri_view *view, const struct pri_coupled *pair,
+                    double hide)
 {
-    double second = view->noise[pair->second].chance;
-    double chance =
-        up ? pair->joint / first : (second - pair->joint) / (1 - first);
-    return fmin(fmax(chance, 0), 1);
+    return can_be_bare(view, pair->source, hide) &&
+           can_be_bare(view, pair->other, hide) &&
+           view->noise[pair->second].size >= hide &&
+           (pair->gate || view->noise[pair->first].size >= hide);
 }
 
+struct search {
+    const struct pri_view *view;
+    double hide;
+    enum pri_side side;
+    struct pri_chances *chances;
+    bool exact;
+};
+
 /* Over all states of pair[from], pair[from + 1] ...: how bare it is. */
-static double over_pairs(const struct pri_view *view, int32_t from,
-                         int32_t given, struct pri_scratch *scratch)
+static double over_pairs(struct search *search, int32_t from, int32_t known)
 {
+    const struct pri_view *view = search->view;
+    struct pri_chances *chances = search->chances;
     while (from < view->pairs &&
-           (view->source[view->pair[from].source].base > 0 ||
-            view->source[view->pair[from].other].base > 0))
+           !matters(view, &view->pair[from], search->hide))
         from++;
     if (from >= view->pairs)
-        return bare_chance(view, scratch);
+        return bare_chance(view, search->hide, chances);
     const struct pri_coupled *pair = &view->pair[from];
-    double *first = pair->gate ? &scratch->link[pair->source]
-                               : &scratch->chance[pair->first];
-    double *second = &scratch->chance[pair->second];
-    double chance = *first, other = *second, sum = 0;
-    if (given >= PAIRS_MOST) {
-        *second = second_given(view, pair, chance, false);
-        sum = over_pairs(view, from + 1, given, scratch);
+    double cell[2][2], sum = 0;
+    double *first = pair->gate ? &chances->link[pair->source]
+                               : &chances->chance[pair->first];
+    double *not_first = pair->gate ? &chances->broken[pair->source]
+                                   : &chances->absent[pair->first];
+    double *absent = &chances->absent[pair->second];
+    double before[] = {*not_first, *first}, second = *absent;
+    pri_pair_cells(view, pair, cell);
+    double down = cell[0][0] / (cell[0][0] + cell[0][1]);
+    double up = cell[1][0] / (cell[1][0] + cell[1][1]);
+    if (known >= PAIRS_MOST) {
+        search->exact = false;
+        *absent = search->side == PRI_ABOVE ? fmax(up, down) : fmin(up, down);
+        sum = over_pairs(search, from + 1, known);
     }
-    for (int up = 0; up < 2 && given < PAIRS_MOST; up++) {
-        *first = up;
-        *second = second_given(view, pair, chance, up);
-        sum += (up ? chance : 1 - chance) *
-               over_pairs(view, from + 1, given + 1, scratch);
+    for (int x = 0; x < 2 && known < PAIRS_MOST; x++) {
+        *first = x;
+        *not_first = 1 - x;
+        *absent = x ? up : down;
+        double weight = cell[x][0] + cell[x][1];
+        if (weight > 0)
+            sum += weight * over_pairs(search, from + 1, known + 1);
     }
-    *first = chance;
-    *second = other;
+    *not_first = before[0];
+    *first = before[1];
+    *absent = second;
     return sum;
 }
 
-double pri_view_floor(const struct pri_view *view, int64_t rounds,
-                      struct pri_scratch *scratch)
+double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
+                     enum pri_side side, struct pri_chances *chances,
+                     bool *exact)
 {
+    struct search search = {view, hide, side, chances, true};
     bool possible = false;
+    *exact = true;
     for (int32_t k = 0; k < view->sources; k++) {
-        possible = possible || view->source[k].base == 0;
-        scratch->link[k] = view->source[k].link;
+        possible = possible || can_be_bare(view, k, hide);
+        chances->link[k] = view->source[k].link;
+        chances->broken[k] = 1 - view->source[k].link;
     }
     if (!possible)
         return 0;
-    for (int32_t k = 0; k < view->noises; k++)
-        scratch->chance[k] = view->noise[k].chance;
-    double bare = fmin(over_pairs(view, 0, 0, scratch), 1);
-    double all = -expm1((double)rounds * log1p(-bare));
-    return fmin(all * (1 + 1e-12), 1);
+    for (int32_t k = 0; k < view->noises; k++) {
+        chances->chance[k] = view->noise[k].chance;
+        chances->absent[k] = pri_absent(&view->noise[k]);
+    }
+    double once = fmin(over_pairs(&search, 0, 0), 1);
+    *exact = search.exact;
+    double slack = pri_view_slack(view);
+    once *= side == PRI_ABOVE ? 1 + slack : 1 - slack;
+    double all = -expm1((double)rounds * log1p(-fmin(once, 1)));
+    return side == PRI_ABOVE
+               ? fmin(all * (1 + 1e-12) + (double)rounds * PRI_LOST, 1)
+               : all * (1 - 1e-12);
 }

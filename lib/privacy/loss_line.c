@@ -4,96 +4,226 @@
  * delta. loss_line.h has the mathematics.
  */
 #include "loss_line.h"
+#include "decouple.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-void pri_contour_free(struct pri_contour *contour)
+void pri_line_free(struct pri_line *line)
 {
-    free(contour->value);
-    free(contour->error);
-    *contour = (struct pri_contour){0};
+    free(line->value);
+    free(line->error);
+    free(line->slope);
+    *line = (struct pri_line){0};
 }
 
-double pri_contour_log_phi(double eps, double s)
+enum pricer_status pri_line_reserve(struct pri_line *line, int32_t count)
+{
+    if (count <= line->room)
+        return PRICER_OK;
+    free(line->value);
+    free(line->error);
+    free(line->slope);
+    line->value = pri_alloc(count, sizeof *line->value);
+    line->error = pri_alloc(count, sizeof *line->error);
+    line->slope = pri_alloc(count, sizeof *line->slope);
+    bool all = line->value && line->error && line->slope;
+    line->room = all ? count : 0;
+    return all ? PRICER_OK : PRICER_MEMORY;
+}
+
+double pri_log_phi(enum pri_kernel kernel, double eps, double s)
+{
+    if (kernel == PRI_LOSS)
+        return -s * eps - log1p(s);
+    double root = sqrt(1 + 8 * s);
+    return -4 * eps * s / (1 + root) - log(root);
+}
+
+double pri_chernoff_eps(enum pri_kernel kernel, double log_bound, double s,
+                        double delta)
 {
     double root = sqrt(1 + 8 * s);
-    return eps / 2 * (1 - root) - log(root);
+    double fixed = kernel == PRI_LOSS ? log1p(s) : log(root);
+    double slope = kernel == PRI_LOSS ? s : 4 * s / (1 + root);
+    double eps = (log_bound - fixed - log(delta)) / slope;
+    double room = 1e-14 * (fabs(log_bound) + fixed + fabs(log(delta))) / slope;
+    return fmax(eps + room, 0) * PRI_SLACK;
 }
 
-double pri_contour_beyond(const struct pri_contour *contour, double eps,
-                          double step)
+double pri_line_beyond(const struct pri_line *line, double eps, double step)
 {
     double first = 2 * M_PI / step * (1 - 1e-12), least = INFINITY;
-    if (contour->most < first)
+    if (line->most < first)
         return 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
-        double t = contour->further[k];
-        double away = (t - contour->sigma) * first;
+        double t = line->further[k];
+        double away = (t - line->sigma) * first;
         double log_bound =
-            contour->log_further[k] + pri_contour_log_phi(eps, t) - away;
+            line->log_further[k] + pri_log_phi(line->kernel, eps, t) - away;
         if (away > 1 && log_bound < 0)
             least = fmin(least, exp(log_bound) / -expm1(-away));
     }
-    return least * (1 + 1e-9);
+    return least * PRI_SLACK;
 }
 
-double pri_contour_tail(const struct pri_contour *contour, double eps,
-                        int32_t count)
+/* Both bounds of PRI_MEAN from a place on; the size is that of M(sigma), inside
+ * the exponent since either may be out of range by itself. */
+static double mean_tail(double log_size, double sigma, double eps, double from)
 {
-    double from = contour->step * (count - 1);
-    double r = sqrt(from + contour->sigma);
-    double log_size =
-        contour->log_most + contour->sigma * contour->shift + eps / 2 - eps * r;
-    return exp(log_size) * 2 * (1 + eps * r) / (eps * eps) /
-           (sqrt(8 * from) * from) / M_PI * (1 + 1e-9);
+    double r = sqrt(from + sigma), near = 2 / sqrt(from);
+    double far = 2 * (1 + eps * r) / (eps * eps) / (from * sqrt(from));
+    return exp(log_size + eps / 2 - eps * r) * (far < near ? far : near) /
+           sqrt(8);
+}
+
+double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
+{
+    double from = line->step * (count - 1), sigma = line->sigma, sum = 0;
+    double log_size = line->log_most + sigma * line->shift;
+    if (line->kernel == PRI_LOSS)
+        return exp(log_size - sigma * eps) * line->edge / (M_PI * from) *
+                   PRI_SLACK +
+               DBL_MIN;
+    /* |phi| falls along the line and 1 / w has the integral ln 2 over an
+     * octave: octave by octave, until the formula is no worse. */
+    for (int k = 0; k < 60; k++, from *= 2) {
+        double complex s = sigma + from * I, root = csqrt(1 + 8 * s);
+        double octave = exp(log_size - 2 * eps * creal(2 * s / (1 + root))) /
+                        cabs(root) * M_LN2;
+        double rest = mean_tail(log_size, sigma, eps, from);
+        if (rest <= 2 * octave) {
+            sum += rest;
+            break;
+        }
+        sum += k == 59 ? rest : octave;
+    }
+    return (sum + DBL_MIN) / M_PI * PRI_SLACK;
 }
 
 /*
- * One term is e^x / (root s) with x = log_most + (eps/2)(1 - root) + s shift,
- * whose rounding is some units of the sum of the sizes of its parts.
+ * phi(s) / s = e^(-eps slope) fixed: for PRI_LOSS slope = s and fixed =
+ * 1 / (s (1 + s)); for PRI_MEAN slope = (root - 1) / 2 and fixed =
+ * 1 / (root s), root = sqrt(1 + 8s). Both parts are right within some units.
  */
-double pri_contour_delta(const struct pri_contour *contour, double eps,
-                         enum pri_side side)
+void pri_line_prepare(struct pri_line *line)
 {
-    double shift = side == PRI_ABOVE ? contour->shift : 0;
-    double sum = 0, error = 0;
-    for (int32_t n = 0; n < contour->count; n++) {
-        double complex s = contour->sigma + contour->step * n * I;
+    double scale = line->step / (2 * M_PI);
+    for (int32_t n = 0; n < line->count; n++) {
+        double complex s = line->sigma + line->step * n * I;
         double complex root = csqrt(1 + 8 * s);
-        double complex x = contour->log_most + eps / 2 * (1 - root) + s * shift;
-        double complex term = cexp(x) / (root * s);
-        double size = (n == 0 ? 1 : 2) * cabs(term);
-        double units = 32 + fabs(contour->log_most) + eps * cabs(root) +
-                       4 * cabs(s) * shift;
-        sum += (n == 0 ? 1 : 2) * creal(contour->value[n] * term);
-        error += size * (contour->error[n] + 4 * DBL_EPSILON * units);
+        double complex fixed =
+            line->kernel == PRI_LOSS ? 1 / (s * (1 + s)) : 1 / (root * s);
+        double times = (n == 0 ? 1 : 2) * scale;
+        double size = cabs(line->value[n]) * 32 * DBL_EPSILON;
+        line->slope[n] = line->kernel == PRI_LOSS ? s : 4 * s / (1 + root);
+        line->value[n] *= fixed * times;
+        line->error[n] =
+            (line->error[n] + size) * cabs(fixed) * times * PRI_SLACK;
     }
-    double scale = contour->step / (2 * M_PI);
-    error = scale * (error + DBL_EPSILON * contour->count * fabs(sum)) +
-            pri_contour_tail(contour, eps, contour->count);
-    error *= 1 + 1e-9;
-    if (side == PRI_ABOVE)
-        return scale * sum + error;
-    double before =
-        1 / expm1(2 * M_PI * contour->sigma / contour->step * (1 - 1e-12));
-    return scale * sum - error - before * (1 + 1e-9) -
-           pri_contour_beyond(contour, eps, contour->step);
 }
 
-double pri_contour_eps(const struct pri_contour *contour, double delta,
-                       enum pri_side side, double low, double high)
+/*
+ * One part of the law. A term is e^x value with x = log_most - eps slope +
+ * s shift, whose rounding is some units of the sum of the sizes of its parts.
+ */
+static double part_delta(const struct pri_line *line, double eps,
+                         enum pri_side side)
 {
-    double known = side == PRI_ABOVE ? high : low;
-    double other = side == PRI_ABOVE ? low : high;
-    for (int k = 0; k < 60 && fabs(known - other) > 1e-10 * high; k++) {
-        double middle = (known + other) / 2;
-        double now = pri_contour_delta(contour, middle, side);
-        if (side == PRI_ABOVE ? now <= delta : now >= delta)
-            known = middle;
-        else
-            other = middle;
+    double shift = side == PRI_ABOVE ? line->shift : 0;
+    double sum = 0, error = 0;
+    if (line->count == 0) {
+        double log_bound = line->log_most + line->sigma * shift +
+                           pri_log_phi(line->kernel, eps, line->sigma);
+        if (side == PRI_ABOVE)
+            return fmin(exp(log_bound) * PRI_SLACK, line->mass);
+        return fmax(line->least - exp(eps / 2) * line->left * PRI_SLACK, 0);
     }
-    return known;
+    for (int32_t n = 0; n < line->count; n++) {
+        double over = line->step * n;
+        double re =
+            line->log_most - eps * creal(line->slope[n]) + line->sigma * shift;
+        double im = over * shift - eps * cimag(line->slope[n]);
+        double units = 8 + fabs(line->log_most) +
+                       2 * eps * cabs(line->slope[n]) +
+                       2 * (line->sigma + over) * shift;
+        double size = exp(re);
+        double a = creal(line->value[n]), b = cimag(line->value[n]);
+        sum += size * (a * cos(im) - b * sin(im));
+        error += size * (line->error[n] +
+                         4 * DBL_EPSILON * units * (fabs(a) + fabs(b)));
+    }
+    error += pri_line_tail(line, eps, line->count);
+    error += 2 * DBL_EPSILON * line->count * fabs(sum);
+    error *= PRI_SLACK;
+    /* What is not a number is no bound. */
+    if (side == PRI_ABOVE)
+        return sum + error < line->mass ? fmax(sum + error, 0) : line->mass;
+    double before =
+        line->mass / expm1(2 * M_PI * line->sigma / line->step * (1 - 1e-12));
+    double low = sum - error - before * PRI_SLACK -
+                 pri_line_beyond(line, eps, line->step);
+    return fmax(low, 0);
+}
+
+double pri_line_delta(const struct pri_line *line, double eps,
+                      enum pri_side side)
+{
+    double sum = 0, least = side == PRI_ABOVE && line->shift > 0
+                                ? pri_gaussian_above(eps, sqrt(line->shift))
+                                : 0;
+    double raised =
+        isfinite(line->growth) ? pri_raised_by(eps, line->growth) : 0;
+    for (const struct pri_line *at = line; at != NULL; at = at->next)
+        sum += part_delta(at, eps, side);
+    if (side == PRI_ABOVE)
+        return ((sum + least) * PRI_SLACK * (1 + line->loose) + raised) *
+                   PRI_SLACK +
+               line->more[PRI_ABOVE];
+    return (sum * (1 - line->loose) - raised) +
+           line->more[PRI_BELOW] * (1 - line->loose);
+}
+
+/* ------------------------------------------------------------------- eps -- */
+
+/* Where ln delta would meet its goal if it were straight between two points;
+ * the middle where that says nothing. */
+static double next_eps(double low, double high, double at_low, double at_high,
+                       int step)
+{
+    double t = at_low / (at_low - at_high);
+    if (!isfinite(t) || step % 4 == 3)
+        t = .5;
+    t = fmin(fmax(t, 1e-4), 1 - 1e-4);
+    return low + t * (high - low);
+}
+
+double pri_line_eps(const struct pri_line *line, double delta,
+                    enum pri_side side, double low, double high, double guess)
+{
+    double a = low, b = high, at_a = INFINITY, at_b = -INFINITY;
+    double at = guess > low && guess < high ? guess : (low + high) / 2;
+    double step = 1e-3 * (at + DBL_MIN);
+    if (side == PRI_ABOVE && low == 0 && pri_line_delta(line, 0, side) <= delta)
+        return 0;
+    /* A grain to the safe side, where the two straight ends may meet. */
+    double aim = delta * (side == PRI_ABOVE ? 1 - 3e-12 : 1 + 3e-12);
+    for (int k = 0; k < 100 && b - a > 1e-10 * b; k++) {
+        double now = log(pri_line_delta(line, at, side) / aim);
+        bool above = side == PRI_ABOVE ? !(now <= 0) : now >= 0;
+        *(above ? &a : &b) = at;
+        *(above ? &at_a : &at_b) = isnan(now) ? -INFINITY : now;
+        if (fabs(now) < 1e-11 && above == (side == PRI_BELOW))
+            break;
+        /* Until both ends are known by their values, go on in steps. */
+        if (isfinite(at_a) && isfinite(at_b)) {
+            at = next_eps(a, b, at_a, at_b, k);
+        } else {
+            at = above ? fmin(a + step, (a + 3 * b) / 4)
+                       : fmax(b - step, (3 * a + b) / 4);
+            step *= 8;
+        }
+    }
+    return side == PRI_ABOVE ? b : a;
 }

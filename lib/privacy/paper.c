@@ -15,14 +15,21 @@
  */
 #include "account.h"
 
+#include <float.h>
 #include <math.h>
 
-/* How the noise of others at a relay is spread. */
+/* How the noise of others at a relay is spread. Squares of weights and noises
+ * are long double, which has their range. */
 struct spread {
-    double mean;    /* sum of p noise^2 */
-    double square;  /* sum of p (1 - p) noise^4 */
-    double largest; /* of noise^2 */
+    long double mean;    /* sum of p noise^2 */
+    long double square;  /* sum of p (1 - p) noise^4 */
+    long double largest; /* of noise^2 */
 };
+
+static long double square(double value)
+{
+    return (long double)value * value;
+}
 
 /* Of all that reaches `at`, or all but one link. */
 static struct spread spread_at(const struct pricer_network *network,
@@ -33,59 +40,57 @@ static struct spread spread_at(const struct pricer_network *network,
     for (int32_t k = network->in_start[at]; k < network->in_start[at + 1];
          k++) {
         int32_t l = network->in_link[k];
-        double p = network->p[l], size = plan->noise[l] * plan->noise[l];
+        long double p = network->p[l], size = square(plan->noise[l]);
         if (l == but)
             continue;
         spread.mean += p * size;
         spread.square += p * (1 - p) * size * size;
-        spread.largest = fmax(spread.largest, size);
+        spread.largest = fmaxl(spread.largest, size);
     }
     return spread;
 }
 
 /* The paper's deviation, with max noise^2 / 9 under the root. */
-static double deviation_printed(const struct spread *spread, double delta)
+static long double deviation_printed(const struct spread *spread, double delta)
 {
     double log_part = log(2 / delta);
     return log_part / 2 *
            (spread->largest / 3 +
-            sqrt(spread->largest / 9 + 4 * spread->square / log_part));
+            sqrtl(spread->largest / 9 + 4 * spread->square / log_part));
 }
 
 /* Bernstein: exp(-(r^2 / 2) / (V + M r / 3)) = delta / 2, solved for r. */
-static double deviation(const struct spread *spread, double delta)
+static long double deviation(const struct spread *spread, double delta)
 {
-    double part = log(2 / delta), third = part * spread->largest / 3;
-    return third + sqrt(third * third + 2 * part * spread->square);
+    long double part = logl(2.L / delta), third = part * spread->largest / 3;
+    return third + sqrtl(third * third + 2 * part * spread->square);
 }
 
-static double classic_eps(double move, double variance, double delta)
+static double classic_eps(long double move, long double variance, double delta)
 {
     if (move == 0)
         return 0;
     if (!(variance > 0) || !(delta > 0))
         return INFINITY;
-    return sqrt(2 * log(1.25 / fmin(delta, 1))) * move / sqrt(variance);
+    return (double)(sqrtl(2 * logl(1.25L / fminl(delta, 1))) * move /
+                    sqrtl(variance));
 }
 
 /* The eps of one Gaussian of this mu^2, rounded up. */
-static enum pricer_status gaussian_eps(double mu2, double delta, double *eps)
+static enum pricer_status gaussian_eps(long double mu2, double delta,
+                                       double *eps)
 {
-    struct pri_law law = {0}, spare = {0};
-    struct pri_bins bins = {0};
-    if (!(delta > 0) || isinf(mu2)) {
+    struct pri_scratch scratch = {0};
+    struct pri_bracket found;
+    if (!(delta > 0) || mu2 == 0 || isinf(mu2)) {
         *eps = mu2 == 0 ? 0 : INFINITY;
         return PRICER_OK;
     }
-    enum pricer_status status = pri_law_reserve(&law, 1);
-    if (status == PRICER_OK) {
-        pri_law_add(&law, mu2, 1);
-        status = pri_law_eps(&law, fmin(delta, 1), INFINITY, PRI_ABOVE, &bins,
-                             &spare, eps);
-    }
-    pri_law_free(&law);
-    pri_law_free(&spare);
-    pri_bins_free(&bins);
+    double mu = (double)fmaxl(sqrtl(mu2) * (1 + 1e-15L), DBL_MIN);
+    enum pricer_status status =
+        pri_link_account(mu, 1, fmin(delta, 1), 1, &scratch, &found);
+    *eps = found.eps;
+    pri_scratch_free(&scratch);
     return status;
 }
 
@@ -99,8 +104,8 @@ static enum pricer_status paper_link(const struct paper_scene *scene,
                                      int32_t link,
                                      struct pricer_paper_bound *bound)
 {
-    double move = 2 * scene->network->radius * scene->plan->weight[link];
-    double noise = scene->plan->noise[link], variance = noise * noise;
+    long double move = 2.L * scene->network->radius * scene->plan->weight[link];
+    long double variance = square(scene->plan->noise[link]);
     double share = scene->delta / scene->network->p[link];
     bound->printed = share >= 1 ? 0 : classic_eps(move, variance, share);
     bound->reason = "the formula of the Gaussian mechanism is proved for eps "
@@ -109,9 +114,9 @@ static enum pricer_status paper_link(const struct paper_scene *scene,
         bound->corrected = 0;
         return PRICER_OK;
     }
-    double mu2 = move == 0      ? 0
-                 : variance > 0 ? move * move / variance
-                                : INFINITY;
+    long double mu2 = move == 0      ? 0
+                      : variance > 0 ? move * move / variance
+                                     : INFINITY;
     return gaussian_eps(mu2, share, &bound->corrected);
 }
 
@@ -145,11 +150,11 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
                                       struct pricer_paper_bound *bound)
 {
     const struct pricer_network *net = scene->network;
-    double noise = scene->plan->noise[link], own = noise * noise;
-    double move = net->radius * scene->plan->weight[link];
+    long double own = square(scene->plan->noise[link]);
+    long double move = (long double)net->radius * scene->plan->weight[link];
     double half = scene->delta / net->p[link] / 2;
     struct spread all = spread_at(net, scene->plan, net->to[link], -1);
-    double left = all.mean - deviation_printed(&all, fmin(half, 1));
+    long double left = all.mean - deviation_printed(&all, fmin(half, 1));
     bound->printed = classic_eps((identity ? 1 : 2) * move, left, half);
     bound->reason = identity
                         ? "a node that leaves takes its noise with it, which "
@@ -157,69 +162,85 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
                         : "Bernstein's inequality is misprinted, and the "
                           "Gaussian formula is proved for eps <= 1 only";
     if (!identity) {
-        left = fmax(all.mean - deviation(&all, fmin(half, 1)), own);
-        double mu2 = move == 0 ? 0 : 4 * move * move / left;
+        left = fmaxl(all.mean - deviation(&all, fmin(half, 1)), own);
+        long double mu2 = move == 0 ? 0 : 4 * move * move / left;
         return gaussian_eps(mu2, half, &bound->corrected);
     }
     struct spread rest = spread_at(net, scene->plan, net->to[link], link);
-    struct pri_presence presence = {(double)net->dimension, move, own,
-                                    rest.mean -
-                                        deviation(&rest, fmin(half, 1))};
+    left = rest.mean - deviation(&rest, fmin(half, 1));
+    bound->corrected = 0;
+    if (move == 0 && own == 0)
+        return PRICER_OK;
+    /* In a unit of its own. More noise of others than 1e200 of that hides no
+     * less. */
+    long double unit = fmaxl(move, sqrtl(own));
+    struct pri_presence presence = {
+        (double)net->dimension, (double)(move / unit),
+        (double)(own / unit / unit), (double)fminl(left / unit / unit, 1e200L)};
     bound->corrected = presence_eps(presence, half);
     return PRICER_OK;
 }
 
 /* One relay's part of the server's view: weight to it, noise to it, its own. */
 struct paper_part {
-    double weight, own, self, p, uplink;
+    double weight, p, uplink;
+    long double own, self;
     struct spread spread;
 };
 
 /* Add up both bounds over one relay. */
 static void add_part(const struct paper_scene *scene,
                      const struct paper_part *part, double delta, double share,
-                     double *printed, double *mu2)
+                     bool identity, double *printed, long double *mu2)
 {
-    double move = 2 * scene->network->radius * part->weight;
+    long double move =
+        (identity ? 1.L : 2.L) * scene->network->radius * part->weight;
     double half = delta / part->p / 2;
-    double left = part->spread.mean + part->self -
-                  deviation_printed(&part->spread, fmin(half, 1));
+    long double left = part->spread.mean + part->self -
+                       deviation_printed(&part->spread, fmin(half, 1));
     *printed += classic_eps(move, left, half);
     left = part->spread.mean + part->self -
            deviation(&part->spread, fmin(share, 1));
-    left = fmax(left, part->self + part->own);
+    left = fmaxl(left, part->self + part->own);
     if (move > 0 && part->uplink > 0)
         *mu2 += left > 0 ? move * move / left : INFINITY;
 }
 
 static enum pricer_status paper_server(const struct paper_scene *scene,
-                                       int32_t node,
+                                       int32_t node, bool identity,
                                        struct pricer_paper_bound *bound)
 {
     const struct pricer_network *net = scene->network;
     const struct pricer_plan *plan = scene->plan;
     int32_t begin = net->out_start[node], end = net->out_start[node + 1];
-    double uplinks = 0, printed = 0, mu2 = 0;
+    double uplinks = 0, printed = 0;
+    long double mu2 = 0;
     for (int32_t j = 0; j < net->nodes; j++)
         uplinks += net->uplink[j];
     double delta = scene->delta / fmax(uplinks, 1e-300);
     double share = scene->delta / 2 / (end - begin + 1);
     for (int32_t l = begin; l <= end; l++) {
         int32_t at = l < end ? net->to[l] : node;
-        double noise = l < end ? plan->noise[l] : 0;
         struct paper_part part = {
             .weight = l < end ? plan->weight[l] : plan->self_weight[node],
-            .own = noise * noise,
-            .self = plan->self_noise[at] * plan->self_noise[at],
+            .own = l < end ? square(plan->noise[l]) : 0,
+            .self = square(plan->self_noise[at]),
             .p = l < end ? net->p[l] : 1,
             .uplink = net->uplink[at],
             .spread = spread_at(net, plan, at, -1),
         };
-        add_part(scene, &part, delta, share, &printed, &mu2);
+        add_part(scene, &part, delta, share, identity, &printed, &mu2);
     }
     bound->printed = printed;
-    bound->reason = "Bernstein's inequality is misprinted, and the Gaussian "
-                    "formula is proved for eps <= 1 only";
+    bound->reason = identity
+                        ? "a node that leaves takes its noise with it, which "
+                          "shows the more the higher the dimension"
+                        : "Bernstein's inequality is misprinted, and the "
+                          "Gaussian formula is proved for eps <= 1 only";
+    if (identity) { /* no bound of this kind: the account is what holds */
+        bound->corrected = INFINITY;
+        return PRICER_OK;
+    }
     return gaussian_eps(mu2, scene->delta / 2, &bound->corrected);
 }
 
@@ -243,7 +264,9 @@ enum pricer_status pricer_privacy_paper(
                              (int)statement->node, (int)statement->at);
     }
     if (statement->observer == PRICER_OBSERVER_SERVER)
-        status = paper_server(&scene, statement->node, &found);
+        status =
+            paper_server(&scene, statement->node,
+                         statement->protect == PRICER_PROTECT_IDENTITY, &found);
     else if (statement->observer == PRICER_OBSERVER_RELAY)
         status =
             paper_relay(&scene, link,

@@ -26,31 +26,27 @@
 /* Longer sums than this are not worth their time. */
 #define LENGTH_MOST 2e4L
 
-/* A rise from its logarithm, rounded up; never 0, since e^eps times the
- * smallest number may be large. */
-static double rise_up(long double rise)
-{
-    return fmax(pri_round_up(fminl(expl(rise), 1)), DBL_TRUE_MIN);
-}
+/* One direction, between bounds. */
+struct reach {
+    double high, low;
+};
 
 /* A difference exp(first) - exp(eps + second) whose logarithms have an absolute
- * error of `error` each, and its second part, to both sides. */
-static struct pri_reach difference(long double first, long double second,
-                                   long double eps, long double error)
+ * error of `error` each, to both sides. */
+static struct reach difference(long double first, long double second,
+                               long double eps, long double error)
 {
     if (isnan(first) || isnan(second) || isnan(error)) /* nothing is claimed */
-        return (struct pri_reach){1, 0, 1, 0};
+        return (struct reach){1, 0};
     if (isinf(first))
-        return (struct pri_reach){0};
+        return (struct reach){0};
     long double rise = eps + second, part = -expm1l(rise - first);
     long double more = fminl(part + 2 * error, 1), less = part - 2 * error;
-    struct pri_reach reach = {0};
+    struct reach reach = {0};
     if (more > 0)
         reach.high = pri_round_up(fminl(expl(first + error) * more, 1));
     if (less > 0)
         reach.low = pri_round_down(fminl(expl(first - error) * less, 1));
-    reach.rise_high = rise_up(rise + error);
-    reach.rise_low = pri_round_down(fminl(expl(rise - error), 1));
     return reach;
 }
 
@@ -82,7 +78,7 @@ static bool is_out_of_reach(long double degrees, long double noncentrality,
 
 /* Both divergences by the chi-square law. */
 static void by_ball(const struct pri_presence *p, double eps,
-                    struct pri_reach direction[2])
+                    struct reach direction[2])
 {
     long double d = p->dimension, s = p->own, v0 = p->others, v1 = v0 + s;
     long double m2 = (long double)p->shift * p->shift;
@@ -92,8 +88,7 @@ static void by_ball(const struct pri_presence *p, double eps,
     long double ball = v0 * v1 / s * (level - 2 * eps);
     long double far = v0 * v1 / s * (level + 2 * eps);
     long double error = 2 * PRI_CHI_ERROR + eps * 0x1p-62L;
-    direction[0] = direction[1] =
-        (struct pri_reach){DBL_TRUE_MIN, 0, DBL_TRUE_MIN, 0};
+    direction[0] = direction[1] = (struct reach){DBL_TRUE_MIN, 0};
     if (!is_out_of_reach(d, noncentral0, ball / v0, false))
         direction[0] =
             difference(pri_chi_lower(d, noncentral0, ball / v0),
@@ -133,7 +128,7 @@ static long double between_log(long double from, long double to)
  * within 64 (t^2 + 1) of them.
  */
 static void by_line(const struct pri_presence *p, double eps,
-                    struct pri_reach direction[2])
+                    struct reach direction[2])
 {
     long double s = p->own, v0 = p->others, v1 = v0 + s, m = p->shift;
     long double centre = m * (v0 / s), ratio = log1pl(s / v0);
@@ -152,7 +147,7 @@ static void by_line(const struct pri_presence *p, double eps,
             direction[0] = square > 0
                                ? difference(between_log(a, b),
                                             between_log(c, d), eps, error)
-                               : (struct pri_reach){0};
+                               : (struct reach){0};
             continue;
         }
         /* The complement: right of the interval, and far left of it. */
@@ -174,7 +169,7 @@ static void by_line(const struct pri_presence *p, double eps,
  * more than all of z.
  */
 static void by_parts(const struct pri_presence *p, double eps,
-                     struct pri_reach direction[2])
+                     struct reach direction[2])
 {
     struct pri_presence spread = *p;
     spread.shift = 0;
@@ -183,7 +178,7 @@ static void by_parts(const struct pri_presence *p, double eps,
     direction[0].high = direction[1].high = 1;
     double part = eps / 256;
     for (int step = 0; step < 14; step++, part /= 4) {
-        struct pri_reach across[2] = {0}, along[2];
+        struct reach across[2] = {0}, along[2];
         if (p->dimension > 1)
             by_ball(&spread, part, across);
         if (across[0].high >= direction[0].high &&
@@ -198,63 +193,29 @@ static void by_parts(const struct pri_presence *p, double eps,
     }
 }
 
-/* The same with its rise: delta is convex in e^eps, so that its slope lies
- * between those of the chords before and after. */
-static void by_chords(const struct pri_presence *p, double eps,
-                      struct pri_reach direction[2])
+static void both_directions(const struct pri_presence *p, double eps,
+                            struct reach direction[2])
 {
-    double step = .05 * p->shift / sqrt(p->others);
-    struct pri_reach before[2], after[2];
-    by_parts(p, eps, direction);
-    by_parts(p, eps + step, after);
-    if (eps >= step)
-        by_parts(p, eps - step, before);
-    for (int k = 0; k < 2; k++) {
-        double most = 1, less = direction[k].low - after[k].high;
-        if (eps >= step)
-            most = (before[k].high - direction[k].low) / -expm1(-step);
-        direction[k].rise_high = fmax(fmin(most * (1 + 1e-12), 1), 0);
-        direction[k].rise_low = fmax(less / expm1(step), 0) * (1 - 1e-12);
-    }
-}
-
-/* Without noise of its own the node only moves the mean. */
-static void by_shift(const struct pri_presence *p, double eps,
-                     struct pri_reach direction[2])
-{
-    struct pri_gaussian gaussian;
-    double mu = p->shift / sqrt(p->others);
-    pri_gaussian_at(eps, mu, &gaussian);
-    long double rise = gaussian.log_density + logl(gaussian.mills);
-    direction[0] = (struct pri_reach){
-        .high = pri_gaussian_above(eps, mu),
-        .low = pri_gaussian_below(eps, mu),
-        .rise_high = rise_up(rise + gaussian.error),
-        .rise_low = pri_round_down(fminl(expl(rise - gaussian.error), 1)),
-    };
-    direction[1] = direction[0];
-}
-
-void pri_presence_at(const struct pri_presence *presence, double eps,
-                     struct pri_reach direction[2])
-{
-    const struct pri_presence *p = presence;
     if (p->own == 0 && p->shift == 0) {
-        direction[0] = direction[1] = (struct pri_reach){0};
+        direction[0] = direction[1] = (struct reach){0};
     } else if (p->others == 0) {
-        direction[0] = direction[1] = (struct pri_reach){1, 1, 0, 0};
-    } else if (p->own == 0) {
-        by_shift(p, eps, direction);
+        direction[0] = direction[1] = (struct reach){1, 1};
+    } else if (p->own == 0) { /* the node only moves the mean */
+        double mu = p->shift / sqrt(p->others);
+        direction[0] = direction[1] = (struct reach){
+            pri_gaussian_above(eps, mu), pri_gaussian_below(eps, mu)};
+    } else if (p->dimension == 1) {
+        by_line(p, eps, direction);
     } else {
-        (too_long(p, eps) ? by_chords : by_ball)(p, eps, direction);
+        (too_long(p, eps) ? by_parts : by_ball)(p, eps, direction);
     }
 }
 
 void pri_presence_delta(const struct pri_presence *presence, double eps,
                         enum pri_side side, double *absent, double *present)
 {
-    struct pri_reach direction[2];
-    pri_presence_at(presence, eps, direction);
+    struct reach direction[2];
+    both_directions(presence, eps, direction);
     *absent = side == PRI_ABOVE ? direction[0].high : direction[0].low;
     *present = side == PRI_ABOVE ? direction[1].high : direction[1].low;
 }

@@ -173,6 +173,15 @@ static void fill_table(const struct pri_sight *sight,
     }
 }
 
+/* A variance in squared radii in the unit of a source, rounded down; none where
+ * it is out of range. */
+static double dealt(const struct pri_sight *sight,
+                    const struct pri_source *source, double size)
+{
+    double noise = sqrt(size) * sight->network->radius * (1 - 1e-12);
+    return noise < INFINITY ? pri_sight_variance(sight, source, noise) : 0;
+}
+
 /* The view with what was dealt: noises of a source stay together. */
 static enum pricer_status add_deals(const struct pri_sight *sight,
                                     const struct table *table,
@@ -188,8 +197,6 @@ static enum pricer_status add_deals(const struct pri_sight *sight,
     }
     for (int32_t s = 0; s < view->sources; s++) {
         struct pri_source *source = &view->source[s];
-        double own, weight = pri_sight_weight(sight, source->node, &own);
-        double unit = source->signal / square(2 * weight);
         int32_t begin = count;
         for (int32_t k = source->begin; k < source->end; k++) {
             moved[k] = count;
@@ -197,12 +204,12 @@ static enum pricer_status add_deals(const struct pri_sight *sight,
         }
         for (int32_t k = 0; k < table->count; k++)
             if (table->deal[k].to == s && table->deal[k].chance == 1)
-                source->base += table->deal[k].size * unit;
+                source->base += dealt(sight, source, table->deal[k].size);
             else if (table->deal[k].to == s)
-                noise[count++] =
-                    (struct pri_packet){.from = table->deal[k].relay,
-                                        .size = table->deal[k].size * unit,
-                                        .chance = table->deal[k].chance};
+                noise[count++] = (struct pri_packet){
+                    .from = table->deal[k].relay,
+                    .size = dealt(sight, source, table->deal[k].size),
+                    .chance = table->deal[k].chance};
         source->begin = begin;
         source->end = count;
     }

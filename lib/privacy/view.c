@@ -1,9 +1,8 @@
 /*
- * From network, plan and observer to what is seen of one node's data: which
- * sums carry it, how much noise each has, and which of their links are
- * correlated.
+ * From network, plan and observer to what is seen of one node: which sums may
+ * show it, how much noise each has, and which of their links are correlated.
  */
-#include "account.h"
+#include "view.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ static bool add_noise(struct pri_view *view, int32_t from, double size,
     if (!grow((void **)&view->noise, view->noises, &view->noise_room,
               sizeof *view->noise))
         return false;
-    view->noise[view->noises++] = (struct pri_packet){from, size, chance};
+    view->noise[view->noises++] = (struct pri_packet){from, size, chance, 0};
     return true;
 }
 
@@ -55,7 +54,7 @@ struct scene {
     const struct pricer_plan *plan;
     int32_t node;
     const bool *member;
-    bool server, radio;
+    bool server, radio, identity;
 };
 
 static bool is_member(const struct scene *scene, int32_t node)
@@ -63,25 +62,32 @@ static bool is_member(const struct scene *scene, int32_t node)
     return scene->member != NULL && scene->member[node];
 }
 
-/* A variance, in squared radii: only its ratio to a signal counts, and squares
- * of a tiny radius would vanish. */
-static double variance_of(const struct scene *scene, double noise)
+/* Ratios are kept between these, so that their squares are numbers. Noise that
+ * is cut to the largest is less than there is, and noise that is raised to the
+ * least is as good as none (floor.c). */
+#define RATIO_MOST 1e150
+
+/* (noise / unit)^2; 0 only if there is no noise. */
+static double square_of(long double noise, long double unit)
 {
-    double relative = noise / scene->network->radius;
-    return relative * relative;
+    if (!(noise > 0))
+        return 0;
+    double ratio =
+        (double)fminl(fmaxl(noise / unit, 1 / RATIO_MOST), RATIO_MOST);
+    return ratio * ratio;
 }
 
 /* The packets of others in the sum of a relay: those that are always there
  * into its base, those of members nowhere. */
 static bool add_source(const struct scene *scene, struct pri_source source,
-                       struct pri_view *view)
+                       long double unit, struct pri_view *view)
 {
     const struct pricer_network *net = scene->network;
     source.begin = view->noises;
     for (int32_t k = net->in_start[source.node];
          k < net->in_start[source.node + 1]; k++) {
         int32_t l = net->in_link[k], from = net->from[l];
-        double size = variance_of(scene, scene->plan->noise[l]);
+        double size = square_of(scene->plan->noise[l], unit);
         if (from == scene->node || is_member(scene, from))
             continue;
         /* A packet that may be missing hides which of them came. */
@@ -104,11 +110,29 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
-/* (2 weight)^2, in squared radii too. */
-static double signal_of(double weight)
+/*
+ * The sum that a weight and a noise of the node enter, beside `base` of the one
+ * who makes it: in which unit, and what it shows. Data moves it by 2 weight
+ * radius, and the node's own noise is always there; its identity by weight
+ * radius and its own noise. The product of two doubles may leave their range,
+ * but not that of a long double.
+ */
+static bool put_source(const struct scene *scene, double weight, double noise,
+                       double base, struct pri_source source,
+                       struct pri_view *view)
 {
-    double move = 2 * weight;
-    return move * move;
+    long double move = (scene->identity ? 1.L : 2.L) * weight *
+                       (long double)scene->network->radius;
+    long double unit = scene->identity ? fmaxl(move, noise) : move;
+    if (!(unit > 0))
+        return true;
+    source.signal = square_of(move, unit);
+    source.base = square_of(base, unit);
+    if (scene->identity)
+        source.own = square_of(noise, unit);
+    else
+        source.base += square_of(noise, unit);
+    return add_source(scene, source, unit, view);
 }
 
 static bool add_sources(const struct scene *scene, struct pri_view *view)
@@ -121,28 +145,24 @@ static bool add_sources(const struct scene *scene, struct pri_view *view)
         bool relay = is_member(scene, to);
         struct pri_source source = {
             .node = to,
-            .signal = signal_of(plan->weight[l]),
-            .base = variance_of(scene, plan->noise[l]),
             .uplink = relay || scene->radio ? 1 : net->uplink[to],
             .link = scene->radio ? 1 : net->p[l],
         };
-        if (!relay)
-            source.base += variance_of(scene, plan->self_noise[to]);
         bool seen = relay || (scene->server && source.uplink > 0);
         if (!relay && source.link < 1)
             view->visible = false;
-        if (seen && source.signal > 0 && !add_source(scene, source, view))
+        if (seen && !put_source(scene, plan->weight[l], plan->noise[l],
+                                relay ? 0 : plan->self_noise[to], source, view))
             return false;
     }
     struct pri_source own = {
         .node = i,
-        .signal = signal_of(plan->self_weight[i]),
-        .base = variance_of(scene, plan->self_noise[i]),
         .uplink = scene->radio ? 1 : net->uplink[i],
         .link = 1,
     };
-    if (scene->server && own.signal > 0 && own.uplink > 0)
-        return add_source(scene, own, view);
+    if (scene->server && own.uplink > 0)
+        return put_source(scene, plan->self_weight[i], plan->self_noise[i], 0,
+                          own, view);
     return true;
 }
 
@@ -187,12 +207,45 @@ static double weight_of_noise(const struct pri_view *view,
            (mean * (mean + size));
 }
 
-/* Both links joined in a pair; those that are independent are left out. */
-static bool correlated(const struct pricer_network *net, int32_t link)
+double pri_cells(double p, double q, double joint, double cell[2][2])
 {
-    int32_t back = net->partner[link];
-    return back >= 0 && net->joint[link] - net->p[link] * net->p[back] >
-                            1e-14 * net->joint[link];
+    /* With the larger taken off first no digit of these is lost but where one
+     * number is next to nothing beside what is left: see docs. */
+    __float128 none = ((__float128)1 - fmax(p, q) - fmin(p, q)) + joint;
+    __float128 one = (__float128)p - joint, two = (__float128)q - joint;
+    cell[0][0] = none > 0 ? (double)none : 0;
+    cell[1][0] = one > 0 ? (double)one : 0;
+    cell[0][1] = two > 0 ? (double)two : 0;
+    cell[1][1] = joint;
+    return (double)(joint - (__float128)p * q);
+}
+
+double pri_pair_cells(const struct pri_view *view,
+                      const struct pri_coupled *pair, double cell[2][2])
+{
+    double first = pair->gate ? view->source[pair->source].link
+                              : view->noise[pair->first].chance;
+    return pri_cells(first, view->noise[pair->second].chance, pair->joint,
+                     cell);
+}
+
+/* Links are taken as independent where that changes no cell by more. */
+#define LOOSE_MOST 1e-12
+
+/* Whether two links are a pair. If not, the part by which taking them as
+ * independent changes a cell at most is noted in the view. */
+static bool correlated(double p, double q, double joint, struct pri_view *view)
+{
+    double cell[2][2], least = 1;
+    double away = fabs(pri_cells(p, q, joint, cell));
+    for (int x = 0; x < 4; x++)
+        least = fmin(least, cell[x / 2][x % 2]);
+    if (away == 0)
+        return false;
+    if (!(away <= LOOSE_MOST * least))
+        return true;
+    view->loose += 2 * away / least;
+    return false;
 }
 
 /* The noise of j in k's sum with the noise of k in j's, both seen. */
@@ -210,7 +263,9 @@ static bool pair_relays(const struct scene *scene, int32_t others,
                 b < 0 ? -1 : noise_from(view, &view->source[b], source->node);
             int32_t link =
                 y < 0 ? -1 : pricer_network_find(net, from, source->node);
-            if (link < 0 || !correlated(net, link))
+            if (link < 0 ||
+                !correlated(view->noise[x].chance, view->noise[y].chance,
+                            net->joint[link], view))
                 continue;
             double excess = net->joint[link] -
                             view->noise[x].chance * view->noise[y].chance;
@@ -219,9 +274,9 @@ static bool pair_relays(const struct scene *scene, int32_t others,
             struct pri_coupled pair = {
                 false, a, b, x, y, net->joint[link], excess * one * two};
             /* The second is the one to give up if the pair is not split; equal
-             * ones take turns, so that no sum loses all its noise. */
-            bool by_eps = (from + source->node) % 2 == 1;
-            if (two > one * (by_eps ? 1 - 1e-9 : 1 + 1e-9)) {
+             * ones alternate, so that no sum loses all its noise. */
+            bool odd = (from + source->node) % 2 == 1;
+            if (two > one * (odd ? 1 - 1e-9 : 1 + 1e-9)) {
                 pair.source = b;
                 pair.other = a;
                 pair.first = y;
@@ -246,7 +301,9 @@ static bool pair_own(const struct scene *scene, int32_t others,
         const struct pri_source *source = &view->source[a];
         int32_t y = noise_from(view, own, source->node);
         int32_t link = pricer_network_find(net, scene->node, source->node);
-        if (y < 0 || source->link == 1 || !correlated(net, link))
+        if (y < 0 || source->link == 1 ||
+            !correlated(source->link, view->noise[y].chance, net->joint[link],
+                        view))
             continue;
         double mean = source->base;
         for (int32_t k = source->begin; k < source->end; k++)
@@ -277,6 +334,27 @@ static int by_influence(const void *one, const void *two)
     return a->second < b->second ? -1 : a->second > b->second;
 }
 
+static enum pricer_status build(const struct scene *scene,
+                                struct pri_view *view)
+{
+    view->sources = view->noises = view->pairs = 0;
+    view->visible = true;
+    view->loose = 0;
+    view->dimension = scene->identity ? (double)scene->network->dimension : 0;
+    if (!add_sources(scene, view))
+        return PRICER_MEMORY;
+    int32_t others = view->sources;
+    if (others > 0 && view->source[others - 1].node == scene->node)
+        others--;
+    if (scene->server &&
+        (!pair_relays(scene, others, view) || !pair_own(scene, others, view)))
+        return PRICER_MEMORY;
+    if (view->pairs > 1)
+        qsort(view->pair, (size_t)view->pairs, sizeof *view->pair,
+              by_influence);
+    return PRICER_OK;
+}
+
 enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
                                   const bool *member, bool server,
@@ -284,19 +362,22 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
                                   struct pri_view *view)
 {
     struct scene scene = {network, plan,   node,
-                          member,  server, eavesdropper == PRICER_RADIO};
-    view->sources = view->noises = view->pairs = 0;
-    view->visible = true;
-    if (!add_sources(&scene, view))
-        return PRICER_MEMORY;
-    int32_t others = view->sources;
-    if (others > 0 && view->source[others - 1].node == node)
-        others--;
-    if (server &&
-        (!pair_relays(&scene, others, view) || !pair_own(&scene, others, view)))
-        return PRICER_MEMORY;
-    if (view->pairs > 1)
-        qsort(view->pair, (size_t)view->pairs, sizeof *view->pair,
-              by_influence);
-    return PRICER_OK;
+                          member,  server, eavesdropper == PRICER_RADIO,
+                          false};
+    return build(&scene, view);
+}
+
+enum pricer_status pri_view_identity(const struct pricer_network *network,
+                                     const struct pricer_plan *plan,
+                                     int32_t node, const bool *member,
+                                     bool server,
+                                     enum pricer_eavesdropper eavesdropper,
+                                     struct pri_view *view)
+{
+    struct scene scene = {network, plan,   node,
+                          member,  server, eavesdropper == PRICER_RADIO,
+                          true};
+    enum pricer_status status = build(&scene, view);
+    view->visible = false;
+    return status;
 }

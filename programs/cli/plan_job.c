@@ -15,7 +15,7 @@ enum { COLREL_LINKS = 200000 };
 
 /* With more nodes a decoder is fitted only if it is asked for: it takes more
  * than some seconds, and longer than the plan. */
-enum { DECODER_NODES = 100 };
+enum { DECODER_NODES = 300 };
 
 static enum pricer_status say(struct plan_job *job, const char *words,
                               const char *about)

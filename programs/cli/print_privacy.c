@@ -56,6 +56,7 @@ static void json_statement(struct json *json,
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);
+    json_flag(json, "floor_bound", s->floor_bound);
     json_text(
         json, "eavesdropper",
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
@@ -123,6 +124,10 @@ static void print_heading(const struct privacy_answers *answers)
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
            question_credit_text(question->eavesdropper));
+    if (question->protect == PRICER_PROTECT_IDENTITY &&
+        question->observer != PRICER_OBSERVER_RELAY)
+        printf("This is about the sums alone: in a fleet every SUM names whose "
+               "shares it\ncontains, which tells the server who took part.\n");
     if (question->repeat > 1)
         printf(
             "A round has %lld attempts with the same payloads, each released "
@@ -149,7 +154,7 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
     }
     table_cell(table, "%.6g", s->eps);
     table_cell(table, "%.6g", s->eps_lower);
-    table_cell(table, "%.3g", s->floor);
+    table_cell(table, "%s%.3g", s->floor_bound ? "<=" : "", s->floor);
     table_cell(table, "%s%s", s->exact ? "exact" : "bound",
                is_wide(s) ? ", wide" : "");
 }

@@ -10,12 +10,12 @@
 
 const char *question_conflict(const struct question_request *ask)
 {
-    bool other = ask->observer >= 0 && ask->observer != PRICER_OBSERVER_RELAY;
     if (ask->coalition != NULL && ask->observer >= 0)
         return "--coalition is an observer of its own, without --observer";
-    if (ask->protect == PRICER_PROTECT_IDENTITY &&
-        (ask->coalition != NULL || other))
-        return "--protect identity is for --observer relay";
+    if (ask->protect == PRICER_PROTECT_IDENTITY && ask->observer >= 0 &&
+        ask->observer != PRICER_OBSERVER_RELAY &&
+        ask->observer != PRICER_OBSERVER_SERVER)
+        return "--protect identity is for relays, the server and coalitions";
     if (ask->protect == PRICER_PROTECT_IDENTITY &&
         (ask->relays == PRICER_RELAYS_SHARES || ask->silent > 0))
         return "--relays shares and --silent are about data: whoever sees a "

@@ -29,6 +29,19 @@ struct arguments {
     bool show, json, replay, check, new_ledger;
 };
 
+/* How good an estimate is, at most once a second. */
+static void say_result(struct node *node, const struct wire_result *result)
+{
+    int64_t now = daemon_clock();
+    if (now < node->next_result)
+        return;
+    node->next_result = now + 1000;
+    daemon_say("round %lld: estimate from %lld sums with data of %lld nodes, "
+               "squared error at most about %.2g",
+               (long long)result->round, (long long)result->arrived,
+               (long long)result->contributors, result->bar);
+}
+
 /* The estimate of a round, into a file that is replaced whole. */
 static void take_result(struct node *node, const void *data, size_t size)
 {
@@ -55,6 +68,8 @@ static void take_result(struct node *node, const void *data, size_t size)
         ((double *)matrix->values)[k] = wire_number(result.estimate, k);
     if (pricer_matrix_write_npy(matrix, node->estimate, &fault) != PRICER_OK)
         daemon_say("%s", fault.text);
+    else
+        say_result(node, &result);
     pricer_matrix_free(matrix);
 }
 

@@ -90,6 +90,8 @@ static bool parse(int argc, char **argv, struct server *server,
          "measure links without weight too"},
         {"decoder", OPTION_CHOICE, &server->decoding.asked, PROGRAM_DECODERS,
          PROGRAM_DECODER_HELP},
+        {"memory", OPTION_COUNT, &server->memory, "MIB",
+         "that a decoder may keep the sums of a round in; 1024"},
         {"truth", OPTION_TEXT, &arguments->truth, "FILE",
          "the true mean (.npy), where it is known, to tell the error"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
@@ -253,6 +255,7 @@ int main(int argc, char **argv)
     struct server server = {.times = {1000, 100, 500, 900, 10, false},
                             .quorum = 1,
                             .first = 1,
+                            .memory = 1024,
                             .decoding.asked = -1};
     struct arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};

@@ -75,7 +75,8 @@ struct server {
     int64_t first;  /* the first round's least number */
     bool probe;
     struct emulate emulate;
-    double *truth; /* the mean, if it is known */
+    double *truth;  /* the mean, if it is known */
+    int64_t memory; /* MiB that sums kept apart may take */
 
     /* the study */
     struct pricer_study *study;
@@ -83,9 +84,10 @@ struct server {
     struct pricer_network *emulated; /* NULL: nothing is emulated */
     struct pricer_plan *plan;
     int64_t plan_id;
-    int64_t plan_rounds; /* that it was made for */
-    bool credit;         /* it counts on losses */
-    double plan_weight;  /* of all its parts together */
+    int64_t open_budgets; /* nodes that show us more than they allow */
+    int64_t plan_rounds;  /* that it was made for */
+    bool credit;          /* it counts on losses */
+    double plan_weight;   /* of all its parts together */
     struct pricer_grid grid;
     int64_t *limits;             /* [links] of each share */
     struct pricer_share *shares; /* [nodes] those of a sum that is looked at */

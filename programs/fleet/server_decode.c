@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the sums that are kept apart may take, in bytes. */
-static const int64_t most_bytes = INT64_C(1) << 30;
-
 static void unload(struct decoding *decoding)
 {
     pricer_receiver_free(decoding->receiver);
@@ -69,7 +66,7 @@ static enum pricer_status find_decoder(struct server *server,
                      "plan %lld has no decoder ('pricer plan --decoder "
                      "minimax' makes a plan with one)",
                      (long long)server->plan_id);
-    if (*decoder == NULL || bytes <= most_bytes)
+    if (*decoder == NULL || (bytes - 1) >> 20 < server->memory)
         return PRICER_OK;
     pricer_decoder_free(*decoder);
     *decoder = NULL;
@@ -77,7 +74,7 @@ static enum pricer_status find_decoder(struct server *server,
                  "to decode, sums of %d nodes would take %lld MiB, more than "
                  "%lld",
                  (int)server->network->nodes, (long long)(bytes >> 20),
-                 (long long)(most_bytes >> 20));
+                 (long long)server->memory);
     return PRICER_OK;
 }
 

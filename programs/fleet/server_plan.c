@@ -290,10 +290,15 @@ static enum pricer_status load_plan(struct server *server,
     struct pricer_plan_record record;
     struct pricer_network *network = NULL;
     struct pricer_plan *plan = NULL;
+<<<<<<< HEAD
     enum pricer_status status = check_repeat(server, fault);
     if (status != PRICER_OK)
         return status;
     status =
+=======
+    struct pricer_certificate certificate;
+    enum pricer_status status =
+>>>>>>> decoder2
         pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
     if (status != PRICER_OK)
         return status;
@@ -306,7 +311,12 @@ static enum pricer_status load_plan(struct server *server,
         record.settings.rounds > 0 ? record.settings.rounds : 1;
     server->credit = has_credit(&record);
     server->plan_weight = add_weights(plan);
-    status = find_limits(server, fault);
+    status = pricer_plan_verify(network, &record.settings, plan, &certificate,
+                                fault);
+    if (status == PRICER_OK) {
+        server->open_budgets = certificate.open_budgets;
+        status = find_limits(server, fault);
+    }
     if (status == PRICER_OK)
         status = load_members(server, true, fault);
     if (status == PRICER_OK)

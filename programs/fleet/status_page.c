@@ -69,6 +69,11 @@ static void print_summary(FILE *out, const struct server *server)
               "</em></p>\n",
               out);
     }
+    if (server->open_budgets > 0)
+        fprintf(out,
+                "<p><em>%lld nodes show the server more than their budget "
+                "allows.</em></p>\n",
+                (long long)server->open_budgets);
     if (server->truth != NULL && server->estimates > 0)
         fprintf(out, "<p>Squared error of the estimates: mean %.6g.</p>\n",
                 server->error_sum / (double)server->estimates);
@@ -268,6 +273,9 @@ static void print_metrics(FILE *out, struct server *server)
     metric(out, "squared_error_planned", "gauge",
            "Worst case over all data of the plan with its decoder.",
            server->decoding.planned);
+    metric(out, "server_budgets_open", "gauge",
+           "Nodes that show the server more than their budget allows.",
+           (double)server->open_budgets);
     if (server->truth != NULL && server->contributors > 0)
         metric(out, "squared_error", "gauge",
                "Squared error of the latest estimate.", server->error);

@@ -86,7 +86,7 @@ for words in 'nothing but the sender' 'never a single share (relays sums)' \
     'relays send the server sums' 'late shares count as seen'; do
     expect 0 "$words" "$pricer" privacy a.pricer
 done
-expect 0 'any 3 of the others leave out their noise (a bound' \
+expect 0 'any 3 of the others leave' \
     "$pricer" privacy a.pricer --observer server --silent 3
 expect 0 'Readers see the estimate' "$pricer" privacy a.pricer --observer reader
 expect 0 'hears all that it sends' "$pricer" privacy a.pricer --observer listener

@@ -289,7 +289,7 @@ expect 1 "used one by one" "$pricer" plan four.pricer --joint
 expect 1 "bias unbiased alone" "$pricer" plan ever.pricer
 plan ever.pricer --bias unbiased
 "$pricer" new wide.pricer "$here"/examples/geometric.yaml \
-    --set network.nodes=101 >/dev/null 2>&1
+    --set network.nodes=301 >/dev/null 2>&1
 expect 0 "--decoder minimax fits a better one" "$pricer" plan wide.pricer
 
 # Ctrl-C stores the best plan so far, with its gap. The network is large enough

@@ -102,6 +102,8 @@ holds "len(o) == 8 and all(s['observer'] == 'coalition' for s in o)"
 privacy --observer relay --protect identity --eavesdropper receiver
 holds "len(o) == 90 and all(s['protect'] == 'identity' for s in o)"
 holds "all(s['epsilon'] == 0 or (s['epsilon'] == 'inf' and s['floor'] > 2**-9 - 1e-12) for s in o)"
+privacy --observer server --protect identity --eavesdropper receiver
+holds "len(o) == 10 and all(s['protect'] == 'identity' and s['epsilon'] == 'inf' for s in o)"
 
 # The paper's bounds: marked, with a reason; the corrected ones hold.
 privacy --mode paper --observer relay
@@ -113,7 +115,7 @@ expect 0 'As printed, not a guarantee' "$pricer" privacy a.pricer --mode paper
 
 # What else it refuses; the study stays as it was.
 before=$(sqlite3 a.pricer 'SELECT count(*) FROM privacy')
-expect 2 'identity is for' "$pricer" privacy a.pricer --protect identity --observer server
+expect 2 'identity is for' "$pricer" privacy a.pricer --protect identity --observer link
 expect 2 'without --observer' "$pricer" privacy a.pricer --coalition 1 --observer link
 expect 1 'is not a list' "$pricer" privacy a.pricer --coalition 1,12
 expect 1 'is not a list' "$pricer" privacy a.pricer --coalition 1,,2

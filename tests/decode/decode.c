@@ -258,6 +258,43 @@ static void test_liar_gains_nothing(void **state)
     pricer_network_free(network);
 }
 
+/* Whatever the sums teach the adaptive decoder, four times the cap is its
+ * limit, and it is reached where caps are small. */
+static void test_adaptive_keeps_caps(void **state)
+{
+    (void)state;
+    enum { N = 3, D = 8 };
+    uint64_t seed = 6;
+    struct pricer_network *network = sample_network(&seed, N, 1, D, 1);
+    struct pricer_plan *plan = sample_plan(&seed, network);
+    struct pricer_decoder *decoder =
+        fit(network, plan, (struct pricer_decoder_settings){0});
+    decoder->blend = 1;
+    for (int j = 0; j < N; j++)
+        decoder->cap[j] = .01;
+    struct pricer_receiver *receiver = receive(network, plan, decoder);
+    bool up[N] = {true, true, true}, link[N * (N - 1)];
+    double sums[N * D], beta[N];
+    struct pricer_decoded decoded;
+    int reached = 0;
+    for (int t = 0; t < 64; t++) {
+        for (int l = 0; l < N * (N - 1); l++)
+            link[l] = t >> l & 1;
+        for (int k = 0; k < N * D; k++)
+            sums[k] = (t % 2 ? 1e3 : .1) * (test_uniform(&seed) - .3);
+        pricer_receiver_adapt(receiver, up, link, sums, beta, &decoded);
+        for (int j = 0; j < N; j++) {
+            assert_true(fabs(beta[j]) <= .04 * (1 + 1e-12));
+            reached += fabs(beta[j]) > .04 * (1 - 1e-12);
+        }
+    }
+    assert_true(reached > 20);
+    pricer_receiver_free(receiver);
+    pricer_decoder_free(decoder);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_saddle_points),
         cmocka_unit_test(test_odd_patterns),
         cmocka_unit_test(test_liar_gains_nothing),
+        cmocka_unit_test(test_adaptive_keeps_caps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,13 @@
 mask in turn, with the longest vector that the server takes for it, up in one
 round and down in the next. However it lies, its sum moves the estimate by no
 more than the cap of its coefficient allows, and by no more than an honest mask
+<<<<<<< HEAD
 with all shares or the constant decoder would let it. Arguments: build folder."""
 import math
+=======
+with all shares or the constant decoder would let it. The adaptive decoder, which
+learns from the sums, keeps to four times the cap. Arguments: build folder."""
+>>>>>>> decoder2
 import os
 import sys
 
@@ -79,16 +84,23 @@ def run(build, decoder):
 if sys.argv[1] == 'lie':
     lie()
 else:
-    constant, _ = run(sys.argv[1], 'constant')
-    reach, bound = run(sys.argv[1], 'minimax')
     noise = .15     # of the honest sums, in a mean of D differences
-    for m in range(MASKS):
-        expect(reach[m] < bound[m] + noise,
-               f'mask {m:04b} moves the estimate by {reach[m]}, its cap allows '
-               f'{bound[m]}')
+
+    def within(decoder, caps):
+        reach, bound = run(sys.argv[1], decoder)
+        for m in range(MASKS):
+            expect(reach[m] < caps * bound[m] + noise,
+                   f'{decoder}: mask {m:04b} moves the estimate by {reach[m]}, '
+                   f'its cap allows {caps * bound[m]}')
+        return reach
+
+    constant, _ = run(sys.argv[1], 'constant')
+    reach = within('minimax', 1)
     most = max(reach.values())
     print(f'the best lie moves the estimate by {most:.2f}, an honest mask by '
           f'{reach[MASKS - 1]:.2f}, with the constant decoder '
           f'{max(constant.values()):.2f}')
     expect(most < max(reach[MASKS - 1], max(constant.values())) + noise,
            f'a lie gains: {reach}, constant {constant}')
+    adaptive = within('adaptive', 4)
+    print(f'with the adaptive decoder by {max(adaptive.values()):.2f}')

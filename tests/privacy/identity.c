@@ -440,12 +440,12 @@ static void test_drawn_rounds(void **state)
                          PRICER_OK);
         assert_true(isfinite(bracket.eps));
         assert_true(bracket.eps_lower >= .98 * bracket.eps);
-        for (int direction = 0; direction < 2; direction++)
+        for (int way = 0; way < 2; way++)
             for (int k = 0; k < DRAWS; k++) {
                 double loss =
-                    draw_loss(plan, LEAVES, p, ROUNDS, direction == 1, &seed);
-                above[direction] += fmax(-expm1(bracket.eps - loss), 0);
-                below[direction] += fmax(-expm1(bracket.eps_lower - loss), 0);
+                    draw_loss(plan, LEAVES, p, ROUNDS, way == 1, &seed);
+                above[way] += fmax(-expm1(bracket.eps - loss), 0);
+                below[way] += fmax(-expm1(bracket.eps_lower - loss), 0);
             }
         double error = 5 * sqrt(delta / DRAWS);
         assert_true(fmax(above[0], above[1]) / DRAWS <= delta + error);

@@ -43,11 +43,11 @@ static void test_phi(void **state)
             for (double t = -60; t < 12; t += 1. / 128)
                 sum += exp(t - s * exp(t)) * density(eps, exp(t)) / 128;
             if (sum > 1e-280)
-                assert_close(exp(pri_contour_log_phi(eps, s)), sum, 1e-9);
+                assert_close(exp(pri_log_phi(PRI_MEAN, eps, s)), sum, 1e-9);
         }
 }
 
-/* --------------------------------------------------------------- contour -- */
+/* ------------------------------------------------------------------ line -- */
 
 enum { ATOMS = 3, NODES = 4000 };
 
@@ -76,16 +76,19 @@ static double complex transform(const struct small_law *law, double complex s)
 }
 
 static void make_line(const struct small_law *law, double sigma, double step,
-                      int32_t count, struct pri_contour *line)
+                      int32_t count, struct pri_line *line)
 {
-    static double complex value[NODES];
+    static double complex value[NODES], slope[NODES];
     static double error[NODES];
     double most = creal(transform(law, sigma));
-    *line = (struct pri_contour){.sigma = sigma,
-                                 .step = step,
-                                 .count = count,
-                                 .value = value,
-                                 .error = error};
+    *line = (struct pri_line){.sigma = sigma,
+                              .step = step,
+                              .count = count,
+                              .value = value,
+                              .slope = slope,
+                              .error = error,
+                              .mass = 1,
+                              .growth = INFINITY};
     line->log_most = law->rounds * log(most);
     for (int k = 0; k < ATOMS; k++)
         line->most = fmax(line->most, law->rounds * law->value[k]);
@@ -101,6 +104,7 @@ static void make_line(const struct small_law *law, double sigma, double step,
         line->log_further[k] =
             law->rounds * log(creal(transform(law, line->further[k])));
     }
+    pri_line_prepare(line);
 }
 
 static struct small_law random_law(int rounds, uint64_t *seed)
@@ -126,7 +130,7 @@ static void test_delta(void **state)
     double narrowest = 1;
     for (int trial = 0; trial < 400; trial++) {
         struct small_law law = random_law(trial % 2 ? 5 : 1, &seed);
-        struct pri_contour line;
+        struct pri_line line;
         double mean = 0;
         for (int k = 0; k < ATOMS; k++)
             mean += law.rounds * law.mass[k] * law.value[k];
@@ -137,8 +141,8 @@ static void test_delta(void **state)
         double nats = coarse ? 3 : 40;
         make_line(&law, sigma, 2 * M_PI * sigma / nats,
                   trial % 3 == 1 ? 40 : NODES, &line);
-        double above = pri_contour_delta(&line, eps, PRI_ABOVE);
-        double below = pri_contour_delta(&line, eps, PRI_BELOW);
+        double above = pri_line_delta(&line, eps, PRI_ABOVE);
+        double below = pri_line_delta(&line, eps, PRI_BELOW);
         assert_true(above >= truth * (1 - 1e-12));
         assert_true(below <= truth * (1 + 1e-12));
         if (trial % 3 == 2)
@@ -151,7 +155,7 @@ static void test_delta(void **state)
         for (int k = 0; k < ATOMS && law.rounds == 1; k++)
             moved += law.mass[k] * curve(eps, law.value[k] + .1 * mean);
         if (law.rounds == 1)
-            assert_true(pri_contour_delta(&line, eps, PRI_ABOVE) >=
+            assert_true(pri_line_delta(&line, eps, PRI_ABOVE) >=
                         moved * (1 - 1e-12));
     }
     /* A coarse line is off by what wraps around; that must be seen. */
@@ -164,19 +168,19 @@ static void test_beyond(void **state)
 {
     (void)state;
     struct small_law law = {{0, .1, 40}, {.5, .499, .001}, 1};
-    struct pri_contour line;
+    struct pri_line line;
     double eps = 2, sigma = .5, truth = brute(&law, 1, 0, eps);
     make_line(&law, sigma, 2 * M_PI / 20, NODES, &line);
-    assert_true(pri_contour_delta(&line, eps, PRI_BELOW) <= truth);
-    assert_true(pri_contour_delta(&line, eps, PRI_ABOVE) > 2 * truth);
+    assert_true(pri_line_delta(&line, eps, PRI_BELOW) <= truth);
+    assert_true(pri_line_delta(&line, eps, PRI_ABOVE) > 2 * truth);
     make_line(&law, sigma, 2 * M_PI / 60, NODES, &line);
-    assert_true(pri_contour_beyond(&line, eps, line.step) == 0);
-    double below = pri_contour_delta(&line, eps, PRI_BELOW);
+    assert_true(pri_line_beyond(&line, eps, line.step) == 0);
+    double below = pri_line_delta(&line, eps, PRI_BELOW);
     assert_true(below <= truth && below > .999 * truth);
     /* What Chernoff says is enough, further out. */
     line.most = 1e6;
     line.step = 2 * M_PI / 100;
-    double beyond = pri_contour_beyond(&line, eps, line.step);
+    double beyond = pri_line_beyond(&line, eps, line.step);
     assert_true(beyond > 0 && beyond < .01);
 }
 
@@ -186,7 +190,7 @@ static void test_eps(void **state)
     uint64_t seed = 8;
     for (int trial = 0; trial < 40; trial++) {
         struct small_law law = random_law(1 + trial % 3, &seed);
-        struct pri_contour line;
+        struct pri_line line;
         double mean = 0;
         for (int k = 0; k < ATOMS; k++)
             mean += law.rounds * law.mass[k] * law.value[k];
@@ -194,18 +198,62 @@ static void test_eps(void **state)
         double sigma = eps * eps / (2 * mean * mean) / 4;
         make_line(&law, sigma, 2 * M_PI * sigma / 40, NODES, &line);
         double above =
-            pri_contour_eps(&line, delta, PRI_ABOVE, eps / 2, eps * 2);
+            pri_line_eps(&line, delta, PRI_ABOVE, eps / 2, eps * 2, eps);
         double below =
-            pri_contour_eps(&line, delta, PRI_BELOW, eps / 2, eps * 2);
+            pri_line_eps(&line, delta, PRI_BELOW, eps / 2, eps * 2, eps);
         assert_true(below <= eps && eps <= above);
         assert_true(above - below < 1e-6 * eps);
         /* A line that says nothing leaves the ends as they are. */
         line.error[0] = 1e6;
-        assert_true(pri_contour_eps(&line, delta, PRI_ABOVE, eps / 2,
-                                    eps * 2) == eps * 2);
-        assert_true(pri_contour_eps(&line, delta, PRI_BELOW, eps / 2,
-                                    eps * 2) == eps / 2);
+        assert_true(pri_line_eps(&line, delta, PRI_ABOVE, eps / 2, eps * 2,
+                                 eps) == eps * 2);
+        assert_true(pri_line_eps(&line, delta, PRI_BELOW, eps / 2, eps * 2,
+                                 eps) == eps / 2);
     }
+}
+
+/* PRI_LOSS of one Gaussian: M = e^(mu^2 u (u + 1) / 2), whose delta is known,
+ * also at eps = 0 and far out. */
+static void test_loss(void **state)
+{
+    (void)state;
+    static double complex value[NODES], slope[NODES];
+    static double error[NODES];
+    for (int m = 0; m < 5; m++)
+        for (int e = 0; e < 5; e++) {
+            double mu = (double[]){.01, .3, 1, 4, 30}[m];
+            double eps = (double[]){0, .1, 1, 3, 6}[e] * mu + mu * mu / 2;
+            double c = fmax(eps / (mu * mu) - .5, 1 / mu);
+            double log_m = mu * mu * c * (c + 1) / 2;
+            struct pri_line line = {.kernel = PRI_LOSS,
+                                    .sigma = c,
+                                    .step = 2 * M_PI * c / 50,
+                                    .count = NODES,
+                                    .value = value,
+                                    .slope = slope,
+                                    .error = error,
+                                    .log_most = log_m,
+                                    .mass = 1,
+                                    .most = INFINITY,
+                                    .growth = INFINITY};
+            double over = line.step * (NODES - 1);
+            line.edge = exp(-mu * mu * over * over / 2);
+            for (int32_t n = 0; n < NODES; n++) {
+                double complex u = c + line.step * n * I;
+                value[n] = cexp(mu * mu * u * (u + 1) / 2 - log_m);
+                error[n] = 1e-14;
+            }
+            for (int k = 0; k < PRI_FURTHER; k++) {
+                double t = line.further[k] = (1.2 + .4 * k) * c;
+                line.log_further[k] = mu * mu * t * (t + 1) / 2;
+            }
+            pri_line_prepare(&line);
+            double above = pri_line_delta(&line, eps, PRI_ABOVE);
+            double below = pri_line_delta(&line, eps, PRI_BELOW);
+            assert_true(above >= pri_gaussian_below(eps, mu));
+            assert_true(below <= pri_gaussian_above(eps, mu));
+            assert_true(above - below < 1e-6 * above);
+        }
 }
 
 int main(void)
@@ -213,7 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
         cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_eps),
+        cmocka_unit_test(test_eps),     cmocka_unit_test(test_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,145 @@
+/*
+ * A view over many rounds as one moment generating function, and the bracket
+ * around eps that follows from it.
+ */
+#ifndef PRICER_BRACKET_H
+#define PRICER_BRACKET_H
+
+#include "factor.h"
+#include "floor.h"
+
+/* An eps between two bounds, and the mass that no eps pays for. */
+struct pri_bracket {
+    double eps, eps_lower, floor;
+    bool floor_exact; /* the floor is more than a bound, but for rounding */
+};
+
+struct pri_exact; /* coupled sums, all patterns at once: exact.h */
+
+/*
+ * Sums that are independent of each other, or coupled as `exact` has them, over
+ * `rounds` independent rounds: (Z_1 ... Z_k Z_exact)^rounds.
+ */
+struct pri_sums {
+    struct pri_function function;
+    int64_t rounds;
+    int32_t factors, room;
+    struct pri_mgf *factor;
+    struct pri_exact *exact; /* or NULL */
+    double unseen;           /* P(no sum is seen) in a round */
+    double seen;             /* at least P(some sum is seen) */
+    double most;             /* data: mu^2 of a round is at most this */
+    double highest;          /* and of one sum this */
+    double strip;            /* real parts of s are below this */
+    double loose, slack;     /* as of the view */
+    double shift;            /* what sums left out add to mu^2 in a round */
+    double growth;           /* of the raised curve, or INFINITY */
+    double bare;     /* P(some factor is seen as good as bare), a round */
+    double more[2];  /* by side: patterns as good as bare, all rounds */
+    bool exact_laws; /* no law has groups of several values */
+};
+
+enum { PRI_SHELLS = 12 };
+
+/* Values along a line and how far each may be off. */
+struct pri_values {
+    double complex *value; /* [room] */
+    double *error;
+    int32_t room;
+};
+
+/* Scratch of the accounts, one for each thread. */
+struct pri_scratch {
+    struct pri_chances chances;
+    int32_t noise_room, source_room;
+    struct pri_law spare;
+    struct pri_line line[PRI_SHELLS];
+    struct pri_sums model;
+    struct pri_values part, rest, quiet; /* along a line */
+};
+
+void pri_scratch_free(struct pri_scratch *scratch);
+enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
+                                       const struct pri_view *view);
+
+/* An s, and the eps that Chernoff's bound proves with it. */
+struct pri_saddle {
+    double s, eps;
+};
+
+/*
+ * Set the factors of a model to the sources of a view that are marked in
+ * `which` (all if NULL), with the probabilities of scratch->chances.
+ */
+enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
+                                double hide, double width,
+                                struct pri_scratch *scratch);
+
+/*
+ * Shells. Let Z_0 be the chance that nothing is seen and Z_j the part of Z of
+ * the patterns in which no sum has more than a loudness x_j, signal over
+ * variance, x_1 < ... < x_m. Then
+ *
+ *     Z^rounds - Z_0^rounds = sum over j of Z_j^rounds - Z_(j-1)^rounds,
+ *
+ * where term j is the generating function of the rounds whose loudest pattern
+ * is in shell j: part of a law, so loss_line.h holds for it, with a line of its
+ * own. A term falls along its line as fast as its shell does, where the whole
+ * falls only as its quietest pattern.
+ */
+void pri_sums_loudness(const struct pri_sums *model, double *most,
+                       double *least);
+
+/* Set a model to the shell of patterns no louder than `most` but louder than
+ * `least`. */
+void pri_sums_shell(struct pri_sums *model, double most, double least);
+
+/* The masses as good as bare over all rounds, from that of one round. */
+void pri_sums_bare(struct pri_sums *model, double once);
+
+/* ln((unseen + shown)^rounds - unseen^rounds), rounded up. */
+double pri_log_rounds(double unseen, double shown, double rounds);
+
+/* ln of a bound on (Z(s)^rounds - unseen^rounds) at a real s. */
+double pri_sums_log(const struct pri_sums *model, double s);
+
+/* The mass of a model's shell over all rounds, at most, and a bound on what of
+ * it is not as good as bare: E e^(-L/2). */
+void pri_sums_mass(const struct pri_sums *model, double *mass, double *left);
+
+/* The largest s whose Chernoff bound at an eps is within a factor e of the
+ * least, ln of which is *log_bound: the further from 0, the fewer nodes. */
+double pri_sums_place(const struct pri_sums *model, double eps,
+                      double *log_bound);
+
+/* The best of all Chernoff bounds for a delta. */
+struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta);
+
+/* The values of a line that has its place: of a model's shell over all rounds,
+ * divided by e^log_most. `eps` is about what is looked for. */
+enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
+                                 struct pri_scratch *scratch,
+                                 struct pri_line *line);
+
+/*
+ * Make *found narrower by a line through the saddle. `sides` says which ends
+ * the model proves: bit PRI_BELOW, bit PRI_ABOVE.
+ */
+enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
+                                    struct pri_saddle saddle, int sides,
+                                    struct pri_scratch *scratch,
+                                    struct pri_bracket *found);
+
+/*
+ * The delta that one end of a bracket is computed for: the proved end for delta
+ * itself, the lower one for a grain more. Probabilities such as 0.1 are not
+ * numbers of the computer's, so whether three of them multiply to no more than
+ * 0.001, and with it whether a plateau of the curve costs anything, is decided
+ * by rounding: against us above, and for a lower bound the other way.
+ */
+static inline double pri_delta_for(double delta, enum pri_side side)
+{
+    return side == PRI_ABOVE ? delta : delta * (1 + 1e-11);
+}
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * The moment generating function of what one sum shows in a round,
+ *
+ *     Z(s) = unseen + seen E e^g,
+ *
+ * with g the cumulant generating function of the privacy loss given the
+ * variance v of the noise (without the node's own, for identities):
+ *
+ *     data, PRI_MEAN:  g = s signal / v
+ *     data, PRI_LOSS:  g = u (u + 1) signal / 2v
+ *     identity:        g = -(d/2) [ln C - (1 + u) ln Q + u ln P]
+ *                          + signal u (1 + u) / 2C
+ *
+ * where without against with the node (direction 0) P = v, Q = v + own,
+ * C = v + (1 + u) own, and with against without (direction 1) P = v + own,
+ * Q = v, C = v - u own, for Re u < v / own only: the integral of p^(1+u) q^(-u)
+ * of two Gaussian densities p and q, whose precisions 1/P and 1/Q add up to
+ * C / (P Q) for real u, and hence wherever both sides are analytic.
+ *
+ * Claim. With A = v, B = v + own, U = u (1 + u),
+ *
+ *     dg/dv = -U [d own^2 / 2ABC + signal / 2C^2]
+ *
+ * in both directions, since 1/C - (1 + u)/Q + u/P = U own^2 / ABC; the further
+ * derivatives follow. |1/C| falls with v, and so does e^g at a real u > 0, so
+ * the derivatives up to the third are largest, in size, at the low end of a
+ * group, which bounds Taylor's remainder of law.h. And |e^g| falls as |Im u|
+ * grows: |C| grows, and U/C = +-u + constant + k/C with k > 0, Re 1/C falling.
+ */
+#ifndef PRICER_FACTOR_H
+#define PRICER_FACTOR_H
+
+#include "law.h"
+#include "loss_line.h"
+
+/* Which generating function: of the data (dimension 0) or of the identity, in
+ * one of the two directions. */
+struct pri_function {
+    enum pri_kernel kernel;
+    int direction;
+    double dimension;
+};
+
+/* Data: the s of PRI_MEAN at which its generating function is that of PRI_LOSS
+ * at s. */
+static inline double complex pri_mean_place(const struct pri_function *function,
+                                            double complex s)
+{
+    return function->kernel == PRI_LOSS ? s * (1 + s) / 2 : s;
+}
+
+/*
+ * One sum, by itself, or a shell of it: the first `loud` groups, those with the
+ * least noise, are left out, and the last `quiet` ones count with what is not
+ * seen. Zeros are the whole law.
+ */
+struct pri_mgf {
+    double signal, own, seen, unseen;
+    struct pri_law law;
+    int32_t loud, quiet;
+};
+
+/*
+ * A bound on Z(s) = unseen + shown at a real s, both divided by e^offset, which
+ * is returned; the quiet groups are in `unseen`. The functions below divide by
+ * the offset at the real part of s as well.
+ */
+double pri_factor_real(const struct pri_function *function,
+                       const struct pri_mgf *factor, double s, double *shown,
+                       double *unseen);
+
+/*
+ * The same at s = -1/2 of PRI_LOSS, where e^g grows with the variance and is at
+ * most 1: nothing is divided.
+ */
+void pri_factor_left(const struct pri_function *function,
+                     const struct pri_mgf *factor, double *shown,
+                     double *unseen);
+
+/* The largest s for which that is finite, or INFINITY. */
+double pri_factor_most(const struct pri_function *function,
+                       const struct pri_mgf *factor);
+
+/* A bound on what is shown, |Z(s) - unseen|, for all s with this real part and an imaginary
+ * part that is no smaller. */
+double pri_factor_edge(const struct pri_function *function,
+                       const struct pri_mgf *factor, double complex s);
+
+/* What is shown, or the quiet groups, and how far it may be off, at
+ * sigma + i n step for n < count. */
+void pri_factor_along(const struct pri_function *function,
+                      const struct pri_mgf *factor, bool quiet, double sigma,
+                      double step, int32_t count, double complex *value,
+                      double *error);
+
+/* e^g at one variance; *units is how many units in the last place its relative
+ * error has, if the variance has `noises` roundings. */
+double complex pri_entry(const struct pri_function *function, double signal,
+                         double own, double variance, double complex s,
+                         double noises, double *units);
+
+#endif

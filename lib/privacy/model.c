@@ -1,0 +1,302 @@
+/*
+ * From the sums of a view to their moment generating function over all rounds,
+ * and the real s at which Chernoff's bound is best.
+ */
+#include "bracket.h"
+#include "exact.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The saddle is looked for from this exponent of one sum on. */
+#define SADDLE_MOST 1000
+
+void pri_scratch_free(struct pri_scratch *scratch)
+{
+    for (int32_t k = 0; k < scratch->model.room; k++)
+        pri_law_free(&scratch->model.factor[k].law);
+    free(scratch->model.factor);
+    free(scratch->chances.chance);
+    free(scratch->chances.link);
+    pri_law_free(&scratch->spare);
+    for (int k = 0; k < PRI_SHELLS; k++)
+        pri_line_free(&scratch->line[k]);
+    struct pri_values *values[] = {&scratch->part, &scratch->rest,
+                                   &scratch->quiet};
+    for (int k = 0; k < 3; k++) {
+        free(values[k]->value);
+        free(values[k]->error);
+    }
+    *scratch = (struct pri_scratch){0};
+}
+
+enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
+                                       const struct pri_view *view)
+{
+    struct pri_chances *chances = &scratch->chances;
+    if (view->noises > scratch->noise_room) {
+        free(chances->chance);
+        scratch->noise_room = 2 * view->noises;
+        chances->chance = pri_alloc(4 * (int64_t)view->noises, sizeof(double));
+        chances->absent = chances->chance + 2 * (int64_t)view->noises;
+        if (chances->chance == NULL)
+            scratch->noise_room = 0;
+    }
+    if (view->sources > scratch->source_room) {
+        free(chances->link);
+        scratch->source_room = view->sources;
+        chances->link = pri_alloc(2 * (int64_t)view->sources, sizeof(double));
+        chances->broken = chances->link + view->sources;
+        if (chances->link == NULL)
+            scratch->source_room = 0;
+    }
+    bool all = view->noises <= scratch->noise_room &&
+               view->sources <= scratch->source_room;
+    return all ? PRICER_OK : PRICER_MEMORY;
+}
+
+static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
+{
+    if (count <= model->room)
+        return PRICER_OK;
+    struct pri_mgf *more = pri_alloc(count, sizeof *more);
+    if (more == NULL)
+        return PRICER_MEMORY;
+    for (int32_t k = 0; k < model->room; k++)
+        more[k] = model->factor[k];
+    free(model->factor);
+    model->factor = more;
+    model->room = count;
+    return PRICER_OK;
+}
+
+/* What one factor adds to what is known of all. */
+static void note_factor(const struct pri_mgf *factor, struct pri_sums *model)
+{
+    double least = INFINITY;
+    for (int32_t k = factor->loud; k < factor->law.count; k++) {
+        const struct pri_variances *group = &factor->law.group[k];
+        least = fmin(least, group->low);
+        if (group->high > group->low)
+            model->exact_laws = false;
+    }
+    double high = factor->law.count > factor->loud ? factor->signal / least : 0;
+    model->most += high * (1 + 1e-9);
+    model->highest = fmax(model->highest, high);
+    model->strip =
+        fmin(model->strip, pri_factor_most(&model->function, factor));
+}
+
+enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
+                                double hide, double width,
+                                struct pri_scratch *scratch)
+{
+    struct pri_sums *model = &scratch->model;
+    enum pricer_status status = reserve_factors(model, view->sources);
+    model->factors = 0;
+    model->unseen = 1;
+    model->seen = 0;
+    model->most = model->highest = model->bare = 0;
+    double none = 1;
+    model->strip = INFINITY;
+    model->exact_laws = true;
+    model->loose = view->loose;
+    model->slack = pri_view_slack(view);
+    for (int32_t k = 0; k < view->sources && status == PRICER_OK; k++) {
+        const struct pri_source *source = &view->source[k];
+        double unseen = pri_unseen(source);
+        model->unseen *= unseen;
+        model->seen += pri_seen(source);
+        if (which != NULL && !which[k])
+            continue;
+        struct pri_mgf *factor = &model->factor[model->factors++];
+        factor->signal = source->signal;
+        factor->own = view->dimension > 0 ? source->own : 0;
+        factor->seen = pri_seen(source);
+        factor->unseen = unseen;
+        factor->loud = factor->quiet = 0;
+        status = pri_law_build(view, k, scratch->chances.chance,
+                               scratch->chances.absent, hide, width,
+                               &scratch->spare, &factor->law);
+        if (status != PRICER_OK)
+            break;
+        note_factor(factor, model);
+        double bare = factor->seen * factor->law.bare;
+        model->bare += none * bare;
+        none *= 1 - bare;
+    }
+    return status;
+}
+
+/* The signal of a group of variances, relative to its noise. */
+static double loudness(const struct pri_mgf *factor, int32_t group)
+{
+    return fmax(factor->signal, factor->own) / factor->law.group[group].low;
+}
+
+void pri_sums_loudness(const struct pri_sums *model, double *most,
+                       double *least)
+{
+    *most = 0;
+    *least = INFINITY;
+    for (int32_t k = 0; k < model->factors; k++) {
+        const struct pri_mgf *factor = &model->factor[k];
+        if (factor->law.count > 0) {
+            *most = fmax(*most, loudness(factor, 0));
+            *least = fmin(*least, loudness(factor, factor->law.count - 1));
+        }
+    }
+}
+
+void pri_sums_shell(struct pri_sums *model, double most, double least)
+{
+    model->most = model->highest = model->seen = 0;
+    model->strip = INFINITY;
+    for (int32_t k = 0; k < model->factors; k++) {
+        struct pri_mgf *factor = &model->factor[k];
+        int32_t at = 0, count = factor->law.count;
+        while (at < count && loudness(factor, at) > most)
+            at++;
+        factor->loud = at;
+        for (; at < count && loudness(factor, at) > least; at++)
+            model->seen += factor->seen * factor->law.group[at].mass;
+        factor->quiet = count - at;
+        note_factor(factor, model);
+    }
+}
+
+void pri_sums_bare(struct pri_sums *model, double once)
+{
+    double rounds = (double)model->rounds, slack = model->slack;
+    double above = fmin(once * (1 + slack), 1), below = once * (1 - slack);
+    double lost = once > 0 ? rounds * PRI_LOST : 0;
+    model->more[PRI_ABOVE] =
+        fmin(-expm1(rounds * log1p(-above)) * (1 + 1e-12) + lost, 1);
+    model->more[PRI_BELOW] =
+        fmax(-expm1(rounds * log1p(-below)), 0) * (1 - 1e-12);
+}
+
+/* Z = unseen + shown of one round at a real s, both divided by e^(what is
+ * returned). */
+static double once(const struct pri_sums *model, double s, double *shown,
+                   double *unseen)
+{
+    double log_scale = 0;
+    *unseen = 1;
+    *shown = 0;
+    for (int32_t k = 0; k <= model->factors; k++) {
+        double part, rest;
+        if (k < model->factors)
+            log_scale += pri_factor_real(&model->function, &model->factor[k], s,
+                                         &part, &rest);
+        else if (model->exact != NULL)
+            log_scale += pri_exact_real(model->exact, s, &part, &rest);
+        else
+            break;
+        *shown = *shown * (rest + part) + *unseen * part;
+        *unseen *= rest;
+        double most = *shown + *unseen;
+        if (!(most > 1e-100 && most < 1e100) && most > 0) {
+            *shown /= most;
+            *unseen /= most;
+            log_scale += log(most);
+        }
+    }
+    return log_scale;
+}
+
+/* ln((unseen + shown)^rounds - unseen^rounds). */
+double pri_log_rounds(double unseen, double shown, double rounds)
+{
+    if (shown == 0)
+        return -INFINITY;
+    double most = rounds * log(unseen + shown);
+    double more = unseen > 0 ? rounds * log1p(shown / unseen) : INFINITY;
+    if (more < 30)
+        most = rounds * log(unseen) + log(expm1(more));
+    return most + 1e-14 * (rounds + fabs(most));
+}
+
+double pri_sums_log(const struct pri_sums *model, double s)
+{
+    double shown, unseen, rounds = (double)model->rounds;
+    if (!(s < model->strip * .98))
+        return INFINITY;
+    double log_scale = once(model, s, &shown, &unseen);
+    double shift = model->function.kernel == PRI_MEAN ? s * model->shift : 0;
+    double all = rounds * (log_scale + shift);
+    return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
+}
+
+void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
+{
+    double shown = 0, unseen = 1, rounds = (double)model->rounds;
+    *mass = fmin(exp(pri_sums_log(model, 0)), 1);
+    for (int32_t k = 0; k < model->factors; k++) {
+        double part, rest;
+        pri_factor_left(&model->function, &model->factor[k], &part, &rest);
+        shown = shown * (rest + part) + unseen * part;
+        unseen *= rest;
+    }
+    *left = model->exact == NULL
+                ? exp(pri_log_rounds(unseen, shown, rounds)) * PRI_SLACK
+                : INFINITY;
+}
+
+/* What a search for s makes least: Chernoff's eps for a delta, or ln of his
+ * bound at an eps. */
+struct goal {
+    const struct pri_sums *model;
+    double delta, eps;
+};
+
+static double cost(const struct goal *goal, double s)
+{
+    enum pri_kernel kernel = goal->model->function.kernel;
+    double log_bound = pri_sums_log(goal->model, s);
+    if (!isfinite(log_bound))
+        return INFINITY;
+    return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
+                           : log_bound + pri_log_phi(kernel, goal->eps, s);
+}
+
+/* Either has one minimum in s; it is looked for in ever smaller factors. */
+static double search(const struct goal *goal, double *least)
+{
+    const struct pri_sums *model = goal->model;
+    double top =
+        fmin(model->strip * .97, SADDLE_MOST / fmax(model->highest, 1e-290));
+    double s = fmin(model->function.kernel == PRI_LOSS ? 4 : INFINITY, top);
+    *least = cost(goal, s);
+    for (int k = 0; k < 600 && isinf(*least); k++)
+        *least = cost(goal, s /= 4);
+    for (double factor = 4; factor > 1.05; factor = sqrt(factor))
+        for (int up = 0; up < 2; up++)
+            for (int k = 0; k < 600; k++) {
+                double next = up ? s * factor : s / factor;
+                double now = cost(goal, next);
+                if (!(now < *least))
+                    break;
+                *least = now;
+                s = next;
+            }
+    return s;
+}
+
+struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
+{
+    struct goal goal = {model, delta, 0};
+    struct pri_saddle saddle;
+    saddle.s = search(&goal, &saddle.eps);
+    return saddle;
+}
+
+double pri_sums_place(const struct pri_sums *model, double eps,
+                      double *log_bound)
+{
+    struct goal goal = {model, 0, eps};
+    double s = search(&goal, log_bound);
+    for (int k = 0; k < 200 && cost(&goal, s * 1.3) < *log_bound + 1; k++)
+        s *= 1.3;
+    return s;
+}

@@ -1,0 +1,118 @@
+/*
+ * What an observer sees of one node in a round: the sums that may show it, the
+ * noise in each, and which of the links that decide about both are correlated.
+ */
+#ifndef PRICER_VIEW_H
+#define PRICER_VIEW_H
+
+#include "calibrate/calibrate.h"
+
+enum pri_side { PRI_BELOW, PRI_ABOVE };
+
+/* For the rounding of a bound that is a formula of some dozen operations. */
+#define PRI_SLACK (1 + 1e-9)
+
+/*
+ * One sum that may show the protected node, and the noise in it. It is seen if
+ * its link and its uplink are up.
+ *
+ * Data: it moves by sqrt(signal) against a variance of base + the noises that
+ * are present. Identity: with the node it has a mean of length sqrt(signal) and
+ * the variance `own` more than without.
+ *
+ * Every source has its own unit, the signal or the larger of signal and own, so
+ * that no square of a weight or a noise leaves the range of numbers.
+ */
+struct pri_source {
+    int32_t node;        /* the relay that makes the sum */
+    double signal;       /* squared distance of the two means */
+    double base;         /* variance that is always there */
+    double uplink, link; /* probabilities; 1 for what is certain */
+    int32_t begin, end;  /* its noises */
+    double own;          /* identity: the node's own variance */
+};
+
+/* A variance that is present with some probability: another node's packet. */
+struct pri_packet {
+    int32_t from;
+    double size, chance;
+    double absent; /* 1 - chance to full precision; 0 if that is 1 - chance */
+};
+
+/*
+ * Two opposite links that both count and are not independent. The first is a
+ * noise of a source, or the link of it if `gate` is set; the second is a noise
+ * of another source.
+ */
+struct pri_coupled {
+    bool gate;
+    int32_t source, other; /* of the first and of the second */
+    int32_t first, second; /* noises; first is -1 for a gate */
+    double joint;          /* P(both up) */
+    double influence;      /* a guess of how much it matters */
+};
+
+struct pri_view {
+    bool visible; /* the observer sees which links were up */
+    int32_t sources, noises, pairs;
+    int32_t source_room, noise_room, pair_room;
+    struct pri_source *source;
+    struct pri_packet *noise;
+    struct pri_coupled *pair;
+    double dimension; /* identity: of the data; 0 for data */
+    double loose;     /* by this part probabilities of patterns may be off,
+                         since some links are taken as independent */
+};
+
+void pri_view_free(struct pri_view *view);
+
+/*
+ * What the observer sees of node i in one round: of its data, or of whether it
+ * took part. The observer is a coalition of relays (member[node], or NULL for
+ * none) with or without the server. A relay sees the sum of what reaches it,
+ * without its own part; members pool what they see and know their own noise, so
+ * noise from one member to another, or to the server, hides nothing.
+ * O(degree^2 log degree).
+ */
+enum pricer_status pri_view_build(const struct pricer_network *network,
+                                  const struct pricer_plan *plan, int32_t node,
+                                  const bool *member, bool server,
+                                  enum pricer_eavesdropper eavesdropper,
+                                  struct pri_view *view);
+enum pricer_status pri_view_identity(const struct pricer_network *network,
+                                     const struct pricer_plan *plan,
+                                     int32_t node, const bool *member,
+                                     bool server,
+                                     enum pricer_eavesdropper eavesdropper,
+                                     struct pri_view *view);
+
+/* The probability that a noise is absent. */
+static inline double pri_absent(const struct pri_packet *noise)
+{
+    return noise->absent > 0 ? noise->absent : 1 - noise->chance;
+}
+
+/* The probabilities that a sum is seen and that it is not, both to a few units
+ * in the last place. */
+static inline double pri_seen(const struct pri_source *source)
+{
+    return source->uplink * source->link;
+}
+static inline double pri_unseen(const struct pri_source *source)
+{
+    return (1 - source->uplink) + source->uplink * (1 - source->link);
+}
+
+/*
+ * The four cells of two links that are up with probabilities p and q and both
+ * with `joint`: cell[x][y] with x = 1 if the first is up. Returns their
+ * determinant, which is the covariance. Relative errors: a few units in the
+ * last place for each cell; the determinant to as much of p q.
+ */
+double pri_cells(double p, double q, double joint, double cell[2][2]);
+
+/* The cells of a pair, by its two links. */
+double pri_pair_cells(const struct pri_view *view,
+                      const struct pri_coupled *pair, double cell[2][2]);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * One sum against brute force: every pattern of its noises, at real and complex
+ * s. Values along a line must be within the errors that go with them, bounds at
+ * a real s and beyond a place on the line must hold, for data and for
+ * identities in both directions, whatever the width of the groups.
+ */
+#include "tests/test.h"
+#include "privacy/factor.h"
+
+enum { NOISES = 11, NODES = 12 };
+
+struct scene {
+    struct pri_view view;
+    struct pri_source source;
+    struct pri_packet noise[NOISES];
+    double chance[NOISES], absent[NOISES];
+    struct pri_mgf factor;
+    double hide;
+};
+
+static void make_scene(struct pri_function function, double width, bool bare,
+                       uint64_t *seed, struct scene *scene)
+{
+    struct pri_law spare = {0};
+    *scene = (struct scene){.hide = 1e-300};
+    scene->view = (struct pri_view){.sources = 1,
+                                    .noises = NOISES,
+                                    .source = &scene->source,
+                                    .noise = scene->noise,
+                                    .dimension = function.dimension};
+    scene->source = (struct pri_source){.signal = test_uniform(seed),
+                                        .base = bare ? 0 : test_uniform(seed),
+                                        .uplink = .8,
+                                        .link = .7,
+                                        .end = NOISES};
+    if (function.dimension > 0)
+        scene->source.own = test_uniform(seed);
+    for (int k = 0; k < NOISES; k++) {
+        scene->noise[k] = (struct pri_packet){k, .1 + test_uniform(seed),
+                                              .1 + .8 * test_uniform(seed), 0};
+        scene->chance[k] = scene->noise[k].chance;
+        scene->absent[k] = 1 - scene->chance[k];
+    }
+    if (bare) /* small ones hide nothing, the others do */
+        scene->hide = .5;
+    scene->factor = (struct pri_mgf){.signal = scene->source.signal,
+                                     .own = scene->source.own,
+                                     .seen = pri_seen(&scene->source),
+                                     .unseen = pri_unseen(&scene->source)};
+    assert_int_equal(pri_law_build(&scene->view, 0, scene->chance,
+                                   scene->absent, scene->hide, width, &spare,
+                                   &scene->factor.law),
+                     PRICER_OK);
+    pri_law_free(&spare);
+}
+
+/* seen E e^g over the patterns with a noise that hides, straight from the
+ * densities: ln of the integral of p^(1+u) q^-u. */
+static double complex brute(const struct scene *scene,
+                            struct pri_function function, double complex s,
+                            double *hidden)
+{
+    double complex sum = 0;
+    double d = function.dimension, own = scene->source.own;
+    *hidden = 0;
+    for (int set = 0; set < 1 << NOISES; set++) {
+        double mass = 1, v = scene->source.base;
+        bool hides = v >= scene->hide;
+        for (int k = 0; k < NOISES; k++) {
+            bool in = set >> k & 1;
+            mass *= in ? scene->chance[k] : scene->absent[k];
+            v += in ? scene->noise[k].size : 0;
+            hides = hides || (in && scene->noise[k].size >= scene->hide);
+        }
+        if (!hides)
+            continue;
+        *hidden += mass;
+        double p = function.direction ? v + own : v;
+        double q = function.direction ? v : v + own;
+        /* With precision (1 + s) / p - s / q the square is completed. */
+        double complex precision = (1 + s) / p - s / q;
+        double complex g = function.kernel == PRI_MEAN
+                               ? s * scene->source.signal / v
+                           : d == 0 ? s * (s + 1) / 2 * scene->source.signal / v
+                                    : -d / 2 * ((1 + s) * log(p) - s * log(q)) -
+                                          d / 2 * clog(precision) +
+                                          scene->source.signal * s * (1 + s) /
+                                              (2 * p * q * precision);
+        sum += mass * cexp(g);
+    }
+    return scene->factor.seen * sum;
+}
+
+static void check(struct pri_function function, double width, bool bare,
+                  uint64_t *seed, double *worst)
+{
+    struct scene scene;
+    make_scene(function, width, bare, seed, &scene);
+    double strip = pri_factor_most(&function, &scene.factor), hidden;
+    double s = fmin(2 * test_uniform(seed) + .1, .7 * strip), step = .6 * s;
+    double complex value[NODES];
+    double error[NODES], shown, unseen;
+    double offset =
+        pri_factor_real(&function, &scene.factor, s, &shown, &unseen);
+    double complex truth = brute(&scene, function, s, &hidden);
+    assert_true(offset == 0 && unseen == scene.factor.unseen);
+    assert_true(shown >= creal(truth) * (1 - 1e-12));
+    assert_true(width > .01 || shown <= creal(truth) * 1.1);
+    assert_true(fabs(scene.factor.law.bare - (1 - hidden)) < 1e-12);
+    struct pri_function loss = {PRI_LOSS, function.direction,
+                                function.dimension};
+    double left = creal(brute(&scene, loss, -.5, &hidden));
+    double at_left, rest;
+    pri_factor_left(&function, &scene.factor, &at_left, &rest);
+    assert_true(at_left >= left * (1 - 1e-12) && rest >= scene.factor.unseen);
+    assert_true(width > .01 || at_left <= left * 1.1);
+    pri_factor_along(&function, &scene.factor, false, s, step, NODES, value,
+                     error);
+    for (int n = 0; n < NODES; n++) {
+        truth = brute(&scene, function, s + step * n * I, &hidden);
+        double off = cabs(value[n] - truth);
+        if (!(off <= error[n] + 1e-13 * shown))
+            fail_msg("kernel %d direction %d d %g width %g node %d: off by %g, "
+                     "bound %g",
+                     function.kernel, function.direction, function.dimension,
+                     width, n, off, error[n]);
+        if (error[n] > 1e-9 * shown && error[n] < shown)
+            *worst = fmax(*worst, off / error[n]);
+        if (function.kernel == PRI_LOSS && n > 0)
+            assert_true(cabs(truth) <=
+                        pri_factor_edge(&function, &scene.factor,
+                                        s + step * (n - .5) * I) *
+                            (1 + 1e-12));
+    }
+    pri_law_free(&scene.factor.law);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    double worst = 0;
+    static const struct pri_function functions[] = {
+        {PRI_MEAN, 0, 0}, {PRI_LOSS, 0, 0}, {PRI_LOSS, 0, 1},  {PRI_LOSS, 1, 1},
+        {PRI_LOSS, 0, 9}, {PRI_LOSS, 1, 9}, {PRI_LOSS, 1, 200}};
+    for (int f = 0; f < 7; f++)
+        for (int trial = 0; trial < 8; trial++)
+            check(functions[f], (double[]){1e-3, .03, .2}[trial % 3],
+                  trial % 4 == 3, &seed, &worst);
+    print_message("at most %.2g of the bound\n", worst);
+    assert_true(worst > .01);
+}
+
+/* Four cells of a pair to full precision, next to their bounds. */
+static void test_cells(void **state)
+{
+    (void)state;
+    double cell[2][2], p = .1, q = 1 - 0x1p-53, tiny = 0x1p-60;
+    assert_true(pri_cells(p, q, p, cell) > 0);
+    assert_true(cell[1][0] == 0 && cell[0][0] == 1 - q);
+    assert_close(cell[0][1], .9 - 0x1p-53, 1e-15);
+    pri_cells(p, q, nextafter(p, 0), cell);
+    assert_true(cell[1][0] == p - nextafter(p, 0));
+    assert_close(cell[0][0], 1 - q - (p - nextafter(p, 0)), 1e-15);
+    pri_cells(tiny, .5, tiny / 2, cell);
+    assert_true(cell[1][0] == tiny / 2 && cell[1][1] == tiny / 2);
+    assert_true(pri_cells(.3, .4, .3 * .4, cell) != 0);
+    assert_true(fabs(pri_cells(.5, .25, .125, cell)) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_cells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

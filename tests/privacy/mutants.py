@@ -1,0 +1,158 @@
+"""Mutants of the accounts of privacy that their tests must catch.
+
+Each mutant is one expression of one source file of lib/privacy, replaced in a
+copy, compiled with the build's own flags and linked into the tests ahead of the
+static library. At least one of the named tests must fail with it; without it all
+of them pass, which the tests' own runs show. Argument: the build folder, and the
+numbers of some mutants for those alone.
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+build = os.path.realpath(sys.argv[1])
+commands = {
+    os.path.basename(entry["output"]): shlex.split(entry["command"])
+    for entry in json.load(open(os.path.join(build, "compile_commands.json")))
+    if "libpricer_core.a.p" in entry["output"]
+}
+
+# What is wrong, where, what stands there, what instead, and the tests to ask,
+# the quickest first.
+MUTANTS = [
+    ("the line is not halved at its beginning", "loss_line.c",
+     "(n == 0 ? 1 : 2) * scale", "2 * scale", ["loss_line"]),
+    ("the tail of the line is forgotten", "loss_line.c",
+     "error += pri_line_tail(line, eps, line->count);", "", ["loss_line"]),
+    ("the terms before the first are forgotten below", "loss_line.c",
+     "sum - error - before * PRI_SLACK -", "sum - error -", ["loss_line"]),
+    ("the terms beyond are forgotten below", "loss_line.c",
+     "- before * PRI_SLACK -\n                 pri_line_beyond(line, eps, line->step)",
+     "- before * PRI_SLACK", ["loss_line"]),
+    ("rounding is not charged above", "loss_line.c",
+     "sum + error < line->mass ? fmax(sum + error, 0) : line->mass",
+     "sum - 2 * error < line->mass ? fmax(sum - 2 * error, 0) : line->mass",
+     ["loss_line", "extremes"]),
+    ("only the first shell counts", "loss_line.c",
+     "at != NULL; at = at->next", "at == line; at = at->next",
+     ["shells"]),
+    ("a shell without nodes costs nothing", "loss_line.c",
+     "return fmin(exp(log_bound) * PRI_SLACK, line->mass);", "return 0;",
+     ["shells", "extremes"]),
+    ("the lower end forgets what is not as good as bare", "loss_line.c",
+     "exp(eps / 2) * line->left * PRI_SLACK", "0", ["shells"]),
+    ("the remainder of groups is not charged", "factor.c",
+     "return third * group->spread", "return 0 * third * group->spread",
+     ["factor", "data"]),
+    ("groups of an identity lose their curvature", "factor.c",
+     "*x = 1 + kr * loss->spread / 2;", "*x = 1;", ["factor"]),
+    ("with against without is without against with", "factor.c",
+     ": log_1p(-s * r) + s * ratio;", ": log_1p(s * r) + s * ratio;",
+     ["factor", "identity"]),
+    ("the dimension counts half", "factor.c",
+     "return g - function->dimension / 2 * part;",
+     "return g - function->dimension / 4 * part;", ["factor", "identity"]),
+    ("quiet groups count as shown", "factor.c",
+     "sum[k >= law->count - factor->quiet] += group->mass * low;",
+     "sum[0] += group->mass * low;", ["shells", "factor"]),
+    ("e^(-L/2) at the loud end of a group", "factor.c",
+     "law->group[k].high, -.5", "law->group[k].low, -.5", ["factor"]),
+    ("a noise that stays counts as present", "law.c",
+     "append(to, moved(from->group[stay++], 0, absent));",
+     "append(to, moved(from->group[stay++], size, absent));",
+     ["factor", "data"]),
+    ("one round too few", "walk.c",
+     "scale * power(before + now, times) - nothing",
+     "scale * power(before + now, times - 1) - nothing",
+     ["shells", "data", "extremes"]),
+    ("the rest is not multiplied", "walk.c",
+     "rest->value[n] = before * quiet->value[n];",
+     "rest->value[n] = quiet->value[n];", ["data", "coupling"]),
+    ("an error of the rest is not charged", "walk.c",
+     "(off + (rounds - 1) * (size + off) * off_rest / whole)", "off * 0",
+     ["coupling", "data", "grid"]),
+    ("the mass of a shell is that of one round", "model.c",
+     "*mass = fmin(exp(pri_sums_log(model, 0)), 1);",
+     "*mass = fmin(exp(pri_sums_log(model, 0)) / rounds, 1);",
+     ["shells", "extremes"]),
+    ("the floor forgets that links are coupled", "floor.c",
+     "*absent = x ? up : down;", "*absent = second;", ["extremes", "account"]),
+    ("a pair of cells is independent", "view.c",
+     "chance, pair->joint,\n", "chance,\n first * view->noise[pair->second].chance,\n", ["coupling", "data"]),
+    ("all rounds see a node that is rarely seen", "data.c",
+     "(double)model->rounds * seen <= task->delta",
+     "seen <= task->delta", ["shells", "data"]),
+    ("one sum is what its quiet end shows", "few.c",
+     "side == PRI_ABOVE ? group->low * (1 - 1e-12)",
+     "side == PRI_ABOVE ? group->high * (1 - 1e-12)", ["identity", "shells"]),
+]
+
+
+def replace_after(words, flag, value):
+    words[words.index(flag) + 1] = value
+
+
+def compile_mutant(folder, source, there, instead):
+    command = list(commands[f"lib_privacy_{source}.o"])
+    original = os.path.join(build, command[-1])
+    text = open(original).read()
+    if text.count(there) != 1:
+        sys.exit(f"lib/privacy/{source} holds '{there}' {text.count(there)} "
+                 "times, not once: tell this script where it went")
+    mutant = os.path.join(folder, source)
+    open(mutant, "w").write(text.replace(there, instead))
+    result = os.path.join(folder, "mutant.o")
+    command[-1] = mutant
+    replace_after(command, "-o", result)
+    for flag in ("-MQ", "-MF"):
+        replace_after(command, flag, os.path.join(folder, "mutant.d"))
+    at = command.index("-o")
+    command[at:at] = ["-iquote", os.path.dirname(original), "-w"]
+    subprocess.run(command, cwd=build, check=True)
+    return result
+
+
+def link(folder, test, mutant):
+    words = shlex.split(subprocess.run(
+        ["ninja", "-C", build, "-t", "commands", "-s",
+         f"tests/test_privacy_{test}"],
+        capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    program = os.path.join(folder, test)
+    replace_after(words, "-o", program)
+    words.insert(words.index("libpricer_core.a"), mutant)
+    subprocess.run(words, cwd=build, check=True)
+    return program
+
+
+def caught_by(folder, mutant, tests):
+    for test in tests:
+        try:
+            done = subprocess.run([link(folder, test, mutant)],
+                                  capture_output=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            return test
+        if done.returncode != 0:
+            return test
+    return None
+
+
+def main():
+    some = [int(word) for word in sys.argv[2:]]
+    alive = []
+    for number, (wrong, source, there, instead, tests) in enumerate(MUTANTS):
+        if some and number not in some:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            test = caught_by(
+                folder, compile_mutant(folder, source, there, instead), tests)
+        print(f"{number:3} {wrong}: {test or 'ALIVE'}", flush=True)
+        if test is None:
+            alive.append(wrong)
+    if alive:
+        sys.exit(f"{len(alive)} mutants live")
+
+
+main()
