@@ -33,7 +33,10 @@ static enum pricer_status open_all(struct setup *setup,
         setup->rounds = setup->record.settings.rounds;
     setup->members =
         calloc((size_t)setup->network->nodes + 1, sizeof *setup->members);
-    return setup->members != NULL ? PRICER_OK : PRICER_MEMORY;
+    setup->keys =
+        calloc((size_t)setup->network->nodes + 1, sizeof *setup->keys);
+    return setup->members != NULL && setup->keys != NULL ? PRICER_OK
+                                                         : PRICER_MEMORY;
 }
 
 /* What starts member k on its machine, for a shell. */

@@ -271,6 +271,19 @@ static bool is_final(enum hub_end why)
     return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN;
 }
 
+static void check_listen(struct check *check, struct node *node)
+{
+    struct pricer_fault fault = {""};
+    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    if (node->listening)
+        tell(check, GOOD, "listen", "%s", node->listen);
+    else
+        tell(check, BAD, "listen",
+             "%s; is it an address of this machine, and does no other program "
+             "have the port?",
+             fault.text);
+}
+
 static bool reach_server(struct check *check, struct node *node)
 {
     struct pricer_fault fault = {""};
@@ -285,6 +298,7 @@ static bool reach_server(struct check *check, struct node *node)
         tell(check, BAD, "server", "%s", fault.text);
         return false;
     }
+    check_listen(check, node);
     while (!check->opened && !is_final(check->why) && daemon_clock() < end)
         hub_wait(node->hub, end - daemon_clock(), -1);
     if (check->opened) {
@@ -424,7 +438,8 @@ static void run_checks(struct check *check, struct node *node,
     if (node->estimate != NULL)
         check_disk(check, node->estimate, "estimates");
     check_clock(check, files);
-    if (ledger && reach_server(check, node) && trust && take_slice(check, node))
+    if (ledger && reach_server(check, node) && trust && node->listening &&
+        take_slice(check, node))
         check_neighbours(check, node);
     check_vector(check, node);
 }

@@ -26,10 +26,11 @@ struct setup {
     struct pricer_network *network;
     struct pricer_plan *plan;
     struct pricer_plan_record record;
-    struct setup_member *members; /* [nodes + 1], the server first */
-    char home[4096];              /* the folder, from the root */
-    char study_home[4096];        /* the study, from the root */
-    int32_t beyond;               /* budgets that are more than the study's */
+    struct setup_member *members;  /* [nodes + 1], the server first */
+    char (*keys)[PRICER_KEY_TEXT]; /* [nodes + 1] theirs, for trust files */
+    char home[4096];               /* the folder, from the root */
+    char study_home[4096];         /* the study, from the root */
+    int32_t beyond;                /* budgets that are more than the study's */
 };
 
 /*

@@ -168,16 +168,12 @@ static void write_server_key(struct setup *setup, int32_t k, FILE *out)
 
 static void write_trust(struct setup *setup, int32_t k, FILE *out)
 {
-    int32_t nodes = setup->network->nodes;
-    char(*keys)[PRICER_KEY_TEXT] = calloc((size_t)nodes + 1, sizeof *keys);
-    for (int32_t j = 0; j <= nodes && keys != NULL; j++)
-        strcpy(keys[j], setup->members[j].key);
     const struct draft draft = {
         .network = setup->network,
         .plan = setup->plan,
         .rounds = setup->rounds,
         .credit = setup->record.settings.credit == PRICER_CREDIT_LOSSES,
-        .keys = (const char(*)[PRICER_KEY_TEXT])keys,
+        .keys = (const char(*)[PRICER_KEY_TEXT])setup->keys,
     };
     fprintf(
         out,
@@ -189,7 +185,6 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
         "# together; inf is full trust (pricer-node(1)).\n",
         (int)k - 1, (long long)setup->record.id, (long long)setup->rounds);
     setup->beyond += draft_write(&draft, k - 1, out);
-    free(keys);
 }
 
 /* ---------------------------------------------------------------- folders -- */
@@ -201,14 +196,18 @@ static enum pricer_status make_key(struct setup *setup, int32_t k,
     struct setup_member *member = &setup->members[k];
     struct key_pair pair = {0};
     char path[PATH_MAX];
-    if (member->given)
+    if (member->given) {
+        strcpy(setup->keys[k], member->key);
         return PRICER_OK;
+    }
     name(setup, k, k == 0 ? "/server.key" : "/node.key", path);
     enum pricer_status status = access(path, F_OK) == 0
                                     ? keys_read(path, &pair, fault)
                                     : keys_make(path, &pair, fault);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK) {
         strcpy(member->key, pair.public_key);
+        strcpy(setup->keys[k], pair.public_key);
+    }
     keys_wipe(&pair);
     return status;
 }
@@ -302,6 +301,8 @@ enum pricer_status setup_write(struct setup *setup, struct pricer_fault *fault)
         status = fail(setup->study_path, fault);
     if (status == PRICER_OK && !setup->force)
         status = check_room(setup, fault);
+    if (status != PRICER_OK)
+        rmdir(setup->folder); /* if it was made for nothing */
     for (int32_t k = 0; k <= setup->network->nodes && status == PRICER_OK;
          k++) {
         name(setup, k, "", path);
@@ -323,4 +324,5 @@ void setup_close(struct setup *setup)
     pricer_network_free(setup->network);
     pricer_study_close(setup->study);
     free(setup->members);
+    free(setup->keys);
 }

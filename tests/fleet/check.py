@@ -84,6 +84,9 @@ def test_bad():
         expect('nobody answers' in bad.get('server', ''), bad)
         fleet.addresses['server'] = right
 
+        bad = check(fleet, more=['--listen', fleet.addresses['server']])
+        expect('in use' in bad.get('listen', ''), bad)
+
         stranger = fleet.run('pricer', 'keygen', fleet.path('x')).stdout.strip()
         bad = check(fleet, more=['--server-key', stranger])
         expect('--server-key' in bad.get('server', ''), bad)

@@ -23,17 +23,18 @@ radius: 1
 rounds: %d
 network: {files: {nodes: nodes.csv, links: links.csv}, reciprocity: 1}
 trust: {eps: 1, delta: 1e-6%s}
+credit: %s
 '''
 
 
 class Place:
     """A folder with a study and a plan."""
 
-    def __init__(self, trust='', rounds=ROUNDS):
+    def __init__(self, trust='', rounds=ROUNDS, credit='none'):
         self.dir = tempfile.mkdtemp(prefix='pricer-folders-')
         self.write('nodes.csv', 'node,p\n0,0.9\n1,0.2\n2,0.3\n')
         self.write('links.csv', 'from,to,p\n0,1,0.8\n1,0,0.8\n1,2,0.9\n2,1,0.9\n')
-        self.write('f.yaml', SCENARIO % (D, rounds, trust))
+        self.write('f.yaml', SCENARIO % (D, rounds, trust, credit))
         self.run('pricer new f.pricer f.yaml')
         self.run('pricer plan f.pricer')
         ports = free_ports(N + 1)
@@ -93,43 +94,51 @@ def start(place, made):
     return processes
 
 
+def run_fleet(place, made):
+    """Exactly the planned rounds, and nothing refused."""
+    data = np.random.default_rng(1).normal(size=(N, D))
+    data /= 2 * np.linalg.norm(data, axis=1)[:, None]
+    for i in range(N):
+        np.save(place.path('fleet', f'node{i}', 'vector.npy'), data[i:i+1])
+    processes = start(place, made)
+    try:
+        code = processes[0].wait(60)
+    except subprocess.TimeoutExpired:
+        fail('the server goes on: ' + place.read('server.log').decode())
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+    logs = [place.read(f'{i}.log').decode() for i in range(N)]
+    expect(code == 0, place.read('server.log').decode())
+    with sqlite3.connect(place.path('f.pricer')) as db:
+        full = db.execute('SELECT count(*) FROM round WHERE arrived = ?'
+                          ' AND estimate IS NOT NULL', (N,)).fetchone()[0]
+    db.close()
+    # Budgets are those of the plan: they last its rounds, not one more.
+    expect(full == ROUNDS, f'{full} full rounds:\n' + '\n'.join(logs))
+    for log in logs:
+        for word in ('not in the trust file', 'too small', 'too much',
+                     'key of node', 'no credit'):
+            expect(word not in log, log)
+
+
 def test_start():
-    """Every umask; then exactly the planned rounds, and nothing refused."""
-    for mask in 0, 0o777:
-        with Place(', self: {eps: 2, delta: 1e-6}') as place:
+    """Every umask, every kind of budget: private folders that a fleet starts
+    from."""
+    own = ', self: {eps: 2, delta: 1e-6}'
+    for mask, trust, credit in ((0, own, 'none'), (0o777, own, 'none'),
+                                (0o22, own + ', server: {eps: 3}', 'none'),
+                                (0o22, own, 'losses')):
+        with Place(trust, credit=credit) as place:
             done = place.run(f'umask {mask:o}; pricer fleet f.pricer --to fleet '
                              '--addresses where.csv --json')
             made = json.loads(done.stdout)
             check_private(place)
             expect(made['budgets_beyond_study'] == 0 and done.stderr == '',
                    done.stdout + done.stderr)
-            data = np.random.default_rng(1).normal(size=(N, D))
-            data /= 2 * np.linalg.norm(data, axis=1)[:, None]
-            for i in range(N):
-                np.save(place.path('fleet', f'node{i}', 'vector.npy'), data[i:i+1])
-            if mask == 0:
-                continue
-            processes = start(place, made)
-            try:
-                code = processes[0].wait(60)
-            except subprocess.TimeoutExpired:
-                fail('the server goes on: ' + place.read('server.log').decode())
-            finally:
-                for process in processes:
-                    process.terminate()
-                for process in processes:
-                    process.wait()
-            logs = [place.read(f'{i}.log').decode() for i in range(N)]
-            expect(code == 0, place.read('server.log').decode())
-            with sqlite3.connect(place.path('f.pricer')) as db:
-                full = db.execute('SELECT count(*) FROM round WHERE arrived = ?'
-                                  ' AND estimate IS NOT NULL', (N,)).fetchone()[0]
-            db.close()
-            # Budgets are those of the plan: they last its rounds, not one more.
-            expect(full == ROUNDS, f'{full} full rounds:\n' + '\n'.join(logs))
-            for log in logs:
-                expect('not in the trust file' not in log and
-                       'too small' not in log and 'key of node' not in log, log)
+            run_fleet(place, made)
 
 
 def test_full_trust():
@@ -155,7 +164,8 @@ def test_again():
         done = place.run(make, expected=1)
         expect('--force' in done.stderr, done.stderr)
         done = place.run(make.replace('--to fleet', '--to other'), expected=1)
-        expect('has members already; --force' in done.stderr, done.stderr)
+        expect('has members already; --force' in done.stderr and
+               not os.path.exists(place.path('other')), done.stderr)
         expect(before == {name: place.read('fleet', *name) for name in names},
                'files changed without --force')
         place.write('fleet/node0/node.trust', 'mine')
