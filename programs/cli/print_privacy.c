@@ -191,7 +191,7 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
     if (answers->count > 0)
-        printf("The largest eps is %s privacy (" MEANING_PAGE ").\n",
+        printf("Privacy at the largest eps: %s (" MEANING_PAGE ").\n",
                meaning_eps(largest));
     if (none > 0)
         printf("For %lld of them no eps holds: the data arrives bare with "

@@ -147,9 +147,9 @@ class Accountant:
 
     def get_delta(self, eps: float) -> float:
         """A delta that holds for all at this eps: less than 1 % above the least
-        that the account proves, or 1e-300 where that is less; 1 if none is."""
-        if self.rounds == 0 or self.get_epsilon(1e-300) <= eps:
-            return 0.0 if self.rounds == 0 else 1e-300
+        that the account proves, or 1e-290 where that is less; 1 if none is."""
+        if self.rounds == 0 or self.get_epsilon(1e-290) <= eps:
+            return 0.0 if self.rounds == 0 else 1e-290
         low, high = -300.0, 0.0  # powers of 10: low does not hold, high does
         while high - low > 0.004:
             middle = (low + high) / 2

@@ -29,16 +29,17 @@ rises() { python3 -c 'import sys
 n = [float(a) for a in sys.argv[1:]]
 sys.exit(any(a * .99 > b for a, b in zip(n, n[1:])))' "$@" || fail "they fall: $*"; }
 
-# The fleet of docs/deployment.md, from the page itself: node 1 gets nothing
-# from node 0, so its rows say 0; but its own share is all the noise there is in
-# the sum of node 0, and with the estimate it has x_0.
-python3 - "$here"/docs/deployment.md <<'PYTHON' || fail "the page has no fleet"
-import re, sys
-page = open(sys.argv[1]).read()
-for name in ('fleet.yaml', 'nodes.csv', 'links.csv'):
-    text = re.search(r'server\$ cat ' + name + r'\n(.*?)(?=server\$)', page, re.S)
-    open(name, 'w').write(text.group(1))
-PYTHON
+# Two nodes whose own parts have no noise: node 1 gets nothing from node 0, so
+# its rows say 0; but its own share is all the noise there is in the sum of node
+# 0, and with the estimate it has x_0.
+cat >fleet.yaml <<'YAML'
+dimension: 128
+radius: 1
+network: {files: {nodes: nodes.csv, links: links.csv}, reciprocity: 1}
+trust: {eps: 1, delta: 1e-6}
+YAML
+printf 'node,p\n0,0.9\n1,0.2\n' >nodes.csv
+printf 'from,to,p\n0,1,0.8\n1,0,0.8\n' >links.csv
 "$pricer" new a.pricer fleet.yaml >/dev/null
 "$pricer" plan a.pricer --decoder constant >/dev/null
 for observer in link relay; do
