@@ -128,7 +128,7 @@ static void sweep_rows(struct reproduction *work, double p,
 {
     const struct sweep *none = &sweeps[0], *all = &sweeps[HOPS - 1];
     struct reproduce_row row = {.part = "trust", .paper = "falls with k"};
-    char paper[48], own[48], note[120];
+    char paper[48], own[48], note[160];
     say_where(sweeps, false, paper, sizeof paper);
     say_where(sweeps, true, own, sizeof own);
     snprintf(row.what, sizeof row.what, "worst-case MSE k 0 to 5; p_c %.1f", p);
