@@ -90,7 +90,8 @@ void pri_check_noise(struct pri_audit *audit)
 }
 
 /*
- * The sum of the squared ratios of all that may reach the server of node i,
+ * The sum of the squared ratios of all that node i sends, lost or not, as the
+ * account without credit counts it,
  * rounded up: a term has at most 6 roundings of half an LDBL_EPSILON, the sum
  * one more for each term, and what uses it has 3.
  */
@@ -99,13 +100,13 @@ static long double server_ratio(const struct pri_audit *audit, int32_t i)
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     long double sum = 0, width = 2 * (long double)net->radius;
-    if (plan->self_weight[i] > 0 && net->uplink[i] > 0) {
+    if (plan->self_weight[i] > 0) {
         long double ratio =
             (long double)plan->self_weight[i] / plan->self_noise[i];
         sum += width * ratio * width * ratio;
     }
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++)
-        if (plan->weight[l] > 0 && net->uplink[net->to[l]] > 0) {
+        if (plan->weight[l] > 0) {
             long double ratio = (long double)plan->weight[l] / plan->noise[l];
             sum += width * ratio * width * ratio;
         }

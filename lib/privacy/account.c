@@ -280,6 +280,10 @@ static enum pricer_status answer(const struct job *job, int64_t index,
     statement->eps_lower = bracket.eps_lower;
     statement->floor = bracket.floor;
     statement->floor_bound = !bracket.floor_exact;
+    if (status == PRICER_OK && statement->protect == PRICER_PROTECT_DATA &&
+        statement->observer != PRICER_OBSERVER_LINK)
+        pri_payload_bound(job->network, job->plan, job->question, job->member,
+                          statement);
     return status;
 }
 

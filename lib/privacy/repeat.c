@@ -65,8 +65,20 @@ static long double ratio_of(const struct pricer_network *network,
            (1 + (long double)(terms + 10) * LDBL_EPSILON);
 }
 
-/* The least eps, rounded to either side, at which delta holds. */
-static void find_eps(long double mu, struct pricer_statement *statement)
+/* The budget that a statement is compared with; NAN: none. */
+static double budget_of(const struct pricer_network *network,
+                        const struct pricer_statement *statement)
+{
+    if (statement->observer == PRICER_OBSERVER_SERVER &&
+        network->server_eps != NULL)
+        return network->server_eps[statement->node];
+    return NAN;
+}
+
+/* The least eps, rounded to either side, at which delta holds; a budget itself
+ * where it does and rounding would pass it. */
+static void find_eps(long double mu, double budget,
+                     struct pricer_statement *statement)
 {
     double low = 0, high = 1;
     if (pri_gaussian_above(0, mu) <= statement->delta) {
@@ -89,10 +101,12 @@ static void find_eps(long double mu, struct pricer_statement *statement)
         else
             low = middle;
     }
+    if (budget < high && pri_gaussian_above(budget, mu) <= statement->delta)
+        high = budget;
     statement->eps = high;
     while (low > 0 && !(pri_gaussian_below(low, mu) > statement->delta))
         low = low * (1 - 1e-12) - DBL_MIN;
-    statement->eps_lower = fmax(low, 0);
+    statement->eps_lower = fmin(fmax(low, 0), high);
 }
 
 enum pricer_status pri_repeat_check(const struct pricer_question *question,
@@ -121,5 +135,20 @@ void pri_repeat_answer(const struct pricer_network *network,
     long double mu = ratio_of(network, plan, question, member, statement);
     statement->exact = question->observer == PRICER_OBSERVER_LINK;
     statement->floor = isinf(mu) ? 1 : 0;
-    find_eps(mu, statement);
+    find_eps(mu, budget_of(network, statement), statement);
+}
+
+void pri_payload_bound(const struct pricer_network *network,
+                       const struct pricer_plan *plan,
+                       const struct pricer_question *question,
+                       const bool *member, struct pricer_statement *statement)
+{
+    struct pricer_statement bound = *statement;
+    long double mu = ratio_of(network, plan, question, member, statement);
+    if (isinf(mu) ||
+        !(pri_gaussian_above(statement->eps, mu) <= statement->delta))
+        return;
+    find_eps(mu, budget_of(network, statement), &bound);
+    statement->eps = fmin(statement->eps, bound.eps);
+    statement->eps_lower = fmin(statement->eps_lower, statement->eps);
 }

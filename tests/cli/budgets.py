@@ -56,7 +56,9 @@ def scenario(draw, number):
         'trust': {
             'eps': 10 ** draw.uniform(-2, 3), 'delta': 10 ** draw.uniform(-8, -1),
             'self': {'eps': 10 ** draw.uniform(-1, 3)},
-            'ring': {'hops': 1, 'eps': 10 ** draw.uniform(-1, 3)}},
+            'ring': {'hops': 1, 'eps': 10 ** draw.uniform(-1, 3)},
+            **({'server': {'eps': 10 ** draw.uniform(-1, 2)}}
+               if number % 2 == 0 else {})},
         'objective': {'bias': draw.choice(['worst-case', 'unbiased'])}}
 
 
@@ -94,7 +96,11 @@ def check(what, plan):
     tables = sqlite3.connect(study)
     budget = {(i, j): eps for i, j, eps in tables.execute(
         'SELECT from_node, to_node, eps FROM link')}
+    server = {i: eps for i, eps in tables.execute(
+        'SELECT node, server_eps FROM node') if eps is not None}
     tables.close()
+    if plan.get('open_budgets', 0) != 0:
+        complain(what, f'open server budgets: {plan}')
     if plan['open_links'] != 0:
         complain(what, f'the plan has {plan["open_links"]} open links')
     found = run('privacy', study, '--observer', 'link')
@@ -103,6 +109,10 @@ def check(what, plan):
             complain(what, f'{s} of {budget[s["node"], s["at"]]}')
         if s['rounds'] != plan['rounds'] or s['credit'] != plan['credit']:
             complain(what, f'{s}: not what the plan was made for')
+    towards = run('privacy', study, '--observer', 'server')
+    for s in towards['statements'] if towards else []:
+        if float(s['epsilon']) > server.get(s['node'], float('inf')):
+            complain(what, f'{s} of {server[s["node"]]}')
     if found and found['statements']:
         audit = run('audit', study, '--observer', 'link', '--trials', '1000')
         if audit and (audit['credit'] != plan['credit'] or 'budget' not in
