@@ -23,7 +23,7 @@ struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
     struct program_decoding decoding;
-    int64_t plan;
+    const char *plan; /* NULL: the latest */
     bool seeded;
     bool wanted[STRATEGIES];
 };
@@ -180,8 +180,7 @@ int verb_simulate(int argc, char **argv)
          PROGRAM_DECODER_HELP},
         {"strategy", OPTION_LIST, &list, STRATEGY_WORDS,
          "play this on the same trials; may be given again"},
-        {"plan", OPTION_MANY, &request.plan, "N",
-         "which plan of the study; the latest"},
+        PLAN_OPTION(&request.plan),
         {"threads", OPTION_COUNT, &threads, "N",
          "how many; one per core. The result is the same"},
         {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
