@@ -49,6 +49,35 @@ for row in csv.DictReader(open("first/erdos-renyi.csv")):
     a, b = float(row["closed_form"]), float(row["optimiser"])
     assert abs(a / b - 1) < 1e-8, row
 END
+python3 - <<'END' || fail "leakage.csv, conditions.csv or tails.csv"
+import csv
+read = lambda name: list(csv.DictReader(open(f"first/{name}.csv")))
+leaks = {(row["m"], row["others"]): row for row in read("leakage")}
+for others in ("5", "10", "20", "50", "100", "200"):
+    for kind in ("data_eps", "identity_eps"):  # m cancels
+        one, two, three = (float(leaks[m, others][kind])
+                           for m in ("5", "10", "20"))
+        assert abs(two / one - 1) < 1e-3 and abs(three / one - 1) < 1e-3
+fifty = {key: float(value) for key, value in leaks["5", "50"].items()}
+assert abs(fifty["data_eps"] / 0.0604525 - 1) < 1e-3  # NumPy
+assert abs(fifty["identity_printed"] - 0.085) < 5e-4
+assert fifty["identity_eps"] > 5 * fifty["identity_printed"]
+for row in leaks.values():
+    assert float(row["data_eps"]) <= float(row["data_corrected"]), row
+    assert float(row["identity_eps"]) <= float(row["identity_corrected"]), row
+for row in read("conditions"):  # sigma at the least eps meets what it should
+    p, least = float(row["p"]), float(row["eps_at_least"])
+    if p > 7 / 8:
+        sigma = 7.5529590653 / (int(row["m"]) * p * 0.8 * least)
+        assert 1 - 2 * sigma * (sigma + 2) * (1 - p) > 0, row
+    else:
+        assert least == float("inf"), row
+for row in read("tails"):
+    p, printed, bernstein, hoeffding, needed, tail = map(float, row.values())
+    assert needed <= min(bernstein, hoeffding) + 0.25, row
+    assert (bernstein < hoeffding) == (p < 0.245 or p > 0.755), row
+assert any(float(row["tail_at_printed"]) > 1e-3 for row in read("tails"))
+END
 
 # Mistakes.
 status=0
