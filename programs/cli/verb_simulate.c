@@ -2,6 +2,7 @@
  * pricer simulate: play a plan, and others on the same trials, and put what
  * came of it next to what was predicted.
  */
+#include "common/crew.h"
 #include "material.h"
 #include "print_simulation.h"
 #include "simulate_repeat.h"
@@ -79,7 +80,8 @@ static enum pricer_status read_work(const char *path, struct request *request,
                                     struct work *work,
                                     struct pricer_fault *fault)
 {
-    enum pricer_status status = material_open(path, true, &work->from, fault);
+    enum pricer_status status =
+        material_open(path, program_writes(), &work->from, fault);
     if (status == PRICER_OK)
         status = material_plan(&work->from, request->plan, fault);
     if (status != PRICER_OK)
@@ -138,7 +140,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
                          (long long)simulation->trials);
         seconds = program_seconds() - start;
     }
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && program_writes())
         status =
             pricer_study_add_simulation(work.from.study, work.from.record.id,
                                         work.names, simulation, &id, &fault);
@@ -194,6 +196,7 @@ int verb_simulate(int argc, char **argv)
     request.seeded = seed >= 0;
     request.settings.seed = (uint64_t)seed;
     request.settings.engine = (enum pricer_engine)engine;
-    request.settings.threads = threads > 1024 ? 1024 : (int32_t)threads;
+    request.settings.threads = program_threads(threads);
+    request.settings.crew = program_crew();
     return simulate(operands[0], &request, as_json);
 }
