@@ -5,13 +5,14 @@
 #include "ledger.h"
 #include "common/daemon.h"
 #include "spent.h"
-#include "common/program.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -32,7 +33,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS release ("
     " server TEXT NOT NULL, round INTEGER NOT NULL, key TEXT NOT NULL,"
     " mu REAL NOT NULL, p REAL NOT NULL DEFAULT 1,"
-    " PRIMARY KEY (server, round, key)) WITHOUT ROWID;";
+    " PRIMARY KEY (server, round, key)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS session ("
+    " server TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;";
 
 /* From version 1, which added squares up: every release is still there. */
 static const char upgrade[] =
@@ -53,7 +56,7 @@ struct ledger {
                  descriptor of a database drops SQLite's own locks */
     char server[PRICER_KEY_TEXT];
     char path[4096];
-    int64_t last;
+    int64_t last, session;
     sqlite3_stmt *find, *store, *note, *mark;
 };
 
@@ -198,7 +201,9 @@ enum pricer_status ledger_open(const char *path, const char *server,
     if (status == PRICER_OK &&
         (!prepare_all(made) ||
          !ask(made, "SELECT last FROM server WHERE key = ?", server, 0,
-              &made->last)))
+              &made->last) ||
+         !ask(made, "SELECT number FROM session WHERE server = ?", server, 0,
+              &made->session)))
         status = fail(made, fault);
     if (status != PRICER_OK) {
         ledger_close(made);
@@ -231,6 +236,37 @@ void ledger_close(struct ledger *ledger)
 int64_t ledger_last(const struct ledger *ledger)
 {
     return ledger->last;
+}
+
+int64_t ledger_session(const struct ledger *ledger)
+{
+    return ledger->session;
+}
+
+/* Replace the session of this server. */
+static bool store_session(struct ledger *ledger, int64_t session)
+{
+    sqlite3_stmt *insert = NULL;
+    bool good = prepare(ledger, "INSERT OR REPLACE INTO session VALUES (?, ?)",
+                        &insert);
+    if (good) {
+        sqlite3_bind_text(insert, 1, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(insert, 2, session);
+        good = sqlite3_step(insert) == SQLITE_DONE;
+    }
+    sqlite3_finalize(insert);
+    return good;
+}
+
+enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
+                                      struct pricer_fault *fault)
+{
+    if (session <= ledger->session)
+        return PRICER_OK;
+    if (!store_session(ledger, session))
+        return fail(ledger, fault);
+    ledger->session = session;
+    return PRICER_OK;
 }
 
 enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
@@ -335,6 +371,27 @@ static bool mark_round(struct ledger *ledger, int64_t round)
     return marked;
 }
 
+enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
+                                 struct pricer_fault *fault)
+{
+    if (round > ledger->last + WIRE_JUMP)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "round %lld is too far from round %lld, where the "
+                            "ledger is",
+                            (long long)round, (long long)ledger->last);
+    bool good = run(ledger, "BEGIN IMMEDIATE") &&
+                (round <= ledger->last || mark_round(ledger, round)) &&
+                store_session(ledger, -1) && run(ledger, "COMMIT");
+    if (!good) {
+        enum pricer_status status = fail(ledger, fault);
+        run(ledger, "ROLLBACK");
+        return status;
+    }
+    ledger->last = round > ledger->last ? round : ledger->last;
+    ledger->session = -1;
+    return PRICER_OK;
+}
+
 enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                                  struct ledger_charge *charges, int32_t count,
                                  struct pricer_fault *fault)
@@ -361,82 +418,4 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
     for (int32_t k = 0; k < count; k++)
         charges[k].allowed = false;
     return status;
-}
-
-/* ------------------------------------------------------------------ show -- */
-
-static const char show_sql[] =
-    "SELECT key, (SELECT min(node) FROM neighbour"
-    "  WHERE neighbour.key = account.key) AS node, sum(releases),"
-    " sum(mu * mu * releases),"
-    " (SELECT max(round) FROM release WHERE release.key = account.key)"
-    " FROM account GROUP BY key ORDER BY node, key";
-
-/* Whom an account is about. What the server gets in all has one of its own. */
-static const char *receiver(sqlite3_stmt *query)
-{
-    const char *key = (const char *)sqlite3_column_text(query, 0);
-    if (sqlite3_column_type(query, 1) != SQLITE_NULL)
-        return (const char *)sqlite3_column_text(query, 1);
-    return key != NULL && strncmp(key, "all to ", 7) == 0 ? "server, all"
-                                                          : "server";
-}
-
-static void show_json(sqlite3_stmt *query)
-{
-    struct json json = {.out = stdout};
-    json_open(&json, NULL, '{');
-    json_open(&json, "accounts", '[');
-    while (sqlite3_step(query) == SQLITE_ROW) {
-        json_open(&json, NULL, '{');
-        json_text(&json, "key", (const char *)sqlite3_column_text(query, 0));
-        if (sqlite3_column_type(query, 1) == SQLITE_NULL)
-            json_text(&json, "node", receiver(query));
-        else
-            json_count(&json, "node", sqlite3_column_int64(query, 1));
-        json_count(&json, "releases", sqlite3_column_int64(query, 2));
-        json_number(&json, "mu", sqrt(sqlite3_column_double(query, 3)));
-        json_count(&json, "last_round", sqlite3_column_int64(query, 4));
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_close(&json, '}');
-}
-
-static void show_table(sqlite3_stmt *query)
-{
-    struct table *table = table_new(
-        5, (const char *const[]){"to", "releases", "mu", "last round", "key"});
-    while (sqlite3_step(query) == SQLITE_ROW) {
-        table_cell(table, "%s", receiver(query));
-        table_cell(table, "%s", sqlite3_column_text(query, 2));
-        table_cell(table, "%.6g", sqrt(sqlite3_column_double(query, 3)));
-        table_cell(table, "%s", sqlite3_column_text(query, 4));
-        table_cell(table, "%s", sqlite3_column_text(query, 0));
-    }
-    table_print(table, stdout);
-}
-
-int ledger_show(const char *path, bool as_json)
-{
-    sqlite3 *database = NULL;
-    sqlite3_stmt *query = NULL;
-    int result = 1;
-    if (access(path, R_OK) != 0)
-        daemon_say("%s: %s", path, strerror(errno));
-    else if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) !=
-                 SQLITE_OK ||
-             sqlite3_busy_timeout(database, 2000) != SQLITE_OK ||
-             sqlite3_prepare_v2(database, show_sql, -1, &query, NULL) !=
-                 SQLITE_OK)
-        daemon_say("%s: %s", path, sqlite3_errmsg(database));
-    else
-        result = 0;
-    if (result == 0 && as_json)
-        show_json(query);
-    else if (result == 0)
-        show_table(query);
-    sqlite3_finalize(query);
-    sqlite3_close_v2(database);
-    return result;
 }

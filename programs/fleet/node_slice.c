@@ -77,13 +77,17 @@ void node_greet(struct node *node)
     if (node->sliced && !node->announced && node->checking == NULL)
         node->announced =
             all_connected(node) || daemon_clock() - node->sliced_at > PATIENCE;
+    int64_t session = ledger_session(node->ledger);
     struct wire_hello hello = {
         .digest = node->announced ? node->digest : NULL,
         .last = ledger_last(node->ledger),
         .results = node->estimate != NULL,
+        .session = session > 0 ? session : 0,
     };
     if (node->sliced)
         fill_left(node, &hello);
+    if (node->behind)
+        hello.left = hello.own = 0;
     bool sent = wire_write_hello(&node->bytes, &hello) &&
                 hub_send(node->server, node->bytes.data, node->bytes.size);
     bool waiting = !sent || (node->sliced && !node->announced);
@@ -149,13 +153,14 @@ void node_free_slice(struct node *node)
     free(node->sum);
     free(node->scratch);
     free(node->parts);
+    free(node->sent);
     node->peers = NULL;
     node->sources = NULL;
     node->charges = NULL;
     node->ratios = NULL;
     node->data = NULL;
     node->own = node->sum = node->scratch = NULL;
-    node->parts = NULL;
+    node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
     node->state = NODE_IDLE;
@@ -176,10 +181,11 @@ static bool make_room(struct node *node)
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
+    node->sent = calloc(wire_sent_size((int32_t)out) + 1, 1);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
            node->data != NULL && node->own != NULL && node->sum != NULL &&
-           node->scratch != NULL && node->parts != NULL;
+           node->scratch != NULL && node->parts != NULL && node->sent != NULL;
 }
 
 /* Why nothing may go to a receiver, or 0. */

@@ -162,7 +162,7 @@ static enum pricer_status connect_all(struct server *server,
     }
     hub_limit(server->hub,
               8 * server->network->dimension + WIRE_SLACK +
-                  (int64_t)wire_parts_size(server->network->nodes));
+                  2 * (int64_t)wire_parts_size(server->network->nodes));
     return hub_listen(server->hub, server->address, fault);
 }
 
@@ -225,6 +225,8 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
+    if (server->marks_saved > 0)
+        server_save_marks(server, INT64_MAX);
     hub_close(server->hub);
     server_unload(server);
     pricer_study_close(server->study);

@@ -316,6 +316,8 @@ static enum pricer_status load_plan(struct server *server,
     if (status == PRICER_OK)
         status = load_members(server, true, fault);
     if (status == PRICER_OK)
+        status = server_load_marks(server, fault);
+    if (status == PRICER_OK)
         seal_plan(server);
     if (status == PRICER_OK)
         status = digest_slices(server);
@@ -341,12 +343,15 @@ static bool make_room(struct server *server)
     server->own = calloc(nodes, sizeof *server->own);
     server->withheld = calloc(links + 1, sizeof *server->withheld);
     server->contributed = calloc(nodes, sizeof *server->contributed);
+    server->claimed = calloc(links + 1, sizeof *server->claimed);
+    server->sent = calloc(links + 1, sizeof *server->sent);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->shares != NULL &&
            server->sum != NULL && server->scratch != NULL &&
            server->estimate != NULL && server->uplink != NULL &&
            server->link != NULL && server->own != NULL &&
-           server->withheld != NULL && server->contributed != NULL;
+           server->withheld != NULL && server->contributed != NULL &&
+           server->claimed != NULL && server->sent != NULL;
 }
 
 enum pricer_status server_load(struct server *server,
@@ -365,6 +370,9 @@ enum pricer_status server_load(struct server *server,
             WIRE_NODES, WIRE_DIMENSION);
     if (!make_room(server))
         return PRICER_MEMORY;
+    status = pricer_study_last_round(server->study, &server->round, fault);
+    if (status != PRICER_OK)
+        return status;
     enum pricer_status loaded = load_plan(server, fault);
     if (loaded == PRICER_OK && server->members == 0)
         loaded = daemon_fault(fault, PRICER_VALUE,
@@ -409,6 +417,8 @@ void server_unload(struct server *server)
     free(server->own);
     free(server->withheld);
     free(server->contributed);
+    free(server->claimed);
+    free(server->sent);
     server_decoder_unload(server);
     free(server->truth);
     wire_free(&server->bytes);

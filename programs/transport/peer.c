@@ -208,8 +208,19 @@ static void open_up(struct hub_peer *peer)
     hub->events.opened(hub->events.context, peer);
 }
 
+/*
+ * Whether the key of a newcomer is in use by someone else: a connection that was
+ * heard a moment ago is not a remnant of the newcomer's own. Its end would have
+ * been seen, and heartbeats come every second.
+ */
+static bool is_twin(const struct hub_peer *older)
+{
+    return older != NULL && older->hub->turned - older->heard < HUB_ALIVE;
+}
+
 /* A guest has shown its key; it may have been revoked since the handshake
- * looked it up. The newest connection of a key is the one that counts. */
+ * looked it up. One that is alive keeps its connection; otherwise the newest of
+ * a key is the one that counts. */
 static void seat_guest(struct hub_peer *peer)
 {
     struct hub *hub = peer->hub;
@@ -223,6 +234,11 @@ static void seat_guest(struct hub_peer *peer)
     if (!quota_take(&seat->shakes, daemon_clock(), HUB_SHAKES,
                     HUB_SHAKES_MOST)) {
         peer_end(peer, HUB_BUSY);
+        return;
+    }
+    if (is_twin(seat->peer)) {
+        peer->number = seat->number;
+        peer_end(peer, HUB_TWIN);
         return;
     }
     if (seat->peer != NULL)
@@ -283,7 +299,8 @@ void peer_receive(struct hub_peer *peer)
     if (peer->file < 0) /* it ended on the way */
         return;
     if (step == TLS_ENDED) {
-        peer_end(peer, why);
+        bool turned = peer->state == PEER_GREETING && why == HUB_LEFT;
+        peer_end(peer, turned ? HUB_TURNED : why);
     } else if (step == TLS_DONE && !peer->eager) {
         peer->eager = true;
         peer->next_eager = hub->eager;

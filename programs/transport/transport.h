@@ -38,6 +38,9 @@ enum hub_end {
     HUB_LONG,      /* a frame is longer than it may be */
     HUB_BUSY,      /* too many frames or handshakes */
     HUB_REPLACED,  /* its key has connected anew */
+    HUB_TWIN,      /* another that is alive is connected with its key */
+    HUB_TURNED,    /* it knows our key and ended before its first word: another
+                      is connected with it, or we come too often */
     HUB_REVOKED,   /* its key is not admitted any more */
     HUB_ENDS,
 };
