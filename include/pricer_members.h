@@ -1,6 +1,6 @@
 /*
  * What the server of a fleet keeps in a study beside its rounds: what it remembers
- * of the keys it has met.
+ * of the keys it has met, and by which rule old rounds go.
  */
 #ifndef PRICER_MEMBERS_PUBLIC_H
 #define PRICER_MEMBERS_PUBLIC_H
@@ -28,6 +28,12 @@ PRICER_API enum pricer_status pricer_study_seen(struct pricer_study *study,
                                                 struct pricer_seen *seen,
                                                 int32_t count,
                                                 struct pricer_fault *fault);
+
+/* Delete rounds, of which the newest `keep` numbers stay (0: all), the oldest
+ * first and some hundreds at a call. */
+PRICER_API enum pricer_status pricer_study_prune(struct pricer_study *study,
+                                                 int64_t keep,
+                                                 struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 2 }; /* "PrLg" */
+enum {
+    LEDGER_ID = 0x50724C67, /* "PrLg" */
+    LEDGER_VERSION = 2,
+    PATIENCE = 250, /* milliseconds for another program to let go */
+    KEPT = 10000,   /* rounds whose releases are listed one by one */
+};
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS server ("
@@ -137,7 +142,7 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
     if (sqlite3_open_v2(ledger->path, &ledger->database, SQLITE_OPEN_READWRITE,
                         NULL) != SQLITE_OK)
         return false;
-    sqlite3_busy_timeout(ledger->database, 2000);
+    sqlite3_busy_timeout(ledger->database, PATIENCE);
     sqlite3_db_config(ledger->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     int64_t tables = 0;
     if (!ask(ledger, "PRAGMA application_id", NULL, 0, id) ||
@@ -335,7 +340,7 @@ int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
     if (charge->mu == 0)
         return LEDGER_NO_END;
     return find_spent(ledger, charge->key, &spent) ? spent_left(&spent, charge)
-                                                   : 0;
+                                                   : -1;
 }
 
 static bool charge_one(struct ledger *ledger, int64_t round,
@@ -369,6 +374,23 @@ static bool mark_round(struct ledger *ledger, int64_t round)
     bool marked = sqlite3_step(ledger->mark) == SQLITE_DONE;
     sqlite3_reset(ledger->mark);
     return marked;
+}
+
+/* Accounts hold every release for good; the list of them ends somewhere. */
+static bool prune(struct ledger *ledger, int64_t round)
+{
+    if (round % 64 != 0)
+        return true;
+    sqlite3_stmt *delete = NULL;
+    bool good = prepare(
+        ledger, "DELETE FROM release WHERE server = ? AND round <= ?", &delete);
+    if (good) {
+        sqlite3_bind_text(delete, 1, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(delete, 2, round - KEPT);
+        good = sqlite3_step(delete) == SQLITE_DONE;
+    }
+    sqlite3_finalize(delete);
+    return good;
 }
 
 enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
@@ -408,7 +430,8 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
         if (charges[k].all && !charges[k].allowed)
             break;
     }
-    good = good && mark_round(ledger, round) && run(ledger, "COMMIT");
+    good = good && mark_round(ledger, round) && prune(ledger, round) &&
+           run(ledger, "COMMIT");
     if (good) {
         ledger->last = round;
         return PRICER_OK;

@@ -87,7 +87,7 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                                  struct pricer_fault *fault);
 
 /* How many more releases like this one the budget holds; LEDGER_NO_END: as many
- * as anyone may ask for. */
+ * as anyone may ask for, -1: the ledger cannot be read. */
 #define LEDGER_NO_END ((INT64_C(1) << 62) - 1)
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge);
 

@@ -88,6 +88,7 @@ struct node {
     int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
     bool own_refused;
+    bool illegible;   /* the ledger failed while the slice was judged */
     double *data;     /* [dimension] the private vector */
     int64_t *own;     /* [dimension] its own part of the sum */
     int64_t *sum;     /* [dimension] what goes to the server */

@@ -299,10 +299,15 @@ static void finish(struct node *node)
     node->rounds++;
 }
 
-/* The time at which a round that nobody announced would begin, or INT64_MAX. */
+/* The time at which a round that nobody announced would begin, or INT64_MAX. A
+ * server that is heard and opens none has its reasons, such as a full disk: what
+ * is not opened is not charged. */
 static int64_t expected(const struct node *node)
 {
+    enum { HEARD = 1500 };
     int64_t past = node->taken - node->base_round;
+    if (daemon_clock() - hub_heard(node->server) < HEARD)
+        return INT64_MAX;
     if (!node->sliced || node->base_round == 0 || node->open.period == 0 ||
         node->taken < node->base_round || past >= node->open.ahead)
         return INT64_MAX;

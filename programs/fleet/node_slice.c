@@ -204,8 +204,12 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
                      (int)to);
         return WIRE_CODE_KEY;
     }
-    if (to != node->number &&
-        ledger_pin(node->ledger, to, key, fault) != PRICER_OK)
+    enum pricer_status pinned = to == node->number
+                                    ? PRICER_OK
+                                    : ledger_pin(node->ledger, to, key, fault);
+    if (pinned != PRICER_OK && pinned != PRICER_VALUE)
+        node->illegible = true;
+    if (pinned != PRICER_OK)
         return WIRE_CODE_KEY;
     if (p < 1 && !row->credit) {
         daemon_fault(fault, PRICER_VALUE,
@@ -221,6 +225,14 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
         return WIRE_CODE_NOISE;
     }
     return 0;
+}
+
+static int64_t find_left(struct node *node, const struct ledger_charge *charge)
+{
+    int64_t left = ledger_left(node->ledger, charge);
+    if (left < 0)
+        node->illegible = true;
+    return left < 0 ? 0 : left;
 }
 
 /* The own part; the receiver is the server. */
@@ -243,7 +255,7 @@ static void judge_own(struct node *node)
     }
     struct ledger_charge charge =
         node_charge(node, node->number, node->server_key, node->own_mu, 1);
-    node->own_left = ledger_left(node->ledger, &charge);
+    node->own_left = find_left(node, &charge);
 }
 
 /* Also a neighbour that is refused is connected, to be told in each round that
@@ -259,7 +271,7 @@ static void open_peer(struct node *node, int32_t k)
     if (code == 0) {
         struct ledger_charge charge =
             node_charge(node, out->to, peer->key, peer->mu, out->p);
-        peer->left = ledger_left(node->ledger, &charge);
+        peer->left = find_left(node, &charge);
     }
     peer->refused = code != 0;
     if (code != 0)
@@ -316,7 +328,7 @@ static void judge_all(struct node *node)
     bool key = row->key[0] == '\0' || strcmp(row->key, node->server_key) == 0;
     if (key && trust_allows(row->eps, row->delta, mu)) {
         if (mu > 0 && node_charge_all(node, mu, &charge))
-            node->all_left = ledger_left(node->ledger, &charge);
+            node->all_left = find_left(node, &charge);
         return;
     }
     snprintf(text, sizeof text,
@@ -369,6 +381,18 @@ static void fill_part(struct node *node)
     };
 }
 
+/* False: not without the ledger. The server sends the slice again each second, as
+ * long as it is not taken. */
+static bool judge_slice(struct node *node)
+{
+    node->illegible = false;
+    judge_own(node);
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        open_peer(node, k);
+    judge_all(node);
+    return !node->illegible;
+}
+
 void node_take_slice(struct node *node, const void *data, size_t size)
 {
     uint8_t digest[WIRE_DIGEST];
@@ -409,10 +433,12 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         return;
     }
     fill_part(node);
-    judge_own(node);
-    for (int32_t k = 0; k < slice.out_count; k++)
-        open_peer(node, k);
-    judge_all(node);
+    if (!judge_slice(node)) {
+        node_free_slice(node);
+        node_refuse(node, 0, WIRE_CODE_LEDGER, node->number,
+                    "the ledger cannot be read or written");
+        return;
+    }
     memcpy(node->digest, digest, sizeof digest);
     node->sliced = true;
     node->announced = false;

@@ -108,6 +108,7 @@ struct server {
     int32_t members;
     int64_t stamp;  /* of the study, when who is enrolled was last read */
     int64_t looked; /* when that was last compared */
+    int64_t unread; /* when the log last said that it cannot be read */
     bool stale;     /* who is enrolled has changed since the seats were made */
 
     /* connections */
@@ -148,10 +149,15 @@ struct server {
     int64_t marks_saved;   /* when */
     int64_t withheld_total[PRICER_WITHHELD_KINDS];
     bool ended;      /* nobody has anything left to send */
-    int64_t started; /* when */
-    int64_t watched; /* when the log was last thought of */
-    bool under;      /* the log says that the quorum is missed */
-    bool waited;     /* the log says that the first round waits */
+    int64_t failing; /* when the study began to fail; 0: it does not */
+    int64_t failures, failure_said; /* how often, and when the log last spoke */
+    int64_t failed_until;           /* the study is left alone */
+    int64_t keep;                   /* rounds that the study keeps, 0: all */
+    int64_t refused_plan;           /* that cannot be used; 0: none */
+    int64_t started;                /* when */
+    int64_t watched;                /* when the log was last thought of */
+    bool under;                     /* the log says that the quorum is missed */
+    bool waited; /* the log says that the first round waits */
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
     int64_t stranger_next;          /* when it may name another */
     struct pricer_deliveries *deliveries;

@@ -343,6 +343,9 @@ static enum pricer_status close_round(struct server *server,
     server_find_disputes(server);
     count_round(server);
     publish(server);
+    /* What does not succeed now does when 64 more are stored. */
+    if (server->done % 64 == 0)
+        pricer_study_prune(server->study, server->keep, NULL);
     return PRICER_OK;
 }
 
@@ -367,6 +370,10 @@ enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
+    if (now < server->failed_until) {
+        server_watch(server, now);
+        return PRICER_OK;
+    }
     if (server->open && (now >= server->start + server->times.uplink ||
                          (server->times.early && all_answered(server))))
         status = close_round(server, fault);

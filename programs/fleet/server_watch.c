@@ -145,6 +145,14 @@ int server_troubles(const struct server *server, FILE *out)
                     "is %lld\n",
                     (int)server_able(server), (long long)server->quorum);
     }
+    if (server->failing != 0) {
+        begin(&lines);
+        if (shows(&lines))
+            fprintf(out,
+                    "the study cannot be written or read for %.0f s: rounds "
+                    "wait\n",
+                    1e-3 * (double)(now - server->failing));
+    }
     if (server->ended) {
         begin(&lines);
         if (shows(&lines))
