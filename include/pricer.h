@@ -6,10 +6,10 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Five headers stand on this one:
+ * and each part needs only the parts above it. Six headers stand on this one:
  * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
  * all of it in a file and knows the members and rounds of a real fleet,
- * pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
+ * pricer_members.h what its server remembers of them, pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
  * pricer_power.h cluster data that is spread over the nodes and find its
  * principal components.
  *

@@ -251,6 +251,9 @@ static void print_metrics(FILE *out, struct server *server)
     metric(out, "received_bytes_total", "counter", "Bytes received.",
            (double)server->bytes_received);
     print_connections(out, server);
+    metric(out, "disputes_total", "counter",
+           "Shares of which both ends of a link say different things.",
+           (double)server->disputes);
     metric(out, "links_drifting", "gauge",
            "Links outside their planned probability.",
            (double)server_drifts(server, drifts, DRIFTS));
