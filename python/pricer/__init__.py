@@ -30,6 +30,7 @@ from .privacy import Accountant, PaperBound, Statements, privacy
 from .rounds import Played, Rounds, Stream
 from .simulation import (Outcome, Simulation, read_vectors, simulate,
                          write_npy)
+from .stacking import Repeated, Stack
 from .study import Study, new_study, open_study
 
 __version__ = version
@@ -39,11 +40,11 @@ __all__ = [
     "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
     "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
     "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
-    "RefusedFault", "Result", "Round", "Rounds", "Scenario", "Settings",
-    "Simulation", "SolveInfo", "SpentFault", "Statements", "StoppedFault",
-    "Stream", "Study", "TimeoutFault", "ValueFault", "baseline",
-    "calibrate", "decode", "delta_gaussian", "descend", "erdos_renyi",
-    "ffi", "find_word", "genie", "joint", "lib", "new_study", "open_study",
-    "plan", "power", "power_dimension", "privacy", "read_vectors",
-    "simulate", "version", "word", "write_npy",
+    "RefusedFault", "Repeated", "Result", "Round", "Rounds", "Scenario",
+    "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
+    "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
+    "ValueFault", "baseline", "calibrate", "decode", "delta_gaussian",
+    "descend", "erdos_renyi", "ffi", "find_word", "genie", "joint", "lib",
+    "new_study", "open_study", "plan", "power", "power_dimension",
+    "privacy", "read_vectors", "simulate", "version", "word", "write_npy",
 ]
