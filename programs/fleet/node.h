@@ -110,6 +110,9 @@ struct node {
     int64_t twins;      /* others with this key, as the server says */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
     int64_t clipped; /* rounds in which the vector was too long */
+
+    /* what the feed was told last: after which slice and how many rounds */
+    int64_t fed_slice, fed_rounds;
 };
 
 /* Tell the server the code, and the operator (once a slice) in words, what is
@@ -133,6 +136,9 @@ void node_free_slice(struct node *node);
 /* Whether a budget is about to end. */
 bool node_is_ending(const struct node *node);
 
+/* Rounds in which there is still anything to send of its data. */
+int64_t node_left(const struct node *node);
+
 /* Say HELLO. It names the slice only when every link of it is connected, or has
  * had time to be: what is sent to a link that is not is lost. */
 void node_greet(struct node *node);
@@ -154,6 +160,17 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
                      size_t size);
 void node_take_vector(struct node *node);
 void node_tick(struct node *node, int64_t now);
+
+/* The length of the vector. What is longer than the radius is clipped, and the
+ * data's owner should know: the mean is then of other vectors than theirs. */
+double node_measure(struct node *node);
+
+/* Towards the program at the feed, if there is one: what has become of its
+ * vector, of this length (`text`: why there is none of it); what has changed
+ * about the plan; the estimate of a round. */
+void node_answer(struct node *node, double length, const char *text);
+void node_tell_plan(struct node *node);
+void node_tell_result(struct node *node, const struct wire_result *result);
 
 /* Whether the process has just slept through its alarm, for two seconds and for
  * longer than shares are taken: what was opened meanwhile has passed, and nothing

@@ -6,6 +6,7 @@
  */
 #include "node_check.h"
 #include "common/program.h"
+#include "feed_listen.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -394,8 +395,8 @@ static enum pricer_status get_vector(struct node *node, double *data,
     bool ready = false;
     struct vector *vector = &node->vector;
     int64_t dimension = node->slice.dimension;
-    enum pricer_status status =
-        vector_start(vector, 0, dimension, &ready, fault);
+    const struct feed_round round = {.dimension = dimension};
+    enum pricer_status status = vector_start(vector, &round, &ready, fault);
     if (status == PRICER_OK && !ready) {
         struct pollfd file = {.fd = vector->child_file, .events = POLLIN};
         if (poll(&file, 1, COMMAND) != 1) {
@@ -440,6 +441,19 @@ static void check_vector(struct check *check, struct node *node)
              (long long)node->slice.dimension, sqrt(square));
 }
 
+/* Who will connect is not known before the node runs. */
+static void check_feed(struct check *check, const char *feed)
+{
+    struct pricer_fault fault = {""};
+    if (feed_listen_check(feed, &fault) == PRICER_OK)
+        tell(check, GOOD, "vector", "%s is free for the program that has it",
+             feed);
+    else
+        tell(check, BAD, "vector", "%s", fault.text);
+    if (strncmp(feed, "unix:", 5) == 0)
+        check_disk(check, feed + 5, "the feed's socket");
+}
+
 static void run_checks(struct check *check, struct node *node,
                        const struct node_files *files)
 {
@@ -453,7 +467,10 @@ static void run_checks(struct check *check, struct node *node,
     if (ledger && reach_server(check, node) && trust && node->listening &&
         take_slice(check, node))
         check_neighbours(check, node);
-    check_vector(check, node);
+    if (files->feed != NULL)
+        check_feed(check, files->feed);
+    else
+        check_vector(check, node);
 }
 
 int node_check(struct node *node, const struct node_files *files, bool as_json)

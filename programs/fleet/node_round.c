@@ -4,7 +4,6 @@
  */
 #include "node.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +150,15 @@ static void clear_round(struct node *node, const struct wire_open *open,
         node->sources[k].heard = false;
 }
 
+/* When the vector must be there: when shares are sent, or where nobody waits
+ * for that, so soon that the word of its lack still arrives in time. */
+static int64_t find_deadline(const struct node *node)
+{
+    const struct wire_open *open = &node->open;
+    return node->start +
+           (open->early ? (open->send + open->share) / 2 : open->send);
+}
+
 /* Begin to get the vector. In a round that the ledger has already, none is
  * made: the node only relays. */
 static void start_vector(struct node *node)
@@ -170,8 +178,16 @@ static void start_vector(struct node *node)
         return;
     }
     node_withhold(node, WIRE_PART_VECTOR);
-    if (vector_start(&node->vector, node->open.round, node->slice.dimension,
-                     &ready, &fault) != PRICER_OK) {
+    const int64_t now = daemon_clock();
+    const struct feed_round round = {
+        .round = node->open.round,
+        .dimension = node->slice.dimension,
+        .radius = node->slice.radius,
+        .wait = no_sooner(find_deadline(node) - now, 0),
+        .clock = now,
+        .left = node_left(node),
+    };
+    if (vector_start(&node->vector, &round, &ready, &fault) != PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
         node->state = NODE_HOLD;
@@ -196,26 +212,6 @@ static void begin_round(struct node *node, const struct wire_open *open,
     }
 }
 
-/* What is longer than the radius is clipped, and the data's owner should know:
- * the mean is then of other vectors than theirs. */
-static void watch_length(struct node *node)
-{
-    double square = 0;
-    for (int64_t k = 0; k < node->slice.dimension; k++)
-        square += node->data[k] * node->data[k];
-    if (!(sqrt(square) > node->slice.radius * (1 + 1e-12)))
-        return;
-    node->clipped++;
-    int64_t tens = node->clipped;
-    while (tens % 10 == 0)
-        tens /= 10;
-    if (tens == 1)
-        daemon_say("round %lld: the vector has length %g and is clipped to %g; "
-                   "%lld rounds so far",
-                   (long long)node->open.round, sqrt(square),
-                   node->slice.radius, (long long)node->clipped);
-}
-
 void node_take_vector(struct node *node)
 {
     struct pricer_fault fault = {""};
@@ -224,10 +220,12 @@ void node_take_vector(struct node *node)
         PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
+        node_answer(node, 0, fault.text);
         return;
     }
-    watch_length(node);
+    double length = node_measure(node);
     node_make_parts(node);
+    node_answer(node, length, NULL);
 }
 
 bool node_has_slept(struct node *node, int64_t now, int64_t share)
@@ -319,15 +317,6 @@ static void open_by_itself(struct node *node, int64_t begin)
     struct wire_open open = node->open;
     open.round = node->taken + 1;
     begin_round(node, &open, begin);
-}
-
-/* When the vector must be there: when shares are sent, or where nobody waits
- * for that, so soon that the word of its lack still arrives in time. */
-static int64_t find_deadline(const struct node *node)
-{
-    const struct wire_open *open = &node->open;
-    return node->start +
-           (open->early ? (open->send + open->share) / 2 : open->send);
 }
 
 void node_tick(struct node *node, int64_t now)

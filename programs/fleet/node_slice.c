@@ -72,6 +72,13 @@ bool node_is_ending(const struct node *node)
            (hello.ending_count > 0 && hello.ending[0].left <= ENDING);
 }
 
+int64_t node_left(const struct node *node)
+{
+    struct wire_hello hello = {0};
+    fill_left(node, &hello);
+    return hello.left;
+}
+
 void node_greet(struct node *node)
 {
     if (node->sliced && !node->announced && node->checking == NULL)
@@ -81,7 +88,7 @@ void node_greet(struct node *node)
     struct wire_hello hello = {
         .digest = node->announced ? node->digest : NULL,
         .last = ledger_last(node->ledger),
-        .results = node->estimate != NULL,
+        .results = node->estimate != NULL || node->vector.feed != NULL,
         .session = session > 0 ? session : 0,
     };
     if (node->sliced)

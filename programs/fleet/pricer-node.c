@@ -42,13 +42,13 @@ static void say_result(struct node *node, const struct wire_result *result)
                (long long)result->contributors, result->bar);
 }
 
-/* The estimate of a round, into a file that is replaced whole. */
+/* The estimate of a round, to the feed and into a file that is replaced whole. */
 static void take_result(struct node *node, const void *data, size_t size)
 {
     struct wire_result result;
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
-    if (node->estimate == NULL || !node->sliced)
+    if (!node->sliced)
         return;
     if (!wire_read_result(data, size, &result) ||
         (result.size != 0 &&
@@ -56,6 +56,9 @@ static void take_result(struct node *node, const void *data, size_t size)
         node->dropped[PRICER_DROP_MALFORMED]++;
         return;
     }
+    node_tell_result(node, &result);
+    if (node->estimate == NULL)
+        return;
     if (result.size == 0) {
         daemon_say("round %lld gave no estimate; %s is of an earlier one",
                    (long long)result.round, node->estimate);
@@ -169,6 +172,19 @@ static void read_again(struct node *node)
     daemon_say("the trust file is read anew");
 }
 
+/* The file of the vector can be read; frames may be behind one that is taken. */
+static void serve_vector(struct node *node)
+{
+    while (vector_serve(&node->vector)) {
+        if (node->state == NODE_VECTOR)
+            node_take_vector(node);
+        else
+            vector_stop(&node->vector);
+        if (node->vector.feed == NULL)
+            return;
+    }
+}
+
 static void loop(struct node *node)
 {
     while (!daemon_stopping() ||
@@ -181,12 +197,12 @@ static void loop(struct node *node)
             return;
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
-        int file = node->vector.child_file;
+        int file = vector_file(&node->vector);
         node->alarm = next > now ? next : now;
         bool ready = hub_wait(node->hub, next - daemon_clock(), file);
-        if (ready && node->state == NODE_VECTOR &&
-            file == node->vector.child_file)
-            node_take_vector(node);
+        if (ready && file == vector_file(&node->vector))
+            serve_vector(node);
+        node_tell_plan(node);
         node_has_slept(node, daemon_clock(), node->open.share);
         watch_server(node, daemon_clock());
         if (daemon_hung_up())
@@ -228,6 +244,8 @@ static bool parse(int argc, char **argv, struct node *node,
          "which row of it; by default this node's number"},
         {"command", OPTION_TEXT, &node->vector.command, "COMMAND",
          "run this in each round; it writes the vector as .npy"},
+        {"feed", OPTION_TEXT, &arguments->files.feed, "unix:PATH",
+         "a program hands the vectors in at this socket and gets estimates"},
         {"estimate", OPTION_TEXT, &node->estimate, "FILE",
          "write each round's estimate to this .npy file"},
         {"emulate", OPTION_TEXT, &arguments->emulate, "STUDY",
@@ -265,8 +283,10 @@ static const char *missing(const struct node *node,
         return "--listen";
     if (arguments->files.trust == NULL)
         return "--trust";
-    if ((node->vector.file == NULL) == (node->vector.command == NULL))
-        return "--data or --command (one of them)";
+    if ((node->vector.file != NULL) + (node->vector.command != NULL) +
+            (arguments->files.feed != NULL) !=
+        1)
+        return "--data, --command or --feed (one of them)";
     return NULL;
 }
 
@@ -342,6 +362,8 @@ static enum pricer_status set_up(struct node *node,
     if (status == PRICER_OK)
         status = ledger_open(arguments->files.ledger, node->server_key,
                              &node->ledger, fault);
+    if (status == PRICER_OK && arguments->files.feed != NULL)
+        status = feed_open(arguments->files.feed, &node->vector.feed, fault);
     if (status == PRICER_OK)
         status = connect_all(node, fault);
     if (status == PRICER_OK && node->replay)

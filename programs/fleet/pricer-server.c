@@ -96,13 +96,14 @@ static bool parse(int argc, char **argv, struct server *server,
         {"listen", OPTION_TEXT, &arguments->listen, "ADDRESS",
          "where to listen; by default the enrolled address"},
         {"period", OPTION_COUNT, &times->period, "MS",
-         "from one round to the next; 1000"},
+         "from one round to the next; 10000"},
         {"send", OPTION_COUNT, &times->send, "MS",
-         "when in a round nodes send their shares; 100"},
+         "when in a round nodes must have their vectors and send; 2/3 of "
+         "--share"},
         {"share", OPTION_COUNT, &times->share, "MS",
-         "when the sharing ends; 500"},
+         "when the sharing ends; 5/6 of --uplink"},
         {"uplink", OPTION_COUNT, &times->uplink, "MS",
-         "when the round ends; 900"},
+         "when the round ends; 9/10 of --period, with --early 9000"},
         {"ahead", OPTION_COUNT, &times->ahead, "N",
          "rounds a node that hears nothing opens by itself; 10"},
         {"early", OPTION_FLAG, &times->early, NULL,
@@ -262,6 +263,25 @@ static void tear_down(struct server *server, struct status_page *page)
     keys_wipe(&server->pair);
 }
 
+/*
+ * Times that are not given follow from those that are. A vector needs the most:
+ * a command that starts Python with NumPy takes a second on a small machine, and
+ * noise for a million elements and ten links another; so half of a round is for
+ * it, a quarter for the sharing.
+ */
+static void fill_times(struct server_times *times)
+{
+    enum { PERIOD = 10000 };
+    if (times->period < 0)
+        times->period = PERIOD;
+    if (times->uplink < 0)
+        times->uplink = (times->early ? PERIOD : times->period) * 9 / 10;
+    if (times->share < 0)
+        times->share = times->uplink * 5 / 6;
+    if (times->send < 0)
+        times->send = times->share * 2 / 3;
+}
+
 /* What cannot be, in words, or NULL. */
 static const char *find_mistake(const struct server *server,
                                 const struct arguments *arguments)
@@ -283,7 +303,7 @@ static const char *find_mistake(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    struct server server = {.times = {1000, 100, 500, 900, 10, false},
+    struct server server = {.times = {-1, -1, -1, -1, 10, false},
                             .quorum = 1,
                             .first = 1,
                             .memory = 1024,
@@ -296,6 +316,7 @@ int main(int argc, char **argv)
     int result;
     if (!parse(argc, argv, &server, &arguments, operands, &result))
         return result;
+    fill_times(&server.times);
     server.path = operands[0] != NULL ? operands[0] : arguments.study;
     if (find_mistake(&server, &arguments) != NULL) {
         fprintf(stderr, "pricer-server: %s; --help explains\n",
