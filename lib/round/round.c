@@ -13,8 +13,9 @@
  *
  * Claim. Let M be this message and G = weight clip(x) + N(0, noise^2 I) the
  * mechanism of the plan and the privacy accounts, both as functions of the data
- * with sensitivity 2 weight radius. Whatever (eps, delta) holds for G and
- * all data in the ball holds for M with eps + 2 k and delta e^k + t, where
+ * with sensitivity weight diameter (2 weight radius where any two data in the
+ * ball are neighbours). Whatever (eps, delta) holds for G and all
+ * neighbouring data in the ball holds for M with eps + 2 k and delta e^k + t, where
  * k < 10^-500 and t < 10^-800 for any dimension up to 2^63. The same is true
  * of everything computed from several messages: relays' sums, many rounds.
  *
@@ -42,6 +43,17 @@
  * million), so under either data the cut removes less than
  * dimension exp(-64^2 / 2) 2 < 10^-800 of the probability.
  *
+ * (4) A diameter D < 2 radius. Projection onto the ball brings no two points
+ * further apart, and rounding towards zero moves the difference of two
+ * coordinates by less than 1, so without errors of floating point
+ * |v - v'| <= weight D / g + sqrt(dimension). Lengths, products and the factor
+ * that clips have relative errors below (2 dimension + 8) 2^-53, the steps by
+ * which place_on_grid() shrinks add up to at most twice what was too much, and
+ * that is these errors and one step of the integer bound: together less than
+ * 4 steps and (8 dimension + 64) 2^-53 weight radius / g for each of v and v'.
+ * raise() multiplies the noise by what |v - v'| is more than weight D / g, so
+ * the ratio of sensitivity to noise is that of G.
+ *
  * A share without noise (full trust) is sent bare: rounding is all that happens
  * to it. The grid makes the estimate's error differ from the plan's by rounding
  * (less than one step a coordinate and message) and by 64 steps^2 more noise a
@@ -62,14 +74,37 @@ enum {
     HONEST = 64,     /* deviations that no honest message passes */
 };
 
-/* The noise a share really gets: its own, or what its sensitivity asks for at
- * least. In the data's units, rounded up. */
+/* The noise a share gets before what pays for rounding: its own, or what the cut
+ * asks for at least. In the data's units, rounded up. */
 static double effective_noise(double weight, double noise, double radius)
 {
     if (noise == 0)
         return 0;
     double least = 2 * weight * radius / STEEPEST * (1 + 0x1p-50);
     return fmax(noise, least);
+}
+
+/*
+ * What the noise is multiplied by to pay for rounding where the diameter D is
+ * less than twice the radius R; docs and proof are (4) above. At most 2 R / D,
+ * where the argument of (1) holds for any two data.
+ */
+static double raise(const struct pricer_slice *slice, double weight)
+{
+    double radius = slice->radius, diameter = slice->diameter;
+    if (!(diameter > 0) || diameter >= 2 * radius || weight == 0)
+        return 1;
+    double d = (double)slice->dimension;
+    double step = ldexp(1, slice->grid.exponent) / weight;
+    double more = (sqrt(d) + 8) * step + (16 * d + 128) * 0x1p-53 * radius;
+    return fmin(1 + more / diameter, 2 * radius / diameter) * (1 + 0x1p-50);
+}
+
+double pricer_round_noise(const struct pricer_slice *slice,
+                          const struct pricer_share *share)
+{
+    return effective_noise(share->weight, share->noise, slice->radius) *
+           raise(slice, share->weight);
 }
 
 static enum pricer_status check_share(double weight, double noise,
@@ -84,20 +119,27 @@ static enum pricer_status check_share(double weight, double noise,
     return PRICER_OK;
 }
 
-/* The largest value a share's message can have, in the data's units, without
- * the slack. */
-static double reach(double weight, double noise, double radius)
+/* The largest value a message can have that gets this noise, in the data's
+ * units, without the slack. */
+static double reach(double weight, double sigma, double radius)
 {
-    double sigma = effective_noise(weight, noise, radius);
     return (weight * radius + PRI_NOISE_REACH * sigma) * (1 + 0x1p-40);
 }
 
-static enum pricer_status grow(double weight, double noise, double radius,
+/* What raise() will ask for is not known before the grid: 2^-10 is room for the
+ * largest shares, for which it is least. */
+static enum pricer_status grow(const struct pricer_network *network,
+                               int32_t node, double weight, double noise,
                                double *most, struct pricer_fault *fault)
 {
     enum pricer_status status = check_share(weight, noise, fault);
-    if (status == PRICER_OK)
-        *most = fmax(*most, reach(weight, noise, radius));
+    if (status != PRICER_OK)
+        return status;
+    double radius = network->node_radius[node];
+    double sigma = effective_noise(weight, noise, radius);
+    bool near = network->node_diameter[node] < 2 * radius;
+    *most = fmax(*most,
+                 reach(weight, near ? sigma * (1 + 0x1p-10) : sigma, radius));
     return status;
 }
 
@@ -109,11 +151,11 @@ enum pricer_status pricer_grid_choose(const struct pricer_network *network,
     double most = network->radius * 0x1p-20;
     enum pricer_status status = PRICER_OK;
     for (int32_t l = 0; l < plan->links && status == PRICER_OK; l++)
-        status = grow(plan->weight[l], plan->noise[l], network->radius, &most,
-                      fault);
+        status = grow(network, network->from[l], plan->weight[l],
+                      plan->noise[l], &most, fault);
     for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++)
-        status = grow(plan->self_weight[i], plan->self_noise[i],
-                      network->radius, &most, fault);
+        status = grow(network, i, plan->self_weight[i], plan->self_noise[i],
+                      &most, fault);
     if (status != PRICER_OK)
         return status;
     int64_t messages = (int64_t)plan->links + plan->nodes;
@@ -170,7 +212,8 @@ enum pricer_status pricer_slice_build(const struct pricer_network *network,
     made->node = node;
     made->nodes = network->nodes;
     made->dimension = network->dimension;
-    made->radius = network->radius;
+    made->radius = network->node_radius[node];
+    made->diameter = network->node_diameter[node];
     made->grid = *grid;
     made->parts = 1;
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
@@ -227,8 +270,7 @@ static enum pricer_status prepare_noise(const struct pricer_slice *slice,
                                         struct pricer_fault *fault)
 {
     double sigma =
-        ldexp(effective_noise(share->weight, share->noise, slice->radius),
-              -slice->grid.exponent);
+        ldexp(pricer_round_noise(slice, share), -slice->grid.exponent);
     if (share->noise > 0)
         sigma = sqrt(sigma * sigma + SMOOTHING) * (1 + 0x1p-50);
     return pri_noise_prepare(sigma, noise, fault);
@@ -253,7 +295,8 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
         return pri_fault(fault, PRICER_VALUE,
                          "a grid of 2^%d with the limit %lld is not usable",
                          (int)grid->exponent, (long long)grid->limit);
-    double size = reach(share->weight, share->noise, slice->radius);
+    double size =
+        reach(share->weight, pricer_round_noise(slice, share), slice->radius);
     if (!(ldexp(size, -grid->exponent) <= (double)(grid->limit - SLACK)))
         return pri_fault(fault, PRICER_VALUE,
                          "weight %g and noise %g do not fit the grid 2^%d",
