@@ -17,7 +17,10 @@ const char *const pri_study_schema[] = {
     " eps REAL NOT NULL,"
     " delta REAL NOT NULL,"
     " server_eps REAL,"
-    " server_delta REAL"
+    " server_delta REAL,"
+    " name TEXT UNIQUE,"
+    " radius REAL NOT NULL,"
+    " diameter REAL NOT NULL"
     ")",
 
     "CREATE TABLE link ("

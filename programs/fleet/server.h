@@ -7,6 +7,7 @@
 
 #include "emulate.h"
 #include "common/daemon.h"
+#include "common/program.h"
 #include "transport/transport.h"
 #include "pricer_decode.h"
 #include "pricer_members.h"

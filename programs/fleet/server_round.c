@@ -62,14 +62,15 @@ static void take_refusal(struct server *server, int32_t node, const void *data,
     seat->code = refusal.code;
     seat->to = refusal.to;
     if (new &&refusal.to == node)
-        daemon_say("node %d refuses (code %lld): %s; its own log says more",
-                   (int)node, (long long)refusal.code,
-                   server_refusal_text(refusal.code));
+        daemon_say("node %s refuses (code %lld): %s; its own log says more",
+                   node_label(server->network, node).text,
+                   (long long)refusal.code, server_refusal_text(refusal.code));
     else if (new)
-        daemon_say("node %d refuses to send to %lld (code %lld): %s; its own "
+        daemon_say("node %s refuses to send to %s (code %lld): %s; its own "
                    "log says more",
-                   (int)node, (long long)refusal.to, (long long)refusal.code,
-                   server_refusal_text(refusal.code));
+                   node_label(server->network, node).text,
+                   node_label(server->network, (int32_t)refusal.to).text,
+                   (long long)refusal.code, server_refusal_text(refusal.code));
 }
 
 static void take(struct server *server, int32_t node, const void *data,

@@ -80,16 +80,18 @@ static bool shows(const struct lines *lines)
     return lines->out != NULL && lines->count <= LINES;
 }
 
-static void add_ending(struct lines *lines, const struct seat *seat,
+static void add_ending(struct lines *lines, const struct server *server,
                        int32_t node)
 {
+    const struct pricer_network *network = server->network;
+    const struct seat *seat = &server->seats[node];
     if (seat->own_left <= ENDING && seat->own_why < 0) {
         begin(lines);
         if (shows(lines))
             fprintf(lines->out,
-                    "node %d: %lld rounds left of its budget towards the "
+                    "node %s: %lld rounds left of its budget towards the "
                     "server\n",
-                    (int)node, (long long)seat->own_left);
+                    node_label(network, node).text, (long long)seat->own_left);
     }
     for (int32_t k = 0; k < seat->ending_count; k++) {
         if (seat->ending[k].left > ENDING)
@@ -97,9 +99,10 @@ static void add_ending(struct lines *lines, const struct seat *seat,
         begin(lines);
         if (shows(lines))
             fprintf(lines->out,
-                    "node %d: %lld rounds left of its budget towards %d\n",
-                    (int)node, (long long)seat->ending[k].left,
-                    (int)seat->ending[k].to);
+                    "node %s: %lld rounds left of its budget towards %s\n",
+                    node_label(network, node).text,
+                    (long long)seat->ending[k].left,
+                    node_label(network, seat->ending[k].to).text);
     }
 }
 
@@ -183,12 +186,13 @@ int server_troubles(const struct server *server, FILE *out)
         if (seat->own_why >= 0) {
             begin(&lines);
             if (shows(&lines))
-                fprintf(out, "node %d withholds its own part: %s\n", (int)i,
+                fprintf(out, "node %s withholds its own part: %s\n",
+                        node_label(server->network, i).text,
                         pricer_word(PRICER_WORDS_WITHHELD, seat->own_why));
         }
         add_doubts(&lines, seat, i);
         if (seat->told)
-            add_ending(&lines, seat, i);
+            add_ending(&lines, server, i);
     }
     if (out != NULL && lines.count > LINES)
         fprintf(out, "and %d more\n", lines.count - LINES);
@@ -205,13 +209,14 @@ static void watch_silence(struct server *server, int64_t now)
         int64_t since = seat->seen > 0 ? seat->seen : server->started;
         bool silent = seat->enrolled && now - since > SILENT;
         if (silent && !seat->missed && named++ < NAMED)
-            daemon_say("node %d is silent: does it run, has it the server's "
+            daemon_say("node %s is silent: does it run, has it the server's "
                        "public key %s, and does a firewall let it through?",
-                       (int)i, server->pair.public_key);
+                       node_label(server->network, i).text,
+                       server->pair.public_key);
         else if (silent && !seat->missed)
             more++;
         if (!silent && seat->missed)
-            daemon_say("node %d is back", (int)i);
+            daemon_say("node %s is back", node_label(server->network, i).text);
         seat->missed = silent;
     }
     if (more > 0)

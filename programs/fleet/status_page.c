@@ -82,7 +82,7 @@ static void print_summary(FILE *out, const struct server *server)
 static void print_node(FILE *out, const struct server *server, int32_t i)
 {
     const struct seat *seat = &server->seats[i];
-    fprintf(out, "<tr><td>%d<td>%s<td>%s", (int)i,
+    fprintf(out, "<tr><td>%s<td>%s<td>%s", node_label(server->network, i).text,
             !is_present(seat) ? "<em>absent</em>"
             : seat->ready     ? "ready"
                               : "no slice",
@@ -93,7 +93,8 @@ static void print_node(FILE *out, const struct server *server, int32_t i)
         fputs("<td>?", out);
     if (seat->told && seat->ending_count > 0) {
         print_left(out, seat->ending[0].left);
-        fprintf(out, " (to %d)", (int)seat->ending[0].to);
+        fprintf(out, " (to %s)",
+                node_label(server->network, seat->ending[0].to).text);
     } else {
         fputs("<td>&ndash;", out);
     }
@@ -143,12 +144,12 @@ static void print_drifts(FILE *out, struct server *server)
             "<table><tr><th>link<th>planned<th>measured</tr>\n",
             (int)count);
     for (int32_t k = 0; k < count; k++) {
-        char to[16] = "server";
+        struct node_label to = {"server"};
         if (drifts[k].to != PRICER_SERVER)
-            snprintf(to, sizeof to, "%d", (int)drifts[k].to);
-        fprintf(out, "<tr><td>%d &rarr; %s<td>%.3f<td>%.3f to %.3f</tr>\n",
-                (int)drifts[k].from, to, drifts[k].planned, drifts[k].low,
-                drifts[k].high);
+            to = node_label(server->network, drifts[k].to);
+        fprintf(out, "<tr><td>%s &rarr; %s<td>%.3f<td>%.3f to %.3f</tr>\n",
+                node_label(server->network, drifts[k].from).text, to.text,
+                drifts[k].planned, drifts[k].low, drifts[k].high);
     }
     fputs("</table>\n", out);
 }
