@@ -346,7 +346,8 @@ static bool make_room(struct server *server)
            server->sum != NULL && server->scratch != NULL &&
            server->estimate != NULL && server->uplink != NULL &&
            server->link != NULL && server->own != NULL &&
-           server->withheld != NULL && server->contributed != NULL;
+           server->withheld != NULL && server->contributed != NULL &&
+           server_history_make(server);
 }
 
 enum pricer_status server_load(struct server *server,
@@ -396,7 +397,7 @@ void server_unload(struct server *server)
     pricer_network_free(server->emulated);
     pricer_network_free(server->network);
     pricer_plan_free(server->plan);
-    pricer_deliveries_free(server->deliveries);
+    server_history_free(server);
     free(server->seats);
     free(server->limits);
     free(server->own_limits);

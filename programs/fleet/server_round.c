@@ -334,6 +334,7 @@ static enum pricer_status close_round(struct server *server,
     if (status != PRICER_OK)
         return status;
     count_round(server);
+    server_history_note(server);
     publish(server);
     return PRICER_OK;
 }
