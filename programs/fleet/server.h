@@ -47,8 +47,12 @@ struct seat {
     bool missed;                            /* its silence is in the log */
     int8_t own_why; /* why it last withheld its own part; -1: it did not */
     int64_t refusals;
-    int64_t code; /* of the latest refusal, 0: none */
-    int64_t to;   /* whom it was about */
+    int64_t code;    /* of the latest refusal, 0: none */
+    int64_t to;      /* whom it was about */
+    int64_t gave;    /* the latest round that its data is in; 0: none */
+    int64_t gave_at; /* when that ended */
+    uint64_t gave_in, came_in; /* of the latest 64 rounds, the last in bit 0:
+                                  with its data, with its sum */
 };
 
 struct server_times {
@@ -75,6 +79,28 @@ struct decoding {
     double weight;       /* that arrived */
     double noise;        /* that arrived: sum of squares */
     double bar;          /* of the last round: about its squared error */
+};
+
+/* What is remembered of the latest rounds, for people who look: no look reads
+ * the study, and a round costs O(links) to remember. */
+enum { HISTORY = 120, HISTORY_WINDOW = 500 };
+struct history {
+    int32_t count;             /* of the rows below, at most HISTORY */
+    int32_t first;             /* where the oldest is */
+    double round[HISTORY];     /* its number */
+    double arrived[HISTORY];   /* sums */
+    double gave[HISTORY];      /* nodes whose data is in it */
+    double bar[HISTORY];       /* NAN: no estimate */
+    double error[HISTORY];     /* squared; NAN: not known */
+    double left[HISTORY];      /* fewest rounds left towards the server; NAN: no
+                                 budget is known to end */
+    double link_left[HISTORY]; /* and of links */
+    int64_t ended;             /* the latest round's end, since 1970 */
+    int64_t took;              /* its milliseconds */
+    /* Deliveries: of the window that runs, and of the one before. */
+    struct pricer_delivery *uplink[2]; /* [nodes] */
+    struct pricer_delivery *link[2];   /* [links] */
+    int64_t counted;                   /* rounds of the window that runs */
 };
 
 struct server {
@@ -161,8 +187,7 @@ struct server {
     bool waited; /* the log says that the first round waits */
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
     int64_t stranger_next;          /* when it may name another */
-    struct pricer_deliveries *deliveries;
-    int64_t deliveries_at; /* the round they were counted in */
+    struct history history;
 };
 
 /* server_plan.c: the latest plan of the study and everyone's slice of it. */
@@ -238,10 +263,23 @@ struct drift {
     int32_t from, to; /* to = PRICER_SERVER: an uplink */
     double planned, low, high;
 };
-/* Count deliveries anew every so many rounds and list what drifts; at most
- * `room`. */
-int32_t server_drifts(struct server *server, struct drift *drifts,
+/* List what drifts over the latest rounds that are remembered; at most `room`.
+ * O(links). */
+int32_t server_drifts(const struct server *server, struct drift *drifts,
                       int32_t room);
+
+/* server_history.c: room for what is remembered, and the end of a round. */
+bool server_history_make(struct server *server);
+void server_history_free(struct server *server);
+void server_history_note(struct server *server);
+/* Row k of the remembered rounds, the oldest first; and the number of the last
+ * round that has ended, 0 before. */
+int32_t server_history_at(const struct history *history, int32_t k);
+int64_t server_last_round(const struct server *server);
+
+/* status_live.c and status_metrics.c: the state as a page, and as metrics. */
+void status_live(FILE *out, const struct server *server);
+void status_metrics(FILE *out, const struct server *server);
 
 /* status_page.c: http://ADDRESS:PORT/ with /metrics and /health. */
 struct status_page;

@@ -379,7 +379,8 @@ static bool make_room(struct server *server)
            server->estimate != NULL && server->uplink != NULL &&
            server->link != NULL && server->own != NULL &&
            server->withheld != NULL && server->contributed != NULL &&
-           server->claimed != NULL && server->sent != NULL;
+           server->claimed != NULL && server->sent != NULL &&
+           server_history_make(server);
 }
 
 enum pricer_status server_load(struct server *server,
@@ -439,7 +440,7 @@ void server_unload(struct server *server)
     pricer_network_free(server->emulated);
     pricer_network_free(server->network);
     pricer_plan_free(server->plan);
-    pricer_deliveries_free(server->deliveries);
+    server_history_free(server);
     free(server->seats);
     free(server->limits);
     free(server->own_limits);

@@ -343,6 +343,7 @@ static enum pricer_status close_round(struct server *server,
         return status;
     server_find_disputes(server);
     count_round(server);
+    server_history_note(server);
     publish(server);
     /* What does not succeed now does when 64 more are stored. */
     if (server->done % 64 == 0)

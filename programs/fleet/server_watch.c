@@ -140,6 +140,7 @@ int server_troubles(const struct server *server, FILE *out)
 {
     struct lines lines = {out, 0};
     int64_t now = daemon_clock();
+    long long last = server_last_round(server);
     if (is_waiting(server, now)) {
         begin(&lines);
         if (shows(&lines))
@@ -168,13 +169,12 @@ int server_troubles(const struct server *server, FILE *out)
             fprintf(out,
                     "%d nodes contributed to round %lld, the quorum is "
                     "%lld\n",
-                    (int)server->contributors, (long long)server->round,
-                    (long long)server->quorum);
+                    (int)server->contributors, last, (long long)server->quorum);
     }
     if (server_is_bad(server)) {
         begin(&lines);
         if (shows(&lines)) {
-            fprintf(out, "round %lld: ", (long long)server->round);
+            fprintf(out, "round %lld: ", last);
             server_print_bar(server, out);
             fputc('\n', out);
         }
