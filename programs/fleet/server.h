@@ -119,6 +119,7 @@ struct server {
 
     /* the round */
     bool open;
+    bool estimated;         /* its estimate is there, to be stored */
     int64_t round;          /* its number */
     int64_t next;           /* the number of the next one; 0: not noted yet */
     int64_t start;          /* when it began */
@@ -230,6 +231,8 @@ extern const struct hub_events server_events;
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);
+/* Nobody opens rounds by itself until the next one is opened. */
+void server_pause(struct server *server);
 
 /* A link whose measured probability is not the planned one: p lies outside the
  * interval of confidence 1 - 1e-4 over the latest rounds. */

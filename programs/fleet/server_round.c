@@ -210,6 +210,7 @@ static void open_round(struct server *server, int64_t now)
     server_decoder_open(server);
     wire_write_open(&server->bytes, &open);
     server->open = true;
+    server->estimated = false;
     server->start = now;
     server->next_start = now + times->period;
     for (int32_t i = 0; i < server->network->nodes; i++) {
@@ -220,6 +221,24 @@ static void open_round(struct server *server, int64_t now)
         if (seat->ready)
             send_to(server, seat);
     }
+}
+
+void server_pause(struct server *server)
+{
+    const struct server_times *times = &server->times;
+    const struct wire_open open = {
+        .plan = server->plan_id,
+        .round = server->round,
+        .send = times->send,
+        .share = times->share,
+        .uplink = times->uplink,
+        .early = times->early,
+    };
+    if (server->round < 1 || !wire_write_open(&server->bytes, &open))
+        return;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (server->seats[i].asked)
+            send_to(server, &server->seats[i]);
 }
 
 static bool all_answered(const struct server *server)
@@ -314,7 +333,9 @@ static void count_round(struct server *server)
 static enum pricer_status close_round(struct server *server,
                                       struct pricer_fault *fault)
 {
-    estimate(server);
+    if (!server->estimated)
+        estimate(server);
+    server->estimated = true;
     struct pricer_round_record record = {
         .round = server->round,
         .plan = server->plan_id,
@@ -392,6 +413,8 @@ enum pricer_status server_tick(struct server *server, int64_t now,
 
 int64_t server_next(const struct server *server)
 {
+    if (server->failed_until > daemon_clock())
+        return server->failed_until;
     if (server->open)
         return server->start + server->times.uplink;
     int64_t soon = daemon_clock() + (server->ended ? 500 : 20);
