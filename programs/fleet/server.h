@@ -17,7 +17,10 @@
 /* One node, as the server sees it. */
 struct seat {
     bool enrolled;
-    char key[PRICER_KEY_TEXT];
+    char key[PRICER_KEY_TEXT];   /* that it uses, of those enrolled for it */
+    char shown[PRICER_KEY_TEXT]; /* with which it last connected */
+    bool follows;                /* the key follows another, by a signature */
+    struct pricer_successor successor;
     char address[PRICER_ADDRESS_TEXT];
     uint8_t digest[WIRE_DIGEST];  /* of its slice of the current plan */
     struct hub_peer *peer;        /* its connection, or NULL */
@@ -171,9 +174,12 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
 bool server_write_slice(struct server *server, int32_t node);
-/* Who is enrolled, as of now: keys that are not any more lose their connections
+/* server_roll.c: enrolled keys into the hub, and if no round is open, into seats.
+ * Who is enrolled, as of now: keys that are not any more lose their connections
  * at once; seats and slices follow when no round is open. `asked`: also if the
  * study does not look changed. */
+enum pricer_status server_load_members(struct server *server, bool seat,
+                                       struct pricer_fault *fault);
 void server_refresh(struct server *server, int64_t now, bool asked);
 void server_unload(struct server *server);
 

@@ -105,11 +105,25 @@ static struct seat *find_seat(struct server *server, struct hub_peer *peer)
 
 static void see_opened(void *context, struct hub_peer *peer)
 {
-    struct seat *seat = find_seat(context, peer);
+    struct server *server = context;
+    struct seat *seat = find_seat(server, peer);
+    char key[PRICER_KEY_TEXT] = "";
     if (seat == NULL)
         return;
+    if (hub_key(peer) != NULL)
+        keys_text(hub_key(peer), key);
+    bool other = hub_is_open(seat->peer) && seat->peer != peer;
+    if (other && strcmp(seat->key, key) != 0 && seat->follows) {
+        hub_forget(peer); /* the old key, while the next one is in use */
+        server_see_twin(server, (int32_t)(seat - server->seats));
+        return;
+    }
+    if (other)
+        hub_forget(seat->peer);
     seat->peer = peer;
     seat->issued = 0;
+    strcpy(seat->shown, key);
+    server->stale = server->stale || strcmp(seat->key, key) != 0;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
