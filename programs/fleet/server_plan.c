@@ -51,6 +51,9 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         out->weight = server->plan->weight[l];
         out->noise = server->plan->noise[l];
         out->p = server->credit ? network->p[l] : 1;
+        out->follows =
+            seat->follows && keys_bytes(seat->successor.old, out->old);
+        memcpy(out->proof, seat->successor.proof, WIRE_PROOF);
     }
     for (int32_t k = network->in_start[i]; k < network->in_start[i + 1]; k++) {
         int32_t l = network->in_link[k];
@@ -149,105 +152,6 @@ static enum pricer_status digest_slices(struct server *server)
     return PRICER_OK;
 }
 
-/* Let the keys of nodes in, and nobody else. */
-static enum pricer_status admit(struct server *server,
-                                const struct pricer_member *members,
-                                int32_t count)
-{
-    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
-    int32_t nodes = 0;
-    if (entries == NULL)
-        return PRICER_MEMORY;
-    for (int32_t k = 0; k < count; k++)
-        if (members[k].node != PRICER_SERVER) {
-            keys_bytes(members[k].key, entries[nodes].key);
-            entries[nodes++].number = members[k].node;
-        }
-    enum pricer_status status = hub_admit(server->hub, entries, nodes);
-    free(entries);
-    return status;
-}
-
-static void seat_members(struct server *server,
-                         const struct pricer_member *members, int32_t count)
-{
-    server->members = 0;
-    for (int32_t i = 0; i < server->network->nodes; i++)
-        server->seats[i].enrolled = false;
-    for (int32_t k = 0; k < count; k++) {
-        if (members[k].node == PRICER_SERVER)
-            continue;
-        struct seat *seat = &server->seats[members[k].node];
-        seat->enrolled = true;
-        if (strcmp(seat->key, members[k].key) != 0)
-            seat->ready = seat->told = false;
-        strcpy(seat->key, members[k].key);
-        strcpy(seat->address, members[k].address);
-        server->members++;
-    }
-}
-
-/* Whether the seats are not those of these members. */
-static bool differs(const struct server *server,
-                    const struct pricer_member *members, int32_t count)
-{
-    int32_t nodes = 0;
-    for (int32_t k = 0; k < count; k++) {
-        if (members[k].node == PRICER_SERVER)
-            continue;
-        const struct seat *seat = &server->seats[members[k].node];
-        nodes++;
-        if (!seat->enrolled || strcmp(seat->key, members[k].key) != 0 ||
-            strcmp(seat->address, members[k].address) != 0)
-            return true;
-    }
-    return nodes != server->members;
-}
-
-/* Enrolled keys into the hub, and if there is no round, into seats. */
-static enum pricer_status load_members(struct server *server, bool seat,
-                                       struct pricer_fault *fault)
-{
-    struct pricer_member *members = NULL;
-    int32_t count = 0;
-    int64_t stamp = 0;
-    enum pricer_status status =
-        pricer_study_stamp(server->study, &stamp, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_members(server->study, &members, &count, fault);
-    if (status != PRICER_OK)
-        return status;
-    server->stamp = stamp;
-    status = admit(server, members, count);
-    if (status == PRICER_OK && seat)
-        seat_members(server, members, count);
-    else if (status == PRICER_OK)
-        server->stale = server->stale || differs(server, members, count);
-    pricer_members_free(members);
-    return status;
-}
-
-void server_refresh(struct server *server, int64_t now, bool asked)
-{
-    enum { AGAIN = 200, LATER = 300, SAY = 10000 };
-    int64_t stamp = server->stamp;
-    struct pricer_fault fault = {""};
-    if (!asked && now < server->looked + AGAIN)
-        return;
-    server->looked = now;
-    if (!asked &&
-        (pricer_study_stamp(server->study, &stamp, NULL) != PRICER_OK ||
-         stamp == server->stamp))
-        return;
-    if (load_members(server, false, &fault) == PRICER_OK)
-        return;
-    server->looked = now + LATER;
-    if (now < server->unread + SAY)
-        return;
-    server->unread = now;
-    daemon_say("who is enrolled cannot be read: %s", fault.text);
-}
-
 /* Whether the plan gives lost packets credit. What depends on it is SLICE's
  * `credit` and the p of its links, and behind them the node's trust file and
  * ledger. */
@@ -340,7 +244,7 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
         return status;
     server->stale = true;
     install(server, &found);
-    status = load_members(server, true, fault);
+    status = server_load_members(server, true, fault);
     if (status == PRICER_OK)
         status = server_load_marks(server, fault);
     if (status == PRICER_OK)
