@@ -776,7 +776,6 @@ struct pricer_random {
 };
 
 /* What a replayed stream is used for. */
-/* What a replayed stream is used for. */
 enum pricer_purpose {
     PRICER_PURPOSE_LINKS = 1, /* which links are up */
     PRICER_PURPOSE_NOISE,     /* the noise of one message */
