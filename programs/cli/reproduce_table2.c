@@ -237,8 +237,10 @@ static enum pricer_status load(struct reproduction *work, int which,
     enum pricer_status status =
         cluster_read(path, true, &data->points, &work->fault);
     if (status == PRICER_OK)
-        status = cluster_reference(data->points, 10, 50, 3, NULL,
-                                   &data->reference, &work->fault);
+        status = pricer_kmeans_reference(
+            data->points,
+            &(struct pricer_kmeans_settings){.clusters = 10, .steps = 50}, 3,
+            &data->reference, &work->fault);
     return status;
 }
 

@@ -14,6 +14,7 @@
 /* Every rank calls the same verb with the same arguments. */
 static const struct verb verbs[] = {
     {"simulate", verb_simulate, "trials handed out to the ranks"},
+    {"kmeans", verb_kmeans, "points and nodes divided among the ranks"},
 };
 
 static void print_usage(FILE *out)
