@@ -221,7 +221,8 @@ PRICER_API enum pricer_status pricer_scenario_network(
  *
  * Links are ordered by (from, to): those leaving node i are out_start[i] to
  * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
- * those arriving at node j stand at in_start[j] to in_start[j + 1] - 1. There
+ * those arriving at node j stand at in_start[j] to in_start[j + 1] - 1; where
+ * every link has its opposite these are out_start and partner themselves. There
  * is no link with p = 0. 48 bytes a link. Read it freely; never change it.
  */
 struct pricer_network {
