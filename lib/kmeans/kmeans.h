@@ -75,6 +75,7 @@ struct pri_lloyd {
     double *sum;      /* [chunks * clusters * columns] of the points */
     int64_t *size;    /* [chunks * clusters] how many points */
     double *distance; /* [chunks] squared distances to the centres, added up */
+    struct pri_team *team; /* from the first pass on more than one thread on */
 };
 
 enum pricer_status pri_lloyd_new(const struct pri_points *points,

@@ -17,18 +17,19 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     BLOCK = 256, /* rows a product: enough to pay for packing the centres */
+    TEAM = 64,   /* threads at most */
+    RANGES = 16, /* parts of what is done for all clusters */
     WIDE = 16,   /* partial sums, so that strict arithmetic vectorises */
 };
 
 int32_t pri_kmeans_threads(int32_t threads)
 {
-    return threads > 0 ? threads : omp_get_max_threads();
+    return pri_threads(threads, INT64_MAX);
 }
 
 /* --------------------------------------------------------------- vectors -- */
@@ -129,6 +130,7 @@ void pri_lloyd_free(struct pri_lloyd *lloyd)
     free(lloyd->sum);
     free(lloyd->size);
     free(lloyd->distance);
+    pri_team_free(lloyd->team);
     free(lloyd);
 }
 
@@ -187,6 +189,36 @@ static void assign_chunk(struct pri_lloyd *lloyd, const float *centres,
     }
 }
 
+/* A pass over chunks or clusters that threads share. */
+struct pass {
+    struct pri_lloyd *lloyd;
+    const float *centres;
+    float *moved;
+    double *sum;
+    int32_t parts;
+};
+
+/* Do the parts on so many threads, which the steps to come will find awake; a
+ * pass without a team is the caller's. */
+static void run_pass(struct pass *pass, int32_t threads,
+                     void (*job)(void *context, int32_t part))
+{
+    struct pri_lloyd *lloyd = pass->lloyd;
+    if (threads > 1 && lloyd->team == NULL)
+        lloyd->team = pri_team_new(threads < TEAM ? threads : TEAM);
+    if (threads > 1 && lloyd->team != NULL)
+        pri_team_run(lloyd->team, pass->parts, job, pass);
+    else
+        for (int32_t part = 0; part < pass->parts; part++)
+            job(pass, part);
+}
+
+static void assign_part(void *context, int32_t part)
+{
+    struct pass *pass = context;
+    assign_chunk(pass->lloyd, pass->centres, pass->lloyd->chunks.low + part);
+}
+
 void pri_lloyd_assign(struct pri_lloyd *lloyd, const float *centres,
                       int32_t threads)
 {
@@ -198,9 +230,10 @@ void pri_lloyd_assign(struct pri_lloyd *lloyd, const float *centres,
                 (double)centres[k * columns + d] * centres[k * columns + d];
         lloyd->half[k] = (float)(square / 2);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int32_t chunk = lloyd->chunks.low; chunk < lloyd->chunks.high; chunk++)
-        assign_chunk(lloyd, centres, chunk);
+    struct pass pass = {.lloyd = lloyd,
+                        .centres = centres,
+                        .parts = lloyd->chunks.high - lloyd->chunks.low};
+    run_pass(&pass, threads, assign_part);
 }
 
 /* The sums and sizes of the other ranks' chunks. */
@@ -215,60 +248,91 @@ static void complete(struct pri_lloyd *lloyd)
                  lloyd->chunks.count);
 }
 
+/* The sums of a range of the clusters' entries, over all chunks. */
+static void sum_part(void *context, int32_t part)
+{
+    struct pass *pass = context;
+    const struct pri_lloyd *lloyd = pass->lloyd;
+    const int64_t entries = lloyd->clusters * lloyd->points.columns;
+    for (int64_t c = pri_share_start(entries, part, pass->parts);
+         c < pri_share_start(entries, part + 1, pass->parts); c++) {
+        double total = 0;
+        for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
+            total += lloyd->sum[chunk * entries + c];
+        pass->sum[c] = total;
+    }
+}
+
+static int64_t size_of(const struct pri_lloyd *lloyd, int32_t cluster)
+{
+    int64_t size = 0;
+    for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
+        size += lloyd->size[chunk * lloyd->clusters + cluster];
+    return size;
+}
+
 void pri_lloyd_sums(struct pri_lloyd *lloyd, int32_t threads, double *sum,
                     int64_t *size)
 {
     complete(lloyd);
-    const int64_t entries = lloyd->clusters * lloyd->points.columns;
-    for (int32_t k = 0; k < lloyd->clusters; k++) {
-        size[k] = 0;
-        for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
-            size[k] += lloyd->size[chunk * lloyd->clusters + k];
-    }
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t c = 0; c < entries; c++) {
-        double total = 0;
-        for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
-            total += lloyd->sum[chunk * entries + c];
-        sum[c] = total;
+    for (int32_t k = 0; k < lloyd->clusters; k++)
+        size[k] = size_of(lloyd, k);
+    run_pass(&(struct pass){.lloyd = lloyd, .sum = sum, .parts = RANGES},
+             threads, sum_part);
+}
+
+/* Move a range of the centres. */
+static void move_part(void *context, int32_t part)
+{
+    struct pass *pass = context;
+    const struct pri_lloyd *lloyd = pass->lloyd;
+    const int64_t columns = lloyd->points.columns,
+                  entries = lloyd->clusters * columns;
+    int64_t last = pri_share_start(lloyd->clusters, part + 1, pass->parts);
+    for (int64_t k = pri_share_start(lloyd->clusters, part, pass->parts);
+         k < last; k++) {
+        int64_t size = size_of(lloyd, (int32_t)k);
+        for (int64_t d = 0; d < columns && size > 0; d++) {
+            double total = 0;
+            for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
+                total += lloyd->sum[chunk * entries + k * columns + d];
+            pass->moved[k * columns + d] = (float)(total / (double)size);
+        }
     }
 }
 
 void pri_lloyd_move(struct pri_lloyd *lloyd, int32_t threads, float *centres)
 {
     complete(lloyd);
-    const int64_t columns = lloyd->points.columns;
-    const int64_t entries = lloyd->clusters * columns;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int32_t k = 0; k < lloyd->clusters; k++) {
-        int64_t size = 0;
-        for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
-            size += lloyd->size[chunk * lloyd->clusters + k];
-        for (int64_t d = 0; d < columns && size > 0; d++) {
-            double total = 0;
-            for (int32_t chunk = 0; chunk < lloyd->chunks.count; chunk++)
-                total += lloyd->sum[chunk * entries + k * columns + d];
-            centres[k * columns + d] = (float)(total / (double)size);
-        }
-    }
+    run_pass(&(struct pass){.lloyd = lloyd, .moved = centres, .parts = RANGES},
+             threads, move_part);
+}
+
+static void measure_part(void *context, int32_t part)
+{
+    struct pass *pass = context;
+    struct pri_lloyd *lloyd = pass->lloyd;
+    const struct pri_chunks *chunks = &lloyd->chunks;
+    const int64_t columns = lloyd->points.columns,
+                  first = pri_chunk_start(chunks, chunks->low);
+    int32_t chunk = chunks->low + part;
+    double total = 0;
+    for (int64_t row = pri_chunk_start(chunks, chunk);
+         row < pri_chunk_start(chunks, chunk + 1); row++)
+        total += pri_square_distance(
+            pri_points_row(&lloyd->points, row),
+            pass->centres + lloyd->label[row - first] * columns, columns);
+    lloyd->distance[chunk] = total;
 }
 
 double pri_lloyd_inertia(struct pri_lloyd *lloyd, const float *centres,
                          int32_t threads)
 {
-    const int64_t columns = lloyd->points.columns;
     const struct pri_chunks *chunks = &lloyd->chunks;
-    const int32_t *label = lloyd->label - pri_chunk_start(chunks, chunks->low);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int32_t chunk = chunks->low; chunk < chunks->high; chunk++) {
-        double total = 0;
-        for (int64_t row = pri_chunk_start(chunks, chunk);
-             row < pri_chunk_start(chunks, chunk + 1); row++)
-            total +=
-                pri_square_distance(pri_points_row(&lloyd->points, row),
-                                    centres + label[row] * columns, columns);
-        lloyd->distance[chunk] = total;
-    }
+    struct pass pass = {.lloyd = lloyd,
+                        .centres = centres,
+                        .parts = chunks->high - chunks->low};
+    run_pass(&pass, threads, measure_part);
     pri_complete(lloyd->points.crew, lloyd->distance, sizeof *lloyd->distance,
                  chunks->count);
     double total = 0;

@@ -44,7 +44,24 @@ struct choice {
     int64_t first; /* row of distance[0] */
     double *distance;
     double sums[PRI_KMEANS_CHUNKS];
+    const float *centre; /* the last */
+    bool begun;          /* there were others before it */
 };
+
+enum { SMALL = 1 << 20 }; /* numbers to pass over that one thread does best */
+
+/* The distances of some rows, now that there is another centre. */
+static void come_nearer(void *context, int64_t low, int64_t high)
+{
+    struct choice *choice = context;
+    for (int64_t row = low; row < high; row++) {
+        double apart = pri_square_distance(
+            pri_points_row(choice->points, choice->first + row), choice->centre,
+            choice->points->columns);
+        choice->distance[row] =
+            choice->begun ? fmin(choice->distance[row], apart) : apart;
+    }
+}
 
 static double sum_distances(struct choice *choice)
 {
@@ -112,9 +129,9 @@ enum pricer_status pri_plus_plus(const struct pri_points *points,
     struct choice choice = {.points = points,
                             .chunks = pri_points_chunks(points)};
     choice.first = pri_chunk_start(&choice.chunks, choice.chunks.low);
-    const int64_t columns = points->columns, first = choice.first,
+    const int64_t columns = points->columns,
                   rows = pri_chunk_start(&choice.chunks, choice.chunks.high) -
-                         first;
+                         choice.first;
     double *distance = pri_alloc(rows, sizeof *distance);
     pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, stream,
                          PRI_KMEANS_PLUS_PLUS);
@@ -127,12 +144,10 @@ enum pricer_status pri_plus_plus(const struct pri_points *points,
         float *centre = centres + k * columns;
         double total = sum_distances(&choice);
         choose(&choice, uniform(&random) * total, centre);
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int64_t row = 0; row < rows; row++) {
-            double apart = pri_square_distance(
-                pri_points_row(points, first + row), centre, columns);
-            distance[row] = k == 0 ? apart : fmin(distance[row], apart);
-        }
+        choice.centre = centre;
+        choice.begun = k > 0;
+        pri_share_out(rows * columns < SMALL ? 1 : threads, rows, come_nearer,
+                      &choice);
     }
     free(distance);
     return PRICER_OK;

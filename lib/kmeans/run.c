@@ -131,20 +131,35 @@ static enum pricer_status add_block(struct pri_kmeans *run, int64_t round,
     return status;
 }
 
+/* The blocks of this rank while they are added up. */
+struct gathering {
+    struct pri_kmeans *run;
+    int64_t round, length;
+    int32_t low;
+    enum pricer_status status[PRI_KMEANS_BLOCKS];
+};
+
+static void gather_block(void *context, int32_t part)
+{
+    struct gathering *gathering = context;
+    int32_t block = gathering->low + part;
+    gathering->status[block] =
+        add_block(gathering->run, gathering->round, block, gathering->length);
+}
+
 static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
 {
     const struct pricer_crew *crew = run->points.crew;
     const int64_t length = run->procedure->length(run);
-    enum pricer_status status[PRI_KMEANS_BLOCKS] = {PRICER_OK};
+    struct gathering gathering = {run, round, length, 0, {PRICER_OK}};
     int32_t low, high;
     blocks_of(run, crew == NULL ? 0 : crew->rank,
               crew == NULL ? 1 : crew->ranks, &low, &high);
-#pragma omp parallel for schedule(dynamic) num_threads(run->threads)
+    gathering.low = low;
+    pri_team_run(run->team, high - low, gather_block, &gathering);
     for (int32_t block = low; block < high; block++)
-        status[block] = add_block(run, round, block, length);
-    for (int32_t block = low; block < high; block++)
-        if (status[block] != PRICER_OK)
-            return status[block];
+        if (gathering.status[block] != PRICER_OK)
+            return gathering.status[block];
     pri_complete(crew, run->block_sum,
                  (size_t)run->longest * sizeof *run->block_sum, run->blocks);
     memset(run->sum, 0, (size_t)length * sizeof *run->sum);
@@ -272,6 +287,8 @@ static enum pricer_status room(struct pri_kmeans *run)
     run->block_sum =
         pri_alloc(run->blocks * run->longest, sizeof *run->block_sum);
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
+    run->team =
+        pri_team_new(run->threads < run->blocks ? run->threads : run->blocks);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
     run->weights =
@@ -279,7 +296,7 @@ static enum pricer_status room(struct pri_kmeans *run)
     run->variances = pri_alloc(run->groups, sizeof *run->variances);
     run->held = pri_alloc(run->network->links, sizeof *run->held);
     run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
-    if (run->centres == NULL || run->block_sum == NULL ||
+    if (run->centres == NULL || run->block_sum == NULL || run->team == NULL ||
         run->whole.weight == NULL || run->whole.up == NULL ||
         run->message == NULL || run->sum == NULL || run->kept == NULL ||
         run->mean == NULL || run->held == NULL || run->coefficient == NULL ||
@@ -355,6 +372,7 @@ enum pricer_status pricer_kmeans_run(
     free(run.variances);
     free(run.message);
     free(run.block_sum);
+    pri_team_free(run.team);
     free(run.sum);
     free(run.kept);
     free(run.mean);

@@ -46,8 +46,9 @@ struct pri_kmeans {
     bool *held;                       /* [links] shares in their sums */
     double *coefficient;              /* [nodes] of the sums */
     int64_t longest;                  /* numbers of the longest message */
-    int32_t blocks;    /* of nodes: what threads and ranks share */
-    double *message;   /* [blocks * longest] */
+    int32_t blocks;  /* of nodes: what threads and ranks share */
+    double *message; /* [blocks * longest] */
+    struct pri_team *team;
     double *block_sum; /* [blocks * longest] of the messages of each */
     double *sum;       /* [longest] what the server has received */
 
