@@ -63,6 +63,11 @@ void pri_share_out(int32_t threads, int64_t count,
                    void (*job)(void *context, int64_t low, int64_t high),
                    void *context);
 
+/* Play and take all of the work, with the crew or (NULL) alone. */
+enum pricer_status pri_crew_share(const struct pricer_crew *crew,
+                                  const struct pricer_work *work,
+                                  struct pricer_fault *fault);
+
 /* Report to the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 
@@ -74,6 +79,11 @@ bool pri_parse_number(const char *text, double *value);
 
 /* The same for a whole number, of either sign. */
 bool pri_parse_count(const char *text, int64_t *value);
+
+/* Whether a text is a name: letters, digits, '-', '_' and '.', a letter first,
+ * fewer than PRICER_NAME_TEXT of them. Never taken for a number or an option,
+ * and nothing in it needs quoting in a page, a path or a shell. */
+bool pri_is_name(const char *text);
 
 /*
  * The length of a vector over its largest entry, which neither overflows nor

@@ -4,6 +4,7 @@
  */
 #include "network.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void copy(void *to, const void *from, int64_t count, size_t size)
@@ -34,16 +35,31 @@ static enum pricer_status copy_network(const struct pricer_network *network,
         copy(made->y, network->y, n, sizeof(double));
     }
     copy(made->out_start, network->out_start, n + 1, sizeof(int32_t));
-    copy(made->in_start, network->in_start, n + 1, sizeof(int32_t));
     copy(made->from, network->from, m, sizeof(int32_t));
     copy(made->to, network->to, m, sizeof(int32_t));
     copy(made->partner, network->partner, m, sizeof(int32_t));
-    copy(made->in_link, network->in_link, m, sizeof(int32_t));
+    if (network->in_link != network->partner) {
+        copy(made->in_start, network->in_start, n + 1, sizeof(int32_t));
+        copy(made->in_link, network->in_link, m, sizeof(int32_t));
+    } else {
+        free(made->in_start);
+        free(made->in_link);
+        made->in_start = made->out_start;
+        made->in_link = made->partner;
+    }
     copy(made->p, network->p, m, sizeof(double));
     copy(made->joint, network->joint, m, sizeof(double));
     copy(made->eps, network->eps, m, sizeof(double));
     copy(made->delta, network->delta, m, sizeof(double));
-    if (network->server_eps != NULL)
+    copy(made->node_radius, network->node_radius, n, sizeof(double));
+    copy(made->node_diameter, network->node_diameter, n, sizeof(double));
+    if (network->name != NULL) {
+        made->name = pri_alloc(n, sizeof *made->name);
+        status = made->name != NULL ? PRICER_OK : PRICER_MEMORY;
+        if (status == PRICER_OK)
+            copy(made->name, network->name, n, sizeof *made->name);
+    }
+    if (status == PRICER_OK && network->server_eps != NULL)
         status = pri_network_budget(made, network->server_eps,
                                     network->server_delta, NULL, NULL);
     if (status != PRICER_OK) {

@@ -86,6 +86,13 @@ bool node_trouble(const struct node *node, enum hub_end why, char *text,
                  "pricer-server?",
                  address);
         break;
+    case HUB_TURNED:
+        snprintf(text, size,
+                 "the server at %s turns this node away: another node is "
+                 "connected with its key, or did it start too often? Nothing "
+                 "is sent",
+                 address);
+        break;
     case HUB_REPLACED:
     case HUB_BUSY:
         snprintf(text, size,
@@ -242,6 +249,8 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
     struct node *node = context;
     if (peer == node->server && wire_type(data, size) == WIRE_SLICE)
         node_take_slice(node, data, size);
+    else if (peer == node->server && wire_type(data, size) == WIRE_MARK)
+        node_take_mark(node, data, size);
 }
 
 static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
@@ -254,7 +263,9 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 static void see_refusal(struct node *node, int32_t to, const char *text)
 {
     node->check->refused = true;
-    if (to == node->number)
+    if (to < 0)
+        tell(node->check, BAD, "ledger", "%s", text);
+    else if (to == node->number)
         tell(node->check, BAD, "budgets",
              "of its own part: %s; a row in the "
              "trust file is the cure, or another "
@@ -269,7 +280,8 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
 
 static bool is_final(enum hub_end why)
 {
-    return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN;
+    return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN ||
+           why == HUB_TURNED;
 }
 
 static void check_listen(struct check *check, struct node *node)

@@ -23,7 +23,7 @@ static const struct usage usage = {
 
 /* What the command line says and struct node does not hold. */
 struct arguments {
-    int64_t number, seed;
+    int64_t number, seed, accept;
     const char *config, *emulate;
     struct node_files files;
     bool show, json, replay, check, new_ledger;
@@ -90,6 +90,9 @@ static void take_server_message(struct node *node, const void *data,
         else
             node->dropped[PRICER_DROP_MALFORMED]++;
         break;
+    case WIRE_MARK:
+        node_take_mark(node, data, size);
+        break;
     case WIRE_RESULT:
         take_result(node, data, size);
         break;
@@ -135,6 +138,8 @@ static void tell(struct node *node, enum hub_end why)
 static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 {
     struct node *node = context;
+    if (peer == node->server && why == HUB_TURNED)
+        node_yield(node);
     if (peer == node->server && why != HUB_SILENT)
         tell(node, why);
 }
@@ -228,6 +233,9 @@ static bool parse(int argc, char **argv, struct node *node,
          "what has gone to whom; must be there"},
         {"new-ledger", OPTION_FLAG, &arguments->new_ledger, NULL,
          "make the ledger if it is not there: nothing was sent so far"},
+        {"ledger-accept", OPTION_COUNT, &arguments->accept, "ROUND",
+         "let the ledger go on after ROUND, whatever was sent up to there, and "
+         "stop"},
         {"check", OPTION_FLAG, &arguments->check, NULL,
          "say what would fail and how to cure it, join no round, and stop"},
         {"data", OPTION_TEXT, &node->vector.file, "FILE",
@@ -363,6 +371,28 @@ static enum pricer_status set_up(struct node *node,
     return status;
 }
 
+/* --ledger-accept: what was lost is lost. */
+static int accept_loss(const struct arguments *arguments)
+{
+    struct pricer_fault fault = {""};
+    struct ledger *ledger = NULL;
+    char server[PRICER_KEY_TEXT];
+    enum pricer_status status =
+        arguments->files.server_key == NULL
+            ? daemon_fault(&fault, PRICER_VALUE, "--server-key is missing")
+            : keys_public(arguments->files.server_key, server, &fault);
+    if (status == PRICER_OK)
+        status = ledger_open(arguments->files.ledger, server, &ledger, &fault);
+    if (status == PRICER_OK)
+        status = ledger_accept(ledger, arguments->accept, &fault);
+    daemon_say("%s", status == PRICER_OK
+                         ? "the ledger goes on after that round; what was sent "
+                           "before and is not in it is not counted"
+                         : fault.text);
+    ledger_close(ledger);
+    return status == PRICER_OK ? 0 : 1;
+}
+
 static void tear_down(struct node *node)
 {
     node_free_slice(node);
@@ -378,7 +408,7 @@ static void tear_down(struct node *node)
 int main(int argc, char **argv)
 {
     struct node node = {0};
-    struct arguments arguments = {.number = -1};
+    struct arguments arguments = {.number = -1, .accept = -1};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     int result;
@@ -386,8 +416,9 @@ int main(int argc, char **argv)
     node.vector.row = -1;
     if (!parse(argc, argv, &node, &arguments, &result))
         return result;
+    bool brief = arguments.show || arguments.accept >= 0;
     if (arguments.files.ledger == NULL ||
-        (!arguments.show && missing(&node, &arguments) != NULL)) {
+        (!brief && missing(&node, &arguments) != NULL)) {
         fprintf(stderr, "pricer-node: %s is missing; --help explains\n",
                 arguments.files.ledger == NULL ? "--ledger"
                                                : missing(&node, &arguments));
@@ -398,6 +429,8 @@ int main(int argc, char **argv)
             ledger_show(arguments.files.ledger, arguments.json));
     daemon_keep_secrets();
     daemon_catch_signals();
+    if (arguments.accept >= 0)
+        return accept_loss(&arguments);
     if (arguments.check) {
         node.number = (int32_t)arguments.number;
         node.vector.estimate = node.estimate;

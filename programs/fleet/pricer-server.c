@@ -29,6 +29,36 @@ struct arguments {
 /* How long the server may go without a look at who is enrolled. */
 enum { GLANCE = 250 };
 
+/*
+ * A study that cannot be written or read (a full disk, a lock, descriptors used
+ * up) is no reason to stop: the round that could not be stored stays open, too late
+ * for messages, and none is opened, so nobody charges anything. An error only when
+ * the operator wants to stop and the round is lost.
+ */
+static enum pricer_status bear(struct server *server, enum pricer_status status,
+                               const struct pricer_fault *fault)
+{
+    enum { RETRY = 250, SAY = 10000 };
+    int64_t now = daemon_clock();
+    if (status == PRICER_OK && server->failing != 0 &&
+        now >= server->failed_until) {
+        daemon_say("the study is fine again after %.1f s",
+                   1e-3 * (double)(now - server->failing));
+        server->failing = server->failure_said = 0;
+    }
+    if (status == PRICER_OK)
+        return PRICER_OK;
+    server->failing = server->failing == 0 ? now : server->failing;
+    server->failed_until = now + RETRY;
+    server->failures++;
+    if (now >= server->failure_said + SAY || server->failure_said == 0) {
+        server->failure_said = now;
+        daemon_say("%s; rounds wait, trying again",
+                   fault->text[0] ? fault->text : pricer_status_text(status));
+    }
+    return daemon_stopping() ? status : PRICER_OK;
+}
+
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
@@ -46,11 +76,8 @@ static void loop(struct server *server, struct status_page *page,
         server_refresh(server, daemon_clock(), daemon_hung_up());
         if (page != NULL)
             status_page_serve(page);
-        *status = server_tick(server, daemon_clock(), fault);
-        if (*status == PRICER_BUSY) {
-            daemon_say("%s; trying again", fault->text);
-            *status = PRICER_OK;
-        }
+        *status =
+            bear(server, server_tick(server, daemon_clock(), fault), fault);
     }
 }
 
@@ -93,6 +120,8 @@ static bool parse(int argc, char **argv, struct server *server,
          PROGRAM_DECODER_HELP},
         {"memory", OPTION_COUNT, &server->memory, "MIB",
          "that a decoder may keep the sums of a round in; 1024"},
+        {"keep", OPTION_COUNT, &server->keep, "N",
+         "rounds that the study keeps, older ones are deleted; 0: all; 100000"},
         {"truth", OPTION_TEXT, &arguments->truth, "FILE",
          "the true mean (.npy), where it is known, to tell the error"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
@@ -163,7 +192,7 @@ static enum pricer_status connect_all(struct server *server,
     }
     hub_limit(server->hub,
               8 * server->network->dimension + WIRE_SLACK +
-                  (int64_t)wire_parts_size(server->network->nodes));
+                  2 * (int64_t)wire_parts_size(server->network->nodes));
     return hub_listen(server->hub, server->address, fault);
 }
 
@@ -226,6 +255,8 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
+    if (server->marks_saved > 0)
+        server_save_marks(server, INT64_MAX);
     hub_close(server->hub);
     server_unload(server);
     pricer_study_close(server->study);
@@ -276,6 +307,7 @@ int main(int argc, char **argv)
                             .quorum = 1,
                             .first = 1,
                             .memory = 1024,
+                            .keep = 100000,
                             .decoding.asked = -1};
     struct arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};

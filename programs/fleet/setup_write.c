@@ -6,6 +6,7 @@
 #include "draft.h"
 #include "ledger.h"
 #include "common/daemon.h"
+#include "common/program.h"
 #include "transport/keys.h"
 
 #include <dirent.h>
@@ -33,8 +34,8 @@ static void name(const struct setup *setup, int32_t k, const char *ending,
     if (k == 0)
         snprintf(path, PATH_MAX, "%.3900s/server%s", setup->home, ending);
     else
-        snprintf(path, PATH_MAX, "%.3900s/node%d%s", setup->home, (int)k - 1,
-                 ending);
+        snprintf(path, PATH_MAX, "%.3900s/%s%s", setup->home,
+                 node_folder(setup->network, k - 1).text, ending);
 }
 
 /* One that is there is fine; it is made private too. */
@@ -142,22 +143,25 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         "(one of the three).\n"
         "data        vector.npy\nrow         0\n#command    ./make-vector\n"
         "#feed       unix:feed\n",
-        (long long)setup->network->dimension, setup->network->radius);
+        (long long)setup->network->dimension,
+        setup->network->node_radius[k - 1]);
 }
 
 static void write_unit(struct setup *setup, int32_t k, FILE *out)
 {
-    char unit[64];
+    char unit[128];
     if (k == 0)
         strcpy(unit, "pricer-server");
     else
-        snprintf(unit, sizeof unit, "pricer-node@node%d", (int)k - 1);
+        snprintf(unit, sizeof unit, "pricer-node@%s",
+                 node_folder(setup->network, k - 1).text);
     fprintf(out, "# /etc/systemd/system/%s.service.d/folder.conf\n[Service]\n",
             unit);
     if (k == 0)
         fprintf(out, "WorkingDirectory=%s/server\n", setup->home);
     else
-        fprintf(out, "WorkingDirectory=/var/lib/pricer/node%d\n", (int)k - 1);
+        fprintf(out, "WorkingDirectory=/var/lib/pricer/%s\n",
+                node_folder(setup->network, k - 1).text);
     fprintf(out, "Environment=PRICER_CONFIG=%s.conf\n",
             k == 0 ? "server" : "node");
 }
@@ -179,13 +183,14 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
     };
     fprintf(
         out,
-        "# What node %d lets out: a draft for plan %lld over %lld rounds. It "
+        "# What node %s lets out: a draft for plan %lld over %lld rounds. It "
         "is this node's\n# own word, so read it and change what you do not "
         "agree with: the server cannot\n# make the node send more. The "
         "node's own number stands for the part it sends to\n# the server "
         "itself. eps and delta bound one release, the totals all of them\n"
         "# together; inf is full trust (pricer-node(1)).\n",
-        (int)k - 1, (long long)setup->record.id, (long long)setup->rounds);
+        node_label(setup->network, k - 1).text, (long long)setup->record.id,
+        (long long)setup->rounds);
     setup->beyond += draft_write(&draft, k - 1, out);
 }
 

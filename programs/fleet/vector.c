@@ -68,6 +68,7 @@ static void become(const struct vector *vector, int64_t round,
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setpgid(0, 0);
     limit.rlim_cur = limit.rlim_max = 8 * (rlim_t)dimension + HEADER_ROOM;
     setrlimit(RLIMIT_FSIZE, &limit);
