@@ -139,8 +139,10 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         "trust       node.trust\nledger      node.ledger\n"
         "# The private vector, %lld numbers of length %g at most: a row of "
         "a .npy file,\n# or a command that writes one to its output in "
-        "each round.\n"
-        "data        vector.npy\nrow         0\n#command    ./make-vector\n",
+        "each round, or a program that\n# stays and hands them in at a socket "
+        "(one of the three).\n"
+        "data        vector.npy\nrow         0\n#command    ./make-vector\n"
+        "#feed       unix:feed\n",
         (long long)setup->network->dimension,
         setup->network->node_radius[k - 1]);
 }

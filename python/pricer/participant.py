@@ -116,7 +116,7 @@ class Round(NamedTuple):
 class Participant:
     """The program that a node takes its vectors from.
 
-        with pricer.Participant("/run/pricer/feed") as node:
+        with pricer.Participant("/var/lib/pricer/node0/feed") as node:
             estimate = node.submit(vector)
 
     or, where the vector depends on the round,
@@ -318,8 +318,9 @@ class Participant:
         left = open.left if open is not None else (
             self.plan.left if self.plan is not None else None)
         if left == 0:
-            raise SpentFault("the budgets of the node are spent: nothing of "
-                             "its data goes out any more")
+            raise SpentFault("nothing of the node's data goes out any more: its "
+                             "budgets are spent, or its plan and trust file "
+                             "let nothing out")
 
     def submit(self, vector: ArrayLike,
                timeout: Optional[float] = None) -> np.ndarray:

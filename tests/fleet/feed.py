@@ -190,6 +190,12 @@ def test_stranger():
             data=False)[1:], check=False)
         expect(second.returncode == 1 and 'another program listens' in
                second.stderr, second.stderr)
+        for feed, text in ((path, 'BAD   vector      another program listens'),
+                           (path + '2', 'good  vector      unix:')):
+            checked = fleet.run('pricer-node', *fleet.node_arguments(
+                1, '--feed', 'unix:' + feed, '--check', data=False)[1:],
+                check=False)
+            expect(text in checked.stdout, checked.stdout)
         fleet.stop('node0', 9)  # leaves its socket: replaced
         expect(os.path.exists(path), 'no socket was left')
         fleet.start_node(0, '--feed', 'unix:' + path, data=False)

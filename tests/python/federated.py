@@ -54,9 +54,9 @@ class Federated(unittest.TestCase):
 
     def test_where_it_helps_and_where_nothing_is_left(self):
         task = self.task('two classes')
-        perfect = dict(federated.bounds(task))['perfect links'][-1]
-        much = {way: found[-1] for way, found, _ in federated.ways(task, 1000)}
-        little = {way: found[-1] for way, found, _ in federated.ways(task, 0.3)}
+        perfect = dict(federated.bounds(task))['perfect links'][0, -1]
+        much = {way: found[0, -1] for way, found, _ in federated.ways(task, 1000)}
+        little = {way: found[0, -1] for way, found, _ in federated.ways(task, 0.3)}
         self.assertGreater(perfect, 0.8)
         self.assertGreater(much['PriCER'], much['no collaboration'] + 0.2)
         self.assertGreater(much['PriCER, decoder'],
@@ -80,14 +80,15 @@ class Federated(unittest.TestCase):
         self.assertLessEqual(np.linalg.norm(step), 1 + 1e-12)
 
     def test_output(self):
-        rows = federated.run(self.data, {'softmax': self.kind}, [5.0], 2)
+        rows = federated.run(self.data, {'softmax': self.kind}, [5.0], 2,
+                             repeat=3)
         lines = list(federated.table(rows))
         self.assertEqual(len(lines), 4)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'federated.csv')
             federated.write_csv(rows, path)
             with open(path, encoding='utf-8') as file:
-                self.assertEqual(len(file.readlines()), 1 + 2 * (2 + 3) * 2)
+                self.assertEqual(len(file.readlines()), 1 + 2 * (2 + 3) * 2 * 3)
             if federated.draw(rows, os.path.join(folder, 'federated.svg')):
                 self.assertGreater(
                     os.path.getsize(os.path.join(folder, 'federated.svg')), 1000)
