@@ -12,6 +12,7 @@
  * batch of messages. O(rounds steps rows columns clusters).
  */
 #include "run.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -271,6 +272,8 @@ enum pricer_status pricer_kmeans_run(
                              .nodes = network->nodes,
                              .radius = network->radius};
     pri_kmeans_defaults(&run.settings);
+    if (pri_network_alike(network, "K-means", true, fault) != PRICER_OK)
+        return PRICER_VALUE;
     enum pricer_status status =
         check(points, network, plan, &run.settings, fault);
     if (status != PRICER_OK)

@@ -8,6 +8,7 @@
  * network's own.
  */
 #include "problem.h"
+#include "network/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,10 +168,15 @@ static enum pricer_status allocate(struct pri_problem *problem)
     problem->self = pri_alloc(nodes, sizeof *problem->self);
     problem->crowd = pri_alloc(nodes, sizeof(double));
     problem->kind = pri_alloc(nodes, sizeof(uint8_t));
+    problem->wanted = pri_alloc(nodes, sizeof(double));
     if (!problem->block || !problem->start || !problem->upper ||
         !problem->self || !problem->crowd || !problem->kind ||
-        !count_arcs(problem, mirrored))
+        !problem->wanted || !count_arcs(problem, mirrored))
         return PRICER_MEMORY;
+    for (int32_t i = 0; i < nodes; i++) {
+        problem->wanted[i] = pri_network_ratio(problem->network, i);
+        problem->wanted_sum += problem->wanted[i];
+    }
     problem->arc = pri_alloc(problem->arcs, sizeof *problem->arc);
     if (!problem->arc)
         return PRICER_MEMORY;
@@ -206,7 +212,7 @@ static bool fill_arcs(struct fill *fill, int32_t i)
 {
     struct pri_problem *problem = fill->problem;
     const struct pricer_network *net = problem->network;
-    double dimension = (double)net->dimension, unit = 1 / net->radius;
+    double dimension = (double)net->dimension, unit = 1 / net->node_radius[i];
     bool reaches = false;
     int32_t upper = problem->start[i];
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
@@ -233,7 +239,7 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     for (int32_t i = low; i < high; i++) {
         double uplink = net->uplink[i];
         double own = link_cost(1, uplink, (double)net->dimension,
-                               fill->self_slope[i] / net->radius);
+                               fill->self_slope[i] / net->node_radius[i]);
         bool reaches = fill_arcs(fill, i) || own < INFINITY;
         problem->self[i].cost = own;
         problem->crowd[i] = uplink > 0 ? (1 - uplink) / uplink : INFINITY;
@@ -394,6 +400,7 @@ void pri_problem_free(struct pri_problem *problem)
     free(problem->self);
     free(problem->crowd);
     free(problem->kind);
+    free(problem->wanted);
     free(problem);
 }
 
@@ -433,7 +440,8 @@ static void extract_nodes(void *context, int32_t low, int32_t high,
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         const double *dual = &point->dual[2 * (int64_t)i];
-        double scale = extract->scale[i], uplink = net->uplink[i];
+        double uplink = net->uplink[i];
+        double scale = extract->scale[i] / problem->wanted[i];
         plan->row_multiplier[i] = dual[0] * unit;
         plan->relay_multiplier[i] =
             problem->kind[i] & bare ? 0 : (dual[1] - point->sum) * unit;
@@ -469,7 +477,8 @@ bool pri_problem_point(const struct pri_problem *problem,
         double *dual = &point->dual[2 * (int64_t)i];
         dual[0] = plan->row_multiplier[i] * unit;
         dual[1] = plan->relay_multiplier[i] * unit + point->sum;
-        problem->self[i].share = plan->self_weight[i] * net->uplink[i];
+        problem->self[i].share =
+            plan->self_weight[i] * net->uplink[i] * problem->wanted[i];
         check += dual[0] + dual[1] + problem->self[i].share;
     }
     return isfinite(check);
