@@ -14,6 +14,7 @@
  * columns clusters).
  */
 #include "run.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -342,6 +343,8 @@ enum pricer_status pricer_kmeans_run(
                              .radius = network->radius};
     pri_kmeans_defaults(&run.settings);
     run.points = pri_points_of(points, &run.settings);
+    if (pri_network_alike(network, "K-means", true, fault) != PRICER_OK)
+        return PRICER_VALUE;
     enum pricer_status status =
         check(points, run.points.rows, network, plan, &run.settings, fault);
     if (status != PRICER_OK)

@@ -272,7 +272,7 @@ static void judge_own(struct node *node)
 {
     const struct wire_own *own = &node->slice.own;
     struct pricer_fault fault = {""};
-    node->own_mu = trust_ratio(node->slice.radius, own->weight, own->noise);
+    node->own_mu = trust_ratio(node->part.diameter, own->weight, own->noise);
     node->own_open = own->weight != 0 || own->noise != 0;
     node->own_refused = false;
     if (!node->own_open)
@@ -297,7 +297,7 @@ static void open_peer(struct node *node, int32_t k)
     const struct wire_out *out = &node->slice.out[k];
     struct node_peer *peer = &node->peers[k];
     struct pricer_fault fault = {""};
-    peer->mu = trust_ratio(node->slice.radius, out->weight, out->noise);
+    peer->mu = trust_ratio(node->part.diameter, out->weight, out->noise);
     keys_text(out->key, peer->key);
     int code = judge(node, out->to, peer->key, peer->mu, out, &fault);
     if (code == 0) {
@@ -400,6 +400,8 @@ static bool open_inbox(struct node *node)
     return node->listening;
 }
 
+/* How far apart data are that must not be told apart is the node's own word: a
+ * server that could say so would choose the noise. */
 static void fill_part(struct node *node)
 {
     const struct wire_slice *slice = &node->slice;
@@ -408,6 +410,9 @@ static void fill_part(struct node *node)
         .nodes = slice->nodes,
         .dimension = slice->dimension,
         .radius = slice->radius,
+        .diameter = node->diameter > 0 && node->diameter < 2 * slice->radius
+                        ? node->diameter
+                        : 2 * slice->radius,
         .grid = {slice->exponent, slice->grid},
         .parts = slice->in_count + 1,
     };

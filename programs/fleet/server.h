@@ -200,6 +200,11 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
 bool server_write_slice(struct server *server, int32_t node);
+
+/* A part of a node as the bounds of what honest parts can be take it. */
+struct pricer_share server_honest(const struct server *server, int32_t from,
+                                  double weight, double noise);
+
 /* server_roll.c: enrolled keys into the hub, and if no round is open, into seats.
  * Who is enrolled, as of now: keys that are not any more lose their connections
  * at once; seats and slices follow when no round is open. `asked`: also if the

@@ -8,11 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest value of an honest part; docs/protocol.md, section 4. */
-static int64_t find_limit(const struct server *server, double weight,
-                          double noise)
+/*
+ * The bounds of parts know one radius: a part of a node with a smaller one is as
+ * long as one with a weight that is less by as much, and has the same noise.
+ */
+struct pricer_share server_honest(const struct server *server, int32_t from,
+                                  double weight, double noise)
 {
-    const struct pricer_share share = {.weight = weight, .noise = noise};
+    const struct pricer_network *network = server->network;
+    const struct pricer_slice slice = {.dimension = network->dimension,
+                                       .radius = network->node_radius[from],
+                                       .diameter = network->node_diameter[from],
+                                       .grid = server->grid};
+    struct pricer_share share = {.weight = weight, .noise = noise};
+    double ratio = network->node_radius[from] / network->radius;
+    share.noise = pricer_round_noise(&slice, &share);
+    share.weight = ratio == 1 ? weight : weight * ratio * (1 + 0x1p-50);
+    return share;
+}
+
+/* The largest value of an honest part; docs/protocol.md, section 4. */
+static int64_t find_limit(const struct server *server, int32_t from,
+                          double weight, double noise)
+{
+    struct pricer_share share = server_honest(server, from, weight, noise);
     return pricer_round_limit(&server->grid, server->network->radius, &share);
 }
 
@@ -20,10 +39,11 @@ static void find_limits(struct server *server)
 {
     const struct pricer_plan *plan = server->plan;
     for (int32_t l = 0; l < plan->links; l++)
-        server->limits[l] = find_limit(server, plan->weight[l], plan->noise[l]);
+        server->limits[l] = find_limit(server, server->network->from[l],
+                                       plan->weight[l], plan->noise[l]);
     for (int32_t i = 0; i < plan->nodes; i++)
         server->own_limits[i] =
-            find_limit(server, plan->self_weight[i], plan->self_noise[i]);
+            find_limit(server, i, plan->self_weight[i], plan->self_noise[i]);
 }
 
 /* Whether a link is in the slices: it carries something or is probed, and both
@@ -63,8 +83,8 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         in->from = network->from[l];
         keys_bytes(server->seats[in->from].key, in->key);
         in->limit = server->limits[l];
-        const struct pricer_share share = {.weight = server->plan->weight[l],
-                                           .noise = server->plan->noise[l]};
+        const struct pricer_share share = server_honest(
+            server, in->from, server->plan->weight[l], server->plan->noise[l]);
         in->length = pricer_round_length(&server->grid, network->radius,
                                          network->dimension, &share, 1);
     }
@@ -81,7 +101,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .node = node,
         .nodes = network->nodes,
         .dimension = network->dimension,
-        .radius = network->radius,
+        .radius = network->node_radius[node],
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
@@ -114,11 +134,10 @@ static void seal_plan(struct server *server)
     const struct {
         const void *data;
         size_t size;
-    } parts[] = {{common, sizeof common},
-                 {plan->self_weight, nodes},
-                 {plan->self_noise, nodes},
-                 {plan->weight, links},
-                 {plan->noise, links}};
+    } parts[] = {
+        {common, sizeof common},    {server->network->node_radius, nodes},
+        {plan->self_weight, nodes}, {plan->self_noise, nodes},
+        {plan->weight, links},      {plan->noise, links}};
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, WIRE_DIGEST);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
