@@ -155,7 +155,7 @@ void pri_server_newton_evaluate(struct pri_server_newton *state)
     pri_sweep(problem, evaluate, state, &total);
     state->value = total.sum[0] + sum * sum / 4 + problem->wanted_sum * sum;
     state->slope_sum =
-        problem->summed ? total.sum[1] + sum / 2 + problem->nodes : 0;
+        problem->summed ? total.sum[1] + sum / 2 + problem->wanted_sum : 0;
 }
 
 /* ------------------------------------------------------------ active set -- */

@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char sole_scenario[] =
     "# One node of ten reaches the server; six trusted neighbours each.\n"
