@@ -6,10 +6,10 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Five headers stand on this one:
+ * and each part needs only the parts above it. Six headers stand on this one:
  * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
  * all of it in a file and knows the members and rounds of a real fleet,
- * pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
+ * pricer_members.h what its server remembers of them, pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
  * pricer_power.h cluster data that is spread over the nodes and find its
  * principal components.
  *
@@ -204,12 +204,18 @@ PRICER_API enum pricer_status pricer_scenario_network(
 
 /* --------------------------------------------------------------- network -- */
 
+/* No name of a node or plan is longer, its closing zero counted. */
+enum { PRICER_NAME_TEXT = 64 };
+
 /*
  * Who can reach whom, how reliably, and how much they trust each other.
  *
  * Every node holds one private vector of `dimension` numbers and length at most
- * `radius`. Node i reaches the server with probability uplink[i] in a round. A
- * link l carries from[l]'s data to the relay to[l] with probability p[l];
+ * `radius`, node i one of length at most node_radius[i] <= radius. Two data sets
+ * of node i that must not be told apart are at most node_diameter[i] <=
+ * 2 node_radius[i] away from each other: what changes if one of its records
+ * does, or 2 node_radius[i] if all may change. Node i reaches the server with
+ * probability uplink[i] in a round. A link l carries from[l]'s data to the relay to[l] with probability p[l];
  * joint[l] is the probability that l and its partner, the link in the other
  * direction, are up together (0 without a partner). The data that a link
  * carries must stay (eps[l], delta[l])-private from its receiver; eps may be
@@ -234,6 +240,10 @@ struct pricer_network {
     double *self_eps;                  /* [nodes] */
     double *self_delta;                /* [nodes] */
     double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
+    double *node_radius;               /* [nodes] at most radius */
+    double *node_diameter;             /* [nodes] at most 2 node_radius */
+    /* [nodes] what people call them, "" where they do not; or NULL: no names */
+    char (*name)[PRICER_NAME_TEXT];
     double *x, *y;      /* [nodes] positions in metres, or both NULL */
     int32_t *out_start; /* [nodes + 1] */
     int32_t *in_start;  /* [nodes + 1] */
@@ -274,24 +284,29 @@ struct pricer_network_parts {
     const double *server_delta; /* [node_count] or NULL */
 };
 
-/* The same as one array for each number of a node or link. */
+/* The same as one array for each number of a node or link, with names, radii and
+ * diameters where they are given. */
 struct pricer_network_arrays {
     int64_t dimension;
     double radius;
     double reciprocity; /* of pairs whose joint is NAN; 0 to 1 */
     int64_t node_count;
-    const double *uplink;       /* [node_count] */
-    const double *self_eps;     /* [node_count] trust in the uplink */
-    const double *self_delta;   /* [node_count] */
-    const double *x, *y;        /* [node_count] positions, or both NULL */
-    const double *server_eps;   /* [node_count] towards the server, or NULL */
-    const double *server_delta; /* [node_count] or NULL */
-    int64_t link_count;         /* 0: the arrays below may be NULL */
-    const int32_t *from, *to;   /* [link_count] */
-    const double *p;            /* [link_count] */
-    const double *joint;        /* [link_count] or NULL: NAN everywhere */
-    const double *eps;          /* [link_count] trust of `from` in `to` */
-    const double *delta;        /* [link_count] */
+    const double *uplink;        /* [node_count] */
+    const double *self_eps;      /* [node_count] trust in the uplink */
+    const double *self_delta;    /* [node_count] */
+    const double *x, *y;         /* [node_count] positions, or both NULL */
+    const double *server_eps;    /* [node_count] towards the server, or NULL */
+    const double *server_delta;  /* [node_count] or NULL */
+    int64_t link_count;          /* 0: the arrays below may be NULL */
+    const int32_t *from, *to;    /* [link_count] */
+    const double *p;             /* [link_count] */
+    const double *joint;         /* [link_count] or NULL: NAN everywhere */
+    const double *eps;           /* [link_count] trust of `from` in `to` */
+    const double *delta;         /* [link_count] */
+    const char *const *names;    /* [node_count] or NULL; each may be NULL */
+    double diameter;             /* of all nodes; 0: twice their radius */
+    const double *node_radius;   /* [node_count] or NULL; NAN: radius */
+    const double *node_diameter; /* [node_count] or NULL; NAN: diameter */
 };
 
 /* Which entry a fault of pricer_network_build() is about. */
@@ -304,8 +319,11 @@ struct pricer_place {
  * Build a network, checking every rule of the model: probabilities in [0, 1],
  * joint probabilities within p_ij p_ji <= E <= min(p_ij, p_ji) and equal in
  * both directions, eps > 0, 0 < delta <= 1, no link twice, none from a node to
- * itself, none to a node that does not exist. Links with p = 0 are left out. A
- * joint that is NAN becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij
+ * itself, none to a node that does not exist, no radius of a node above that of
+ * the network, no diameter above twice the radius, names of letters, digits,
+ * '-', '_' and '.' that begin with a letter and belong to one node. A diameter
+ * of all nodes that is more than twice the radius of one is taken as that.
+ * Links with p = 0 are left out. A joint that is NAN becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij
  * p_ji), so that 0 is independent and 1 fully reciprocal. On failure *place
  * (which may be NULL) names the entry to blame. O(nodes + links).
  */
@@ -842,7 +860,8 @@ struct pricer_share {
 struct pricer_slice {
     int32_t node, nodes;
     int64_t dimension;
-    double radius;
+    double radius;   /* the node's own */
+    double diameter; /* the node's own; 0: twice the radius */
     struct pricer_grid grid;
     int32_t parts; /* at most so many messages add up in what it relays */
     int32_t count;
@@ -864,7 +883,8 @@ PRICER_API void pricer_slice_free(struct pricer_slice *slice);
  * radius, times the weight, rounded towards zero onto the grid, plus noise.
  *
  * Claim: as private as weight * data + N(0, noise^2 I) with sensitivity
- * 2 weight radius, up to a factor 1 + 1e-500; lib/round/round.c has the proof.
+ * weight diameter for data that far apart, up to a factor 1 + 1e-500;
+ * lib/round/round.c has the proof.
  * A replay uses pricer_random_replay(seed, PRICER_PURPOSE_NOISE, round,
  * slice->node, share->to). Fails if the data is not finite or the share does
  * not fit the grid. O(dimension).
@@ -873,6 +893,14 @@ PRICER_API enum pricer_status pricer_round_share(
     const struct pricer_slice *slice, const struct pricer_share *share,
     const double *data, struct pricer_random *random, int64_t *message,
     struct pricer_fault *fault);
+
+/*
+ * The noise that the message of a share really gets: the share's own, raised
+ * where its weight is so large or the diameter so small that the grid would
+ * show. For the two bounds below.
+ */
+PRICER_API double pricer_round_noise(const struct pricer_slice *slice,
+                                     const struct pricer_share *share);
 
 /*
  * How large the values of an honest message of a share are, at most: what a

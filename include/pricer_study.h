@@ -79,8 +79,6 @@ enum pricer_method {
     PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
 
-enum { PRICER_NAME_TEXT = 64 };
-
 /* What is stored with a plan. Numbers that are not known are NAN. */
 struct pricer_plan_record {
     int64_t id; /* the number of the plan in its study; output only */

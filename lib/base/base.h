@@ -86,6 +86,11 @@ bool pri_parse_number(const char *text, double *value);
 /* The same for a whole number, of either sign. */
 bool pri_parse_count(const char *text, int64_t *value);
 
+/* Whether a text is a name: letters, digits, '-', '_' and '.', a letter first,
+ * fewer than PRICER_NAME_TEXT of them. Never taken for a number or an option,
+ * and nothing in it needs quoting in a page, a path or a shell. */
+bool pri_is_name(const char *text);
+
 /*
  * The length of a vector over its largest entry, which neither overflows nor
  * underflows, to a relative error of about count 2^-53; NAN if an entry is not

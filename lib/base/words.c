@@ -1,6 +1,7 @@
 /*
  * The values of the public enumerations as words, and back: the names that
- * scenarios, studies, metrics and command lines use.
+ * scenarios, studies, metrics and command lines use; and what a name of a
+ * person's making may be.
  */
 #include "base.h"
 #include "pricer_study.h"
@@ -44,4 +45,16 @@ int pricer_word_find(enum pricer_vocabulary vocabulary, const char *word)
         if (strcmp(word, words[vocabulary][k]) == 0)
             return k;
     return -1;
+}
+
+bool pri_is_name(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char rest[] = "abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    size_t length = strlen(text);
+    return length > 0 && length < PRICER_NAME_TEXT &&
+           memchr(letters, text[0], sizeof letters - 1) != NULL &&
+           strspn(text, rest) == length;
 }

@@ -242,6 +242,22 @@ static enum pricer_status fill_budgets(const struct entries *entries,
     return pri_network_budget(net, eps, delta, place, fault);
 }
 
+/* Names, radii and diameters, where they are given. */
+static enum pricer_status fill_measures(const struct entries *entries,
+                                        struct pricer_network *net,
+                                        struct pricer_place *place,
+                                        struct pricer_fault *fault)
+{
+    const struct pricer_network_arrays *a = entries->arrays;
+    if (a == NULL)
+        return pri_network_lengths(net, 0, NULL, NULL, place, fault);
+    enum pricer_status status = pri_network_name(net, a->names, place, fault);
+    if (status == PRICER_OK)
+        status = pri_network_lengths(net, a->diameter, a->node_radius,
+                                     a->node_diameter, place, fault);
+    return status;
+}
+
 static enum pricer_status build(const struct entries *entries,
                                 struct pricer_network **network,
                                 struct pricer_place *place,
@@ -277,9 +293,10 @@ static enum pricer_status build(const struct entries *entries,
     fill_links(entries, order, net);
     pri_network_finish(net, whole.reciprocity);
     status = fill_budgets(entries, net, &here, fault);
-    if (status != PRICER_OK)
-        goto done;
-    status = check_joints(entries, net, order, &here, fault);
+    if (status == PRICER_OK)
+        status = fill_measures(entries, net, &here, fault);
+    if (status == PRICER_OK)
+        status = check_joints(entries, net, order, &here, fault);
 done:
     free(order);
     free(by_to);

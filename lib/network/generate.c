@@ -373,6 +373,28 @@ static enum pricer_status give_budgets(const struct pricer_scenario *scenario,
     return status;
 }
 
+/* Names where the scenario lists them, and one diameter for all. */
+static enum pricer_status measure(const struct pricer_scenario *scenario,
+                                  struct pricer_network *net,
+                                  struct pricer_fault *fault)
+{
+    const struct pri_names *names = &scenario->names;
+    if (names->count > 0 && names->count != net->nodes)
+        return pri_scenario_fault(scenario, "network.names", fault,
+                                  "network.names has %lld names for %d nodes",
+                                  (long long)names->count, (int)net->nodes);
+    struct pricer_fault wrong = {""};
+    enum pricer_status status =
+        pri_network_name(net, (const char *const *)names->values, NULL, &wrong);
+    if (status == PRICER_VALUE)
+        return pri_scenario_fault(scenario, "network.names", fault, "%s",
+                                  wrong.text);
+    if (status == PRICER_OK)
+        status = pri_network_lengths(net, scenario->diameter, NULL, NULL, NULL,
+                                     fault);
+    return status;
+}
+
 /* Nodes first: their positions decide which links there are. */
 static enum pricer_status generate(const struct pricer_scenario *scenario,
                                    const struct pricer_watch *watch,
@@ -397,6 +419,8 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
         status = make_links(&maker, watch, net, fault);
     if (status == PRICER_OK && scenario->server_eps < INFINITY)
         status = give_budgets(scenario, net, fault);
+    if (status == PRICER_OK)
+        status = measure(scenario, net, fault);
     free(cells.start);
     if (status != PRICER_OK) {
         pricer_network_free(net);
@@ -416,13 +440,15 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
     const struct pri_trust_default trust = {
         scenario->eps,        scenario->delta,      scenario->self_eps,
         scenario->self_delta, scenario->server_eps, scenario->server_delta};
+    const struct pri_measures measures = {scenario->dimension, scenario->radius,
+                                          scenario->reciprocity,
+                                          scenario->diameter};
     char *nodes = pri_scenario_path(scenario, scenario->nodes_file);
     char *links = pri_scenario_path(scenario, scenario->links_file);
     enum pricer_status status = PRICER_MEMORY;
     if (nodes != NULL && links != NULL)
-        status = pri_csv_network(nodes, links, scenario->dimension,
-                                 scenario->radius, scenario->reciprocity,
-                                 &trust, watch, network, fault);
+        status = pri_csv_network(nodes, links, &measures, &trust, watch,
+                                 network, fault);
     free(nodes);
     free(links);
     return status;

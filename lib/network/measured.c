@@ -78,10 +78,14 @@ enum pricer_status pricer_network_measured(
     assert(deliveries->links == network->links);
     struct pricer_node *nodes = pri_alloc(network->nodes, sizeof *nodes);
     struct pricer_link *links = pri_alloc(network->links, sizeof *links);
+    const char **names = pri_alloc(network->nodes, sizeof *names);
+    struct pricer_network *made = NULL;
     struct pricer_place place;
     enum pricer_status status = PRICER_MEMORY;
-    if (nodes == NULL || links == NULL)
+    if (nodes == NULL || links == NULL || names == NULL)
         goto done;
+    for (int32_t i = 0; i < network->nodes && network->name != NULL; i++)
+        names[i] = network->name[i];
     for (int32_t i = 0; i < network->nodes; i++)
         nodes[i] = (struct pricer_node){
             measured(&deliveries->uplink[i], network->uplink[i]),
@@ -100,9 +104,19 @@ enum pricer_status pricer_network_measured(
         &(struct pricer_network_parts){
             network->dimension, network->radius, 0, nodes, network->nodes,
             links, network->links, network->server_eps, network->server_delta},
-        result, &place, fault);
+        &made, &place, fault);
+    if (status == PRICER_OK)
+        status = pri_network_name(made, names, NULL, fault);
+    if (status == PRICER_OK)
+        status = pri_network_lengths(made, 0, network->node_radius,
+                                     network->node_diameter, NULL, fault);
+    if (status == PRICER_OK)
+        *result = made;
+    else
+        pricer_network_free(made);
 done:
     free(nodes);
     free(links);
+    free(names);
     return status;
 }

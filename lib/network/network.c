@@ -27,6 +27,8 @@ enum pricer_status pri_network_new(int32_t nodes, bool positions,
     net->uplink = pri_alloc(nodes, sizeof(double));
     net->self_eps = pri_alloc(nodes, sizeof(double));
     net->self_delta = pri_alloc(nodes, sizeof(double));
+    net->node_radius = pri_alloc(nodes, sizeof(double));
+    net->node_diameter = pri_alloc(nodes, sizeof(double));
     net->out_start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
     net->in_start = pri_alloc((int64_t)nodes + 1, sizeof(int32_t));
     if (positions) {
@@ -34,10 +36,13 @@ enum pricer_status pri_network_new(int32_t nodes, bool positions,
         net->y = pri_alloc(nodes, sizeof(double));
     }
     if (!net->uplink || !net->self_eps || !net->self_delta || !net->out_start ||
-        !net->in_start || (positions && (!net->x || !net->y))) {
+        !net->in_start || !net->node_radius || !net->node_diameter ||
+        (positions && (!net->x || !net->y))) {
         pricer_network_free(net);
         return PRICER_MEMORY;
     }
+    for (int32_t i = 0; i < nodes; i++)
+        net->node_radius[i] = net->node_diameter[i] = INFINITY;
     *network = net;
     return PRICER_OK;
 }
@@ -67,6 +72,9 @@ void pricer_network_free(struct pricer_network *network)
     free(network->self_delta);
     free(network->server_eps);
     free(network->server_delta);
+    free(network->node_radius);
+    free(network->node_diameter);
+    free(network->name);
     free(network->x);
     free(network->y);
     free(network->out_start);
@@ -88,8 +96,9 @@ size_t pri_network_bytes(const struct pricer_network *network)
 {
     bool mirrored = network->in_link == network->partner;
     size_t per_link = (mirrored ? 3 : 4) * sizeof(int32_t) + 4 * sizeof(double);
-    size_t per_node = 3 * sizeof(double) +
+    size_t per_node = 5 * sizeof(double) +
                       (mirrored ? 1 : 2) * sizeof(int32_t) +
+                      (network->name != NULL ? PRICER_NAME_TEXT : 0) +
                       (network->x != NULL ? 2 * sizeof(double) : 0) +
                       (network->server_eps != NULL ? 2 * sizeof(double) : 0);
     return sizeof *network + 2 * sizeof(int32_t) +

@@ -10,8 +10,9 @@
 /*
  * A network with room for its nodes, and in a second step for its links. The
  * caller fills uplink, self_eps, self_delta, out_start, to, p, joint, eps and
- * delta, links ordered by (from, to), then calls pri_network_finish(). Free it
- * if a step fails.
+ * delta, links ordered by (from, to), and calls pri_network_finish() and
+ * pri_network_lengths(): until then radii are INFINITY, and nothing is private.
+ * Free it if a step fails.
  */
 enum pricer_status pri_network_new(int32_t nodes, bool positions,
                                    struct pricer_network **network);
@@ -47,6 +48,23 @@ enum pricer_status pri_network_budget(struct pricer_network *network,
                                       struct pricer_place *place,
                                       struct pricer_fault *fault);
 
+/*
+ * Give the nodes of a network that is being built, whose radius is set, what
+ * people call them (names[i] NULL or "": nothing; names NULL: none of them), and
+ * how long and how far apart their vectors can be: radius[i] and diameter[i],
+ * where these are NULL or NAN the network's radius and `whole`, which is 0 for
+ * twice the radius. *place (which may be NULL) names the node to blame.
+ */
+enum pricer_status pri_network_name(struct pricer_network *network,
+                                    const char *const *names,
+                                    struct pricer_place *place,
+                                    struct pricer_fault *fault);
+enum pricer_status pri_network_lengths(struct pricer_network *network,
+                                       double whole, const double *radius,
+                                       const double *diameter,
+                                       struct pricer_place *place,
+                                       struct pricer_fault *fault);
+
 /* How many bytes of memory the network takes. */
 size_t pri_network_bytes(const struct pricer_network *network);
 
@@ -67,8 +85,16 @@ struct pri_trust_default {
     double server_eps, server_delta; /* of nodes towards the server */
 };
 
+/* What is said once of all nodes. */
+struct pri_measures {
+    int64_t dimension;
+    double radius, reciprocity;
+    double diameter; /* 0: twice the radius */
+};
+
 /*
- * A network from two tables. Nodes: node,p[,x,y][,server_eps][,server_delta],
+ * A network from two tables. Nodes:
+ * node,p[,x,y][,server_eps][,server_delta][,name][,radius][,diameter],
  * numbered from 0, each once, in any order. Links:
  * from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1 or empty) gives the
  * trust in the uplink of node i. Empty cells take the default. A links file may
@@ -76,8 +102,8 @@ struct pri_trust_default {
  * O(nodes + links).
  */
 enum pricer_status pri_csv_network(const char *nodes_path,
-                                   const char *links_path, int64_t dimension,
-                                   double radius, double reciprocity,
+                                   const char *links_path,
+                                   const struct pri_measures *measures,
                                    const struct pri_trust_default *trust,
                                    const struct pricer_watch *watch,
                                    struct pricer_network **network,

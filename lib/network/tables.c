@@ -19,6 +19,8 @@ struct node_row {
     int64_t line;
     struct pricer_node node;
     double server_eps, server_delta;
+    double radius, diameter; /* NAN: the scenario's */
+    int64_t name;            /* where it stands in `text`; -1: none */
 };
 
 /*
@@ -36,10 +38,15 @@ struct intake {
     const struct pri_trust_default *trust;
     struct node_row *rows; /* [row_room] in the order of the file */
     int64_t row_count, row_room;
+    char cell[2 * PRICER_NAME_TEXT]; /* the name in the row at hand */
+    char *text;                      /* [text_room] the names, one by one */
+    int64_t text_count, text_room;
     struct pricer_node *nodes; /* [row_count], by number */
     int64_t *node_line;        /* [row_count] in the nodes file */
     double *server_eps;        /* [row_count] */
     double *server_delta;      /* [row_count] */
+    double *radius, *diameter; /* [row_count] or NAN */
+    const char **names;        /* [row_count] into `text`, or NULL */
     int64_t *self_line;        /* [row_count] of i,i in the links file, or 0 */
     struct pricer_link *links; /* [link_room] in the order of the file */
     int64_t link_count, link_room;
@@ -66,7 +73,18 @@ static enum pricer_status no_memory(struct pricer_fault *fault)
 
 /* ----------------------------------------------------------------- nodes -- */
 
-enum { NODE_ID, NODE_P, NODE_X, NODE_Y, NODE_EPS, NODE_DELTA };
+enum {
+    NODE_ID,
+    NODE_P,
+    NODE_X,
+    NODE_Y,
+    NODE_EPS,
+    NODE_DELTA,
+    NODE_NAME,
+    NODE_RADIUS,
+    NODE_DIAMETER,
+    NODE_COLUMNS
+};
 static const struct pri_column node_columns[] = {
     {"node", true, PRI_COLUMN_INDEX},
     {"p", true, PRI_COLUMN_NUMBER},
@@ -74,12 +92,33 @@ static const struct pri_column node_columns[] = {
     {"y", false, PRI_COLUMN_NUMBER},
     {"server_eps", false, PRI_COLUMN_NUMBER},
     {"server_delta", false, PRI_COLUMN_NUMBER},
+    {"name", false, PRI_COLUMN_TEXT},
+    {"radius", false, PRI_COLUMN_NUMBER},
+    {"diameter", false, PRI_COLUMN_NUMBER},
 };
 
 /* What a cell holds, or the default where it is empty. */
 static double given(double value, double otherwise)
 {
     return isnan(value) ? otherwise : value;
+}
+
+/* Keep the name of the row at hand, if it has one; *place is where. */
+static enum pricer_status keep_name(struct intake *intake, double length,
+                                    int64_t *place, struct pricer_fault *fault)
+{
+    *place = -1;
+    if (isnan(length))
+        return PRICER_OK;
+    int64_t end = intake->text_count + (int64_t)length + 1;
+    char *text = grow(intake->text, end, &intake->text_room, 1);
+    if (text == NULL)
+        return no_memory(fault);
+    intake->text = text;
+    *place = intake->text_count;
+    strcpy(text + *place, intake->cell);
+    intake->text_count = end;
+    return PRICER_OK;
 }
 
 /* A row of the nodes file, kept until all numbers are known. */
@@ -100,14 +139,50 @@ static enum pricer_status take_node(void *context, int64_t line,
     if (rows == NULL)
         return no_memory(fault);
     intake->rows = rows;
+    int64_t name;
+    enum pricer_status status =
+        keep_name(intake, value[NODE_NAME], &name, fault);
+    if (status != PRICER_OK)
+        return status;
     rows[intake->row_count++] = (struct node_row){
         value[NODE_ID],
         line,
         {value[NODE_P], intake->trust->self_eps, intake->trust->self_delta,
          value[NODE_X], value[NODE_Y]},
         given(value[NODE_EPS], intake->trust->server_eps),
-        given(value[NODE_DELTA], intake->trust->server_delta)};
+        given(value[NODE_DELTA], intake->trust->server_delta),
+        value[NODE_RADIUS],
+        value[NODE_DIAMETER],
+        name};
     return PRICER_OK;
+}
+
+static enum pricer_status make_room(struct intake *intake, int64_t count)
+{
+    intake->nodes = pri_alloc(count, sizeof *intake->nodes);
+    intake->node_line = pri_alloc(count, sizeof *intake->node_line);
+    intake->self_line = pri_alloc(count, sizeof *intake->self_line);
+    intake->server_eps = pri_alloc(count, sizeof(double));
+    intake->server_delta = pri_alloc(count, sizeof(double));
+    intake->radius = pri_alloc(count, sizeof(double));
+    intake->diameter = pri_alloc(count, sizeof(double));
+    intake->names = pri_alloc(count, sizeof *intake->names);
+    bool all = intake->nodes && intake->node_line && intake->self_line &&
+               intake->server_eps && intake->server_delta && intake->radius &&
+               intake->diameter && intake->names;
+    return all ? PRICER_OK : PRICER_MEMORY;
+}
+
+static void place_node(struct intake *intake, const struct node_row *row)
+{
+    int64_t i = (int64_t)row->id;
+    intake->nodes[i] = row->node;
+    intake->node_line[i] = row->line;
+    intake->server_eps[i] = row->server_eps;
+    intake->server_delta[i] = row->server_delta;
+    intake->radius[i] = row->radius;
+    intake->diameter[i] = row->diameter;
+    intake->names[i] = row->name < 0 ? NULL : intake->text + row->name;
 }
 
 /* Put the rows in the order of their numbers, which must be 0 to count - 1. */
@@ -120,13 +195,7 @@ static enum pricer_status place_nodes(struct intake *intake,
         pri_fault_locate(fault, intake->nodes_path, 0);
         return PRICER_FORMAT;
     }
-    intake->nodes = pri_alloc(count, sizeof *intake->nodes);
-    intake->node_line = pri_alloc(count, sizeof *intake->node_line);
-    intake->self_line = pri_alloc(count, sizeof *intake->self_line);
-    intake->server_eps = pri_alloc(count, sizeof(double));
-    intake->server_delta = pri_alloc(count, sizeof(double));
-    if (!intake->nodes || !intake->node_line || !intake->self_line ||
-        !intake->server_eps || !intake->server_delta)
+    if (make_room(intake, count) != PRICER_OK)
         return no_memory(fault);
     for (int64_t k = 0; k < count; k++) {
         const struct node_row *row = &intake->rows[k];
@@ -140,10 +209,7 @@ static enum pricer_status place_nodes(struct intake *intake,
                       "node %.0f stands here a second time (also in line %lld)",
                       row->id, (long long)intake->node_line[(int64_t)row->id]);
         else {
-            intake->nodes[(int64_t)row->id] = row->node;
-            intake->node_line[(int64_t)row->id] = row->line;
-            intake->server_eps[(int64_t)row->id] = row->server_eps;
-            intake->server_delta[(int64_t)row->id] = row->server_delta;
+            place_node(intake, row);
             continue;
         }
         pri_fault_locate(fault, intake->nodes_path, row->line);
@@ -297,10 +363,24 @@ static enum pricer_status read_files(struct intake *intake,
                                      const struct pricer_watch *watch,
                                      struct pricer_fault *fault)
 {
-    struct pri_csv nodes = {
-        intake->nodes_path, node_columns, 6, take_node, intake, watch, 0, .1};
-    struct pri_csv links = {
-        intake->links_path, link_columns, 6, take_link, intake, watch, .1, .8};
+    struct pri_csv nodes = {intake->nodes_path,
+                            node_columns,
+                            NODE_COLUMNS,
+                            take_node,
+                            intake,
+                            watch,
+                            0,
+                            .1,
+                            intake->cell,
+                            sizeof intake->cell};
+    struct pri_csv links = {.path = intake->links_path,
+                            .columns = link_columns,
+                            .column_count = 6,
+                            .row = take_link,
+                            .context = intake,
+                            .watch = watch,
+                            .watch_from = .1,
+                            .watch_to = .8};
     enum pricer_status status = pri_csv_read(&nodes, fault);
     if (status == PRICER_OK)
         status = place_nodes(intake, fault);
@@ -310,8 +390,8 @@ static enum pricer_status read_files(struct intake *intake,
 }
 
 enum pricer_status pri_csv_network(const char *nodes_path,
-                                   const char *links_path, int64_t dimension,
-                                   double radius, double reciprocity,
+                                   const char *links_path,
+                                   const struct pri_measures *measures,
                                    const struct pri_trust_default *trust,
                                    const struct pricer_watch *watch,
                                    struct pricer_network **network,
@@ -320,6 +400,7 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     struct intake intake = {
         .nodes_path = nodes_path, .links_path = links_path, .trust = trust};
     struct pricer_place place = {-1, -1};
+    struct pricer_network *made = NULL;
     enum pricer_status status =
         pri_check_trust(given(trust->eps, 1), given(trust->delta, 1), fault);
     if (status == PRICER_OK)
@@ -329,19 +410,33 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     if (status == PRICER_OK) {
         status = pricer_network_build(
             &(struct pricer_network_parts){
-                dimension, radius, reciprocity, intake.nodes, intake.row_count,
-                intake.links, intake.link_count, intake.server_eps,
-                intake.server_delta},
-            network, &place, fault);
+                measures->dimension, measures->radius, measures->reciprocity,
+                intake.nodes, intake.row_count, intake.links, intake.link_count,
+                intake.server_eps, intake.server_delta},
+            &made, &place, fault);
+        if (status == PRICER_OK)
+            status = pri_network_name(made, intake.names, &place, fault);
+        if (status == PRICER_OK)
+            status =
+                pri_network_lengths(made, measures->diameter, intake.radius,
+                                    intake.diameter, &place, fault);
         if (status != PRICER_OK)
             locate(&intake, &place, fault);
     }
+    if (status == PRICER_OK)
+        *network = made;
+    else
+        pricer_network_free(made);
     free(intake.rows);
     free(intake.nodes);
     free(intake.node_line);
     free(intake.self_line);
     free(intake.server_eps);
     free(intake.server_delta);
+    free(intake.radius);
+    free(intake.diameter);
+    free(intake.names);
+    free(intake.text);
     free(intake.links);
     free(intake.runs);
     return status;

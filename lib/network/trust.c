@@ -51,7 +51,15 @@ static enum pricer_status copy_network(const struct pricer_network *network,
     copy(made->joint, network->joint, m, sizeof(double));
     copy(made->eps, network->eps, m, sizeof(double));
     copy(made->delta, network->delta, m, sizeof(double));
-    if (network->server_eps != NULL)
+    copy(made->node_radius, network->node_radius, n, sizeof(double));
+    copy(made->node_diameter, network->node_diameter, n, sizeof(double));
+    if (network->name != NULL) {
+        made->name = pri_alloc(n, sizeof *made->name);
+        status = made->name != NULL ? PRICER_OK : PRICER_MEMORY;
+        if (status == PRICER_OK)
+            copy(made->name, network->name, n, sizeof *made->name);
+    }
+    if (status == PRICER_OK && network->server_eps != NULL)
         status = pri_network_budget(made, network->server_eps,
                                     network->server_delta, NULL, NULL);
     if (status != PRICER_OK) {

@@ -62,23 +62,24 @@ enum {
     PRI_GRID_EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
 };
 
-/* The noise a share really gets before the smoothing: its own, or what its
- * sensitivity asks for at least. In the data's units, rounded up. */
-double pri_sent_noise(double weight, double noise, double radius);
+/* Whose messages: what its data is like. */
+struct pri_sender {
+    double radius, diameter; /* 0: twice the radius */
+    int64_t dimension;
+};
 
-/* The largest value a share's message can have, in the data's units, without
- * the slack. */
-double pri_share_reach(double weight, double noise, double radius);
+/* The noise a share really gets before the smoothing, in the data's units and
+ * rounded up: its own, or what the cut asks for at least, and what pays for
+ * rounding where not all data are neighbours. */
+double pri_sent_noise(const struct pricer_grid *grid,
+                      const struct pri_sender *sender, double weight,
+                      double noise);
+
+/* The largest value a message can have that gets this noise, in the data's
+ * units, without the slack. */
+double pri_share_reach(double weight, double sigma, double radius);
 
 enum pricer_status pri_share_check(double weight, double noise,
                                    struct pricer_fault *fault);
-
-/*
- * The deviation, in the data's units and rounded up, that the grid of a plan
- * adds to the noise of every message that has any: sqrt(64) steps. 0 for a plan
- * that fits no grid, which nobody can send. O(links).
- */
-double pri_grid_smoothing(const struct pricer_network *network,
-                          const struct pricer_plan *plan);
 
 #endif

@@ -134,17 +134,19 @@ struct job {
     const struct pricer_question *question;
     int64_t rounds;
     double work;
-    const bool *member; /* of the coalition */
-    double smoothing;   /* deviation that the grid adds to a message */
+    const bool *member;             /* of the coalition */
+    const struct pricer_grid *grid; /* on which it is sent, if it can be */
 };
 
-static double find_smoothing(const struct pricer_network *network,
-                             const struct pricer_plan *plan,
-                             const struct pricer_question *question)
+/* The grid of the plan where the question is about it, or NULL. */
+static const struct pricer_grid *find_grid(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_question *question, struct pricer_grid *grid)
 {
-    return question->protect == PRICER_PROTECT_IDENTITY
-               ? pri_grid_smoothing(network, plan)
-               : 0;
+    return question->protect == PRICER_PROTECT_IDENTITY &&
+                   pricer_grid_choose(network, plan, grid, NULL) == PRICER_OK
+               ? grid
+               : NULL;
 }
 
 /* What one thread has for itself. */
@@ -218,11 +220,11 @@ static enum pricer_status answer_sight(const struct job *job,
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
     enum pricer_eavesdropper hears = pri_question_hears(job->question);
     enum pricer_status status =
-        identity ? pri_view_identity(job->network, job->plan, statement->node,
-                                     member, server, hears, job->smoothing,
-                                     &hand->view)
-                 : pri_view_build(job->network, job->plan, statement->node,
-                                  member, server, hears, &hand->view);
+        identity
+            ? pri_view_identity(job->network, job->plan, statement->node,
+                                member, server, hears, job->grid, &hand->view)
+            : pri_view_build(job->network, job->plan, statement->node, member,
+                             server, hears, &hand->view);
     *helped = false;
     if (status == PRICER_OK && !identity)
         status = pri_view_observe(&sight, estimate, &hand->view, helped);
@@ -367,6 +369,7 @@ enum pricer_status pricer_privacy_account(
     struct pricer_fault *fault)
 {
     struct pricer_statement *list = NULL;
+    struct pricer_grid grid;
     bool *member = NULL;
     int64_t listed = 0;
     enum pricer_status status = check_question(network, plan, question, fault);
@@ -396,7 +399,7 @@ enum pricer_status pricer_privacy_account(
                       question->rounds > 0 ? question->rounds : 1,
                       fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
                       member,
-                      find_smoothing(network, plan, question)};
+                      find_grid(network, plan, question, &grid)};
     for (int64_t k = 0; question->repeat > 1 && k < listed; k++)
         pri_repeat_answer(network, plan, question, member, &list[k]);
     if (question->repeat <= 1)
@@ -450,6 +453,7 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                                    struct pricer_fault *fault)
 {
     struct hand hand = {0};
+    struct pricer_grid grid;
     enum pricer_status status = check_question(network, plan, question, fault);
     if (status != PRICER_OK)
         return status;
@@ -474,7 +478,7 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                           question->rounds > 0 ? question->rounds : 1,
                           1e9,
                           member,
-                          find_smoothing(network, plan, question)};
+                          find_grid(network, plan, question, &grid)};
         if (question->repeat > 1)
             pri_repeat_answer(network, plan, question, member, &one);
         status =

@@ -57,7 +57,7 @@ struct scene {
     int32_t node;
     const bool *member;
     bool server, radio, identity;
-    double smoothing; /* deviation that the grid adds to a message */
+    const struct pricer_grid *grid; /* identity: NULL for noise as planned */
 };
 
 static bool is_member(const struct scene *scene, int32_t node)
@@ -113,14 +113,19 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
-/* The noise of a message as it leaves the node, if it can leave it. */
+/* The noise of a message as it leaves the node. */
 static long double sent_noise(const struct scene *scene, double weight,
                               double noise)
 {
-    if (scene->smoothing == 0 || noise == 0)
+    if (scene->grid == NULL || noise == 0)
         return noise;
-    return hypotl(pri_sent_noise(weight, noise, scene->network->radius),
-                  scene->smoothing);
+    const struct pri_sender sender = {
+        scene->network->node_radius[scene->node],
+        scene->network->node_diameter[scene->node], scene->network->dimension};
+    double smoothing = ldexp(sqrt(PRI_GRID_SMOOTHING), scene->grid->exponent);
+    return hypotl(pri_sent_noise(scene->grid, &sender, weight, noise),
+                  smoothing) *
+           (1 + 0x1p-48L);
 }
 
 /*
@@ -377,7 +382,7 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
 {
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO,
-                          false,   0};
+                          false,   NULL};
     return build(&scene, view);
 }
 
@@ -386,11 +391,12 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
-                                     double smoothing, struct pri_view *view)
+                                     const struct pricer_grid *grid,
+                                     struct pri_view *view)
 {
-    struct scene scene = {network, plan,     node,
-                          member,  server,   eavesdropper == PRICER_RADIO,
-                          true,    smoothing};
+    struct scene scene = {network, plan,   node,
+                          member,  server, eavesdropper == PRICER_RADIO,
+                          true,    grid};
     enum pricer_status status = build(&scene, view);
     view->visible = false;
     return status;

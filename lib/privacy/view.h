@@ -74,10 +74,10 @@ void pri_view_free(struct pri_view *view);
  * noise from one member to another, or to the server, hides nothing.
  * O(degree^2 log degree).
  *
- * `smoothing` (pri_grid_smoothing()) is the deviation that the grid adds to a
- * message. It makes whether the node took part easier to tell, and what it adds
- * to the messages of others is not counted. Claim and proof: docs/mathematics.md,
- * What one round shows.
+ * `grid` is that on which the plan is sent. What it adds to the node's noise makes
+ * it easier to tell whether it took part, and what it adds to that of others is not
+ * counted. NULL: as planned, for a plan that fits no grid and cannot be sent. Claim
+ * and proof: docs/mathematics.md, What one round shows.
  */
 enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
@@ -89,7 +89,8 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
-                                     double smoothing, struct pri_view *view);
+                                     const struct pricer_grid *grid,
+                                     struct pri_view *view);
 
 /* The probability that a noise is absent. */
 static inline double pri_absent(const struct pri_packet *noise)

@@ -71,6 +71,29 @@ static void read_number(struct table *table, const struct pri_column *column,
     *value = number;
 }
 
+/* A text as it stands, without control characters, which no name has. */
+static void read_text(struct table *table, const struct pri_column *column,
+                      const char *cell, size_t length, double *value)
+{
+    const struct pri_csv *csv = table->csv;
+    char room[48];
+    size_t plain = 0;
+    while (plain < length && (unsigned char)cell[plain] >= 32 &&
+           (unsigned char)cell[plain] != 127)
+        plain++;
+    if (plain == length && length < csv->text_room) {
+        memcpy(csv->text, cell, length);
+        csv->text[length] = '\0';
+        *value = (double)length;
+        return;
+    }
+    pri_fault(table->fault, PRICER_VALUE, "%s = %s %s", column->name,
+              shown(cell, length, room),
+              plain < length ? "holds a character that cannot be printed"
+                             : "is too long");
+    fail(table, PRICER_VALUE);
+}
+
 /* "from, to, p": the names a header may hold. */
 static void list_columns(const struct pri_csv *csv, char room[200])
 {
@@ -122,8 +145,9 @@ static void take_cell(void *text, size_t length, void *context)
     }
     if (table->cells < table->header_cells && length > 0) {
         int column = table->header[table->cells];
-        read_number(table, &table->csv->columns[column], text, length,
-                    &table->value[column]);
+        bool words = table->csv->columns[column].kind == PRI_COLUMN_TEXT;
+        (words ? read_text : read_number)(table, &table->csv->columns[column],
+                                          text, length, &table->value[column]);
     }
     table->cells++;
 }

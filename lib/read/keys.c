@@ -20,6 +20,7 @@
 static const struct pri_key keys[] = {
     {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
+    {"diameter", PRI_KEY_NUMBER, AT(diameter), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
     {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
     {"repeat", PRI_KEY_COUNT, AT(repeat), 1, 64, CLOSED, NULL, 0},
@@ -49,6 +50,8 @@ static const struct pri_key keys[] = {
      NULL, GEOMETRIC},
     {"network.good.uplink", PRI_KEY_NUMBER, AT(good_uplink), 0, 1, CLOSED, NULL,
      ERDOS | RING | GEOMETRIC},
+    {"network.names", PRI_KEY_NAMES, AT(names), 0, 0, CLOSED, NULL,
+     ERDOS | RING | MMWAVE | GEOMETRIC},
     {"network.files.nodes", PRI_KEY_TEXT, AT(nodes_file), 0, 0, CLOSED, NULL,
      FILES},
     {"network.files.links", PRI_KEY_TEXT, AT(links_file), 0, 0, CLOSED, NULL,
@@ -193,6 +196,9 @@ enum pricer_status pri_key_store(struct pricer_scenario *scenario,
         *(char **)store = copy;
         return PRICER_OK;
     }
+    if (key->kind == PRI_KEY_NAMES)
+        return pri_fault(fault, PRICER_FORMAT, "%s: expected a list of names",
+                         key->name);
     enum pricer_status status = pri_key_parse(key, text, &value, fault);
     if (status != PRICER_OK)
         return status;
@@ -296,6 +302,7 @@ static double either(double given, double otherwise)
 static void fill_defaults(struct pricer_scenario *scenario)
 {
     scenario->radius = either(scenario->radius, 1);
+    scenario->diameter = either(scenario->diameter, 0);
     scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
     scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
     scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
@@ -340,6 +347,12 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
         status = check_given(scenario, fault);
     if (status == PRICER_OK)
         fill_defaults(scenario);
+    if (status == PRICER_OK && scenario->diameter > 2 * scenario->radius)
+        return pri_scenario_fault(
+            scenario, "diameter", fault,
+            "diameter = %.12g is above %.12g, twice the radius: no two vectors "
+            "are so far apart",
+            scenario->diameter, 2 * scenario->radius);
     if (status == PRICER_OK && scenario->repeat > 1 && scenario->credit != 0)
         return pri_scenario_fault(
             scenario, "repeat", fault,

@@ -13,6 +13,7 @@ enum pri_key_kind {
     PRI_KEY_CHOICE,
     PRI_KEY_LIST,  /* numbers, or one number */
     PRI_KEY_PAIRS, /* a list of [x, y] */
+    PRI_KEY_NAMES, /* a list of texts */
     PRI_KEY_TEXT,
 };
 struct pri_key {

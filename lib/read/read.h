@@ -12,6 +12,7 @@
 enum pri_column_kind {
     PRI_COLUMN_INDEX,  /* a whole number from 0 to 2^53 */
     PRI_COLUMN_NUMBER, /* a number; inf is one, nan is not */
+    PRI_COLUMN_TEXT,   /* a text that fits into `text`; one column at most */
 };
 
 /* A column that a table may have; `required` ones must stand in its header. */
@@ -30,7 +31,8 @@ struct pri_column {
  * locale, whatever the program's.
  *
  * `row` is called for each row: value[c] belongs to columns[c], and is NAN
- * where the cell is empty or the column absent. Its faults need no place: file
+ * where the cell is empty or the column absent. Of a text it is the length, and
+ * the text stands in `text` until the next row. Its faults need no place: file
  * and line are put before them. The watch gets the part of the file that is
  * done, scaled to [watch_from, watch_to].
  */
@@ -43,6 +45,8 @@ struct pri_csv {
     void *context;
     const struct pricer_watch *watch;
     double watch_from, watch_to;
+    char *text; /* [text_room], or NULL where no column is a text */
+    size_t text_room;
 };
 
 /* O(size of the file), in constant memory. */
@@ -81,8 +85,14 @@ struct pri_list {
     int64_t count;
 };
 
+/* A list of texts. */
+struct pri_names {
+    char **values;
+    int64_t count;
+};
+
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 37 };
+enum { PRI_SCENARIO_KEYS = 39 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -93,7 +103,8 @@ struct pricer_scenario {
 
     int64_t dimension, rounds, repeat, seed;
     double radius;
-    double horizon; /* 0: not given */
+    double diameter; /* of neighbouring data; 0: twice the radius */
+    double horizon;  /* 0: not given */
 
     int generator;
     int64_t nodes, hops;
@@ -102,6 +113,7 @@ struct pricer_scenario {
     double p, reciprocity, density, cutoff;
     int64_t good_count;
     double good_fraction, good_uplink;
+    struct pri_names names;
     char *nodes_file, *links_file; /* paths relative to the scenario */
 
     double eps, delta;                   /* trust in any other node */

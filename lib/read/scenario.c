@@ -96,6 +96,47 @@ static enum pricer_status store_list(struct walk *walk,
     return PRICER_OK;
 }
 
+static void free_names(struct pri_names *names)
+{
+    for (int64_t k = 0; k < names->count; k++)
+        free(names->values[k]);
+    free(names->values);
+}
+
+/* A list of names; what a name may be is the network's to say. */
+static enum pricer_status store_names(struct walk *walk,
+                                      const struct pri_key *key,
+                                      const yaml_node_t *node)
+{
+    struct pri_names *store =
+        (struct pri_names *)((char *)walk->scenario + key->offset);
+    const yaml_node_item_t *first = node->data.sequence.items.start;
+    int64_t entries = node->data.sequence.items.top - first;
+    struct pri_names names = {pri_alloc(entries, sizeof(char *)), 0};
+    enum pricer_status status =
+        names.values != NULL ? PRICER_OK : PRICER_MEMORY;
+    for (int64_t k = 0; k < entries && status == PRICER_OK; k++) {
+        const yaml_node_t *entry =
+            yaml_document_get_node(walk->document, first[k]);
+        walk->line = line_of(entry);
+        if (entry->type != YAML_SCALAR_NODE)
+            status = pri_fault(walk->fault, PRICER_FORMAT,
+                               "%s: expected a list of names", key->name);
+        else if ((names.values[k] = strdup((char *)entry->data.scalar.value)) ==
+                 NULL)
+            status = PRICER_MEMORY;
+        else
+            names.count++;
+    }
+    if (status != PRICER_OK) {
+        free_names(&names);
+        return status;
+    }
+    free_names(store);
+    *store = names;
+    return PRICER_OK;
+}
+
 static enum pricer_status walk_mapping(struct walk *walk,
                                        const yaml_node_t *node,
                                        const char *section);
@@ -129,6 +170,8 @@ static enum pricer_status walk_pair(struct walk *walk, const yaml_node_t *left,
     bool listed = key->kind == PRI_KEY_LIST || key->kind == PRI_KEY_PAIRS;
     if (right->type == YAML_SEQUENCE_NODE && listed)
         return store_list(walk, key, right);
+    if (right->type == YAML_SEQUENCE_NODE && key->kind == PRI_KEY_NAMES)
+        return store_names(walk, key, right);
     if (right->type != YAML_SCALAR_NODE || key->kind == PRI_KEY_PAIRS)
         return pri_fault(walk->fault, PRICER_FORMAT, "%s: expected a %s", name,
                          key->kind == PRI_KEY_PAIRS ? "list of [x, y]"
@@ -317,6 +360,7 @@ void pricer_scenario_free(struct pricer_scenario *scenario)
     free(scenario->text);
     free(scenario->uplink.values);
     free(scenario->positions.values);
+    free_names(&scenario->names);
     free(scenario->nodes_file);
     free(scenario->links_file);
     free(scenario);

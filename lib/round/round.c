@@ -13,8 +13,9 @@
  *
  * Claim. Let M be this message and G = weight clip(x) + N(0, noise^2 I) the
  * mechanism of the plan and the privacy accounts, both as functions of the data
- * with sensitivity 2 weight radius. Whatever (eps, delta) holds for G and
- * all data in the ball holds for M with eps + 2 k and delta e^k + t, where
+ * with sensitivity weight diameter (2 weight radius where any two data in the
+ * ball are neighbours). Whatever (eps, delta) holds for G and all
+ * neighbouring data in the ball holds for M with eps + 2 k and delta e^k + t, where
  * k < 10^-500 and t < 10^-800 for any dimension up to 2^63. The same is true
  * of everything computed from several messages: relays' sums, many rounds.
  *
@@ -42,6 +43,17 @@
  * million), so under either data the cut removes less than
  * dimension exp(-64^2 / 2) 2 < 10^-800 of the probability.
  *
+ * (4) A diameter D < 2 radius. Projection onto the ball brings no two points
+ * further apart, and rounding towards zero moves the difference of two
+ * coordinates by less than 1, so without errors of floating point
+ * |v - v'| <= weight D / g + sqrt(dimension). Lengths, products and the factor
+ * that clips have relative errors below (2 dimension + 8) 2^-53, the steps by
+ * which place_on_grid() shrinks add up to at most twice what was too much, and
+ * that is these errors and one step of the integer bound: together less than
+ * 4 steps and (8 dimension + 64) 2^-53 weight radius / g for each of v and v'.
+ * pri_sent_noise() multiplies the noise by what |v - v'| is more than weight D / g, so
+ * the ratio of sensitivity to noise is that of G.
+ *
  * A share without noise (full trust) is sent bare: rounding is all that happens
  * to it. The grid makes the estimate's error differ from the plan's by rounding
  * (less than one step a coordinate and message) and by 64 steps^2 more noise a
@@ -53,6 +65,15 @@
 #include <stdlib.h>
 
 enum { HONEST = 64 }; /* deviations that no honest message passes */
+
+double pricer_round_noise(const struct pricer_slice *slice,
+                          const struct pricer_share *share)
+{
+    return pri_sent_noise(
+        &slice->grid,
+        &(struct pri_sender){slice->radius, slice->diameter, slice->dimension},
+        share->weight, share->noise);
+}
 
 /* Whether a link is used at all. */
 static bool is_used(double weight, double noise)
@@ -93,7 +114,8 @@ enum pricer_status pricer_slice_build(const struct pricer_network *network,
     made->node = node;
     made->nodes = network->nodes;
     made->dimension = network->dimension;
-    made->radius = network->radius;
+    made->radius = network->node_radius[node];
+    made->diameter = network->node_diameter[node];
     made->grid = *grid;
     made->parts = 1;
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
@@ -150,8 +172,7 @@ static enum pricer_status prepare_noise(const struct pricer_slice *slice,
                                         struct pricer_fault *fault)
 {
     double sigma =
-        ldexp(pri_sent_noise(share->weight, share->noise, slice->radius),
-              -slice->grid.exponent);
+        ldexp(pricer_round_noise(slice, share), -slice->grid.exponent);
     if (share->noise > 0)
         sigma = sqrt(sigma * sigma + PRI_GRID_SMOOTHING) * (1 + 0x1p-50);
     return pri_noise_prepare(sigma, noise, fault);
@@ -178,7 +199,8 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
         return pri_fault(fault, PRICER_VALUE,
                          "a grid of 2^%d with the limit %lld is not usable",
                          (int)grid->exponent, (long long)grid->limit);
-    double size = pri_share_reach(share->weight, share->noise, slice->radius);
+    double size = pri_share_reach(
+        share->weight, pricer_round_noise(slice, share), slice->radius);
     if (!(ldexp(size, -grid->exponent) <=
           (double)(grid->limit - PRI_GRID_SLACK)))
         return pri_fault(fault, PRICER_VALUE,

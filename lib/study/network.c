@@ -82,8 +82,8 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?)", &insert,
-        fault);
+        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &insert, fault);
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int(insert, 1, i);
         sqlite3_bind_double(insert, 2, net->uplink[i]);
@@ -94,6 +94,12 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
         bool budget = net->server_eps != NULL && net->server_eps[i] < INFINITY;
         pri_study_bind(insert, 7, budget ? net->server_eps[i] : NAN);
         pri_study_bind(insert, 8, budget ? net->server_delta[i] : NAN);
+        if (net->name != NULL && net->name[i][0] != '\0')
+            sqlite3_bind_text(insert, 9, net->name[i], -1, SQLITE_STATIC);
+        else
+            sqlite3_bind_null(insert, 9);
+        sqlite3_bind_double(insert, 10, net->node_radius[i]);
+        sqlite3_bind_double(insert, 11, net->node_diameter[i]);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -242,48 +248,104 @@ void pricer_study_text_free(char *text)
     free(text);
 }
 
+/* What the rows say of the nodes beside struct pricer_node. */
+struct columns {
+    double *eps, *delta;       /* [nodes] towards the server */
+    double *radius, *diameter; /* [nodes] */
+    char (*text)[PRICER_NAME_TEXT];
+    const char **names; /* [nodes] into text, or NULL */
+};
+
+static enum pricer_status make_columns(int32_t nodes, struct columns *columns)
+{
+    *columns = (struct columns){pri_alloc(nodes, sizeof(double)),
+                                pri_alloc(nodes, sizeof(double)),
+                                pri_alloc(nodes, sizeof(double)),
+                                pri_alloc(nodes, sizeof(double)),
+                                pri_alloc(nodes, sizeof *columns->text),
+                                pri_alloc(nodes, sizeof *columns->names)};
+    bool all = columns->eps && columns->delta && columns->radius &&
+               columns->diameter && columns->text && columns->names;
+    return all ? PRICER_OK : PRICER_MEMORY;
+}
+
+static void free_columns(struct columns *columns)
+{
+    free(columns->eps);
+    free(columns->delta);
+    free(columns->radius);
+    free(columns->diameter);
+    free(columns->text);
+    free(columns->names);
+}
+
 /* The nodes must be 0, 1, 2, ... in order of their key. */
+static enum pricer_status load_node(const struct pricer_study *study,
+                                    sqlite3_stmt *query, int32_t i,
+                                    struct pricer_network *net,
+                                    struct columns *columns,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_node node = {
+        pri_study_column(query, 1), pri_study_column(query, 2),
+        pri_study_column(query, 3), pri_study_column(query, 4),
+        pri_study_column(query, 5)};
+    if (i >= net->nodes || sqlite3_column_int64(query, 0) != i ||
+        !pri_study_is_number(query, 9) || !pri_study_is_number(query, 10) ||
+        sqlite3_column_bytes(query, 8) >= PRICER_NAME_TEXT)
+        return pri_study_damaged(study, "node", i, fault);
+    enum pricer_status status = pri_node_check(&node, fault);
+    if (status != PRICER_OK) {
+        pri_fault_locate(fault, study->path, 0);
+        return status;
+    }
+    bool budget = sqlite3_column_type(query, 6) != SQLITE_NULL;
+    columns->eps[i] = budget ? pri_study_column(query, 6) : INFINITY;
+    columns->delta[i] = budget ? pri_study_column(query, 7) : 1;
+    if (sqlite3_column_type(query, 8) != SQLITE_NULL) {
+        snprintf(columns->text[i], sizeof columns->text[i], "%s",
+                 pri_study_text(query, 8));
+        columns->names[i] = columns->text[i];
+    }
+    columns->radius[i] = pri_study_column(query, 9);
+    columns->diameter[i] = pri_study_column(query, 10);
+    pri_network_set_node(net, i, &node);
+    return PRICER_OK;
+}
+
 static enum pricer_status load_nodes(const struct pricer_study *study,
                                      struct pricer_network *net,
                                      struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    enum pricer_status status = pri_study_prepare(
-        study,
-        "SELECT node, p, eps, delta, x, y, server_eps, server_delta FROM node "
-        "ORDER BY node",
-        &query, fault);
+    struct columns columns;
+    enum pricer_status status = make_columns(net->nodes, &columns);
     int32_t i = 0;
-    double *eps = pri_alloc(net->nodes, sizeof *eps);
-    double *delta = pri_alloc(net->nodes, sizeof *delta);
-    if (eps == NULL || delta == NULL)
-        status = PRICER_MEMORY;
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study,
+            "SELECT node, p, eps, delta, x, y, server_eps, server_delta, name,"
+            " radius, diameter FROM node ORDER BY node",
+            &query, fault);
     while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
-        struct pricer_node node = {
-            pri_study_column(query, 1), pri_study_column(query, 2),
-            pri_study_column(query, 3), pri_study_column(query, 4),
-            pri_study_column(query, 5)};
-        if (i >= net->nodes || sqlite3_column_int64(query, 0) != i)
-            status = pri_study_damaged(study, "node", i, fault);
-        else if ((status = pri_node_check(&node, fault)) != PRICER_OK)
-            pri_fault_locate(fault, study->path, 0);
-        else {
-            bool budget = sqlite3_column_type(query, 6) != SQLITE_NULL;
-            eps[i] = budget ? pri_study_column(query, 6) : INFINITY;
-            delta[i] = budget ? pri_study_column(query, 7) : 1;
-            pri_network_set_node(net, i++, &node);
-        }
+        status = load_node(study, query, i, net, &columns, fault);
+        i++;
     }
     sqlite3_finalize(query);
     if (status == PRICER_OK && i != net->nodes)
         status = pri_study_damaged(study, "node", i, fault);
-    if (status == PRICER_OK) {
-        status = pri_network_budget(net, eps, delta, NULL, fault);
-        if (status != PRICER_OK)
-            pri_fault_locate(fault, study->path, 0);
-    }
-    free(eps);
-    free(delta);
+    struct pricer_fault *said = status == PRICER_OK ? fault : NULL;
+    if (status == PRICER_OK)
+        status =
+            pri_network_budget(net, columns.eps, columns.delta, NULL, fault);
+    if (status == PRICER_OK)
+        status = pri_network_name(net, columns.names, NULL, fault);
+    if (status == PRICER_OK)
+        status = pri_network_lengths(net, 0, columns.radius, columns.diameter,
+                                     NULL, fault);
+    if (status != PRICER_OK)
+        pri_fault_locate(said, study->path, 0);
+    free_columns(&columns);
     return status;
 }
 
@@ -403,6 +465,10 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
                                  &net);
     if (status == PRICER_OK)
         status = pri_network_room(net, (int32_t)size.links);
+    if (status == PRICER_OK) {
+        net->dimension = (int64_t)size.dimension;
+        net->radius = size.radius;
+    }
     if (status == PRICER_OK)
         status = load_nodes(study, net, fault);
     if (status == PRICER_OK)
@@ -411,8 +477,6 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
         pricer_network_free(net);
         return status;
     }
-    net->dimension = (int64_t)size.dimension;
-    net->radius = size.radius;
     *network = net;
     return PRICER_OK;
 }

@@ -6,23 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Letters, digits, - _ and ., beginning with a letter: a name is never taken for
- * a number or an option. */
-static bool is_name(const char *name)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    static const char rest[] = "abcdefghijklmnopqrstuvwxyz"
-                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    size_t length = strlen(name);
-    return length > 0 && length < PRICER_NAME_TEXT &&
-           strchr(letters, name[0]) != NULL && strspn(name, rest) == length;
-}
-
 enum pricer_status pri_study_check_name(const char *name,
                                         struct pricer_fault *fault)
 {
-    if (is_name(name))
+    if (pri_is_name(name))
         return PRICER_OK;
     return pri_fault(fault, PRICER_VALUE,
                      "'%.80s' is no name: letters, digits, '-', '_' and '.', "
@@ -74,7 +61,7 @@ enum pricer_status pri_study_load_note(const struct pricer_study *study,
     if (step == SQLITE_ROW) {
         const char *name = pri_study_text(query, 1);
         record->made = sqlite3_column_int64(query, 0);
-        if (name[0] != '\0' && !is_name(name))
+        if (name[0] != '\0' && !pri_is_name(name))
             status = pri_study_damaged(study, "plan_note", plan, fault);
         else
             snprintf(record->name, sizeof record->name, "%s", name);

@@ -17,7 +17,10 @@ const char *const pri_study_schema[] = {
     " eps REAL NOT NULL,"
     " delta REAL NOT NULL,"
     " server_eps REAL,"
-    " server_delta REAL"
+    " server_delta REAL,"
+    " name TEXT UNIQUE,"
+    " radius REAL NOT NULL,"
+    " diameter REAL NOT NULL"
     ")",
 
     "CREATE TABLE link ("
@@ -206,6 +209,12 @@ const char *const pri_study_schema[] = {
     " key TEXT NOT NULL UNIQUE,"
     " address TEXT NOT NULL"
     ")",
+
+    "CREATE TABLE member_seen ("
+    " key TEXT PRIMARY KEY,"
+    " round INTEGER NOT NULL,"
+    " session INTEGER NOT NULL"
+    ") WITHOUT ROWID",
 
     "CREATE TABLE round_opened ("
     " only INTEGER PRIMARY KEY CHECK (only = 1),"

@@ -5,6 +5,7 @@
 #define PRICER_STUDY_H
 
 #include "base/base.h"
+#include "pricer_members.h"
 #include "pricer_study.h"
 
 #include <sqlite3.h>
@@ -19,7 +20,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 4 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 5 };
 
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,

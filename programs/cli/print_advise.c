@@ -89,6 +89,7 @@ static void print_wanted(const struct advice *advice)
 
 static void print_prices(const struct advice *advice)
 {
+    const struct pricer_network *net = advice->from.network;
     if (advice->prices == 0) {
         puts("\nNo single link or budget has a price.");
         return;
@@ -102,9 +103,11 @@ static void print_prices(const struct advice *advice)
         bool trust = price->of < PRICE_LINK;
         table_cell(table, "%s", price_words[price->of]);
         if (price->from == price->to)
-            table_cell(table, "%d to server", (int)price->from);
+            table_cell(table, "%s to server",
+                       node_label(net, price->from).text);
         else
-            table_cell(table, "%d to %d", (int)price->from, (int)price->to);
+            table_cell(table, "%s to %s", node_label(net, price->from).text,
+                       node_label(net, price->to).text);
         table_cell(table, "%s %g", trust ? "eps" : "p", price->now);
         table_cell(table, "%.4g / d %s", price->price, trust ? "ln eps" : "p");
         table_cell(table, "%.3g %%", 100 * price->saves);
@@ -124,11 +127,13 @@ static void print_uplinks(const struct advice *advice)
                                            "saves", "gap"});
     for (int k = 0; k < advice->placed; k++) {
         const struct advice_uplinks *set = &advice->uplinks[k];
-        char text[128];
+        char text[1024];
         int length = 0;
-        for (int j = 0; j < set->count; j++)
-            length += snprintf(text + length, sizeof text - (size_t)length,
-                               "%s%d", j > 0 ? ", " : "", (int)set->node[j]);
+        for (int j = 0; j < set->count && length < 900; j++)
+            length +=
+                snprintf(text + length, sizeof text - (size_t)length, "%s%s",
+                         j > 0 ? ", " : "",
+                         node_label(advice->from.network, set->node[j]).text);
         table_cell(table, "node%s %s", set->count > 1 ? "s" : "", text);
         table_cell(table, "%.5g", set->point.objective);
         share_cell(table, set->point.objective, centre_of(advice));
@@ -206,7 +211,9 @@ static void json_prices(struct json *json, const struct advice *advice)
         json_open(json, NULL, '{');
         json_text(json, "of", price_words[price->of]);
         json_count(json, "from", price->from);
+        json_name(json, "from_name", advice->from.network, price->from);
         json_count(json, "to", price->to);
+        json_name(json, "to_name", advice->from.network, price->to);
         json_number(json, price->of < PRICE_LINK ? "eps" : "p", price->now);
         json_number(json, "price", price->price);
         json_number(json, "saves", price->saves);

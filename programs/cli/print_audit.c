@@ -27,15 +27,16 @@ static const char *verdict(const struct audit_row *row, int claim)
                                                       : "holds";
 }
 
-static void add_row(struct table *table, const struct audit_row *row, int claim)
+static void add_row(struct table *table, const struct audit_terms *terms,
+                    const struct audit_row *row, int claim)
 {
     const struct pricer_audit *audit = &row->audit;
     const struct pricer_statement *s = &audit->statement;
     table_cell(table, "%s%s", pricer_word(PRICER_WORDS_OBSERVER, s->observer),
                s->protect == PRICER_PROTECT_IDENTITY ? ", identity" : "");
-    table_cell(table, "%d", (int)s->node);
+    table_cell(table, "%s", node_label(terms->network, s->node).text);
     if (s->at >= 0)
-        table_cell(table, "%d", (int)s->at);
+        table_cell(table, "%s", node_label(terms->network, s->at).text);
     else
         table_cell(table, "%s",
                    s->observer == PRICER_OBSERVER_SERVER ? "server" : "all");
@@ -92,16 +93,17 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
     struct table *table = table_new(10, headings);
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < rows[k].claims; c++)
-            add_row(table, &rows[k], c);
+            add_row(table, terms, &rows[k], c);
     table_print(table, stdout);
     print_footing(terms, rows, count);
 }
 
-static void json_row(struct json *json, const struct audit_row *row)
+static void json_row(struct json *json, const struct audit_terms *terms,
+                     const struct audit_row *row)
 {
     const struct pricer_audit *audit = &row->audit;
     json_open(json, NULL, '{');
-    privacy_json_about(json, &audit->statement);
+    privacy_json_about(json, terms->network, &audit->statement);
     json_count(json, "trials", audit->trials);
     json_count(json, "judged", audit->judged);
     json_count(json, "hits", audit->hits);
@@ -138,7 +140,7 @@ void audit_print_json(const struct audit_terms *terms,
     json_flag(&json, "contradicted", audit_contradicted(rows, count));
     json_open(&json, "audits", '[');
     for (int64_t k = 0; k < count; k++)
-        json_row(&json, &rows[k]);
+        json_row(&json, terms, &rows[k]);
     json_close(&json, ']');
     json_close(&json, '}');
 }

@@ -26,6 +26,7 @@ struct audit_row {
 struct audit_terms {
     enum pricer_eavesdropper eavesdropper;
     int64_t rounds, seed;
+    const struct pricer_network *network; /* for names */
     double confidence;
     double alarm; /* that any verdict of the table is wrong, at most */
 };

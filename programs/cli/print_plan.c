@@ -136,6 +136,7 @@ static void json_rankings(struct json *json, const struct plan_view *view)
         int32_t served, j = (int32_t)relays.place[k];
         json_open(json, NULL, '{');
         json_count(json, "node", j);
+        json_name(json, "name", view->network, j);
         json_number(json, "p", view->network->uplink[j]);
         json_number(json, "carries", carried(view, j, &served));
         json_count(json, "serves", served);
@@ -147,7 +148,9 @@ static void json_rankings(struct json *json, const struct plan_view *view)
         struct priced link = priced_at(view, prices.place[k]);
         json_open(json, NULL, '{');
         json_count(json, "from", link.from);
+        json_name(json, "from_name", view->network, link.from);
         json_count(json, "to", link.to);
+        json_name(json, "to_name", view->network, link.to);
         json_number(json, "eps", link.eps);
         json_number(json, "price", -prices.amount[k]);
         if (link.server)
@@ -315,7 +318,7 @@ static void print_relays(const struct plan_view *view)
     for (int k = 0; k < relays.count; k++) {
         int32_t served, j = (int32_t)relays.place[k];
         double sum = carried(view, j, &served);
-        table_cell(table, "%d", (int)j);
+        table_cell(table, "%s", node_label(view->network, j).text);
         table_cell(table, "%g", view->network->uplink[j]);
         table_cell(table, "%d", (int)served);
         table_cell(table, "%.4g", sum);
@@ -339,11 +342,15 @@ static void print_prices(const struct plan_view *view)
     for (int k = 0; k < prices.count; k++) {
         struct priced link = priced_at(view, prices.place[k]);
         if (link.server)
-            table_cell(table, "%d to server, all paths", (int)link.from);
+            table_cell(table, "%s to server, all paths",
+                       node_label(view->network, link.from).text);
         else if (link.from == link.to)
-            table_cell(table, "%d to server", (int)link.from);
+            table_cell(table, "%s to server",
+                       node_label(view->network, link.from).text);
         else
-            table_cell(table, "%d to %d", (int)link.from, (int)link.to);
+            table_cell(table, "%s to %s",
+                       node_label(view->network, link.from).text,
+                       node_label(view->network, link.to).text);
         table_cell(table, "%g", link.eps);
         table_cell(table, "%.4g", link.share);
         table_cell(table, "%.5g", -prices.amount[k]);

@@ -18,16 +18,18 @@ static bool is_wide(const struct pricer_statement *s)
     return isinf(s->eps) || s->eps - s->eps_lower > 0.01 * s->eps;
 }
 
-void privacy_json_about(struct json *json,
+void privacy_json_about(struct json *json, const struct pricer_network *network,
                         const struct pricer_statement *statement)
 {
     json_text(json, "observer",
               pricer_word(PRICER_WORDS_OBSERVER, statement->observer));
     json_count(json, "node", statement->node);
+    json_name(json, "name", network, statement->node);
     if (statement->at >= 0)
         json_count(json, "at", statement->at);
     else
         json_number(json, "at", NAN);
+    json_name(json, "at_name", network, statement->at);
     json_text(json, "protect",
               pricer_word(PRICER_WORDS_PROTECT, statement->protect));
     json_number(json, "delta", statement->delta);
@@ -52,7 +54,7 @@ static void json_statement(struct json *json,
     const struct pricer_paper_bound *bound =
         answers->bounds == NULL ? NULL : &answers->bounds[k];
     json_open(json, NULL, '{');
-    privacy_json_about(json, s);
+    privacy_json_about(json, answers->network, s);
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
     json_number(json, "epsilon_lower", s->eps_lower);
     json_number(json, "floor", s->floor);
@@ -139,9 +141,9 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
                     int64_t k)
 {
     const struct pricer_statement *s = &answers->statements[k];
-    table_cell(table, "%d", (int)s->node);
+    table_cell(table, "%s", node_label(answers->network, s->node).text);
     if (s->at >= 0)
-        table_cell(table, "%d", (int)s->at);
+        table_cell(table, "%s", node_label(answers->network, s->at).text);
     else
         table_cell(table, "%s",
                    s->observer == PRICER_OBSERVER_COALITION

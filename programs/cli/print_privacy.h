@@ -12,6 +12,7 @@ struct privacy_answers {
     struct pricer_statement *statements;
     struct pricer_paper_bound *bounds; /* NULL: not asked for */
     int64_t count;
+    const struct pricer_network *network; /* for names */
 };
 
 /* {"statements": [...]}, all of them, in order. */
@@ -21,7 +22,7 @@ void privacy_print_json(const struct privacy_answers *answers, int kinds);
 void privacy_print(const struct privacy_answers *answers, int64_t rows);
 
 /* Who learns about whom, and at which delta: into an object that is open. */
-void privacy_json_about(struct json *json,
+void privacy_json_about(struct json *json, const struct pricer_network *network,
                         const struct pricer_statement *statement);
 
 #endif

@@ -376,6 +376,7 @@ int verb_audit(int argc, char **argv)
         .eavesdropper = (enum pricer_eavesdropper)ask.about.eavesdropper,
         .rounds = ask.about.rounds,
         .seed = ask.seed,
+        .network = work.from.network,
         .confidence = ask.confidence > 0 ? ask.confidence : .95,
         .alarm = ALARM,
     };

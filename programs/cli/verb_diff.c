@@ -142,6 +142,7 @@ static void print_numbers(const struct pair *pair)
 
 static void print_pair(const struct pair *pair)
 {
+    const struct pricer_network *net = pair->side[0].network;
     struct moved list[MOVED];
     int count = find_moved(pair, list);
     for (int side = 0; side < 2; side++) {
@@ -164,9 +165,11 @@ static void print_pair(const struct pair *pair)
                                            "then", "noise", "then"});
     for (int k = 0; k < count; k++) {
         if (list[k].from == list[k].to)
-            table_cell(table, "%d to server", (int)list[k].from);
+            table_cell(table, "%s to server",
+                       node_label(net, list[k].from).text);
         else
-            table_cell(table, "%d to %d", (int)list[k].from, (int)list[k].to);
+            table_cell(table, "%s to %s", node_label(net, list[k].from).text,
+                       node_label(net, list[k].to).text);
         for (int side = 0; side < 2; side++)
             table_cell(table, "%.5g", list[k].share[side]);
         for (int side = 0; side < 2; side++)
@@ -177,6 +180,7 @@ static void print_pair(const struct pair *pair)
 
 static void json_pair(const struct pair *pair)
 {
+    const struct pricer_network *net = pair->side[0].network;
     struct moved list[MOVED];
     int count = find_moved(pair, list);
     struct json json = {.out = stdout};
@@ -199,7 +203,9 @@ static void json_pair(const struct pair *pair)
     for (int k = 0; k < count; k++) {
         json_open(&json, NULL, '{');
         json_count(&json, "from", list[k].from);
+        json_name(&json, "from_name", net, list[k].from);
         json_count(&json, "to", list[k].to);
+        json_name(&json, "to_name", net, list[k].to);
         json_number(&json, "weight_before", list[k].share[0]);
         json_number(&json, "weight", list[k].share[1]);
         json_number(&json, "noise_before", list[k].noise[0]);

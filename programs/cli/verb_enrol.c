@@ -17,7 +17,8 @@ static const struct usage usage = {
     "number or the word server. Without NODE: list who is enrolled.",
     "pricer enrol ten.pricer 3 node3.key.pub tcp://10.0.0.13:7100"};
 
-static void list_json(const struct pricer_member *members, int32_t count)
+static void list_json(const struct pricer_network *network,
+                      const struct pricer_member *members, int32_t count)
 {
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
@@ -28,6 +29,7 @@ static void list_json(const struct pricer_member *members, int32_t count)
             json_text(&json, "node", "server");
         else
             json_count(&json, "node", members[k].node);
+        json_name(&json, "name", network, members[k].node);
         json_text(&json, "key", members[k].key);
         json_text(&json, "address", members[k].address);
         json_close(&json, '}');
@@ -36,7 +38,8 @@ static void list_json(const struct pricer_member *members, int32_t count)
     json_close(&json, '}');
 }
 
-static void list_table(const struct pricer_member *members, int32_t count)
+static void list_table(const struct pricer_network *network,
+                       const struct pricer_member *members, int32_t count)
 {
     struct table *table =
         table_new(3, (const char *const[]){"node", "key", "address"});
@@ -44,7 +47,7 @@ static void list_table(const struct pricer_member *members, int32_t count)
         if (members[k].node == PRICER_SERVER)
             table_cell(table, "server");
         else
-            table_cell(table, "%d", (int)members[k].node);
+            table_cell(table, "%s", node_label(network, members[k].node).text);
         table_cell(table, "%s", members[k].key);
         table_cell(table, "%s", members[k].address);
     }
@@ -55,16 +58,18 @@ static int list(struct pricer_study *study, bool as_json)
 {
     struct pricer_fault fault = {""};
     struct pricer_member *members = NULL;
+    struct pricer_network *network = NULL;
     int32_t count = 0;
     enum pricer_status status =
         pricer_study_members(study, &members, &count, &fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(study, &network, &fault);
+    if (status == PRICER_OK)
+        (as_json ? list_json : list_table)(network, members, count);
+    pricer_members_free(members);
+    pricer_network_free(network);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
-    if (as_json)
-        list_json(members, count);
-    else
-        list_table(members, count);
-    pricer_members_free(members);
     return 0;
 }
 

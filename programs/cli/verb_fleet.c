@@ -51,9 +51,8 @@ static void start(const struct setup *setup, int32_t k, char *text, size_t size)
                  "cd %s%s/server%s && pricer-server --config server.conf",
                  quote, folder, quote);
     else
-        snprintf(text, size,
-                 "cd %s%s/node%d%s && pricer-node --config node.conf", quote,
-                 folder, (int)k - 1, quote);
+        snprintf(text, size, "cd %s%s/%s%s && pricer-node --config node.conf",
+                 quote, folder, node_folder(setup->network, k - 1).text, quote);
 }
 
 static void report_json(const struct setup *setup)
@@ -72,6 +71,7 @@ static void report_json(const struct setup *setup)
             json_text(&json, "node", "server");
         else
             json_count(&json, "node", k - 1);
+        json_name(&json, "name", setup->network, k - 1);
         json_text(&json, "key", setup->members[k].key);
         json_text(&json, "address", setup->members[k].address);
         json_text(&json, "start", text);
@@ -91,7 +91,7 @@ static void report_table(const struct setup *setup)
         if (k == 0)
             table_cell(table, "server");
         else
-            table_cell(table, "%d", (int)k - 1);
+            table_cell(table, "%s", node_label(setup->network, k - 1).text);
         table_cell(table, "%s", setup->members[k].address);
         table_cell(table, "%s", text);
     }

@@ -136,6 +136,7 @@ static enum pricer_status ask_one(const struct request *ask, int observer,
     struct progress progress;
     answers->question = question_make(&ask->about, observer, &work->coalition);
     answers->question.watch = &progress.watch;
+    answers->network = work->from.network;
     progress_start(&progress, "privacy");
     enum pricer_status status = pricer_privacy_account(
         work->from.network, work->from.plan, &answers->question,

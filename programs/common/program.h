@@ -72,6 +72,22 @@ void json_text(struct json *json, const char *key, const char *value);
 void json_flag(struct json *json, const char *key, bool value);
 
 /*
+ * A node as people read it: "kitchen (3)", or "3" where it has no name. To be
+ * used where it is made: node_label(network, 3).text lives as long as the call
+ * that it is handed to. Then the folder of a node ("kitchen", or "node3"), and
+ * its name, if it has one, beside its number in an object that is open.
+ */
+struct node_label {
+    char text[PRICER_NAME_TEXT + 16];
+};
+struct node_label node_label(const struct pricer_network *network,
+                             int32_t node);
+struct node_label node_folder(const struct pricer_network *network,
+                              int32_t node);
+void json_name(struct json *json, const char *key,
+               const struct pricer_network *network, int32_t node);
+
+/*
  * A table on stdout: a heading, then rows; columns as wide as they need, the
  * numbers right-aligned. Cells are copied. Colours only on a terminal.
  */

@@ -25,6 +25,7 @@ const char *server_refusal_text(int64_t code)
         [WIRE_CODE_TRUST] = "it is not in its trust file",
         [WIRE_CODE_LEDGER] = "its ledger failed",
         [WIRE_CODE_CREDIT] = "it gives losses no credit",
+        [WIRE_CODE_BEHIND] = "its ledger is behind what it has sent",
     };
     return code > 0 && code < WIRE_CODES ? texts[code] : "an unknown reason";
 }
@@ -79,16 +80,18 @@ static bool shows(const struct lines *lines)
     return lines->out != NULL && lines->count <= LINES;
 }
 
-static void add_ending(struct lines *lines, const struct seat *seat,
+static void add_ending(struct lines *lines, const struct server *server,
                        int32_t node)
 {
+    const struct pricer_network *network = server->network;
+    const struct seat *seat = &server->seats[node];
     if (seat->own_left <= ENDING && seat->own_why < 0) {
         begin(lines);
         if (shows(lines))
             fprintf(lines->out,
-                    "node %d: %lld rounds left of its budget towards the "
+                    "node %s: %lld rounds left of its budget towards the "
                     "server\n",
-                    (int)node, (long long)seat->own_left);
+                    node_label(network, node).text, (long long)seat->own_left);
     }
     for (int32_t k = 0; k < seat->ending_count; k++) {
         if (seat->ending[k].left > ENDING)
@@ -96,9 +99,32 @@ static void add_ending(struct lines *lines, const struct seat *seat,
         begin(lines);
         if (shows(lines))
             fprintf(lines->out,
-                    "node %d: %lld rounds left of its budget towards %d\n",
-                    (int)node, (long long)seat->ending[k].left,
-                    (int)seat->ending[k].to);
+                    "node %s: %lld rounds left of its budget towards %s\n",
+                    node_label(network, node).text,
+                    (long long)seat->ending[k].left,
+                    node_label(network, seat->ending[k].to).text);
+    }
+}
+
+/* What speaks against a node's word. */
+static void add_doubts(struct lines *lines, const struct seat *seat,
+                       int32_t node)
+{
+    const struct {
+        bool holds;
+        const char *text;
+    } doubts[] = {
+        {seat->behind, "its ledger is behind what it has sent"},
+        {seat->beyond, "its ledger is beyond any round that was opened"},
+        {seat->twins > 0, "a second node came with its key"},
+        {seat->disputes > 0, "it and a neighbour disagree over shares"},
+    };
+    for (size_t k = 0; k < sizeof doubts / sizeof *doubts; k++) {
+        if (!doubts[k].holds)
+            continue;
+        begin(lines);
+        if (shows(lines))
+            fprintf(lines->out, "node %d: %s\n", (int)node, doubts[k].text);
     }
 }
 
@@ -114,6 +140,7 @@ int server_troubles(const struct server *server, FILE *out)
 {
     struct lines lines = {out, 0};
     int64_t now = daemon_clock();
+    long long last = server_last_round(server);
     if (is_waiting(server, now)) {
         begin(&lines);
         if (shows(&lines))
@@ -121,6 +148,14 @@ int server_troubles(const struct server *server, FILE *out)
                     "%d nodes are ready and have something to send, the quorum "
                     "is %lld\n",
                     (int)server_able(server), (long long)server->quorum);
+    }
+    if (server->failing != 0) {
+        begin(&lines);
+        if (shows(&lines))
+            fprintf(out,
+                    "the study cannot be written or read for %.0f s: rounds "
+                    "wait\n",
+                    1e-3 * (double)(now - server->failing));
     }
     if (server->ended) {
         begin(&lines);
@@ -134,13 +169,12 @@ int server_troubles(const struct server *server, FILE *out)
             fprintf(out,
                     "%d nodes contributed to round %lld, the quorum is "
                     "%lld\n",
-                    (int)server->contributors, (long long)server->round,
-                    (long long)server->quorum);
+                    (int)server->contributors, last, (long long)server->quorum);
     }
     if (server_is_bad(server)) {
         begin(&lines);
         if (shows(&lines)) {
-            fprintf(out, "round %lld: ", (long long)server->round);
+            fprintf(out, "round %lld: ", last);
             server_print_bar(server, out);
             fputc('\n', out);
         }
@@ -152,11 +186,13 @@ int server_troubles(const struct server *server, FILE *out)
         if (seat->own_why >= 0) {
             begin(&lines);
             if (shows(&lines))
-                fprintf(out, "node %d withholds its own part: %s\n", (int)i,
+                fprintf(out, "node %s withholds its own part: %s\n",
+                        node_label(server->network, i).text,
                         pricer_word(PRICER_WORDS_WITHHELD, seat->own_why));
         }
+        add_doubts(&lines, seat, i);
         if (seat->told)
-            add_ending(&lines, seat, i);
+            add_ending(&lines, server, i);
     }
     if (out != NULL && lines.count > LINES)
         fprintf(out, "and %d more\n", lines.count - LINES);
@@ -173,13 +209,14 @@ static void watch_silence(struct server *server, int64_t now)
         int64_t since = seat->seen > 0 ? seat->seen : server->started;
         bool silent = seat->enrolled && now - since > SILENT;
         if (silent && !seat->missed && named++ < NAMED)
-            daemon_say("node %d is silent: does it run, has it the server's "
+            daemon_say("node %s is silent: does it run, has it the server's "
                        "public key %s, and does a firewall let it through?",
-                       (int)i, server->pair.public_key);
+                       node_label(server->network, i).text,
+                       server->pair.public_key);
         else if (silent && !seat->missed)
             more++;
         if (!silent && seat->missed)
-            daemon_say("node %d is back", (int)i);
+            daemon_say("node %s is back", node_label(server->network, i).text);
         seat->missed = silent;
     }
     if (more > 0)

@@ -6,6 +6,7 @@
 #include "draft.h"
 #include "ledger.h"
 #include "common/daemon.h"
+#include "common/program.h"
 #include "transport/keys.h"
 
 #include <dirent.h>
@@ -33,8 +34,8 @@ static void name(const struct setup *setup, int32_t k, const char *ending,
     if (k == 0)
         snprintf(path, PATH_MAX, "%.3900s/server%s", setup->home, ending);
     else
-        snprintf(path, PATH_MAX, "%.3900s/node%d%s", setup->home, (int)k - 1,
-                 ending);
+        snprintf(path, PATH_MAX, "%.3900s/%s%s", setup->home,
+                 node_folder(setup->network, k - 1).text, ending);
 }
 
 /* One that is there is fine; it is made private too. */
@@ -112,9 +113,9 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
     fprintf(out, "study       %s\nkey         server.key\n", setup->study_home);
     write_listen(setup->members[k].address, out);
     fprintf(out,
-            "# A round every ten seconds; nodes send after one, sharing ends "
-            "after five.\n"
-            "period      10000\nsend        1000\nshare       5000\n"
+            "# A round every ten seconds; nodes have five for their vectors, "
+            "then send;\n# sharing ends after seven and a half.\n"
+            "period      10000\nsend        5000\nshare       7500\n"
             "uplink      9000\nahead       30\n"
             "# So many nodes must contribute: waited for before the first "
             "round, and /health\n# turns when a round has fewer.\n"
@@ -140,22 +141,25 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         "a .npy file,\n# or a command that writes one to its output in "
         "each round.\n"
         "data        vector.npy\nrow         0\n#command    ./make-vector\n",
-        (long long)setup->network->dimension, setup->network->radius);
+        (long long)setup->network->dimension,
+        setup->network->node_radius[k - 1]);
 }
 
 static void write_unit(struct setup *setup, int32_t k, FILE *out)
 {
-    char unit[64];
+    char unit[128];
     if (k == 0)
         strcpy(unit, "pricer-server");
     else
-        snprintf(unit, sizeof unit, "pricer-node@node%d", (int)k - 1);
+        snprintf(unit, sizeof unit, "pricer-node@%s",
+                 node_folder(setup->network, k - 1).text);
     fprintf(out, "# /etc/systemd/system/%s.service.d/folder.conf\n[Service]\n",
             unit);
     if (k == 0)
         fprintf(out, "WorkingDirectory=%s/server\n", setup->home);
     else
-        fprintf(out, "WorkingDirectory=/var/lib/pricer/node%d\n", (int)k - 1);
+        fprintf(out, "WorkingDirectory=/var/lib/pricer/%s\n",
+                node_folder(setup->network, k - 1).text);
     fprintf(out, "Environment=PRICER_CONFIG=%s.conf\n",
             k == 0 ? "server" : "node");
 }
@@ -177,13 +181,14 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
     };
     fprintf(
         out,
-        "# What node %d lets out: a draft for plan %lld over %lld rounds. It "
+        "# What node %s lets out: a draft for plan %lld over %lld rounds. It "
         "is this node's\n# own word, so read it and change what you do not "
         "agree with: the server cannot\n# make the node send more. The "
         "node's own number stands for the part it sends to\n# the server "
         "itself. eps and delta bound one release, the totals all of them\n"
         "# together; inf is full trust (pricer-node(1)).\n",
-        (int)k - 1, (long long)setup->record.id, (long long)setup->rounds);
+        node_label(setup->network, k - 1).text, (long long)setup->record.id,
+        (long long)setup->rounds);
     setup->beyond += draft_write(&draft, k - 1, out);
 }
 

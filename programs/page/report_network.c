@@ -325,10 +325,9 @@ static void draw_nodes(const struct drawing *drawing)
                 "stroke-width=\"2\"/>",
                 drawing->x[k], drawing->y[k], node_size(drawing, i),
                 relay ? "orange" : "grey");
-        fprintf(out,
-                "<title>node %" PRId32 ": reaches the server with "
-                "probability %.3g",
-                i, report->network->uplink[i]);
+        fprintf(out, "<title>node %s: reaches the server with probability %.3g",
+                node_label(report->network, i).text,
+                report->network->uplink[i]);
         if (report->plan != NULL)
             fprintf(out,
                     ", brings %.3g to the sum, %.3g of it its own; its data "

@@ -246,11 +246,12 @@ void report_price(const struct report *report)
         if (offers[k].price > 1e-4 * offers[0].price)
             break; /* next to nothing */
         if (offers[k].from == offers[k].to)
-            fprintf(out, "<tr><td>node %" PRId32 " to the server</td><td>",
-                    offers[k].from);
+            fprintf(out, "<tr><td>node %s to the server</td><td>",
+                    node_label(report->network, offers[k].from).text);
         else
-            fprintf(out, "<tr><td>%" PRId32 " → %" PRId32 "</td><td>",
-                    offers[k].from, offers[k].to);
+            fprintf(out, "<tr><td>%s → %s</td><td>",
+                    node_label(report->network, offers[k].from).text,
+                    node_label(report->network, offers[k].to).text);
         page_number(out, offers[k].eps);
         fputs("</td><td>", out);
         page_number(out, gain);

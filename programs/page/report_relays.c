@@ -19,20 +19,22 @@ enum {
     ROW = 24,
 };
 
-static void put_cell(FILE *out, int32_t from, int32_t to, double share,
-                     double most)
+static void put_cell(const struct report *report, int32_t from, int32_t to,
+                     double share, double most)
 {
     double size = CELL - 2;
     if (!(share > 1e-4))
         return;
-    fprintf(out,
+    fprintf(report->out,
             "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%.0f\" "
             "rx=\"2\" fill=\"var(--%s)\" fill-opacity=\"%.2f\"><title>node "
-            "%" PRId32 " %s %" PRId32 ": %.3g</title></rect>\n",
+            "%s %s %s: %.3g</title></rect>\n",
             EDGE + CELL * to + 1, EDGE + CELL * from + 1, size, size,
             from == to ? "green" : "blue",
-            fmin(1, .15 + .85 * sqrt(share / most)), from,
-            from == to ? "itself, node" : "through", to, share);
+            fmin(1, .15 + .85 * sqrt(share / most)),
+            node_label(report->network, from).text,
+            from == to ? "itself, node" : "through",
+            node_label(report->network, to).text, share);
 }
 
 static void draw_matrix(const struct report *report)
@@ -68,9 +70,9 @@ static void draw_matrix(const struct report *report)
                 middle, i, middle, EDGE - 6, i);
     }
     for (int32_t i = 0; i < net->nodes; i++)
-        put_cell(out, i, i, report->self_share[i], most);
+        put_cell(report, i, i, report->self_share[i], most);
     for (int32_t l = 0; l < net->links; l++)
-        put_cell(out, net->from[l], net->to[l], report->share[l], most);
+        put_cell(report, net->from[l], net->to[l], report->share[l], most);
     fputs("</svg>\n<figcaption><span class=\"key\" "
           "style=\"background:var(--green)\"></span>its own uplink "
           "<span class=\"key\" style=\"background:var(--blue)\"></span>"
@@ -123,16 +125,16 @@ static void draw_bars(const struct report *report, const int32_t *order,
         double others = relayed(report, j) * scale;
         fprintf(out,
                 "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" "
-                "dominant-baseline=\"central\">node %" PRId32 "</text>"
+                "dominant-baseline=\"central\">node %s</text>"
                 "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"16\" "
                 "fill=\"var(--green)\"/><rect x=\"%.1f\" y=\"%d\" "
                 "width=\"%.1f\" height=\"16\" fill=\"var(--blue)\"/>"
                 "<text x=\"%.1f\" y=\"%d\" dominant-baseline=\"central\" "
                 "class=\"quiet\">%.3g of %" PRId32 "</text>\n",
-                LEFT - 8, ROW * k + 14, j, LEFT, ROW * k + 6, fmax(own, 0),
-                LEFT + own, ROW * k + 6, fmax(others, 0),
-                LEFT + own + others + 6, ROW * k + 14, relayed(report, j),
-                served(report, j));
+                LEFT - 8, ROW * k + 14, node_label(report->network, j).text,
+                LEFT, ROW * k + 6, fmax(own, 0), LEFT + own, ROW * k + 6,
+                fmax(others, 0), LEFT + own + others + 6, ROW * k + 14,
+                relayed(report, j), served(report, j));
     }
     fputs("</svg>\n<figcaption><span class=\"key\" "
           "style=\"background:var(--green)\"></span>its own data "

@@ -223,8 +223,8 @@ static void eps_bars(const struct report *report, int32_t i, int32_t row,
     double top = EPS_ROW * row + 6;
     fprintf(out,
             "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
-            "dominant-baseline=\"central\">node %" PRId32 "</text>\n",
-            EPS_LEFT - 8, top + 14, i);
+            "dominant-baseline=\"central\">node %s</text>\n",
+            EPS_LEFT - 8, top + 14, node_label(report->network, i).text);
     for (int k = 0; k < 3; k++) {
         double eps = report->eps[k][i];
         if (!(eps > 0))

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Optional, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import (Progress, Watch, address, call, ffi, find_word, given,
+from ._library import (Progress, ValueFault, Watch, address, call, ffi, find_word, given,
                        layout, lib, view, word)
 
 NODE = layout("struct pricer_node")
@@ -21,7 +21,9 @@ class Settings:
 
     bias is "worst-case", "unbiased", "l1" or "l2" (the last two with lambda_),
     calibration "analytic" or "classic", credit "none" or "losses". eps and
-    delta of every link are spent over `rounds` rounds.
+    delta of every link are spent over `rounds` rounds. A round has `repeat`
+    attempts that send the same payloads. `horizon`, for decoders, is how many
+    rounds' results users average.
     """
 
     bias: str = "worst-case"
@@ -29,6 +31,8 @@ class Settings:
     calibration: str = "analytic"
     rounds: int = 1
     credit: str = "none"
+    repeat: int = 1
+    horizon: float = 0.0
     tolerance: float = 0.0
     iterations: int = 0
     threads: int = 0
@@ -44,6 +48,8 @@ class Settings:
             "calibration": find_word("calibration", self.calibration),
             "rounds": self.rounds,
             "credit": find_word("credit", self.credit),
+            "repeat": self.repeat,
+            "horizon": self.horizon,
             "tolerance": self.tolerance,
             "iterations": self.iterations,
             "threads": self.threads,
@@ -54,7 +60,7 @@ class Settings:
         return cls(word("bias", struct.bias), getattr(struct, "lambda"),
                    word("calibration", struct.calibration),
                    max(struct.rounds, 1), word("credit", struct.credit),
-                   struct.tolerance, struct.iterations, struct.threads)
+                   max(struct.repeat, 1), struct.horizon, struct.tolerance, struct.iterations, struct.threads)
 
 
 class Network:
@@ -81,6 +87,10 @@ class Network:
                     x: Optional[ArrayLike] = None,
                     y: Optional[ArrayLike] = None, dimension: int = 1,
                     radius: float = 1.0, reciprocity: float = 0.0,
+                    names: Optional[Sequence[Optional[str]]] = None,
+                    diameter: float = 0.0,
+                    node_radius: Optional[ArrayLike] = None,
+                    node_diameter: Optional[ArrayLike] = None,
                     settings: Optional[Settings] = None,
                     seed: int = 1) -> "Network":
         """Build a network from an array for each number of a node or link.
@@ -90,8 +100,11 @@ class Network:
         (eps[l], delta[l])-private from to[l]. self_eps and self_delta are the
         same for a node's own part at the server, server_eps and server_delta
         bound all that the server learns. joint[l] is the probability that l and
-        its partner are up together, or NaN: taken from the reciprocity. A
-        single number stands for every node or link. Arrays of float64 (int32
+        its partner are up together, or NaN: taken from the reciprocity. names
+        are what people call the nodes, None or "" for none. No vector is longer
+        than radius, none of node i than node_radius[i] (NaN: radius); data that
+        must not be told apart are at most diameter, or node_diameter[i], away
+        from each other (0 and NaN: twice the radius). A single number stands for every node or link. Arrays of float64 (int32
         for from_ and to) are read where they are.
         """
         kept: list[Any] = []
@@ -105,6 +118,14 @@ class Network:
             return kept[-1]
 
         nodes = np.size(uplink)
+        texts = ffi.NULL
+        if names is not None:
+            if len(names) != nodes:
+                raise ValueFault(f"{len(names)} names for {nodes} nodes")
+            kept.extend(ffi.new("char[]", (name or "").encode())
+                        for name in names)
+            texts = ffi.new("char *[]", kept[-nodes:] if nodes else [])
+            kept.append(texts)
         links = np.size(from_)
         arrays = ffi.new("struct pricer_network_arrays *", {
             "dimension": dimension, "radius": radius,
@@ -119,7 +140,11 @@ class Network:
             "from": field(from_, links, "int32_t"),
             "to": field(to, links, "int32_t"),
             "p": field(p, links), "joint": field(joint, links),
-            "eps": field(eps, links), "delta": field(delta, links)})
+            "eps": field(eps, links), "delta": field(delta, links),
+            "names": ffi.cast("char const * const *", texts),
+            "diameter": diameter,
+            "node_radius": field(node_radius, nodes),
+            "node_diameter": field(node_diameter, nodes)})
         out = ffi.new("struct pricer_network **")
         call(lib.pricer_network_build_arrays, arrays, out, ffi.NULL)
         return cls(out[0], settings, seed)
@@ -192,6 +217,14 @@ class Network:
         """No vector is longer."""
         return self._c.radius
 
+    @property
+    def names(self) -> list[Optional[str]]:
+        """What people call the nodes, None where they do not."""
+        if self._c.name == ffi.NULL:
+            return [None] * self.nodes
+        return [ffi.string(self._c.name[i]).decode() or None
+                for i in range(self.nodes)]
+
     def _nodes(self, name: str) -> np.ndarray:
         return view(self._c, getattr(self._c, name), self.nodes, "f8")
 
@@ -210,6 +243,8 @@ def _add_arrays() -> None:
         "self_delta": "delta of the own part at the server, by node.",
         "server_eps": "eps of all that the server learns, by node; may be empty.",
         "server_delta": "delta of that, by node; may be empty.",
+        "node_radius": "No vector of the node is longer, by node.",
+        "node_diameter": "Neighbouring data are no further apart, by node.",
         "x": "Positions in metres, by node; may be empty.",
         "y": "Positions in metres, by node; may be empty."}
     for name, text in about.items():

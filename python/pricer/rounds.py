@@ -115,7 +115,7 @@ class Rounds:
         for k in range(piece.count):
             if piece.shares[k].to == to:
                 return lib.pricer_round_limit(self.grid, piece.radius,
-                                              piece.shares + k)
+                                              self._honest(piece, k))
         return 0
 
     def length(self, node: int, to: int) -> float:
@@ -125,8 +125,16 @@ class Rounds:
             if piece.shares[k].to == to:
                 return lib.pricer_round_length(self.grid, piece.radius,
                                                piece.dimension,
-                                               piece.shares + k, 1)
+                                               self._honest(piece, k), 1)
         return 0
+
+    @staticmethod
+    def _honest(piece: Any, k: int) -> Any:
+        """A share with the noise that its message really gets."""
+        share = piece.shares + k
+        noise = lib.pricer_round_noise(piece, share)
+        return ffi.new("struct pricer_share *",
+                       (share.to, share.weight, noise))
 
     def _share(self, piece: Any, share: Any, vector: np.ndarray,
                round: int) -> np.ndarray:

@@ -9,7 +9,6 @@ trap 'rm -r "$folder"' EXIT
 cd "$folder"
 # shellcheck source=tests/expect.sh
 . "$root"/tests/expect.sh
-sample=$root/data/fashion-mnist-1000-images-idx3-ubyte.gz
 
 "$pricer" reproduce table1 --to one >summary || fail "table1"
 grep -q 'certified optimal' summary || fail "the summary is not printed"
@@ -34,8 +33,8 @@ fi
 # Two runs of the rest, small, agree to the byte.
 for run in first second; do
     for part in trust erdos-renyi table2; do
-        "$pricer" reproduce $part --to $run --seeds 2 --no-plots \
-            --sample "$sample" >/dev/null || fail "$part"
+        "$pricer" reproduce $part --to $run --seeds 2 --no-plots >/dev/null ||
+            fail "$part"
     done
 done
 diff -r first second || fail "two runs differ"
@@ -82,6 +81,27 @@ for row in read("tails"):
 assert any(float(row["tail_at_printed"]) > 1e-3 for row in read("tails"))
 END
 
+# Batches given one by one and with commas are the same data as one file.
+python3 - <<'END'
+import random
+draw = random.Random(1)
+for name in "abc":
+    open(name + ".bin", "wb").write(b"".join(
+        bytes([0]) + bytes(draw.choices(range(200 * (k % 3 == 0), 256), k=3072))
+        for k in range(40)))
+open("whole.bin", "wb").write(b"".join(
+    open(name + ".bin", "rb").read() for name in "abc"))
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }"
+open("few.npy", "wb").write(b"\x93NUMPY\x01\x00\x76\x00" +
+                            head.ljust(117).encode() + b"\n" +
+                            b"\0\0\x80\x3f" * 240)
+END
+"$pricer" reproduce table2 --to whole --seeds 1 --no-plots --cifar whole.bin \
+    >/dev/null || fail "one batch"
+"$pricer" reproduce table2 --to parts --seeds 1 --no-plots --cifar a.bin,b.bin \
+    --cifar c.bin >/dev/null || fail "three batches"
+diff -r whole parts || fail "batches differ"
+
 # The descent: its own code and the library's end at the same objectives from
 # the same starts, nobody ends below the optimum, and bias is there to be drawn.
 "$pricer" reproduce convergence --to first --no-plots >/dev/null ||
@@ -119,7 +139,14 @@ status=0
 "$pricer" reproduce table1 --to /proc/nowhere 2>messages || status=$?
 [ $status -eq 1 ] || fail "a folder that cannot be made"
 status=0
-"$pricer" reproduce table2 --to one --cifar /nonexistent.bin 2>messages ||
+"$pricer" reproduce all --to none --cifar a.bin --cifar /nonexistent.bin \
+    2>messages >out || status=$?
+[ $status -eq 1 ] && grep -q nonexistent.bin messages ||
+    fail "data that are not there"
+[ ! -e none ] || fail "a folder was made before the data were read"
+status=0
+"$pricer" reproduce table2 --to none --cifar a.bin,few.npy 2>messages ||
     status=$?
-[ $status -eq 1 ] || fail "data that are not there"
+[ $status -eq 1 ] && grep -q 'few.npy: .*columns' messages ||
+    fail "batches of two shapes"
 exit $bad

@@ -16,8 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     strcpy(nodes_path,
            fuzz_file("-nodes.csv", (const uint8_t *)nodes, sizeof nodes - 1));
     const char *path = fuzz_file(".csv", data, size);
-    enum pricer_status status = pri_csv_network(nodes_path, path, 1, 1, .5,
-                                                &trust, NULL, &network, &fault);
+    enum pricer_status status =
+        pri_csv_network(nodes_path, path, &(struct pri_measures){1, 1, .5, 0},
+                        &trust, NULL, &network, &fault);
     unlink(path);
     unlink(nodes_path);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pricer_fault fault = {""};
     const char *path = fuzz_file(".csv", data, size);
     enum pricer_status status =
-        pri_csv_network(path, NULL, 1, 1, 1, &trust, NULL, &network, &fault);
+        pri_csv_network(path, NULL, &(struct pri_measures){1, 1, 1, 0}, &trust,
+                        NULL, &network, &fault);
     unlink(path);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);
     pricer_network_free(network);

@@ -8,6 +8,8 @@
 static const struct pri_trust_default trust = {2, 1e-3,     INFINITY,
                                                1, INFINITY, 1};
 
+static const struct pri_measures measures = {8, 1.5, 1, 0};
+
 static const char three_nodes[] = "node,p\n0,0.1\n1,0.2\n2,0.3\n";
 
 static enum pricer_status read_files(const char *nodes, const char *links,
@@ -17,7 +19,7 @@ static enum pricer_status read_files(const char *nodes, const char *links,
     return pri_csv_network(scratch_text("nodes.csv", nodes),
                            links != NULL ? scratch_text("links.csv", links)
                                          : NULL,
-                           8, 1.5, 1, &trust, NULL, network, fault);
+                           &measures, &trust, NULL, network, fault);
 }
 
 static struct pricer_network *accept_files(const char *nodes, const char *links)
@@ -115,7 +117,7 @@ static void test_refuses_nodes(void **state)
     refuse("node\n0\n", NULL, "nodes.csv:1: the column p is missing");
     refuse("node,p,z\n", NULL,
            "nodes.csv:1: there is no column 'z'; the columns are node, p, x, "
-           "y, server_eps, server_delta");
+           "y, server_eps, server_delta, name, radius, diameter");
     refuse("node,p\n0,.5\n1,1.3\n", NULL,
            "nodes.csv:3: p = 1.3 is not a probability");
     refuse("node,p\n1,.5\n\n0,-.5\n", NULL,
@@ -207,6 +209,71 @@ static void test_refuses_uplink_rows(void **state)
         refuse(three_nodes, cases[k].links, cases[k].words);
 }
 
+/* Names by node; what is empty has none. */
+static void test_reads_measures(void **state)
+{
+    (void)state;
+    struct pricer_network *net = accept_files(
+        "name,node,p\nroof-2.a,2,.3\n,0,.1\nKitchen_1,1,.2\n", NULL);
+    assert_string_equal(net->name[0], "");
+    assert_string_equal(net->name[1], "Kitchen_1");
+    assert_string_equal(net->name[2], "roof-2.a");
+    struct pricer_network *copy = NULL;
+    assert_int_equal(pricer_network_retrust(net, NULL, 0, &copy, NULL),
+                     PRICER_OK);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(copy->name[i], net->name[i]);
+    pricer_network_free(copy);
+    pricer_network_free(net);
+    net = accept_files(three_nodes, NULL);
+    assert_null(net->name);
+    pricer_network_free(net);
+}
+
+static void test_refuses_measures(void **state)
+{
+    (void)state;
+#define NO_NAME                                                                \
+    " is no name: letters, digits, '-', '_' and '.', a letter first, fewer "   \
+    "than 64 of them"
+#define TAKEN                                                                  \
+    " would be taken for another: 'server' and 'node' with a number are not "  \
+    "free"
+    static const char sixty_four[] =
+        "node,p,name\n0,1,a234567890123456789012345678901234567890123456789"
+        "01234567890123x\n";
+    static const struct {
+        const char *nodes, *words;
+    } cases[] = {
+        {"node,p,name\n0,1,a\n1,1,b\n2,1,a\n",
+         "nodes.csv:4: the name a belongs to node 0 already"},
+        {"node,p,name\n0,1,7\n", "nodes.csv:2: name = 7" NO_NAME},
+        {"node,p,name\n0,1,a b\n", "nodes.csv:2: name = a b" NO_NAME},
+        {"node,p,name\n0,1,a<b\n", "nodes.csv:2: name = a<b" NO_NAME},
+        {"node,p,name\n0,1,\"a\nb\"\n",
+         "nodes.csv:2: name = a?b holds a character that cannot be printed"},
+        {"node,p,name\n0,1,x\n1,1,server\n",
+         "nodes.csv:3: name = server" TAKEN},
+        {"node,p,name\n0,1,node1\n", "nodes.csv:2: name = node1" TAKEN},
+        {sixty_four, "nodes.csv:2: name = "
+                     "a234567890123456789012345678901234567890" NO_NAME},
+        {"node,p,radius\n0,1,1.5\n1,1,0\n",
+         "nodes.csv:3: radius = 0 is not a positive number"},
+        {"node,p,radius\n0,1,inf\n",
+         "nodes.csv:2: radius = inf is not a positive number"},
+        {"node,p,radius\n0,1,2\n",
+         "nodes.csv:2: radius = 2 of a node is above 1.5, the radius of all: "
+         "raise that one"},
+        {"node,p,diameter\n0,1,-1\n",
+         "nodes.csv:2: diameter = -1 is not a positive number"},
+        {"node,p,radius,diameter\n0,1,1,2.5\n",
+         "nodes.csv:2: diameter = 2.5 is above 2, twice the radius: "
+         "no two vectors are so far apart"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        refuse(cases[k].nodes, NULL, cases[k].words);
+}
+
 /* What no file is to blame for is said without one. */
 static void test_refuses_settings(void **state)
 {
@@ -216,14 +283,15 @@ static void test_refuses_settings(void **state)
     const char *path = scratch_text("nodes.csv", three_nodes);
     struct pri_trust_default bad = {1, 1, -2, 1, INFINITY, 1};
     assert_int_equal(
-        pri_csv_network(path, NULL, 1, 1, 1, &bad, NULL, &network, &fault),
+        pri_csv_network(path, NULL, &measures, &bad, NULL, &network, &fault),
         PRICER_VALUE);
     scratch_says(fault.text, "eps = -2 is not a positive number or inf");
-    assert_int_equal(
-        pri_csv_network(path, NULL, 0, 1, 1, &trust, NULL, &network, &fault),
-        PRICER_VALUE);
+    assert_int_equal(pri_csv_network(path, NULL,
+                                     &(struct pri_measures){0, 1, 1, 0}, &trust,
+                                     NULL, &network, &fault),
+                     PRICER_VALUE);
     scratch_says(fault.text, "dimension = 0 is not a positive number");
-    assert_int_equal(pri_csv_network(path, scratch_path("none.csv"), 1, 1, 1,
+    assert_int_equal(pri_csv_network(path, scratch_path("none.csv"), &measures,
                                      &trust, NULL, &network, &fault),
                      PRICER_FILE);
     scratch_says(fault.text, "none.csv: No such file or directory");
@@ -289,6 +357,8 @@ int main(void)
         cmocka_unit_test(test_refuses_nodes),
         cmocka_unit_test(test_refuses_links),
         cmocka_unit_test(test_refuses_uplink_rows),
+        cmocka_unit_test(test_reads_measures),
+        cmocka_unit_test(test_refuses_measures),
         cmocka_unit_test(test_refuses_settings),
         cmocka_unit_test(test_random_files),
     };

@@ -221,7 +221,7 @@ static enum pricer_status ask(const struct pricer_network *network,
 {
     const bool member[16] = {true};
     assert_int_equal(pri_view_identity(network, plan, network->from[0], member,
-                                       false, PRICER_RECEIVER, 0,
+                                       false, PRICER_RECEIVER, NULL,
                                        &question->view),
                      PRICER_OK);
     return pri_view_account(&question->view, delta, rounds, 0,

@@ -97,7 +97,7 @@ static void test_sent(void **state)
     struct pri_bracket planned;
     const bool member[3] = {true};
     assert_int_equal(pri_view_identity(network, plan, 1, member, false,
-                                       PRICER_RECEIVER, 0, &view),
+                                       PRICER_RECEIVER, NULL, &view),
                      PRICER_OK);
     assert_int_equal(pri_view_account(&view, delta, 1, 0, &scratch, &planned),
                      PRICER_OK);

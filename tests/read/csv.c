@@ -39,7 +39,7 @@ static enum pricer_status take(void *context, int64_t line, const double *value,
 static enum pricer_status read_file(const char *path, struct taken *taken,
                                     struct pricer_fault *fault)
 {
-    struct pri_csv csv = {path, columns, 4, take, taken, NULL, 0, 1};
+    struct pri_csv csv = {path, columns, 4, take, taken, NULL, 0, 1, NULL, 0};
     return pri_csv_read(&csv, fault);
 }
 
@@ -253,7 +253,8 @@ static void test_watch_and_locale(void **state)
     struct taken taken = {0};
     struct pricer_watch watch = {stop_at_once, &done};
     const char *path = scratch_text("t.csv", "from,to,p\n0,1,0.5\n");
-    struct pri_csv csv = {path, columns, 4, take, &taken, &watch, .25, .75};
+    struct pri_csv csv = {path,   columns, 4,   take, &taken,
+                          &watch, .25,     .75, NULL, 0};
     assert_int_equal(pri_csv_read(&csv, NULL), PRICER_STOPPED);
     assert_true(done == .75);
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL)
