@@ -1,12 +1,14 @@
 /*
  * Two threads against one, on a machine that has nothing else to do and beside
- * programs that want its cores: planning, simulating and accounting. Ratios
- * above 1: two threads are faster.
+ * programs that want its cores: planning, simulating and clustering. Ratios
+ * above 1: two threads are faster; below 0.91 they do harm.
  *
  *     bench_threads [--runs N] [--beside PROGRAMS]
  */
 #include "geometric.h"
+#include "pricer_kmeans.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -33,24 +35,81 @@ static void fail(const char *text)
 struct setting {
     struct pricer_network *network;
     struct pricer_plan *plan;
+    struct pricer_matrix *points;
+    int32_t threads;
 };
 
-static void plan_job(struct setting *setting, int32_t threads)
+static void plan_job(struct setting *setting)
 {
-    struct pricer_settings ask = {.tolerance = 1e-6, .threads = threads};
+    struct pricer_settings ask = {.tolerance = 1e-6,
+                                  .threads = setting->threads};
     struct pricer_plan *plan = NULL;
     struct pricer_solve_info info;
     struct pricer_fault fault = {""};
     if (pricer_plan_optimise(setting->network, &ask, NULL, &plan, &info,
                              &fault) != PRICER_OK)
         fail(fault.text);
-    pricer_plan_free(plan);
+    pricer_plan_free(setting->plan);
+    setting->plan = plan;
 }
 
-static double timed(struct setting *setting, int32_t threads)
+static void simulate_job(struct setting *setting)
+{
+    const struct pricer_plan *plans[] = {setting->plan};
+    struct pricer_simulation_settings ask = {.trials = 100000,
+                                             .threads = setting->threads};
+    struct pricer_simulation *simulation = NULL;
+    struct pricer_fault fault = {""};
+    if (pricer_simulation_run(setting->network, plans, 1, &ask, &simulation,
+                              &fault) != PRICER_OK)
+        fail(fault.text);
+    pricer_simulation_free(simulation);
+}
+
+enum { ROWS = 20000, COLUMNS = 64, CLUSTERS = 10 };
+
+static void cluster_job(struct setting *setting)
+{
+    float centres[CLUSTERS * COLUMNS];
+    double inertia;
+    struct pricer_kmeans_result result = {centres, &inertia};
+    memcpy(centres, setting->points->values, sizeof centres);
+    if (pricer_kmeans_lloyd(setting->points, CLUSTERS, 20, setting->threads,
+                            &result, NULL) != PRICER_OK)
+        fail("no clusters");
+}
+
+static struct pricer_matrix *some_points(void)
+{
+    struct pricer_matrix *points = NULL;
+    uint32_t word = 1;
+    if (pricer_matrix_new(ROWS, COLUMNS, PRICER_FLOAT32, &points, NULL) !=
+        PRICER_OK)
+        fail("no memory");
+    for (int64_t k = 0; k < ROWS * COLUMNS; k++) {
+        word = 1664525 * word + 1013904223;
+        ((float *)points->values)[k] = (float)(word >> 8) * 0x1p-24f;
+    }
+    return points;
+}
+
+static const struct job {
+    const char *name;
+    int32_t nodes;
+    void (*run)(struct setting *setting);
+} jobs[] = {
+    {"plan", 1000, plan_job},
+    {"plan", 10000, plan_job},
+    {"simulate", 300, simulate_job},
+    {"kmeans", 10, cluster_job},
+};
+
+static double timed(const struct job *job, struct setting *setting,
+                    int32_t threads)
 {
     double start = seconds();
-    plan_job(setting, threads);
+    setting->threads = threads;
+    job->run(setting);
     return seconds() - start;
 }
 
@@ -84,23 +143,28 @@ static int by_value(const void *a, const void *b)
 }
 
 /* One row: the medians of interleaved runs, and their ratio. */
-static void row(int32_t nodes, int beside, int runs)
+static void row(const struct job *job, int beside, int runs)
 {
     pid_t pids[MOST];
     double one[MOST], two[MOST];
-    struct setting setting = {.network = geometric_network(nodes, "1000")};
+    struct setting setting = {.network = geometric_network(job->nodes, "1000"),
+                              .points = some_points(),
+                              .threads = 1};
+    plan_job(&setting);
     int made = others(pids, beside);
     for (int k = 0; k < runs; k++) {
-        one[k] = timed(&setting, 1);
-        two[k] = timed(&setting, 2);
+        one[k] = timed(job, &setting, 1);
+        two[k] = timed(job, &setting, 2);
     }
     end_others(pids, made);
     qsort(one, (size_t)runs, sizeof *one, by_value);
     qsort(two, (size_t)runs, sizeof *two, by_value);
-    printf("%-10d%-10d%12.3f%12.3f%10.2f\n", (int)nodes, made, one[runs / 2],
-           two[runs / 2], one[runs / 2] / two[runs / 2]);
+    printf("%-10s%-10d%-10d%12.3f%12.3f%10.2f\n", job->name, (int)job->nodes,
+           made, one[runs / 2], two[runs / 2], one[runs / 2] / two[runs / 2]);
     fflush(stdout);
     pricer_network_free(setting.network);
+    pricer_plan_free(setting.plan);
+    pricer_matrix_free(setting.points);
 }
 
 int main(int argc, char **argv)
@@ -113,9 +177,10 @@ int main(int argc, char **argv)
             beside = atoi(argv[k + 1]);
     runs = runs < 1 ? 1 : runs > MOST ? MOST : runs;
     beside = beside < 0 ? 0 : beside > MOST ? MOST : beside;
-    printf("%-10s%-10s%12s%12s%10s\n", "nodes", "beside", "one, s", "two, s",
-           "ratio");
+    openblas_set_num_threads(1);
+    printf("%-10s%-10s%-10s%12s%12s%10s\n", "job", "nodes", "beside", "one, s",
+           "two, s", "ratio");
     for (int busy = 0; busy < 2; busy++)
-        for (int32_t nodes = 1000; nodes <= 10000; nodes *= 10)
-            row(nodes, busy ? beside : 0, runs);
+        for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++)
+            row(&jobs[k], busy ? beside : 0, runs);
 }

@@ -206,13 +206,14 @@ static void play_own(struct desk *desk, void *results)
     const struct pricer_work *work = desk->work;
     const struct pricer_watch *watch = work->watch;
     struct ask own = {.portion = work->portion};
+    double part = 0;
     for (;;) {
-        double part = (double)desk->next / (double)work->items;
         own.stop = watch != NULL && !watch->tick(watch->context, part);
         pthread_mutex_lock(&desk->lock);
         settle(desk, &own, results);
         own.count = hand_out(desk, work->portion, &own.first);
         desk->finished = own.count == 0;
+        part = (double)desk->next / (double)work->items;
         pthread_mutex_unlock(&desk->lock);
         if (own.count == 0)
             return;

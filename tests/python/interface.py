@@ -17,7 +17,7 @@ from pricer import _header
 
 # NumPy makes and reads matrices itself.
 BY_NUMPY = {'pricer_matrix_new', 'pricer_matrix_row'}
-# Takes functions of C and is called by pricer-mpi's verbs.
+# For programs of several processes: through pricer.lib only.
 BARE = {'pricer_work_share'}
 
 
