@@ -18,6 +18,14 @@ PRICER_API enum pricer_status pricer_kmeans_points(
     const struct pricer_matrix *data, bool unit_norm,
     struct pricer_matrix **points, struct pricer_fault *fault);
 
+/*
+ * The same from a file, by a crew: every rank reads and holds its slice of the
+ * rows; *rows is how many there are in all. NULL: all of them.
+ */
+PRICER_API enum pricer_status pricer_kmeans_read(
+    const char *path, bool unit_norm, const struct pricer_crew *crew,
+    struct pricer_matrix **points, int64_t *rows, struct pricer_fault *fault);
+
 /* A k-means++ start: centres has room for clusters * columns numbers. The same
  * for the same seed. O(clusters * rows * columns). */
 PRICER_API enum pricer_status pricer_kmeans_start(
@@ -81,7 +89,21 @@ struct pricer_kmeans_settings {
     /* Of the plan's sums, fitted to the same network and plan; NULL: every sum
      * counts 1/n. */
     const struct pricer_decoder *decoder;
+    /* Who takes part, each with the slice of the points that
+     * pricer_kmeans_read() gave it, of so many rows; NULL: nobody else. */
+    const struct pricer_crew *crew;
+    int64_t rows;
 };
+
+/*
+ * K-means in one place, to compare with: the least inertia that
+ * settings->steps of Lloyd's steps reach from `starts` k-means++ starts. Of the
+ * settings clusters, steps, threads, watch, crew and rows count.
+ */
+PRICER_API enum pricer_status pricer_kmeans_reference(
+    const struct pricer_matrix *points,
+    const struct pricer_kmeans_settings *settings, int32_t starts,
+    double *inertia, struct pricer_fault *fault);
 
 /*
  * What the network has to carry: the numbers of one message, the longest it can

@@ -44,6 +44,7 @@ struct pri_attack {
     bool identity;     /* whether it took part is attacked, not its data */
     bool radio;        /* the observer hears what does not arrive */
     bool one_link;     /* the observer sees a single link */
+    double span;       /* half the diameter, or the radius, in radii */
     int64_t dimension; /* of the messages that are played */
     int64_t rounds;    /* of a trial */
     int32_t observations;
@@ -130,6 +131,20 @@ static bool reserve(struct pri_attack *attack)
            attack->sum;
 }
 
+/* The two ends of the diameter; where that is all of the ball, data that is too
+ * long. */
+static void set_data(struct pri_attack *attack)
+{
+    const struct pricer_network *net = attack->network;
+    double radius = net->node_radius[attack->node], half = radius;
+    if (!attack->identity)
+        half = net->node_diameter[attack->node] / 2;
+    double end = half < radius ? half : TOO_LONG * radius;
+    attack->span = half / net->radius;
+    attack->first[attack->dimension - 1] = end;
+    attack->other[attack->dimension - 1] = -end;
+}
+
 enum pricer_status pri_attack_new(const struct pricer_network *network,
                                   const struct pricer_plan *plan,
                                   const struct pricer_audit_settings *settings,
@@ -162,8 +177,7 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
         pri_attack_free(made);
         return status;
     }
-    made->first[made->dimension - 1] = TOO_LONG * network->radius;
-    made->other[made->dimension - 1] = -TOO_LONG * network->radius;
+    set_data(made);
     list_members(made, settings);
     list_observations(made,
                       question->observer == PRICER_OBSERVER_SERVER ||
@@ -299,7 +313,7 @@ static void weigh_data(const struct pri_attack *attack,
         result->mu = INFINITY;
         return;
     }
-    double half = observation->weight / sqrt(variance);
+    double half = observation->weight * attack->span / sqrt(variance);
     result->ratio += 2 * half * (seen / sqrt(variance));
     result->mu += 4 * half * half;
 }
@@ -313,8 +327,8 @@ static void weigh_presence(const struct pri_attack *attack,
     double near = 0, far = 0;
     for (int64_t k = 0; k < attack->dimension; k++) {
         double seen = seen_at(attack, k);
-        double left =
-            seen - (k == attack->dimension - 1 ? observation->weight : 0);
+        double mean = observation->weight * attack->span;
+        double left = seen - (k == attack->dimension - 1 ? mean : 0);
         far += seen * seen;
         near += left * left;
     }

@@ -63,10 +63,16 @@ void pri_share_out(int32_t threads, int64_t count,
                    void (*job)(void *context, int64_t low, int64_t high),
                    void *context);
 
-/* Play and take all of the work, with the crew or (NULL) alone. */
-enum pricer_status pri_crew_share(const struct pricer_crew *crew,
-                                  const struct pricer_work *work,
-                                  struct pricer_fault *fault);
+/* Ask the watch of every rank; false on all of them if one says stop. */
+bool pri_crew_tick(const struct pricer_crew *crew,
+                   const struct pricer_watch *watch, double done);
+
+/* Where the part of `rank` begins if `count` is divided among `ranks`. */
+static inline int64_t pri_share_start(int64_t count, int32_t rank,
+                                      int32_t ranks)
+{
+    return (int64_t)((pri_wide)count * (unsigned)rank / (unsigned)ranks);
+}
 
 /* Report to the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);

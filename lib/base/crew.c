@@ -28,10 +28,19 @@ static enum pricer_status play_alone(const struct pricer_work *work,
     return status;
 }
 
-enum pricer_status pri_crew_share(const struct pricer_crew *crew,
-                                  const struct pricer_work *work,
-                                  struct pricer_fault *fault)
+enum pricer_status pricer_work_share(const struct pricer_crew *crew,
+                                     const struct pricer_work *work,
+                                     struct pricer_fault *fault)
 {
     return crew == NULL ? play_alone(work, fault)
                         : crew->share(crew->context, work, fault);
+}
+
+bool pri_crew_tick(const struct pricer_crew *crew,
+                   const struct pricer_watch *watch, double done)
+{
+    int64_t stops = !pri_tick(watch, done);
+    if (crew != NULL)
+        crew->add(crew->context, &stops, 1);
+    return stops == 0;
 }

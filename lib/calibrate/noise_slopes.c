@@ -4,7 +4,7 @@
  *
  * The data that a link carries lies in a ball of radius R, so weight * x moves
  * by at most 2 R weight: a link of signal-to-noise ratio mu adds noise of
- * standard deviation slope * weight with slope = 2 R / mu.
+ * standard deviation slope * weight with slope = D / mu.
  *
  * Networks have millions of links and, as a rule, few different budgets. Equal
  * ones are found with a hash table and solved once; a network in which almost
@@ -23,7 +23,7 @@
 
 struct budget {
     double eps, delta, p;
-    double slope;
+    long double mu; /* what a packet may say */
 };
 
 /* Open addressing: place[] holds 1 + the index of a budget, or 0. */
@@ -92,20 +92,28 @@ static enum pricer_status remember(struct budget_table *table, double eps,
     return table->count == table->room ? grow(table) : PRICER_OK;
 }
 
-/* The slope of one budget, rounded up; INFINITY if memory ran out or no double
- * holds it. */
-static double slope_of(const struct pricer_settings *settings, double radius,
-                       double eps, double delta, double p,
-                       struct pri_rounds *law)
+/* What a packet may say within one budget, rounded down; 0 if memory ran out,
+ * INFINITY for full trust. */
+static long double ratio_of(const struct pricer_settings *settings, double eps,
+                            double delta, double p, struct pri_rounds *law)
 {
     int64_t rounds = settings->rounds == 0 ? 1 : settings->rounds;
     long double mu;
     if (isinf(eps))
-        return 0;
+        return INFINITY;
     if (pri_calibrate(settings->calibration, eps, delta, rounds, p, law, &mu) !=
         PRICER_OK)
-        return INFINITY;
-    return pri_round_up(2 * (long double)radius / mu);
+        return 0;
+    return mu;
+}
+
+/* The slope of data that far apart, rounded up; INFINITY if no double holds
+ * it. */
+static double slope_of(double diameter, long double mu)
+{
+    if (isinf(mu))
+        return 0;
+    return mu > 0 ? pri_round_up((long double)diameter / mu) : INFINITY;
 }
 
 /* One round, and the paper's formula, ask nothing of p; without credit nothing
@@ -154,21 +162,21 @@ static void solve_some(void *context, int64_t low, int64_t high)
     struct pri_rounds law = {0};
     for (int64_t k = low; k < high; k++) {
         struct budget *budget = &pass->table->budget[k];
-        budget->slope = slope_of(pass->settings, pass->network->radius,
-                                 budget->eps, budget->delta, budget->p, &law);
+        budget->mu = ratio_of(pass->settings, budget->eps, budget->delta,
+                              budget->p, &law);
     }
     pri_rounds_free(&law);
 }
 
 /* Look a budget up, or solve it if it was one too many. */
 static double recall(const struct budget_table *table,
-                     const struct pricer_settings *settings, double radius,
+                     const struct pricer_settings *settings, double diameter,
                      double eps, double delta, double p, struct pri_rounds *law)
 {
     int32_t found = table->place[locate(table, eps, delta, p)];
     if (found > 0)
-        return table->budget[found - 1].slope;
-    return slope_of(settings, radius, eps, delta, p, law);
+        return slope_of(diameter, table->budget[found - 1].mu);
+    return slope_of(diameter, ratio_of(settings, eps, delta, p, law));
 }
 
 /* Nodes first, then links. */
@@ -181,11 +189,12 @@ static void fill_some(void *context, int64_t low, int64_t high)
         int64_t l = k - net->nodes;
         if (l < 0)
             pass->self_slope[k] =
-                recall(pass->table, pass->settings, net->radius,
+                recall(pass->table, pass->settings, net->node_diameter[k],
                        net->self_eps[k], net->self_delta[k], 1, &law);
         else
             pass->slope[l] =
-                recall(pass->table, pass->settings, net->radius, net->eps[l],
+                recall(pass->table, pass->settings,
+                       net->node_diameter[net->from[l]], net->eps[l],
                        net->delta[l], counted(pass->settings, net->p[l]), &law);
     }
     pri_rounds_free(&law);

@@ -9,6 +9,7 @@
  * depends on how well the fit went.
  */
 #include "rows.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -452,6 +453,9 @@ enum pricer_status pricer_decoder_fit(
     struct pricer_decoder **decoder, struct pricer_fault *fault)
 {
     struct fit fit = {.network = network, .plan = plan, .ask = *settings};
+    if (pri_network_alike(network, "the minimax decoder", false, fault) !=
+        PRICER_OK)
+        return PRICER_VALUE;
     if (fit.ask.rank == 0)
         fit.ask.rank = network->nodes <= PRI_SMALL ? network->nodes : 1;
     if (fit.ask.horizon == 0)

@@ -14,6 +14,7 @@
  * are at least as bad as the X's on average over data with that Gram matrix.
  */
 #include "rows.h"
+#include "network/network.h"
 #include "calibrate/calibrate.h"
 
 #include <math.h>
@@ -104,6 +105,9 @@ enum pricer_status pricer_decoder_genie(
     struct pricer_fault *fault)
 {
     struct pri_rows rows = {0}, payload = {0};
+    if (pri_network_alike(network, "the bound on all decoders", false, fault) !=
+        PRICER_OK)
+        return PRICER_VALUE;
     enum pricer_status status =
         payload_rows(network, settings, &payload, fault);
     if (status == PRICER_OK)

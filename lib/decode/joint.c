@@ -22,6 +22,7 @@
  * that 1/n is the root mean square of the relay's coefficients.
  */
 #include "rows.h"
+#include "network/network.h"
 #include "calibrate/calibrate.h"
 
 #include <float.h>
@@ -420,6 +421,8 @@ enum pricer_status pricer_decoder_joint(
     struct pricer_decoder *first = NULL, *second = NULL;
     struct pricer_plan *made = NULL;
     const double *best = NULL;
+    if (pri_network_alike(network, "the joint plan", false, fault) != PRICER_OK)
+        return PRICER_VALUE;
     enum pricer_status status = check(&joint, settings, fault);
     if (status == PRICER_OK)
         status = pricer_decoder_fit(network, ordinary, asked, &first, fault);

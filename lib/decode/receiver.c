@@ -6,6 +6,7 @@
  * as the result of a pattern does not depend on its neighbours.
  */
 #include "receiver.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,6 +129,9 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
 {
     int32_t n = network->nodes;
     int32_t most = n <= PRI_SMALL ? n : PRI_RANK - 1;
+    if (pri_network_alike(network, "the minimax decoder", false, fault) !=
+        PRICER_OK)
+        return PRICER_VALUE;
     if (decoder->nodes != n || plan->nodes != n ||
         plan->links != network->links || decoder->rank < 1 ||
         decoder->rank > most)

@@ -8,6 +8,7 @@
  * to a unit diagonal, with the same ridge; O(sums^3 / 3 + sums^2 nodes).
  */
 #include "stack.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -267,6 +268,9 @@ enum pricer_status pricer_stack_new(const struct pricer_network *network,
 {
     struct pricer_stack *made = NULL;
     int64_t n = network->nodes;
+    if (pri_network_alike(network, "the decoder of repeated rounds", false,
+                          fault) != PRICER_OK)
+        return PRICER_VALUE;
     if (decoder->nodes != n || decoder->rank != n || decoder->blind)
         return pri_fault(fault, PRICER_VALUE,
                          "the decoder is not one of this network's stacks");

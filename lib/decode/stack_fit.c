@@ -8,6 +8,7 @@
  * s attempts to (s + 1) attempts - 1.
  */
 #include "stack.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -306,6 +307,9 @@ enum pricer_status pricer_stack_fit(
                             .watch = settings->watch,
                             .threads = pri_threads(settings->threads, n * 4000),
                             .size = 4 + 2 * n * n + n};
+    if (pri_network_alike(network, "the decoder of repeated rounds", false,
+                          fault) != PRICER_OK)
+        return PRICER_VALUE;
     if (settings->blind || settings->horizon > 1)
         return pri_fault(fault, PRICER_VALUE,
                          "a stack is decoded with its masks, and results that "

@@ -11,8 +11,9 @@ struct pri_points pri_kmeans_part(const struct pri_kmeans *run, int32_t node)
 {
     int64_t first = run->points.rows * node / run->nodes;
     int64_t last = run->points.rows * (node + 1) / run->nodes;
-    return (struct pri_points){run->points.values + first * run->points.columns,
-                               last - first, run->points.columns};
+    return (struct pri_points){.values = pri_points_row(&run->points, first),
+                               .rows = last - first,
+                               .columns = run->points.columns};
 }
 
 enum pricer_status pri_kmeans_local(const struct pri_kmeans *run, int32_t node,

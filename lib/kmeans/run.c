@@ -7,45 +7,18 @@
  * What a message holds and what the server does with the sum is
  * the procedure's (paper.c, ours.c). The new centres reach every node.
  *
- * Messages are made in parallel, a batch at a time, and added in the order of
- * the nodes; those of weight 0 are not made at all. The working memory is a
- * batch of messages. O(rounds steps rows columns clusters).
+ * The nodes stand in blocks, a fixed number of them. Blocks are worked on in
+ * parallel, by threads and ranks; messages are added in the order of the nodes
+ * within a block, then blocks in theirs. Those of weight 0 are not made at all.
+ * The working memory is a message and a sum for each block. O(rounds steps rows
+ * columns clusters).
  */
 #include "run.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ----------------------------------------------------------------- split -- */
-
-/* Deal the points to the nodes: shuffled (Fisher-Yates), or as they come. */
-enum pricer_status pri_deal(const struct pricer_matrix *points, uint64_t seed,
-                            bool in_order, float *dealt)
-{
-    const int64_t columns = points->columns;
-    const size_t bytes = (size_t)columns * sizeof *dealt;
-    int64_t *order = pri_alloc(points->rows, sizeof *order);
-    struct pricer_random random;
-    if (order == NULL)
-        return PRICER_MEMORY;
-    pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, 0,
-                         PRI_KMEANS_SPLIT);
-    for (int64_t r = 0; r < points->rows; r++)
-        order[r] = r;
-    for (int64_t r = points->rows - 1; r > 0 && !in_order; r--) {
-        uint64_t word = pricer_random_word(&random) >> 32;
-        int64_t other = (int64_t)((word * (uint64_t)(r + 1)) >> 32);
-        int64_t kept = order[r];
-        order[r] = order[other];
-        order[other] = kept;
-    }
-    for (int64_t r = 0; r < points->rows; r++)
-        memcpy(dealt + r * columns,
-               (const float *)points->values + order[r] * columns, bytes);
-    free(order);
-    return PRICER_OK;
-}
 
 /* ----------------------------------------------------------------- links -- */
 
@@ -114,47 +87,86 @@ static bool is_heard(const struct pri_kmeans *run, int32_t node)
     return heard;
 }
 
-/* Fill `batch` with the next nodes that are heard; the first not looked at. */
-static int32_t next_batch(const struct pri_kmeans *run, int32_t node,
-                          int32_t *batch, int32_t *count)
+/* The first node of a block. */
+static int32_t block_start(const struct pri_kmeans *run, int32_t block)
 {
-    for (*count = 0; node < run->nodes && *count < PRI_KMEANS_BATCH; node++)
-        if (is_heard(run, node))
-            batch[(*count)++] = node;
-    return node;
+    return (int32_t)pri_share_start(run->nodes, block, run->blocks);
+}
+
+/* The blocks of a rank. */
+static void blocks_of(const struct pri_kmeans *run, int32_t rank, int32_t ranks,
+                      int32_t *low, int32_t *high)
+{
+    *low = (int32_t)pri_share_start(run->blocks, rank, ranks);
+    *high = (int32_t)pri_share_start(run->blocks, rank + 1, ranks);
 }
 
 /* Add a message to the sum, each of its parts with its weight. */
-static void add_message(struct pri_kmeans *run, int32_t node, int64_t length,
-                        const double *message)
+static void add_message(const struct pri_kmeans *run, int32_t node,
+                        int64_t length, const double *message, double *sum)
 {
     const int64_t part = length / run->groups;
     for (int32_t g = 0; g < run->groups; g++) {
         double weight = run->weights[g * run->nodes + node];
         for (int64_t c = g * part; c < (g + 1) * part; c++)
-            run->sum[c] += weight * message[c];
+            sum[c] += weight * message[c];
     }
+}
+
+/* The weighted sum of the messages of a block's nodes. */
+static enum pricer_status add_block(struct pri_kmeans *run, int64_t round,
+                                    int32_t block, int64_t length)
+{
+    double *message = run->message + block * run->longest;
+    double *sum = run->block_sum + block * run->longest;
+    enum pricer_status status = PRICER_OK;
+    memset(sum, 0, (size_t)length * sizeof *sum);
+    for (int32_t node = block_start(run, block);
+         node < block_start(run, block + 1) && status == PRICER_OK; node++) {
+        if (!is_heard(run, node))
+            continue;
+        status = run->procedure->speak(run, round, node, message);
+        if (status == PRICER_OK)
+            add_message(run, node, length, message, sum);
+    }
+    return status;
+}
+
+/* The blocks of this rank while they are added up. */
+struct gathering {
+    struct pri_kmeans *run;
+    int64_t round, length;
+    int32_t low;
+    enum pricer_status status[PRI_KMEANS_BLOCKS];
+};
+
+static void gather_block(void *context, int32_t part)
+{
+    struct gathering *gathering = context;
+    int32_t block = gathering->low + part;
+    gathering->status[block] =
+        add_block(gathering->run, gathering->round, block, gathering->length);
 }
 
 static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
 {
+    const struct pricer_crew *crew = run->points.crew;
     const int64_t length = run->procedure->length(run);
-    int32_t batch[PRI_KMEANS_BATCH], count, node = 0;
-    enum pricer_status status[PRI_KMEANS_BATCH] = {PRICER_OK};
+    struct gathering gathering = {run, round, length, 0, {PRICER_OK}};
+    int32_t low, high;
+    blocks_of(run, crew == NULL ? 0 : crew->rank,
+              crew == NULL ? 1 : crew->ranks, &low, &high);
+    gathering.low = low;
+    pri_team_run(run->team, high - low, gather_block, &gathering);
+    for (int32_t block = low; block < high; block++)
+        if (gathering.status[block] != PRICER_OK)
+            return gathering.status[block];
+    pri_complete(crew, run->block_sum,
+                 (size_t)run->longest * sizeof *run->block_sum, run->blocks);
     memset(run->sum, 0, (size_t)length * sizeof *run->sum);
-    while (node < run->nodes) {
-        node = next_batch(run, node, batch, &count);
-#pragma omp parallel for schedule(dynamic) num_threads(run->threads)
-        for (int32_t k = 0; k < count; k++)
-            status[k] = run->procedure->speak(run, round, batch[k],
-                                              run->message + k * run->longest);
-        for (int32_t k = 0; k < count; k++) {
-            const double *message = run->message + k * run->longest;
-            if (status[k] != PRICER_OK)
-                return status[k];
-            add_message(run, batch[k], length, message);
-        }
-    }
+    for (int32_t block = 0; block < run->blocks; block++)
+        for (int64_t c = 0; c < length; c++)
+            run->sum[c] += run->block_sum[block * run->longest + c];
     for (int32_t g = 0; g < run->groups; g++)
         pri_whole_noise(run->variances[g], run->settings.seed,
                         round * run->groups + g, length / run->groups,
@@ -173,6 +185,9 @@ static enum pricer_status play(struct pri_kmeans *run, double *inertia,
                                float *centres)
 {
     const int32_t rounds = run->settings.rounds;
+    const struct pricer_crew *crew = run->points.crew;
+    const size_t bytes = (size_t)run->clusters * (size_t)run->points.columns *
+                         sizeof *run->centres;
     if (run->procedure->open != NULL)
         run->procedure->open(run);
     for (int32_t round = 0; round < rounds; round++) {
@@ -181,15 +196,15 @@ static enum pricer_status play(struct pri_kmeans *run, double *inertia,
         if (status != PRICER_OK)
             return status;
         run->procedure->hear(run, round);
+        if (crew != NULL) /* machines may differ in their last digits */
+            crew->spread(crew->context, 0, run->centres, bytes);
         inertia[round] = !run->settings.last_only || round == rounds - 1
                              ? measure(run)
                              : NAN;
-        if (!pri_tick(run->settings.watch, (round + 1.) / rounds))
+        if (!pri_crew_tick(crew, run->settings.watch, (round + 1.) / rounds))
             return PRICER_STOPPED;
     }
-    memcpy(centres, run->centres,
-           (size_t)run->clusters * (size_t)run->points.columns *
-               sizeof *centres);
+    memcpy(centres, run->centres, bytes);
     return PRICER_OK;
 }
 
@@ -208,17 +223,73 @@ void pricer_kmeans_task(const struct pricer_kmeans_settings *settings,
                                             full.rounds};
 }
 
-static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
+/* The dealt rows that a rank holds: those of its blocks of nodes and of its
+ * chunks of all points. */
+static void held_rows(const struct pri_kmeans *run, int32_t rank, int32_t ranks,
+                      int64_t *low, int64_t *high)
+{
+    const int64_t rows = run->points.rows;
+    struct pri_chunks chunks = pri_chunks_of(rows, rank, ranks);
+    int32_t first, last;
+    blocks_of(run, rank, ranks, &first, &last);
+    *low = pri_chunk_start(&chunks, chunks.low);
+    *high = pri_chunk_start(&chunks, chunks.high);
+    if (first == last)
+        return;
+    int64_t from = rows * block_start(run, first) / run->nodes;
+    int64_t to = rows * block_start(run, last) / run->nodes;
+    *low = *high > *low && *low < from ? *low : from;
+    *high = *high > to ? *high : to;
+}
+
+/* Deal the points, this rank's of them. */
+static enum pricer_status deal(struct pri_kmeans *run,
+                               const struct pricer_matrix *points)
+{
+    const struct pricer_kmeans_settings *settings = &run->settings;
+    const struct pricer_crew *crew = settings->crew;
+    const struct pri_points slice = pri_points_of(points, settings);
+    const int32_t ranks = crew == NULL ? 1 : crew->ranks,
+                  rank = crew == NULL ? 0 : crew->rank;
+    int64_t *low = pri_alloc(ranks, sizeof *low);
+    int64_t *high = pri_alloc(ranks, sizeof *high);
+    enum pricer_status status = PRICER_MEMORY;
+    if (low == NULL || high == NULL)
+        goto done;
+    for (int32_t r = 0; r < ranks; r++)
+        held_rows(run, r, ranks, &low[r], &high[r]);
+    run->points.first = low[rank];
+    run->dealt =
+        pri_alloc((high[rank] - low[rank]) * slice.columns, sizeof *run->dealt);
+    run->points.values = run->dealt;
+    if (run->dealt == NULL)
+        goto done;
+    status =
+        crew == NULL
+            ? pri_deal(points, settings->seed, settings->in_order, run->dealt)
+            : pri_deal_slices(&slice, settings->seed, settings->in_order, low,
+                              high, run->dealt);
+    if (status == PRICER_OK)
+        status = pri_lloyd_new(&run->points, run->clusters, &run->all);
+done:
+    free(low);
+    free(high);
+    return status;
+}
+
+static enum pricer_status room(struct pri_kmeans *run)
 {
     const int64_t columns = run->points.columns;
     run->longest = run->clusters * (columns + 1);
-    run->dealt = pri_alloc(rows * columns, sizeof *run->dealt);
     run->centres = pri_alloc(run->clusters * columns, sizeof *run->centres);
     run->whole.weight = pri_alloc(run->nodes, sizeof *run->whole.weight);
     run->whole.up = pri_alloc(run->nodes, sizeof *run->whole.up);
-    run->message =
-        pri_alloc(PRI_KMEANS_BATCH * run->longest, sizeof *run->message);
+    run->message = pri_alloc(run->blocks * run->longest, sizeof *run->message);
+    run->block_sum =
+        pri_alloc(run->blocks * run->longest, sizeof *run->block_sum);
     run->sum = pri_alloc(run->longest, sizeof *run->sum);
+    run->team =
+        pri_team_new(run->threads < run->blocks ? run->threads : run->blocks);
     run->kept = pri_alloc(run->longest, sizeof *run->kept);
     run->mean = pri_alloc(columns, sizeof *run->mean);
     run->weights =
@@ -226,29 +297,29 @@ static enum pricer_status room(struct pri_kmeans *run, int64_t rows)
     run->variances = pri_alloc(run->groups, sizeof *run->variances);
     run->held = pri_alloc(run->network->links, sizeof *run->held);
     run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
-    if (run->dealt == NULL || run->centres == NULL ||
+    if (run->centres == NULL || run->block_sum == NULL || run->team == NULL ||
         run->whole.weight == NULL || run->whole.up == NULL ||
         run->message == NULL || run->sum == NULL || run->kept == NULL ||
         run->mean == NULL || run->held == NULL || run->coefficient == NULL ||
         run->weights == NULL || run->variances == NULL)
         return PRICER_MEMORY;
-    run->points.values = run->dealt;
-    return pri_lloyd_new(&run->points, run->clusters, &run->all);
+    return PRICER_OK;
 }
 
 static enum pricer_status check(const struct pricer_matrix *points,
+                                int64_t rows,
                                 const struct pricer_network *network,
                                 const struct pricer_plan *plan,
                                 const struct pricer_kmeans_settings *settings,
                                 struct pricer_fault *fault)
 {
-    if (points->rows > INT32_MAX)
+    if (rows > INT32_MAX)
         return pri_fault(fault, PRICER_VALUE, "%lld points are too many",
-                         (long long)points->rows);
-    if (points->rows < network->nodes)
+                         (long long)rows);
+    if (rows < network->nodes)
         return pri_fault(fault, PRICER_VALUE,
                          "%lld points are too few for %d nodes",
-                         (long long)points->rows, (int)network->nodes);
+                         (long long)rows, (int)network->nodes);
     if (plan != NULL &&
         (plan->nodes != network->nodes || plan->links != network->links))
         return pri_fault(fault, PRICER_VALUE,
@@ -256,7 +327,7 @@ static enum pricer_status check(const struct pricer_matrix *points,
     if (settings->per_centroid && settings->procedure != PRICER_KMEANS_PAPER)
         return pri_fault(fault, PRICER_VALUE,
                          "links per centroid are for the paper's procedure");
-    return pri_kmeans_check(points, settings->clusters, fault);
+    return pri_kmeans_check(points, rows, settings->clusters, fault);
 }
 
 enum pricer_status pricer_kmeans_run(
@@ -271,23 +342,25 @@ enum pricer_status pricer_kmeans_run(
                              .nodes = network->nodes,
                              .radius = network->radius};
     pri_kmeans_defaults(&run.settings);
+    run.points = pri_points_of(points, &run.settings);
+    if (pri_network_alike(network, "K-means", true, fault) != PRICER_OK)
+        return PRICER_VALUE;
     enum pricer_status status =
-        check(points, network, plan, &run.settings, fault);
+        check(points, run.points.rows, network, plan, &run.settings, fault);
     if (status != PRICER_OK)
         return status;
     double *history = pri_alloc(run.settings.rounds, sizeof *history);
     run.clusters = run.settings.clusters;
     run.groups = run.settings.per_centroid ? run.clusters : 1;
     run.threads = pri_kmeans_threads(run.settings.threads);
-    run.points = (struct pri_points){NULL, points->rows, points->columns};
+    run.blocks = run.nodes < PRI_KMEANS_BLOCKS ? run.nodes : PRI_KMEANS_BLOCKS;
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
-    status = history == NULL ? PRICER_MEMORY : room(&run, points->rows);
+    status = history == NULL ? PRICER_MEMORY : room(&run);
     if (status == PRICER_OK && plan != NULL && settings->decoder != NULL)
         status = pricer_receiver_new(network, plan, settings->decoder,
                                      &run.receiver, fault);
     if (status == PRICER_OK)
-        status = pri_deal(points, run.settings.seed, run.settings.in_order,
-                          run.dealt);
+        status = deal(&run, points);
     if (status == PRICER_OK)
         status = play(&run, history, result->centres);
     if (status == PRICER_OK)
@@ -301,6 +374,8 @@ enum pricer_status pricer_kmeans_run(
     free(run.weights);
     free(run.variances);
     free(run.message);
+    free(run.block_sum);
+    pri_team_free(run.team);
     free(run.sum);
     free(run.kept);
     free(run.mean);

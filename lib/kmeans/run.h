@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { PRI_KMEANS_BATCH = 16 }; /* messages in memory at once */
+enum { PRI_KMEANS_BLOCKS = 16 }; /* of nodes, at most */
 
 struct pri_kmeans;
 
@@ -46,8 +46,11 @@ struct pri_kmeans {
     bool *held;                       /* [links] shares in their sums */
     double *coefficient;              /* [nodes] of the sums */
     int64_t longest;                  /* numbers of the longest message */
-    double *message;                  /* [batch * longest] */
-    double *sum; /* [longest] what the server has received */
+    int32_t blocks;  /* of nodes: what threads and ranks share */
+    double *message; /* [blocks * longest] */
+    struct pri_team *team;
+    double *block_sum; /* [blocks * longest] of the messages of each */
+    double *sum;       /* [longest] what the server has received */
 
     /* What the server keeps between rounds (pricer's procedure). */
     double *kept;         /* [longest] sums and shares of earlier rounds */

@@ -138,12 +138,28 @@ enum pricer_status pri_network_lengths(struct pricer_network *net, double whole,
         net->node_radius[i] = size;
         net->node_diameter[i] = said ? diameter[i] : most;
         status = check_lengths(net, size, net->node_diameter[i], fault);
-        if (status == PRICER_OK && net->node_diameter[i] != 2 * net->radius)
-            status = pri_fault(fault, PRICER_VALUE,
-                               "radii and diameters of nodes are not counted "
-                               "with yet: give one radius for all");
         if (status != PRICER_OK && place != NULL)
             *place = (struct pricer_place){i, -1};
     }
     return status;
+}
+
+enum pricer_status pri_network_alike(const struct pricer_network *network,
+                                     const char *what, bool near,
+                                     struct pricer_fault *fault)
+{
+    for (int32_t i = 0; i < network->nodes; i++) {
+        if (network->node_radius[i] != network->radius)
+            return pri_fault(fault, PRICER_VALUE,
+                             "%s cannot count with radii that differ: node %d "
+                             "has %.9g where the network has %.9g",
+                             what, (int)i, network->node_radius[i],
+                             network->radius);
+        if (near && network->node_diameter[i] != 2 * network->radius)
+            return pri_fault(fault, PRICER_VALUE,
+                             "%s cannot count with a diameter: node %d has "
+                             "%.9g, less than twice the radius",
+                             what, (int)i, network->node_diameter[i]);
+    }
+    return PRICER_OK;
 }

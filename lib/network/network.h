@@ -65,6 +65,19 @@ enum pricer_status pri_network_lengths(struct pricer_network *network,
                                        struct pricer_place *place,
                                        struct pricer_fault *fault);
 
+/* The radius of a node over that of the network, at most 1. */
+static inline double pri_network_ratio(const struct pricer_network *network,
+                                       int32_t node)
+{
+    return network->node_radius[node] / network->radius;
+}
+
+/* Refuse a network whose nodes have radii of their own or, with `near`, data
+ * that are less than two radii apart; `what` cannot count with these. */
+enum pricer_status pri_network_alike(const struct pricer_network *network,
+                                     const char *what, bool near,
+                                     struct pricer_fault *fault);
+
 /* How many bytes of memory the network takes. */
 size_t pri_network_bytes(const struct pricer_network *network);
 

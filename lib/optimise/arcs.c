@@ -21,9 +21,9 @@ double pri_arc_cost(const struct pri_problem *problem, int32_t l)
     int32_t link = problem->link == NULL ? l : problem->link[l];
     if (link < 0)
         return INFINITY;
-    return pri_link_cost(net->p[link], net->uplink[problem->to[l]],
-                         (double)net->dimension,
-                         problem->slope[link] * (1 / net->radius));
+    return pri_link_cost(
+        net->p[link], net->uplink[problem->to[l]], (double)net->dimension,
+        problem->slope[link] * (1 / net->node_radius[net->from[link]]));
 }
 
 /* c of the pairs, kept within what makes a pair convex despite rounding. */

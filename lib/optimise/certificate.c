@@ -42,25 +42,27 @@ void pri_certifier_free(struct pri_certifier *certifier)
 /*
  * The factor that makes row i feasible. With the l1 and worst-case terms a row
  * that falls a little short is feasible, but dear: its part of the distance is
- * L |b| + v b, linear in the bias. Where stretching it to S_i = 1, which costs
+ * L |b| + v b, linear in the bias. Where stretching it to S_i = wanted, which costs
  * about b^2 times the row's own curvature, is cheaper, do that. With the l2
  * term every row is feasible, but L (b + v / (2 L))^2 of the distance is dear
  * where L is large: go where that and the cost of stretching are least
  * together.
  */
-double pri_row_scale(const struct pri_problem *problem, double gain, double row,
-                     double row_cost)
+double pri_row_scale(const struct pri_problem *problem, int32_t i, double gain,
+                     double row, double row_cost)
 {
-    double bias = row - 1, penalty = problem->penalty;
+    double wanted = problem->wanted[i];
+    double bias = row - wanted, penalty = problem->penalty;
     double loss = penalty * fabs(bias) + gain * bias;
-    bool near = fabs(bias) < 0.5 && loss > bias * bias * (1 + row_cost);
+    double cost = 1 + row_cost / (wanted * wanted);
+    bool near = fabs(bias) < 0.5 * wanted && loss > bias * bias * cost;
     switch (problem->bias) {
     case PRICER_BIAS_UNBIASED:
-        return 1 / row;
+        return wanted / row;
     case PRICER_BIAS_WORST_CASE:
-        return row > 1 || near ? 1 / row : 1;
+        return row > wanted || near ? wanted / row : 1;
     case PRICER_BIAS_L1:
-        return near ? 1 / row : 1;
+        return near ? wanted / row : 1;
     case PRICER_BIAS_L2:
         if (penalty > 0) {
             double off = bias + gain / (2 * penalty);
@@ -74,8 +76,8 @@ double pri_row_scale(const struct pri_problem *problem, double gain, double row,
 
 /*
  * No optimal share is larger than this: its row is bounded by the bias term,
- * and the sum of all by (sum S - nodes)^2, each of them at most the value of
- * any feasible plan. (And its relay's sum by crowd T^2.)
+ * and the sum of all by (sum S - wanted)^2, each of them at most the value of
+ * any feasible plan; no node wants more than 1. (And its relay's sum by crowd T^2.)
  */
 double pri_row_cap(const struct pri_certifier *certifier)
 {
@@ -97,7 +99,7 @@ void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
     dual[0] = pri_most(problem->lower_bound,
                        pri_least(problem->upper_bound, dual[0]));
     if (kind & PRI_UNREACHED)
-        dual[0] = pri_unreached_gain(problem);
+        dual[0] = pri_unreached_gain(problem, i);
     else if (kind & PRI_GAIN_FIXED)
         dual[0] = 0;
     if (kind & PRI_PRICE_TIED)
@@ -127,7 +129,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
         }
         pri_clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
-            scale = pri_row_scale(problem, dual[0], row, cost);
+            scale = pri_row_scale(problem, i, dual[0], row, cost);
         else if (problem->bias == PRICER_BIAS_UNBIASED)
             scale = NAN;
         certifier->scale[i] = scale;
@@ -294,9 +296,9 @@ static void add_terms(void *context, int32_t low, int32_t high,
             tally->sum[0] += crowd * load * load;
             tally->sum[1] += crowd * off * off;
         }
-        double bias = scale[i] == 1 ? row - 1 : 0;
+        double bias = scale[i] == 1 ? row - problem->wanted[i] : 0;
         if (problem->bias == PRICER_BIAS_L2)
-            bias = scale[i] * row - 1;
+            bias = scale[i] * row - problem->wanted[i];
         pri_add_bias(problem, dual[0], bias, tally);
     }
 }

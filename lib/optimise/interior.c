@@ -165,7 +165,7 @@ static void finish_node(struct pri_interior *state, int32_t i,
     const double *dual = &state->point->dual[2 * (int64_t)i];
     double *right = &state->right[2 * (int64_t)i], curvature = 0;
     double lean = system->ease[i] * (dual[1] - state->point->sum);
-    right[0] = 1 - right[0];
+    right[0] = problem->wanted[i] - right[0];
     right[1] -= lean;
     if (problem->bias == PRICER_BIAS_L2 && problem->penalty > 0) {
         curvature = 1 / (2 * problem->penalty);
@@ -356,7 +356,8 @@ static bool iterate(struct pri_interior *state)
     state->proximal = exact ? 0 : proximal_of(state, gap);
     state->target = part * state->mean;
     pri_sweep(problem, assemble, state, &total);
-    state->right_sum = total.sum[0] - state->point->sum / 2 - problem->nodes;
+    state->right_sum =
+        total.sum[0] - state->point->sum / 2 - problem->wanted_sum;
     pri_system_prepare(state->system);
     if (!pri_system_solve(state->system, state->right, state->right_sum, 0.03,
                           500, &state->step))

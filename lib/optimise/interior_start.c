@@ -27,7 +27,8 @@ static void start_shares(void *context, int32_t low, int32_t high,
         }
         if (!(sum > 0))
             continue;
-        double row = pri_least(most, first * sum), scale = row / sum;
+        double row = pri_least(most * problem->wanted[i], first * sum);
+        double scale = row / sum;
         self->share *= scale;
         tally->sum[1] += self->share > 0;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
@@ -130,7 +131,8 @@ void pri_interior_start(struct pri_interior *state)
     const struct pri_problem *problem = state->problem;
     struct pri_sweep_sums shares, prices, gains;
     pri_sweep(problem, start_shares, state, &shares);
-    double sum = problem->summed ? 2 * (shares.sum[0] - problem->nodes) : 0;
+    double sum =
+        problem->summed ? 2 * (shares.sum[0] - problem->wanted_sum) : 0;
     state->point->sum = sum;
     pri_sweep(problem, start_prices, state, &prices);
     pri_sweep(problem, start_gains, state, &gains);

@@ -95,8 +95,9 @@ static double add_node(struct pri_newton *state, int32_t i, double *slope_sum)
     slope[1] += system->ease[i] * lean;
     *slope_sum -= system->ease[i] * lean;
     value += system->ease[i] * lean * lean / 2;
-    slope[0] += system->curvature[i] * dual[0] - 1;
-    value += (system->curvature[i] * dual[0] / 2 - 1) * dual[0];
+    double wanted = state->problem->wanted[i];
+    slope[0] += system->curvature[i] * dual[0] - wanted;
+    value += (system->curvature[i] * dual[0] / 2 - wanted) * dual[0];
     return value;
 }
 
@@ -128,9 +129,9 @@ void pri_newton_evaluate(struct pri_newton *state)
     struct pri_sweep_sums total;
     double sum = state->next.sum;
     pri_sweep(problem, evaluate, state, &total);
-    state->value = total.sum[0] + sum * sum / 4 + problem->nodes * sum;
+    state->value = total.sum[0] + sum * sum / 4 + problem->wanted_sum * sum;
     state->slope_sum =
-        problem->summed ? total.sum[1] + sum / 2 + problem->nodes : 0;
+        problem->summed ? total.sum[1] + sum / 2 + problem->wanted_sum : 0;
 }
 
 /* ------------------------------------------------------------ active set -- */

@@ -37,7 +37,7 @@ static bool keep_anything(struct pri_run *run)
             lone = lone && !first;
         }
     }
-    run->point.sum = -2.0 * problem->nodes;
+    run->point.sum = -2 * problem->wanted_sum;
     run->kept.gap = INFINITY;
     return pri_run_certify(run);
 }

@@ -8,6 +8,7 @@
  * network's own.
  */
 #include "problem.h"
+#include "network/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,10 +111,15 @@ static enum pricer_status allocate(struct pri_problem *problem)
     problem->self = pri_alloc(nodes, sizeof *problem->self);
     problem->crowd = pri_alloc(nodes, sizeof(double));
     problem->kind = pri_alloc(nodes, sizeof(uint8_t));
+    problem->wanted = pri_alloc(nodes, sizeof(double));
     if (!problem->block || !problem->start || !problem->upper ||
         !problem->self || !problem->crowd || !problem->kind ||
-        !count_arcs(problem, mirrored))
+        !problem->wanted || !count_arcs(problem, mirrored))
         return PRICER_MEMORY;
+    for (int32_t i = 0; i < nodes; i++) {
+        problem->wanted[i] = pri_network_ratio(problem->network, i);
+        problem->wanted_sum += problem->wanted[i];
+    }
     problem->thin = pri_alloc(problem->arcs, sizeof *problem->thin);
     if (!problem->thin)
         return PRICER_MEMORY;
@@ -158,7 +164,7 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     for (int32_t i = low; i < high; i++) {
         double uplink = net->uplink[i];
         double own = pri_link_cost(1, uplink, (double)net->dimension,
-                                   fill->self_slope[i] / net->radius);
+                                   fill->self_slope[i] / net->node_radius[i]);
         bool reaches = look_at_arcs(problem, i) || own < INFINITY;
         problem->self[i].cost = own;
         problem->crowd[i] = uplink > 0 ? (1 - uplink) / uplink : INFINITY;
@@ -296,6 +302,7 @@ void pri_problem_free(struct pri_problem *problem)
     free(problem->self);
     free(problem->crowd);
     free(problem->kind);
+    free(problem->wanted);
     free(problem);
 }
 
@@ -335,7 +342,8 @@ static void extract_nodes(void *context, int32_t low, int32_t high,
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         const double *dual = &point->dual[2 * (int64_t)i];
-        double scale = extract->scale[i], uplink = net->uplink[i];
+        double uplink = net->uplink[i];
+        double scale = extract->scale[i] / problem->wanted[i];
         plan->row_multiplier[i] = dual[0] * unit;
         plan->relay_multiplier[i] =
             problem->kind[i] & bare ? 0 : (dual[1] - point->sum) * unit;
@@ -374,7 +382,8 @@ bool pri_problem_point(const struct pri_problem *problem,
         double *dual = &point->dual[2 * (int64_t)i];
         dual[0] = plan->row_multiplier[i] * unit;
         dual[1] = plan->relay_multiplier[i] * unit + point->sum;
-        problem->self[i].share = plan->self_weight[i] * net->uplink[i];
+        problem->self[i].share =
+            plan->self_weight[i] * net->uplink[i] * problem->wanted[i];
         check += dual[0] + dual[1] + problem->self[i].share;
     }
     return isfinite(check);

@@ -2,13 +2,15 @@
  * The inside of the exact optimiser, as a problem in shares.
  *
  * The unknowns of the optimiser are shares: the expected weight of node i
- * through relay j, share = p_j p_ij weight. In shares, and divided by
+ * through relay j, share = p_j p_ij weight wanted_i, where wanted_i, at most 1,
+ * is the node's radius over the network's: a node of half the radius with twice
+ * the weight does the same harm and needs the same noise. In shares, and divided by
  * radius^2 / nodes^2, the problem of docs/mathematics.md is
  *
  *     minimise  sum of cost share^2            over links, own links included
  *             + sum of cross share share'      over pairs of opposite links
  *             + sum of crowd_j T_j^2           over relays
- *             + (sum of S_i - nodes)^2 + bias term of S,
+ *             + (sum of S_i - wanted_i)^2 + bias term of S - wanted,
  *
  * S_i the sum of the shares that leave node i, T_j of those that relay j
  * carries. The multipliers have a meaning: gain_i is what one more unit of
@@ -99,7 +101,9 @@ struct pri_problem {
     struct pri_arc *self;   /* [nodes] the own link; cross = 0 */
     double *crowd;          /* [nodes] h; INFINITY where p_j = 0 */
     uint8_t *kind;          /* [nodes] PRI_... */
-    double penalty;         /* L of the l1 and l2 bias terms, else 0 */
+    double *wanted;         /* [nodes] radius over that of the network */
+    double wanted_sum;
+    double penalty;                  /* L of the l1 and l2 bias terms, else 0 */
     double upper_bound, lower_bound; /* bounds of every gain */
     bool summed;                     /* the sum multiplier is an unknown */
     int32_t unreached;               /* nodes without any path to the server */
@@ -240,11 +244,14 @@ bool pri_problem_point(const struct pri_problem *problem,
                        const struct pricer_plan *plan, struct pri_point *point);
 
 /* The gain that makes the most of a node without a path: a constant. */
-static inline double pri_unreached_gain(const struct pri_problem *problem)
+static inline double pri_unreached_gain(const struct pri_problem *problem,
+                                        int32_t i)
 {
     if (problem->bias == PRICER_BIAS_L1)
         return problem->penalty;
-    return problem->bias == PRICER_BIAS_L2 ? 2 * problem->penalty : 0;
+    return problem->bias == PRICER_BIAS_L2
+               ? 2 * problem->penalty * problem->wanted[i]
+               : 0;
 }
 
 /* ----------------------------------------------------------- certificate -- */
@@ -279,8 +286,8 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
 
 /* Its parts, for problems whose links cost something else. The tally is value
  * (0), distance (1) and sum of the biases (2). */
-double pri_row_scale(const struct pri_problem *problem, double gain, double row,
-                     double row_cost);
+double pri_row_scale(const struct pri_problem *problem, int32_t i, double gain,
+                     double row, double row_cost);
 double pri_row_cap(const struct pri_certifier *certifier);
 void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
               double dual[2]);

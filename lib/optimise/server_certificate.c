@@ -192,7 +192,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
         }
         pri_clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
-            scale = pri_row_scale(problem, dual[0], row, cost);
+            scale = pri_row_scale(problem, i, dual[0], row, cost);
         else if (problem->bias == PRICER_BIAS_UNBIASED)
             scale = NAN;
         certifier->scale[i] = scale;
@@ -266,9 +266,9 @@ static void add_terms(void *context, int32_t low, int32_t high,
             tally->sum[0] += crowd * load * load;
             tally->sum[1] += crowd * off * off;
         }
-        double bias = scale == 1 ? row - 1 : 0;
+        double bias = scale == 1 ? row - problem->wanted[i] : 0;
         if (problem->bias == PRICER_BIAS_L2)
-            bias = scale * row - 1;
+            bias = scale * row - problem->wanted[i];
         pri_add_bias(problem, dual[0], bias, tally);
     }
 }

@@ -83,7 +83,7 @@ static void finish_node(struct pri_server_interior *state, int32_t i,
     const double *dual = &state->point->dual[2 * (int64_t)i];
     double *right = &state->right[3 * (int64_t)i], curvature = 0;
     double rise = system->ease[i] * (dual[1] - state->point->sum);
-    right[0] += 1;
+    right[0] += problem->wanted[i];
     right[1] -= rise;
     if (problem->bias == PRICER_BIAS_L2 && problem->penalty > 0) {
         curvature = 1 / (2 * problem->penalty);
@@ -189,7 +189,8 @@ static bool iterate(struct pri_server_interior *state)
     state->target = part * state->mean;
     state->proximal = state->system.dense ? 0 : proximal_of(state);
     pri_sweep(problem, assemble, state, &total);
-    double right_sum = total.sum[0] - state->point->sum / 2 - problem->nodes;
+    double right_sum =
+        total.sum[0] - state->point->sum / 2 - problem->wanted_sum;
     pri_server_prepare(&state->system);
     if (!pri_server_solve(&state->system, state->right, right_sum, 1e-2, 1000,
                           state->step, &state->step_sum))

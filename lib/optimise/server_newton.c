@@ -120,9 +120,10 @@ static double add_node(struct pri_server_newton *state, int32_t i,
     slope[1] += system->ease[i] * rise;
     *slope_sum -= system->ease[i] * rise;
     value += system->ease[i] * rise * rise / 2;
-    slope[0] += state->curvature * dual[0] - 1;
+    double wanted = state->problem->wanted[i];
+    slope[0] += state->curvature * dual[0] - wanted;
     system->curvature[i] = state->curvature;
-    return value + (state->curvature * dual[0] / 2 - 1) * dual[0];
+    return value + (state->curvature * dual[0] / 2 - wanted) * dual[0];
 }
 
 /* Value (0), slope and curvature at `next`, and the slope in the sum (1). */
@@ -152,7 +153,7 @@ void pri_server_newton_evaluate(struct pri_server_newton *state)
     struct pri_sweep_sums total;
     double sum = state->next.sum;
     pri_sweep(problem, evaluate, state, &total);
-    state->value = total.sum[0] + sum * sum / 4 + problem->nodes * sum;
+    state->value = total.sum[0] + sum * sum / 4 + problem->wanted_sum * sum;
     state->slope_sum =
         problem->summed ? total.sum[1] + sum / 2 + problem->nodes : 0;
 }

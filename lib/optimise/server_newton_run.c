@@ -355,7 +355,7 @@ static bool begin_warm(struct pri_server_newton *state,
             arc->share = 0;
             if (link >= 0 && arc->cost < INFINITY)
                 arc->share = plan->weight[link] * net->p[link] *
-                             net->uplink[problem->to[l]];
+                             net->uplink[problem->to[l]] * problem->wanted[i];
             check += arc->share;
         }
     }

@@ -18,6 +18,7 @@ struct sums {
     double value;        /* of the function */
     double above;        /* least rise of z with which another link answers */
     double reach;        /* most of roots below which a link answers */
+    double wanted;       /* of the row */
 };
 
 static inline void add_reply(const struct pri_split *split, double lean,
@@ -48,7 +49,7 @@ static struct sums row_sums(const struct pri_server_newton *state,
                             double root)
 {
     const struct pri_problem *problem = state->problem;
-    struct sums sums = {.above = INFINITY};
+    struct sums sums = {.above = INFINITY, .wanted = problem->wanted[i]};
     add_reply(&state->server->self[i], state->own[i].lean[0],
               state->own[i].pull[0], state->firm,
               gain - dual[3 * (int64_t)i + 1], root, &sums);
@@ -105,7 +106,7 @@ static double row_value(const struct pri_server_newton *state,
                         const struct sums *sums, double gain, double root)
 {
     return sums->value + (1 - sums->kept) * root * root +
-           (state->curvature * gain / 2 - 1) * gain;
+           (state->curvature * gain / 2 - sums->wanted) * gain;
 }
 
 /*
@@ -117,7 +118,7 @@ static double row_step(const struct pri_server_newton *state,
                        const struct sums *sums, const double here[3],
                        bool budget, double step[2])
 {
-    double slope = sums->share + state->curvature * here[0] - 1;
+    double slope = sums->share + state->curvature * here[0] - sums->wanted;
     double left = 1 - sums->kept, slope_root = 2 * here[2] * left - sums->asked;
     double a = sums->slope + state->curvature, b = -sums->lean;
     double c = sums->square + 2 * pri_most(0.01, left);
@@ -266,27 +267,28 @@ void pri_server_newton_relax(struct pri_server_newton *state)
 /* The row of a node at a level of minus the sum multiplier, if rows grow in
  * proportion to what they are allowed to cost; `full` is its gain when it is
  * full. */
-static double row_at(const struct pri_problem *problem, double full,
+static double row_at(const struct pri_problem *problem, int32_t i, double full,
                      double level)
 {
-    double penalty = problem->penalty;
+    double penalty = problem->penalty, wanted = problem->wanted[i];
     if (problem->bias == PRICER_BIAS_L2)
-        return pri_least(1, (level + 2 * penalty) / (full + 2 * penalty));
-    return full > 0 ? pri_least(1, (level + penalty) / full) : 1;
+        return pri_least(wanted,
+                         (level + 2 * penalty * wanted) / (full + 2 * penalty));
+    return full > 0 ? pri_least(wanted, (level + penalty) / full) : wanted;
 }
 
 /* The level at which it is twice the bias that it leaves. */
 static double find_level(const struct pri_server_newton *state)
 {
     const struct pri_problem *problem = state->problem;
-    double low = 0, high = 2.0 * problem->nodes;
+    double low = 0, high = 2 * problem->wanted_sum;
     for (int step = 0; step < 30; step++) {
         double level = (low + high) / 2, bias = 0;
         for (int32_t i = 0; i < problem->nodes; i++) {
             double full = state->next.dual[3 * (int64_t)i];
             bias += problem->kind[i] & PRI_UNREACHED
-                        ? 1
-                        : 1 - row_at(problem, full, level);
+                        ? problem->wanted[i]
+                        : problem->wanted[i] - row_at(problem, i, full, level);
         }
         *(2 * bias > level ? &low : &high) = level;
     }
@@ -300,13 +302,14 @@ void pri_server_newton_level(struct pri_server_newton *state)
     state->next.sum = -level;
     for (int32_t i = 0; i < problem->nodes; i++) {
         double *dual = &state->next.dual[3 * (int64_t)i], full = dual[0];
-        double row = problem->summed ? row_at(problem, full, level) : 1;
+        double row = problem->summed ? row_at(problem, i, full, level)
+                                     : problem->wanted[i];
         dual[0] = pri_most(problem->lower_bound,
                            pri_least(problem->upper_bound, full - level));
         dual[1] = row * dual[1] - level;
         dual[2] *= row;
         if (problem->kind[i] & PRI_UNREACHED)
-            dual[0] = pri_unreached_gain(problem);
+            dual[0] = pri_unreached_gain(problem, i);
         else if (problem->kind[i] & PRI_GAIN_FIXED)
             dual[0] = 0;
         if (problem->kind[i] & PRI_PRICE_TIED)

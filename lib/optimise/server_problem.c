@@ -11,12 +11,16 @@
 struct fill {
     struct pri_server *server;
     const double *slope, *self_slope;
-    double dimension, unit;
+    double dimension;
 };
 
-/* c: what a link may show by its own budget. */
-static double link_limit(double slope, double unit)
+/* c: what a link of node i may show by its own budget, as (2 radius / slope)^2.
+ * Where the diameter is less than 2 radius all of a row are larger by the same
+ * factor, the row's budget too, and nothing else is asked of them. */
+static double link_limit(const struct pricer_network *net, int32_t i,
+                         double slope)
 {
+    double unit = 1 / net->node_radius[i];
     double ratio = slope > 0 ? 2 / (slope * unit) : INFINITY;
     return ratio * ratio;
 }
@@ -42,15 +46,16 @@ static struct pri_split bound(double cost, double p, double arrive,
 static bool is_bound(const struct fill *fill, int32_t i)
 {
     const struct pri_problem *problem = fill->server->problem;
+    const struct pricer_network *net = problem->network;
     double limit = fill->server->limit[i], sum = 0;
     if (!(limit < INFINITY))
         return false;
     if (problem->self[i].cost < INFINITY)
-        sum = link_limit(fill->self_slope[i], fill->unit);
+        sum = link_limit(net, i, fill->self_slope[i]);
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
         int32_t link = problem->link == NULL ? l : problem->link[l];
         if (link >= 0 && problem->arc[l].cost < INFINITY)
-            sum += link_limit(fill->slope[link], fill->unit);
+            sum += link_limit(net, i, fill->slope[link]);
     }
     return sum > limit;
 }
@@ -69,7 +74,7 @@ static void fill_splits(void *context, int32_t low, int32_t high,
         server->self[i] =
             server->bound[i]
                 ? bound(problem->self[i].cost, 1, uplink, limit,
-                        link_limit(fill->self_slope[i], fill->unit) / limit,
+                        link_limit(net, i, fill->self_slope[i]) / limit,
                         fill->dimension)
                 : unbound(problem->self[i].cost);
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
@@ -78,10 +83,9 @@ static void fill_splits(void *context, int32_t low, int32_t high,
             if (!server->bound[i] || link < 0)
                 continue;
             double p = net->p[link];
-            server->arc[l] =
-                bound(problem->arc[l].cost, p, net->uplink[problem->to[l]] * p,
-                      limit, link_limit(fill->slope[link], fill->unit) / limit,
-                      fill->dimension);
+            server->arc[l] = bound(
+                problem->arc[l].cost, p, net->uplink[problem->to[l]] * p, limit,
+                link_limit(net, i, fill->slope[link]) / limit, fill->dimension);
         }
     }
 }
@@ -107,11 +111,10 @@ enum pricer_status pri_server_new(struct pri_problem *problem,
         pri_server_free(made);
         return PRICER_MEMORY;
     }
-    struct fill fill = {made, slope, self_slope, (double)net->dimension,
-                        1 / net->radius};
+    struct fill fill = {made, slope, self_slope, (double)net->dimension};
     struct pri_sweep_sums total;
     for (int32_t i = 0; i < problem->nodes; i++)
-        made->limit[i] = link_limit(server_slope[i], fill.unit);
+        made->limit[i] = link_limit(net, i, server_slope[i]);
     pri_sweep(problem, fill_splits, &fill, &total);
     made->bindings = (int32_t)total.sum[0];
     *server = made;
@@ -246,7 +249,7 @@ static long double row_rate(const struct row *row)
 }
 
 /*
- * Claim: the ratios (2 R weight / noise)^2 of a row add up to at most M_i, and
+ * Claim: the ratios (diameter weight / noise)^2 of a row add up to at most M_i, and
  * each is at most its link's. Proof: the noise is weight server_slope / sqrt of
  * its part, or weight slope where the part is the link's most; the parts add up
  * to 1 at most, and the factor covers the rounding of part, root and product,

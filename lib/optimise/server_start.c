@@ -161,7 +161,8 @@ static double gain_within(const struct pri_server_interior *state, int32_t i)
         return gain;
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
         row += problem->arc[l].share;
-    return pri_least(gain, -state->target / pri_most(0.05, 1 - row));
+    return pri_least(gain,
+                     -state->target / pri_most(0.05, problem->wanted[i] - row));
 }
 
 /* Shares, parts and slacks on the central path of the multipliers. */
@@ -219,13 +220,15 @@ static void start_slacks(void *context, int32_t low, int32_t high,
  * grow in proportion to what they are allowed to cost; its gain is now what its
  * row costs when it is full.
  */
-static double row_at(const struct pri_problem *problem, double full,
+static double row_at(const struct pri_problem *problem, int32_t i, double full,
                      double level)
 {
-    double penalty = problem->penalty;
+    double penalty = problem->penalty, wanted = problem->wanted[i];
     if (problem->bias == PRICER_BIAS_L2)
-        return pri_least(1, (level + 2 * penalty) / (full + 2 * penalty));
+        return pri_least(wanted,
+                         (level + 2 * penalty * wanted) / (full + 2 * penalty));
     double most = problem->bias == PRICER_BIAS_WORST_CASE ? 0.9 : 1;
+    most *= wanted;
     return full > 0 ? pri_least(most, (level + penalty) / full) : most;
 }
 
@@ -233,14 +236,14 @@ static double row_at(const struct pri_problem *problem, double full,
 static double find_level(const struct pri_server_interior *state)
 {
     const struct pri_problem *problem = state->problem;
-    double low = 0, high = 2.0 * problem->nodes;
+    double low = 0, high = 2 * problem->wanted_sum;
     for (int step = 0; step < 30; step++) {
         double level = (low + high) / 2, bias = 0;
         for (int32_t i = 0; i < problem->nodes; i++) {
             double full = state->point->dual[2 * (int64_t)i];
             bias += problem->kind[i] & PRI_UNREACHED
-                        ? 1
-                        : 1 - row_at(problem, full, level);
+                        ? problem->wanted[i]
+                        : problem->wanted[i] - row_at(problem, i, full, level);
         }
         *(2 * bias > level ? &low : &high) = level;
     }
@@ -253,7 +256,7 @@ static void lower_rows(struct pri_server_interior *state, double level)
     const struct pri_problem *problem = state->problem;
     for (int32_t i = 0; i < problem->nodes; i++) {
         double full = state->point->dual[2 * (int64_t)i];
-        double row = pri_most(1e-3, row_at(problem, full, level));
+        double row = pri_most(1e-3, row_at(problem, i, full, level));
         problem->self[i].share *= row;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++)
             problem->arc[l].share *= row;

@@ -113,15 +113,15 @@ static double bias_at(const struct beginning *state, double level)
     double penalty = problem->penalty, bias = 0;
     bool soft = problem->bias == PRICER_BIAS_L2;
     for (int32_t i = 0; i < problem->nodes; i++) {
-        double full = state->dual[2 * (int64_t)i];
-        double most = level + (soft ? 2 * penalty : penalty);
+        double full = state->dual[2 * (int64_t)i], wanted = problem->wanted[i];
+        double most = level + (soft ? 2 * penalty * wanted : penalty);
         double row = most / (soft ? full + 2 * penalty : full);
         if (state->kind[i] & PRI_UNREACHED)
-            bias += 1;
+            bias += wanted;
         else if (soft)
-            bias += 1 - row;
+            bias += wanted - row;
         else
-            bias += row < 1 ? 1 - row : 0;
+            bias += row < wanted ? wanted - row : 0;
     }
     return bias;
 }
@@ -136,7 +136,7 @@ static void lower(struct beginning *state, double level)
                            pri_least(problem->upper_bound, dual[0] - level));
         dual[1] -= level;
         if (state->kind[i] & PRI_UNREACHED)
-            dual[0] = pri_unreached_gain(problem);
+            dual[0] = pri_unreached_gain(problem, i);
         else if (state->kind[i] & PRI_GAIN_FIXED)
             dual[0] = 0;
         if (state->kind[i] & PRI_OWN_FREE)
@@ -174,7 +174,7 @@ void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                               problem->upper_bound,
                               point->dual,
                               point->sum};
-    double low = 0, high = 2.0 * problem->nodes;
+    double low = 0, high = 2 * problem->wanted_sum;
     for (int step = 0; step < 30 && problem->summed; step++) {
         double level = (low + high) / 2;
         *(2 * bias_at(&state, level) > level ? &low : &high) = level;

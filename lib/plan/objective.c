@@ -12,11 +12,15 @@
  *     C_j = sum_i p_ij a_ij                                what relay j carries
  *     b_i = S_i - 1,  S_i = sum_j p_j p_ij a_ij            the bias of node i
  *
+ * Where nodes have radii R_i of their own, R_i a_ij stands for R a_ij and R_i b_i
+ * for R b_i: x_i = (R_i / R) u with |u| <= R is the same sum with these weights.
+ *
  * V is the variance of sum_i w_i, so it is convex in the weights. Each sum is
  * one pass over the links: O(links), no memory. docs/mathematics.md has the
  * derivation.
  */
 #include "plan.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +30,7 @@
 struct sums {
     double variance; /* V */
     double noise;    /* sum_ij p_j p_ij sigma_ij^2 */
-    double bias;     /* sum b_i */
+    double bias;     /* sum b_i, in units of the network's radius */
     double absolute; /* sum |b_i| */
     double square;   /* sum b_i^2 */
 };
@@ -40,10 +44,11 @@ static double squared(double x)
 static double relay_load(const struct pricer_network *net,
                          const struct pricer_plan *plan, int32_t j)
 {
-    double load = plan->self_weight[j];
+    double load = pri_network_ratio(net, j) * plan->self_weight[j];
     for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
         int32_t l = net->in_link[k];
-        load += net->p[l] * plan->weight[l];
+        load +=
+            net->p[l] * pri_network_ratio(net, net->from[l]) * plan->weight[l];
     }
     return load;
 }
@@ -74,14 +79,16 @@ static void add_links(const struct pricer_network *net,
                       const struct pricer_plan *plan, int32_t i,
                       struct sums *sums)
 {
-    double variance = 0;
+    double variance = 0, ratio = pri_network_ratio(net, i);
     double noise = net->uplink[i] * squared(plan->self_noise[i]);
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         double reach = net->uplink[net->to[l]] * net->p[l];
-        variance += reach * (1 - net->p[l]) * squared(plan->weight[l]);
+        double weight = ratio * plan->weight[l];
+        variance += reach * (1 - net->p[l]) * squared(weight);
         noise += reach * squared(plan->noise[l]);
         if (net->partner[l] >= 0)
-            variance += pair_covariance(net, l) * plan->weight[l] *
+            variance += pair_covariance(net, l) * weight *
+                        pri_network_ratio(net, net->to[l]) *
                         plan->weight[net->partner[l]];
     }
     sums->variance += variance;
@@ -93,7 +100,8 @@ static struct sums add_up(const struct pricer_network *net,
 {
     struct sums sums = {0, 0, 0, 0, 0};
     for (int32_t i = 0; i < net->nodes; i++) {
-        double p = net->uplink[i], bias = node_bias(net, plan, i);
+        double p = net->uplink[i];
+        double bias = pri_network_ratio(net, i) * node_bias(net, plan, i);
         add_links(net, plan, i, &sums);
         sums.variance += p * (1 - p) * squared(relay_load(net, plan, i));
         sums.bias += bias;
@@ -184,7 +192,8 @@ static void row_gradient(const struct pricer_network *net,
                          const double *relay_sum, int32_t i, double by_weight,
                          const struct pri_gradient *gradient)
 {
-    double count = (double)net->nodes, scale = squared(net->radius / count);
+    double count = (double)net->nodes, ratio = pri_network_ratio(net, i);
+    double scale = squared(net->radius / count) * ratio;
     double noise = 2 * (double)net->dimension / count / count;
     double p = net->uplink[i];
     gradient->self_weight[i] =
@@ -193,11 +202,12 @@ static void row_gradient(const struct pricer_network *net,
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         int32_t j = net->to[l];
         double relay = net->uplink[j], reach = relay * net->p[l];
-        double half =
-            (1 - net->p[l]) * plan->weight[l] + (1 - relay) * relay_sum[j];
+        double half = (1 - net->p[l]) * ratio * plan->weight[l] +
+                      (1 - relay) * relay_sum[j];
         gradient->weight[l] = reach * (2 * scale * half + by_weight);
         if (net->partner[l] >= 0)
             gradient->weight[l] += 2 * scale * pair_covariance(net, l) *
+                                   pri_network_ratio(net, j) *
                                    plan->weight[net->partner[l]];
         gradient->noise[l] = noise * reach * plan->noise[l];
     }
@@ -213,9 +223,11 @@ void pri_objective_gradient(const struct pricer_network *network,
     for (int32_t j = 0; j < network->nodes; j++)
         relay_sum[j] = relay_load(network, plan, j);
     for (int32_t i = 0; i < network->nodes; i++) {
-        double bias = node_bias(network, plan, i);
+        double ratio = pri_network_ratio(network, i);
+        double bias = ratio * node_bias(network, plan, i);
         row_gradient(network, plan, relay_sum, i,
-                     bias_derivative(network, settings, &sums, bias), gradient);
+                     ratio * bias_derivative(network, settings, &sums, bias),
+                     gradient);
     }
     *error = error_of(network, settings, &sums);
 }

@@ -91,7 +91,7 @@ static double charged(const struct pricer_network *network,
                       const struct pricer_plan *plan, int32_t i, double above,
                       double below)
 {
-    double n = network->nodes, width = 2 * network->radius / n;
+    double n = network->nodes, width = 2 * network->node_radius[i] / n;
     if (plan->server_multiplier == NULL || plan->server_multiplier[i] == 0 ||
         !(above > 0 && below > 0))
         return 0;

@@ -80,16 +80,17 @@ static double link_price(const struct pricer_network *net,
                          double elasticity)
 {
     double n = net->nodes, p = net->p[l], relay = net->uplink[net->to[l]];
-    double scale = squared(net->radius / n);
+    double own = net->node_radius[net->from[l]] / n;
+    double other = net->node_radius[net->to[l]] / n;
     double noise =
         (double)net->dimension / n / n * relay * squared(plan->noise[l]);
     int32_t back = net->partner[l];
     if (p >= 1)
         return 0;
-    double price = -scale * relay * squared(plan->weight[l]) -
+    double price = -squared(own) * relay * squared(plan->weight[l]) -
                    noise * (1 - 2 * elasticity);
     if (back >= 0 && p >= net->p[back])
-        price -= 2 * scale * reciprocity(net, l) * relay *
+        price -= 2 * own * other * reciprocity(net, l) * relay *
                  net->uplink[net->from[l]] * (net->p[back] / p) *
                  plan->weight[l] * plan->weight[back];
     return price;
@@ -99,20 +100,20 @@ static double link_price(const struct pricer_network *net,
 static double uplink_price(const struct pricer_network *net,
                            const struct pricer_plan *plan, int32_t j)
 {
-    double n = net->nodes, scale = squared(net->radius / n);
-    double noise = (double)net->dimension / n / n;
-    double load = plan->self_weight[j], price = 0;
+    double n = net->nodes, noise = (double)net->dimension / n / n;
+    double load = net->node_radius[j] / n * plan->self_weight[j], price = 0;
     if (net->uplink[j] <= 0 || net->uplink[j] >= 1)
         return 0;
     price -= noise * squared(plan->self_noise[j]);
     for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
         int32_t l = net->in_link[k];
-        double p = net->p[l];
-        load += p * plan->weight[l];
-        price -= p * (scale * (1 - p) * squared(plan->weight[l]) +
-                      noise * squared(plan->noise[l]));
+        double p = net->p[l], weight = plan->weight[l];
+        double size = net->node_radius[net->from[l]] / n * weight;
+        load += p * size;
+        price -=
+            p * ((1 - p) * squared(size) + noise * squared(plan->noise[l]));
     }
-    return price - scale * squared(load);
+    return price - squared(load);
 }
 
 enum pricer_status pricer_link_price(const struct pricer_network *network,

@@ -9,7 +9,7 @@
  * The bound, times nodes^2: for any v (within the bias term's bounds), u and t,
  *
  *     sum b(v_i) - sum phi(v_i - u_j - t) - sum u_j^2 / (4 h_j)
- *                - t^2 / (4 R^2) - nodes t,
+ *                - t^2 / (4 R^2) - t sum R_i / R,
  *
  * phi(z) = max over 0 <= y <= cap of z y - q y^2 for a link; a pair of opposite
  * links is maximised together, with - c y y' between them. The cap is a
@@ -54,7 +54,8 @@ static void check_numbers(struct pri_audit *audit)
         }
 }
 
-/* S_i - 1, and how many links it is the sum of. */
+/* S_i - 1 in units of the network's radius, and how many links it is the sum
+ * of. */
 static long double row_bias(const struct pri_audit *audit, int32_t i,
                             int *terms)
 {
@@ -69,7 +70,7 @@ static long double row_bias(const struct pri_audit *audit, int32_t i,
             (long double)net->uplink[net->to[l]] * net->p[l] * plan->weight[l];
         ++*terms;
     }
-    return sum;
+    return sum * pri_wanted(audit, i);
 }
 
 /* ------------------------------------------------------------- objective -- */
@@ -80,18 +81,20 @@ static void add_relay(struct pri_audit *audit, int32_t j)
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     long double uplink = net->uplink[j], dimension = net->dimension;
-    long double carried = plan->self_weight[j], spread = 0;
+    long double carried = plan->self_weight[j] * pri_wanted(audit, j);
+    long double spread = 0;
     long double noise = (long double)plan->self_noise[j] * plan->self_noise[j];
     for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
         int32_t l = net->in_link[k], back = net->partner[l];
-        long double p = net->p[l], weight = plan->weight[l];
+        long double p = net->p[l];
+        long double weight = plan->weight[l] * pri_wanted(audit, net->from[l]);
         carried += p * weight;
         spread += uplink * p * (1 - p) * weight * weight;
         noise += p * plan->noise[l] * plan->noise[l];
         if (back >= 0)
             spread += uplink * net->uplink[net->from[l]] *
                       (net->joint[l] - p * net->p[back]) * weight *
-                      plan->weight[back];
+                      plan->weight[back] * pri_wanted(audit, j);
     }
     spread += uplink * (1 - uplink) * carried * carried;
     audit->objective += audit->square * spread + dimension * uplink * noise;
@@ -140,7 +143,7 @@ static void add_bias(struct pri_audit *audit)
  * The most that an optimal plan can put on a link into relay j: each term of
  * the objective is at most the objective of any plan, this one for example. The
  * row is bounded by the bias term, T_j by h_j T_j^2, the sum of all by
- * R^2 (sum - nodes)^2.
+ * R^2 (sum - wanted)^2, and no node wants more than 1.
  */
 static long double share_cap(const struct pri_audit *audit, int32_t j)
 {
@@ -243,10 +246,13 @@ static long double price_of(const struct pri_audit *audit, int32_t j)
     return sum + plan->relay_multiplier[j];
 }
 
-/* m that a noise slope stands for. */
-static long double ratio_limit(const struct pri_audit *audit, double slope)
+/* m that a noise slope of node i stands for, in the unit of its row: the same
+ * for all its links and its budget. */
+static long double ratio_limit(const struct pri_audit *audit, int32_t i,
+                               double slope)
 {
-    long double ratio = slope > 0 ? 2 / (long double)slope : INFINITY;
+    long double ratio =
+        slope > 0 ? 2 * pri_wanted(audit, i) / (long double)slope : INFINITY;
     return ratio * ratio * audit->square;
 }
 
@@ -265,18 +271,19 @@ static struct side link_side(const struct pri_audit *audit, int32_t i,
 {
     const struct pricer_network *net = audit->network;
     long double arrive = (long double)net->uplink[j] * p;
-    long double noise = (long double)slope * slope * net->dimension;
+    long double wanted = pri_wanted(audit, i), steep = slope / wanted;
+    long double noise = steep * steep * net->dimension;
     struct side side = {.z = gain_of(audit, i) - price_of(audit, j),
                         .cost = (audit->square * (1 - (long double)p) + noise) /
                                 arrive,
                         .cap = share_cap(audit, j),
                         .k = budget_multiplier(audit, i),
-                        .share = arrive * weight};
+                        .share = arrive * weight * wanted};
     if (side.k > 0) {
         side.plain = audit->square * (1 - (long double)p) / arrive;
         side.noise = 4 * audit->square * net->dimension / arrive;
-        side.most = fminl(ratio_limit(audit, slope),
-                          ratio_limit(audit, audit->server_slope[i]));
+        side.most = fminl(ratio_limit(audit, i, slope),
+                          ratio_limit(audit, i, audit->server_slope[i]));
     }
     return side;
 }
@@ -345,14 +352,14 @@ static long double node_bound(const struct pri_audit *audit, int32_t i)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    long double gain = gain_of(audit, i), value = gain;
+    long double gain = gain_of(audit, i), wanted = pri_wanted(audit, i);
+    long double value = gain * wanted;
     long double uplink = net->uplink[i], penalty = audit->penalty;
     if (audit->settings->bias == PRICER_BIAS_L2)
-        value = penalty > 0 ? gain - gain * gain / (4 * penalty) : 0;
-    value -=
-        budget_multiplier(audit, i) *
-        (audit->server_slope[i] > 0 ? ratio_limit(audit, audit->server_slope[i])
-                                    : 0);
+        value = penalty > 0 ? value - gain * gain / (4 * penalty) : 0;
+    if (audit->server_slope[i] > 0)
+        value -= budget_multiplier(audit, i) *
+                 ratio_limit(audit, i, audit->server_slope[i]);
     if (uplink > 0) {
         struct side none = {.cost = 1};
         struct side own = link_side(audit, i, i, 1, audit->self_slope[i],
@@ -386,8 +393,8 @@ static void find_bound(struct pri_audit *audit)
         size += fabsl(part);
     }
     if (audit->settings->bias != PRICER_BIAS_UNBIASED) {
-        bound -= sum * sum / (4 * audit->square) + net->nodes * sum;
-        size += sum * sum / (4 * audit->square) + net->nodes * fabsl(sum);
+        bound -= sum * sum / (4 * audit->square) + audit->wanted * sum;
+        size += sum * sum / (4 * audit->square) + audit->wanted * fabsl(sum);
     }
     long double terms = (long double)net->nodes + net->links;
     audit->bound =
@@ -430,6 +437,8 @@ enum pricer_status pricer_plan_verify(const struct pricer_network *network,
     long double nodes = network->nodes;
     audit.threads = pri_threads(settings->threads, network->links);
     audit.square = (long double)network->radius * network->radius;
+    for (int32_t i = 0; i < network->nodes; i++)
+        audit.wanted += pri_wanted(&audit, i);
     audit.penalty = nodes * nodes * settings->lambda;
     audit.slope = pri_alloc(network->links, sizeof(double));
     audit.self_slope = pri_alloc(network->nodes, sizeof(double));

@@ -17,6 +17,7 @@ struct pri_audit {
     double *slope, *self_slope;
     double *server_slope;         /* [nodes] 0: no budget */
     long double square;           /* radius^2 */
+    long double wanted;           /* sum of the nodes' */
     long double penalty;          /* L = nodes^2 lambda */
     long double objective, bound; /* times nodes^2 */
     long double cap;
@@ -37,5 +38,13 @@ void pri_check_noise(struct pri_audit *audit);
 
 /* The same for nodes and their budgets towards the server. */
 void pri_check_server(struct pri_audit *audit);
+
+/* The radius of node i over that of the network: its weights, times this, are
+ * those of a network with one radius, which wants so much of the node and not
+ * 1. */
+static inline long double pri_wanted(const struct pri_audit *audit, int32_t i)
+{
+    return (long double)audit->network->node_radius[i] / audit->network->radius;
+}
 
 #endif

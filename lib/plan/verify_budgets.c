@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 
 /* Whether what the noise leaves of a weight is within the budget. */
-static bool within_budget(const struct pri_audit *audit, double weight,
-                          double noise, double eps, double delta, double p,
-                          struct pri_rounds *law)
+static bool within_budget(const struct pri_audit *audit, int32_t node,
+                          double weight, double noise, double eps, double delta,
+                          double p, struct pri_rounds *law)
 {
     if (weight == 0 || isinf(eps) || delta >= 1)
         return true;
@@ -20,8 +20,8 @@ static bool within_budget(const struct pri_audit *audit, double weight,
         return false;
     const struct pricer_budget budget = {
         .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = p};
-    return pri_budget_holds(
-        &budget, 2 * (long double)audit->network->radius * weight / noise, law);
+    long double move = (long double)audit->network->node_diameter[node];
+    return pri_budget_holds(&budget, move * weight / noise, law);
 }
 
 /* With how much probability a packet of the link counts: surely, unless losses
@@ -45,12 +45,12 @@ static bool keeps_budget(const struct pri_audit *audit, int64_t k,
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     int64_t l = k - net->nodes;
-    return l < 0
-               ? within_budget(audit, plan->self_weight[k], plan->self_noise[k],
-                               net->self_eps[k], net->self_delta[k], 1, law)
-               : within_budget(audit, plan->weight[l], plan->noise[l],
-                               net->eps[l], net->delta[l], counted(audit, l),
-                               law);
+    return l < 0 ? within_budget(audit, (int32_t)k, plan->self_weight[k],
+                                 plan->self_noise[k], net->self_eps[k],
+                                 net->self_delta[k], 1, law)
+                 : within_budget(audit, net->from[l], plan->weight[l],
+                                 plan->noise[l], net->eps[l], net->delta[l],
+                                 counted(audit, l), law);
 }
 
 static void check_some(void *context, int64_t low, int64_t high)
@@ -99,7 +99,7 @@ static long double server_ratio(const struct pri_audit *audit, int32_t i)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    long double sum = 0, width = 2 * (long double)net->radius;
+    long double sum = 0, width = net->node_diameter[i];
     if (plan->self_weight[i] > 0) {
         long double ratio =
             (long double)plan->self_weight[i] / plan->self_noise[i];

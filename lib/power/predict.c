@@ -23,6 +23,7 @@
  * of it, and the prediction is 1.
  */
 #include "plan/plan.h"
+#include "network/network.h"
 #include "power.h"
 
 #include <cblas.h>
@@ -220,6 +221,8 @@ enum pricer_status pricer_power_predict(
 {
     struct pri_power power = {0};
     struct terms terms = {0};
+    if (pri_network_alike(network, "power iteration", true, fault) != PRICER_OK)
+        return PRICER_VALUE;
     if (plan == NULL || result->exact == NULL ||
         plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,

@@ -15,6 +15,7 @@
  * it is computed from what was released, hence free.
  */
 #include "power.h"
+#include "network/network.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -201,6 +202,8 @@ enum pricer_status pricer_power_run(
     const struct pricer_power_result *result, struct pricer_fault *fault)
 {
     struct run run = {.network = network, .plan = plan};
+    if (pri_network_alike(network, "power iteration", true, fault) != PRICER_OK)
+        return PRICER_VALUE;
     if (plan != NULL &&
         (plan->nodes != network->nodes || plan->links != network->links))
         return pri_fault(fault, PRICER_VALUE,

@@ -157,11 +157,13 @@ struct hand {
     bool *relay; /* [nodes] all false between two statements */
 };
 
-/* 2 radius weight / noise, within the range of numbers; the product alone may
+/* diameter weight / noise, within the range of numbers; the product alone may
  * leave that of a double. 0 only if nothing is sent. */
 static double link_mu(const struct job *job, int32_t link)
 {
-    long double move = 2.L * job->network->radius * job->plan->weight[link];
+    const struct pricer_network *net = job->network;
+    long double move = (long double)net->node_diameter[net->from[link]] *
+                       job->plan->weight[link];
     double noise = job->plan->noise[link];
     if (move == 0)
         return 0;
@@ -176,8 +178,9 @@ static void keep_budget(const struct job *job, int32_t link,
                         const struct pricer_budget *budget,
                         struct pri_rounds *law, struct pri_bracket *bracket)
 {
-    long double move =
-        2 * (long double)job->network->radius * job->plan->weight[link];
+    const struct pricer_network *net = job->network;
+    long double move = (long double)net->node_diameter[net->from[link]] *
+                       job->plan->weight[link];
     long double noise = job->plan->noise[link];
     if (!(noise > 0) ||
         !pri_budget_holds(budget, move / noise * (1 + 0x1p-60L), law))

@@ -114,7 +114,9 @@ static enum pricer_status paper_link(const struct paper_scene *scene,
                                      int32_t link,
                                      struct pricer_paper_bound *bound)
 {
-    long double move = 2.L * scene->network->radius * scene->plan->weight[link];
+    const struct pricer_network *net = scene->network;
+    long double move = (long double)net->node_diameter[net->from[link]] *
+                       scene->plan->weight[link];
     long double variance = square(scene->plan->noise[link]);
     double share = scene->delta / scene->network->p[link];
     bound->printed = share >= 1 ? 0 : classic_eps(move, variance, share);
@@ -161,11 +163,14 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
 {
     const struct pricer_network *net = scene->network;
     long double own = square(scene->plan->noise[link]);
-    long double move = (long double)net->radius * scene->plan->weight[link];
+    int32_t from = net->from[link];
+    long double move =
+        (long double)(identity ? net->node_radius : net->node_diameter)[from] *
+        scene->plan->weight[link];
     double half = scene->delta / net->p[link] / 2;
     struct spread all = spread_at(net, scene->plan, net->to[link], -1);
     long double left = all.mean - deviation_printed(&all, fmin(half, 1));
-    bound->printed = classic_eps((identity ? 1 : 2) * move, left, half);
+    bound->printed = classic_eps(move, left, half);
     bound->reason = identity
                         ? "a node that leaves takes its noise with it, which "
                           "shows the more the higher the dimension"
@@ -173,7 +178,7 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
                           "Gaussian formula is proved for eps <= 1 only";
     if (!identity) {
         left = fmaxl(all.mean - deviation(&all, fmin(half, 1)), own);
-        long double mu2 = move == 0 ? 0 : 4 * move * move / left;
+        long double mu2 = move == 0 ? 0 : move * move / left;
         return gaussian_eps(mu2, half, &bound->corrected);
     }
     struct spread rest = spread_at(net, scene->plan, net->to[link], link);
@@ -193,18 +198,17 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
 
 /* One relay's part of the server's view: weight to it, noise to it, its own. */
 struct paper_part {
+    double size; /* how far the data goes, or moves */
     double weight, p, uplink;
     long double own, self;
     struct spread spread;
 };
 
 /* Add up both bounds over one relay. */
-static void add_part(const struct paper_scene *scene,
-                     const struct paper_part *part, double delta, double share,
-                     bool identity, double *printed, long double *mu2)
+static void add_part(const struct paper_part *part, double delta, double share,
+                     double *printed, long double *mu2)
 {
-    long double move =
-        (identity ? 1.L : 2.L) * scene->network->radius * part->weight;
+    long double move = (long double)part->size * part->weight;
     double half = delta / part->p / 2;
     long double left = part->spread.mean + part->self -
                        deviation_printed(&part->spread, fmin(half, 1));
@@ -232,6 +236,7 @@ static enum pricer_status paper_server(const struct paper_scene *scene,
     for (int32_t l = begin; l <= end; l++) {
         int32_t at = l < end ? net->to[l] : node;
         struct paper_part part = {
+            .size = (identity ? net->node_radius : net->node_diameter)[node],
             .weight = l < end ? plan->weight[l] : plan->self_weight[node],
             .own = l < end ? square(plan->noise[l]) : 0,
             .self = square(plan->self_noise[at]),
@@ -239,7 +244,7 @@ static enum pricer_status paper_server(const struct paper_scene *scene,
             .uplink = net->uplink[at],
             .spread = spread_at(net, plan, at, -1),
         };
-        add_part(scene, &part, delta, share, identity, &printed, &mu2);
+        add_part(&part, delta, share, &printed, &mu2);
     }
     bound->printed = printed;
     bound->reason = identity

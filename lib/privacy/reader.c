@@ -148,14 +148,16 @@ static void deal_out(const struct pri_view *view, struct table *table,
 static void fill_table(const struct pri_sight *sight,
                        const struct pri_view *view, struct table *table)
 {
-    int32_t nodes = sight->network->nodes;
+    const struct pricer_network *net = sight->network;
+    int32_t nodes = net->nodes;
+    double move = net->node_diameter[sight->node] / net->radius;
     for (int32_t s = 0; s < view->sources; s++) {
         const struct pri_source *source = &view->source[s];
         double noise, hidden = source->base;
         for (int32_t k = source->begin; k < source->end; k++)
             hidden += view->noise[k].chance * view->noise[k].size;
         table->weight[s] = pri_sight_weight(sight, source->node, &noise);
-        hidden *= square(2 * table->weight[s]) / source->signal;
+        hidden *= square(table->weight[s] * move) / source->signal;
         table->hidden[s] =
             pri_sight_member(sight, source->node) ? INFINITY : hidden;
     }

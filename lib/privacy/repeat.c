@@ -10,7 +10,7 @@
  * coalition gets (i, j) at the j of its members and, with the server or a
  * reader, at all. A payload is released once, however often it is
  * sent, so that a round is one Gaussian mechanism of squared ratio mu^2 = sum
- * over S of (2 R alpha_ij / sigma_ij)^2 at most, and T rounds, with fresh noise,
+ * over S of (D_i alpha_ij / sigma_ij)^2 at most, and T rounds, with fresh noise,
  * one of T mu^2. Sums of one round differ by which shares arrived; their
  * differences can show single payloads, so that the noise of others is of no
  * help, and none is counted. Post-processing makes the claim a bound, whatever
@@ -23,13 +23,13 @@
 #include <math.h>
 
 /* The squared ratio of one payload, rounded up by the caller. */
-static long double ratio_square(double radius, double weight, double noise)
+static long double ratio_square(double diameter, double weight, double noise)
 {
     if (weight == 0)
         return 0;
     if (!(noise > 0))
         return INFINITY;
-    long double ratio = 2 * (long double)radius * weight / noise;
+    long double ratio = (long double)diameter * weight / noise;
     return ratio * ratio;
 }
 
@@ -50,7 +50,7 @@ static long double ratio_of(const struct pricer_network *network,
     long double sum = 0;
     int64_t terms = 1, rounds = question->rounds > 0 ? question->rounds : 1;
     if (server)
-        sum += ratio_square(network->radius, plan->self_weight[i],
+        sum += ratio_square(network->node_diameter[i], plan->self_weight[i],
                             plan->self_noise[i]);
     for (int32_t l = network->out_start[i]; l < network->out_start[i + 1];
          l++) {
@@ -58,7 +58,8 @@ static long double ratio_of(const struct pricer_network *network,
         bool seen = coalition ? member[j] : j == statement->at;
         if (!seen && !server)
             continue;
-        sum += ratio_square(network->radius, plan->weight[l], plan->noise[l]);
+        sum += ratio_square(network->node_diameter[i], plan->weight[l],
+                            plan->noise[l]);
         terms++;
     }
     return sqrtl((long double)rounds * sum) *

@@ -33,13 +33,13 @@ double pri_sight_weight(const struct pri_sight *sight, int32_t at,
     return link < 0 ? sight->plan->self_weight[at] : sight->plan->weight[link];
 }
 
-/* A source says (2 weight radius)^2 as `signal`, in whatever unit; the same for
+/* A source says (weight diameter)^2 as `signal`, in whatever unit; the same for
  * its noises. Too much noise is cut: less than there is. */
 double pri_sight_variance(const struct pri_sight *sight,
                           const struct pri_source *source, double noise)
 {
     double own;
-    long double move = 2.L * sight->network->radius *
+    long double move = (long double)sight->network->node_diameter[sight->node] *
                        pri_sight_weight(sight, source->node, &own);
     long double ratio = move > 0 ? noise / move : 0;
     return (double)(fminl(ratio * ratio, 1e290L) * source->signal);

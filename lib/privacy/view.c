@@ -130,8 +130,8 @@ static long double sent_noise(const struct scene *scene, double weight,
 
 /*
  * The sum that a weight and a noise of the node enter, beside `base` of the one
- * who makes it: in which unit, and what it shows. Data moves it by 2 weight
- * radius, and the node's own noise is always there; its identity by weight
+ * who makes it: in which unit, and what it shows. Data moves it by weight
+ * diameter, and the node's own noise is always there; its identity by weight
  * radius and its own noise, as it is sent. The product of two doubles may leave
  * their range, but not that of a long double.
  */
@@ -139,8 +139,10 @@ static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
                        struct pri_view *view)
 {
-    long double move = (scene->identity ? 1.L : 2.L) * weight *
-                       (long double)scene->network->radius;
+    const struct pricer_network *net = scene->network;
+    long double move =
+        (long double)weight *
+        (scene->identity ? net->node_radius : net->node_diameter)[scene->node];
     long double own = sent_noise(scene, weight, noise);
     long double unit = scene->identity ? fmaxl(move, own) : move;
     if (!(unit > 0))

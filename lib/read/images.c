@@ -73,6 +73,7 @@ static enum pricer_status read_shape(struct pri_stream *stream, int dimensions,
 }
 
 enum pricer_status pri_idx_read(struct pri_stream *stream,
+                                struct pri_part *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault)
 {
@@ -84,8 +85,13 @@ enum pricer_status pri_idx_read(struct pri_stream *stream,
     enum pricer_status status = read_magic(stream, &dimensions, fault);
     if (status == PRICER_OK)
         status = read_shape(stream, dimensions, &rows, &columns, fault);
-    if (status == PRICER_OK)
-        status = pri_stream_load_rest(stream, rows * columns, &bytes, fault);
+    if (status == PRICER_OK) {
+        pri_part_choose(part, rows);
+        status =
+            pri_stream_load_part(stream, rows * columns, part->first * columns,
+                                 part->last * columns, &bytes, fault);
+    }
+    rows = part->last - part->first;
     if (status == PRICER_OK)
         status = pricer_matrix_new(rows, columns, PRICER_FLOAT32, &made, fault);
     if (status != PRICER_OK)
@@ -122,6 +128,7 @@ static enum pricer_status check_records(const struct pri_stream *stream,
 }
 
 enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
+                                  struct pri_part *part,
                                   struct pricer_matrix **matrix,
                                   struct pricer_fault *fault)
 {
@@ -133,17 +140,19 @@ enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
         pri_stream_load(stream, INT64_MAX / 8, &bytes, &count, fault);
     if (status == PRICER_OK)
         status = check_records(stream, bytes, count, fault);
+    /* No header says how many there are: the bytes are read to their end. */
+    pri_part_choose(part, count / CIFAR_RECORD);
     if (status == PRICER_OK)
-        status =
-            pricer_matrix_new(count / CIFAR_RECORD, labels ? 1 : CIFAR_PIXELS,
-                              PRICER_FLOAT32, &made, fault);
+        status = pricer_matrix_new(part->last - part->first,
+                                   labels ? 1 : CIFAR_PIXELS, PRICER_FLOAT32,
+                                   &made, fault);
     if (status != PRICER_OK)
         goto done;
     fill_scale(scale);
     float *to = made->values;
     for (int64_t row = 0; row < made->rows; row++) {
         const unsigned char *from =
-            (const unsigned char *)bytes + row * CIFAR_RECORD;
+            (const unsigned char *)bytes + (part->first + row) * CIFAR_RECORD;
         if (labels)
             to[row] = from[0];
         for (int64_t k = 0; k < CIFAR_PIXELS && !labels; k++)

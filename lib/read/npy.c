@@ -214,6 +214,7 @@ static enum pricer_status judge(const struct pri_stream *stream,
 }
 
 enum pricer_status pri_npy_read(struct pri_stream *stream,
+                                struct pri_part *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault)
 {
@@ -236,8 +237,12 @@ enum pricer_status pri_npy_read(struct pri_stream *stream,
         status = PRICER_MEMORY;
         goto done;
     }
-    status = pri_stream_load_rest(stream, bytes, &shape.values, fault);
+    pri_part_choose(part, shape.rows);
+    int64_t each = bytes / shape.rows;
+    status = pri_stream_load_part(stream, bytes, part->first * each,
+                                  part->last * each, &shape.values, fault);
     if (status == PRICER_OK) {
+        shape.rows = part->last - part->first;
         *made = shape;
         *matrix = made;
         made = NULL;

@@ -125,22 +125,26 @@ done:
     return status;
 }
 
-enum pricer_status pri_stream_load_rest(struct pri_stream *stream,
-                                        int64_t bytes, void **memory,
+enum pricer_status pri_stream_load_part(struct pri_stream *stream,
+                                        int64_t bytes, int64_t first,
+                                        int64_t last, void **memory,
                                         struct pricer_fault *fault)
 {
     void *loaded = NULL;
     int64_t got = 0;
     char behind;
     int more = 0;
-    enum pricer_status status =
-        pri_stream_load(stream, bytes, &loaded, &got, fault);
-    if (status == PRICER_OK && got < bytes)
+    enum pricer_status status = PRICER_OK;
+    if (first > 0 && gzseek(stream->file, first, SEEK_CUR) < 0)
+        status = pri_stream_fault(stream, fault, "the file is cut short");
+    if (status == PRICER_OK)
+        status = pri_stream_load(stream, last - first, &loaded, &got, fault);
+    if (status == PRICER_OK && got < last - first)
         status = pri_stream_fault(stream, fault,
                                   "the file is cut short: its header promises "
                                   "%lld bytes of data, %lld are there",
-                                  (long long)bytes, (long long)got);
-    if (status == PRICER_OK)
+                                  (long long)bytes, (long long)(first + got));
+    if (status == PRICER_OK && last == bytes)
         status = read_some(stream, &behind, 1, &more, fault);
     if (status == PRICER_OK && more > 0)
         status = pri_stream_fault(stream, fault,
@@ -152,6 +156,13 @@ enum pricer_status pri_stream_load_rest(struct pri_stream *stream,
     else
         free(loaded);
     return status;
+}
+
+enum pricer_status pri_stream_load_rest(struct pri_stream *stream,
+                                        int64_t bytes, void **memory,
+                                        struct pricer_fault *fault)
+{
+    return pri_stream_load_part(stream, bytes, 0, bytes, memory, fault);
 }
 
 enum pricer_status pri_stream_head(struct pri_stream *stream, void *bytes,

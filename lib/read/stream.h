@@ -34,6 +34,13 @@ enum pricer_status pri_stream_load_rest(struct pri_stream *stream,
                                         int64_t bytes, void **memory,
                                         struct pricer_fault *fault);
 
+/* The same for bytes from `first` to `last` of these; what is behind is looked
+ * at only if `last` is the end. */
+enum pricer_status pri_stream_load_part(struct pri_stream *stream,
+                                        int64_t bytes, int64_t first,
+                                        int64_t last, void **memory,
+                                        struct pricer_fault *fault);
+
 /* The first byte, which stays to be read; there must be one. */
 enum pricer_status pri_stream_peek(struct pri_stream *stream,
                                    unsigned char *first,
@@ -49,15 +56,28 @@ enum pricer_status pri_stream_fault(const struct pri_stream *stream,
                                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Each reads what stands behind the first byte's hint into a new matrix. */
+/* Each reads what stands behind the first byte's hint into a new matrix; of the
+ * rows only those of the part, which is told how many there are. */
 enum pricer_status pri_npy_read(struct pri_stream *stream,
+                                struct pri_part *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault);
 enum pricer_status pri_idx_read(struct pri_stream *stream,
+                                struct pri_part *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault);
 enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
+                                  struct pri_part *part,
                                   struct pricer_matrix **matrix,
                                   struct pricer_fault *fault);
+
+/* Tell the part how many rows there are, and let it choose among them. */
+static inline void pri_part_choose(struct pri_part *part, int64_t rows)
+{
+    part->rows = part->last = rows;
+    part->first = 0;
+    if (part->choose != NULL)
+        part->choose(part);
+}
 
 #endif

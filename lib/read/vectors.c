@@ -16,6 +16,7 @@ static double element_at(const struct pricer_matrix *matrix, int64_t k)
 }
 
 static enum pricer_status check_finite(const struct pri_stream *stream,
+                                       int64_t first,
                                        const struct pricer_matrix *matrix,
                                        struct pricer_fault *fault)
 {
@@ -24,10 +25,11 @@ static enum pricer_status check_finite(const struct pri_stream *stream,
         k++;
     if (k == count)
         return PRICER_OK;
-    pri_stream_fault(
-        stream, fault, "row %lld, column %lld (from 0) is %s, not a number",
-        (long long)(k / matrix->columns), (long long)(k % matrix->columns),
-        isnan(element_at(matrix, k)) ? "nan" : "infinite");
+    pri_stream_fault(stream, fault,
+                     "row %lld, column %lld (from 0) is %s, not a number",
+                     (long long)(first + k / matrix->columns),
+                     (long long)(k % matrix->columns),
+                     isnan(element_at(matrix, k)) ? "nan" : "infinite");
     return PRICER_VALUE;
 }
 
@@ -43,6 +45,7 @@ static bool ends_in(const char *text, const char *ending)
  * distinguishes it from IDX.
  */
 static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
+                                    struct pri_part *part,
                                     struct pricer_matrix **matrix,
                                     struct pricer_fault *fault)
 {
@@ -52,11 +55,11 @@ static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
     if (status != PRICER_OK)
         return status;
     if (first != 0x93 && (ends_in(path, ".bin") || ends_in(path, ".bin.gz")))
-        return pri_cifar_read(stream, labels, matrix, fault);
+        return pri_cifar_read(stream, labels, part, matrix, fault);
     if (first == 0)
-        return pri_idx_read(stream, matrix, fault);
+        return pri_idx_read(stream, part, matrix, fault);
     if (first == 0x93 && !labels)
-        return pri_npy_read(stream, matrix, fault);
+        return pri_npy_read(stream, part, matrix, fault);
     return pri_stream_fault(stream, fault,
                             labels ? "this is neither IDX nor CIFAR-10 in "
                                      "binary (.bin)"
@@ -65,6 +68,7 @@ static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
 }
 
 static enum pricer_status read_any(const char *path, bool labels,
+                                   struct pri_part *part,
                                    struct pricer_matrix **matrix,
                                    struct pricer_fault *fault)
 {
@@ -73,12 +77,12 @@ static enum pricer_status read_any(const char *path, bool labels,
     enum pricer_status status = pri_stream_open(path, &stream, fault);
     if (status != PRICER_OK)
         return status;
-    status = read_kind(&stream, labels, &made, fault);
+    status = read_kind(&stream, labels, part, &made, fault);
     if (status == PRICER_OK && labels && made->columns != 1)
         status =
             pri_stream_fault(&stream, fault, "these are images, not labels");
     if (status == PRICER_OK)
-        status = check_finite(&stream, made, fault);
+        status = check_finite(&stream, part->first, made, fault);
     pri_stream_close(&stream);
     if (status == PRICER_OK)
         *matrix = made;
@@ -91,12 +95,19 @@ enum pricer_status pricer_matrix_read(const char *path,
                                       struct pricer_matrix **matrix,
                                       struct pricer_fault *fault)
 {
-    return read_any(path, false, matrix, fault);
+    return read_any(path, false, &(struct pri_part){0}, matrix, fault);
+}
+
+enum pricer_status pri_matrix_read_part(const char *path, struct pri_part *part,
+                                        struct pricer_matrix **matrix,
+                                        struct pricer_fault *fault)
+{
+    return read_any(path, false, part, matrix, fault);
 }
 
 enum pricer_status pri_matrix_read_labels(const char *path,
                                           struct pricer_matrix **matrix,
                                           struct pricer_fault *fault)
 {
-    return read_any(path, true, matrix, fault);
+    return read_any(path, true, &(struct pri_part){0}, matrix, fault);
 }

@@ -9,6 +9,7 @@
  * Everything is summed in one fixed order, so it is the same everywhere.
  */
 #include "simulate.h"
+#include "network/network.h"
 #include "random/random.h"
 
 #include <math.h>
@@ -57,7 +58,7 @@ static enum pricer_status fill_random(const struct pricer_network *network,
             length = length_of(row, d);
         }
         for (int64_t k = 0; k < d; k++)
-            row[k] = row[k] / length * network->radius;
+            row[k] = row[k] / length * network->node_radius[i];
     }
     free(steps);
     return status;
@@ -85,9 +86,10 @@ static enum pricer_status fill_given(const struct pricer_network *network,
         if (!isfinite(length))
             return pri_fault(fault, PRICER_VALUE,
                              "row %d of the data has no finite length", (int)i);
-        if (length > network->radius) {
-            data->clipped += length > network->radius * (1 + 1e-12);
-            stretch(row, d, network->radius / length);
+        double radius = network->node_radius[i];
+        if (length > radius) {
+            data->clipped += length > radius * (1 + 1e-12);
+            stretch(row, d, radius / length);
         }
     }
     return PRICER_OK;
@@ -101,6 +103,8 @@ enum pricer_status pri_data_make(
     struct pri_data made = {.nodes = network->nodes,
                             .dimension = network->dimension,
                             .shared = settings->data == PRICER_DATA_WORST_CASE};
+    bool alike = pri_network_alike(network, "", false, NULL) == PRICER_OK;
+    made.shared = made.shared && alike;
     int64_t rows = made.shared ? 1 : made.nodes;
     if (made.dimension > INT64_MAX / 16 / rows)
         return PRICER_MEMORY;
@@ -113,7 +117,8 @@ enum pricer_status pri_data_make(
     else if (settings->data == PRICER_DATA_GIVEN)
         status = fill_given(network, settings->given, &made, fault);
     else
-        made.values[0] = network->radius;
+        for (int64_t i = 0; i < rows; i++)
+            made.values[i * made.dimension] = network->node_radius[i];
     if (status == PRICER_OK)
         *data = made;
     else

@@ -176,7 +176,7 @@ static enum pricer_status play_all(const struct repeat *repeat,
            hand_new(repeat, &run->hands[made]))
         made++;
     if (run->team != NULL && made == run->threads)
-        status = pri_crew_share(crew, &work, fault);
+        status = pricer_work_share(crew, &work, fault);
     if (status == PRICER_OK && crew != NULL)
         crew->spread(crew->context, 0, run->merged, sizeof run->merged);
     for (int32_t t = 0; run->hands != NULL && t <= made && t < run->threads;

@@ -354,7 +354,7 @@ static enum pricer_status play(struct run *run,
         .context = &context};
     if (run->crew != NULL)
         run->job.watch = NULL; /* what is begun is finished */
-    enum pricer_status status = pri_crew_share(run->crew, &work, fault);
+    enum pricer_status status = pricer_work_share(run->crew, &work, fault);
     if (status != PRICER_OK && status != PRICER_STOPPED)
         return status;
     enum pricer_status joined = join(run, simulation);

@@ -20,7 +20,7 @@
 /* SQLite's locks begin at 2^30 and end 512 bytes later. */
 #define CLAIM_AT (INT64_C(1) << 62)
 
-enum { PATIENCE = 100 }; /* milliseconds for another writer */
+enum { PATIENCE = 10 }; /* milliseconds for another writer */
 
 static enum pricer_status say(const char *path, struct pricer_fault *fault)
 {

@@ -216,6 +216,13 @@ const char *const pri_study_schema[] = {
     " session INTEGER NOT NULL"
     ") WITHOUT ROWID",
 
+    "CREATE TABLE member_next ("
+    " node INTEGER PRIMARY KEY,"
+    " old TEXT NOT NULL,"
+    " key TEXT NOT NULL UNIQUE,"
+    " proof BLOB NOT NULL"
+    ")",
+
     "CREATE TABLE round_opened ("
     " only INTEGER PRIMARY KEY CHECK (only = 1),"
     " round INTEGER NOT NULL"

@@ -38,44 +38,8 @@ enum pricer_status cluster_read(const char *path, bool unit_norm,
                                 struct pricer_matrix **points,
                                 struct pricer_fault *fault)
 {
-    struct pricer_matrix *data = NULL;
-    enum pricer_status status = pricer_matrix_read(path, &data, fault);
-    if (status == PRICER_OK)
-        status = pricer_kmeans_points(data, unit_norm, points, fault);
-    pricer_matrix_free(data);
-    return status;
-}
-
-enum pricer_status cluster_reference(const struct pricer_matrix *points,
-                                     int32_t clusters, int32_t steps,
-                                     int32_t starts,
-                                     const struct pricer_watch *watch,
-                                     double *inertia,
-                                     struct pricer_fault *fault)
-{
-    double best = INFINITY, one;
-    enum pricer_status status = PRICER_OK;
-    float *centres = NULL;
-    if (clusters > 0 && clusters <= points->rows)
-        centres = malloc((size_t)clusters * (size_t)points->columns *
-                         sizeof *centres);
-    for (int32_t start = 0; start < starts && status == PRICER_OK; start++) {
-        status = pricer_kmeans_start(points, clusters, (uint64_t)start, 0,
-                                     centres, fault);
-        if (status == PRICER_OK)
-            status = pricer_kmeans_lloyd(
-                points, clusters, steps, 0,
-                &(struct pricer_kmeans_result){centres, &one}, fault);
-        if (status == PRICER_OK)
-            best = fmin(best, one);
-        if (watch != NULL &&
-            !watch->tick(watch->context, (start + 1.) / starts))
-            status = PRICER_STOPPED;
-    }
-    free(centres);
-    if (status == PRICER_OK)
-        *inertia = best;
-    return status;
+    int64_t rows;
+    return pricer_kmeans_read(path, unit_norm, NULL, points, &rows, fault);
 }
 
 /* ----------------------------------------------------------------- plan -- */

@@ -71,14 +71,6 @@ enum pricer_status cluster_open(struct cluster *cluster,
                                 struct pricer_fault *fault);
 void cluster_close(struct cluster *cluster);
 
-/* Inertia of K-means in one place: the best of `starts`, `steps` each. */
-enum pricer_status cluster_reference(const struct pricer_matrix *points,
-                                     int32_t clusters, int32_t steps,
-                                     int32_t starts,
-                                     const struct pricer_watch *watch,
-                                     double *inertia,
-                                     struct pricer_fault *fault);
-
 /* Read points, in single precision and of unit norm if asked for. */
 enum pricer_status cluster_read(const char *path, bool unit_norm,
                                 struct pricer_matrix **points,

@@ -211,7 +211,7 @@ void plan_job_compare(struct plan_job *job)
 void plan_job_measure(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
-    double radius = view->network->radius;
+    double centre = meaning_centre(view->network);
     double error = view->error.mse_worst_case;
     struct pricer_settings settings = view->settings;
     struct progress progress;
@@ -220,7 +220,7 @@ void plan_job_measure(struct plan_job *job)
     yardsticks_find(view->network, &settings, &view->yardsticks);
     if (view->decoder != NULL)
         error = fmin(error, plan_view_upper(view));
-    if (error >= MEANING_HARDLY * radius * radius && !progress_stopped())
+    if (error >= MEANING_HARDLY * centre && !progress_stopped())
         yardsticks_remedies(view->network, &settings, &view->yardsticks);
     progress_end(&progress);
 }
@@ -303,6 +303,14 @@ static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
         .watch = job->view.settings.watch};
 }
 
+static bool is_mixed(const struct pricer_network *network)
+{
+    for (int32_t i = 0; i < network->nodes; i++)
+        if (network->node_radius[i] != network->radius)
+            return true;
+    return false;
+}
+
 enum pricer_status plan_job_decode(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
@@ -339,6 +347,9 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     if (status != PRICER_OK) {
         view->decoder_note = status == PRICER_STOPPED
                                  ? "the fit of a better one was stopped"
+                             : is_mixed(job->from.network)
+                                 ? "the minimax decoder cannot count with "
+                                   "radii that differ"
                                  : "this plan has no better one";
         return PRICER_OK;
     }

@@ -17,8 +17,7 @@ static const char *const price_words[] = {"trust", "own part", "all paths",
 
 static double centre_of(const struct advice *advice)
 {
-    double radius = advice->from.network->radius;
-    return radius * radius;
+    return meaning_centre(advice->from.network);
 }
 
 /* --------------------------------------------------------------- tables -- */

@@ -2,6 +2,7 @@
  * What `pricer plan` says about the decoder of a plan.
  */
 #include "print_plan.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,6 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
 {
     const struct pricer_decoder *decoder = view->decoder;
     bool used = decoder != NULL && decoder->blend > 0;
-    double radius = view->network->radius;
     json_text(json, "decoder",
               pricer_word(PRICER_WORDS_DECODE, used ? PRICER_DECODE_MINIMAX
                                                     : PRICER_DECODE_CONSTANT));
@@ -31,7 +31,7 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
     }
     json_number(json, "mse_floor", view->floor.value);
     json_number(json, "mse_floor_stderr", view->floor.error);
-    json_number(json, "zero_mse", radius * radius);
+    json_number(json, "zero_mse", meaning_centre(view->network));
 }
 
 double plan_view_upper(const struct plan_view *view)

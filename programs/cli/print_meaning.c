@@ -17,7 +17,7 @@ static double error_of(const struct plan_view *view)
 
 static double centre_of(const struct plan_view *view)
 {
-    return view->network->radius * view->network->radius;
+    return meaning_centre(view->network);
 }
 
 static void row(struct table *table, const char *name, double error,
@@ -51,9 +51,11 @@ static void print_yardsticks(const struct plan_view *view)
         centre);
     row(table, "perfect links without noise", 0, centre);
     table_print(table, stdout);
+    bool mixed = centre < view->network->radius * view->network->radius;
     printf("error: expected squared distance of the estimate from the mean, in "
-           "squared units of the data;\nR = %g: no vector is longer.\n",
-           view->network->radius);
+           "squared units of the data;\nR = %g: %s.\n",
+           mixed ? sqrt(centre) : view->network->radius,
+           mixed ? "the mean of the nodes' radii" : "no vector is longer");
 }
 
 static void print_verdict(const struct plan_view *view)

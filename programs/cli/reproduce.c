@@ -4,6 +4,7 @@
  * Every part leaves in the folder what it was made from: the scenario, the CSV
  * file with 17 digits, the gnuplot script and the plot.
  */
+#include "common/crew.h"
 #include "reproduce.h"
 
 #include <errno.h>
@@ -18,7 +19,9 @@ extern char **environ;
 enum pricer_status reproduce_tick(struct reproduction *work, double done)
 {
     const struct pricer_watch *bar = &work->progress.watch;
-    return bar->tick(bar->context, work->done + work->share * done)
+    /* Where another process writes, that one decides. */
+    return bar->tick(bar->context, work->done + work->share * done) ||
+                   !program_writes()
                ? PRICER_OK
                : PRICER_STOPPED;
 }
@@ -45,7 +48,7 @@ enum pricer_status reproduce_open(struct reproduction *work, const char *name,
     char *path = path_of(work, name);
     if (path == NULL)
         return PRICER_MEMORY;
-    *file = fopen(path, "w");
+    *file = fopen(program_writes() ? path : "/dev/null", "w");
     free(path);
     return *file != NULL ? PRICER_OK : file_fault(work, name);
 }
@@ -68,7 +71,11 @@ enum pricer_status reproduce_write(struct reproduction *work, const char *name,
     if (status != PRICER_OK)
         return status;
     fputs(text, file);
-    return reproduce_close(work, name, file, PRICER_OK);
+    status = reproduce_close(work, name, file, PRICER_OK);
+    char written = 1;
+    if (status == PRICER_OK && program_crew() != NULL) /* all may read it now */
+        program_crew()->spread(program_crew()->context, 0, &written, 1);
+    return status;
 }
 
 enum pricer_status reproduce_network(struct reproduction *work,
@@ -144,7 +151,7 @@ enum pricer_status reproduce_plot(struct reproduction *work, const char *name,
     fputs(plot_head, out);
     fputs(script, out);
     status = reproduce_close(work, file, out, PRICER_OK);
-    if (status != PRICER_OK || !work->plots)
+    if (status != PRICER_OK || !work->plots || !program_writes())
         return status;
     int svg = draw(work, file, "svg");
     if (svg < 0 || svg == 127) {

@@ -9,6 +9,7 @@
  * authors did.
  */
 #include "cluster.h"
+#include "common/crew.h"
 #include "reproduce.h"
 
 #include <math.h>
@@ -111,7 +112,71 @@ static void summarise(double *values, int64_t count, struct outcome *outcome)
     outcome->median = values[count / 2];
 }
 
-/* All seeds of one setup by one method; each is a line of the CSV file. */
+/* The seeds of one setup by one method. */
+struct seeds {
+    struct reproduction *work;
+    const struct data_set *data;
+    const struct setup *setup;
+    struct cluster cluster;
+    float *centres; /* room */
+    double *values; /* [seeds] relative inertia */
+    FILE *csv;
+};
+
+static enum pricer_status play_seed(void *context, int64_t first, int64_t count,
+                                    void *results, struct pricer_fault *fault)
+{
+    struct seeds *seeds = context;
+    struct pricer_kmeans_settings settings = seeds->cluster.kmeans;
+    double inertia[10], value;
+    (void)count;
+    settings.seed = (uint64_t)first;
+    enum pricer_status status = pricer_kmeans_run(
+        seeds->data->points, &seeds->cluster.task, seeds->cluster.plan,
+        &settings, &(struct pricer_kmeans_result){seeds->centres, inertia},
+        fault);
+    value = status == PRICER_OK ? inertia[9] / seeds->data->reference : 0;
+    memcpy(results, &value, sizeof value);
+    return status;
+}
+
+/* Each is a line of the CSV file. */
+static enum pricer_status take_seed(void *context, int64_t first, int64_t count,
+                                    const void *results,
+                                    struct pricer_fault *fault)
+{
+    struct seeds *seeds = context;
+    const struct pricer_watch *watch = &seeds->work->watch;
+    (void)count, (void)fault;
+    memcpy(&seeds->values[first], results, sizeof *seeds->values);
+    fprintf(seeds->csv, "%s,%s,%s,%lld,%.17g\n", seeds->data->name,
+            seeds->setup->what,
+            cluster_procedure_text(seeds->cluster.kmeans.procedure),
+            (long long)first, seeds->values[first]);
+    return watch->tick(watch->context, -1) ? PRICER_OK : PRICER_STOPPED;
+}
+
+static enum pricer_status run_seeds(struct seeds *seeds)
+{
+    const struct pricer_crew *crew = program_crew();
+    struct reproduction *work = seeds->work;
+    enum pricer_status status =
+        pricer_work_share(crew,
+                          &(struct pricer_work){.items = work->seeds,
+                                                .portion = 1,
+                                                .size = sizeof(double),
+                                                .in_order = true,
+                                                .play = play_seed,
+                                                .take = take_seed,
+                                                .context = seeds},
+                          &work->fault);
+    if (status == PRICER_OK && crew != NULL)
+        crew->spread(crew->context, 0, seeds->values,
+                     (size_t)work->seeds * sizeof *seeds->values);
+    return status;
+}
+
+/* All seeds of one setup by one method. */
 static enum pricer_status run_setup(struct reproduction *work,
                                     const struct data_set *data,
                                     const struct setup *setup,
@@ -119,47 +184,41 @@ static enum pricer_status run_setup(struct reproduction *work,
                                     const struct pricer_network *network,
                                     FILE *csv, struct outcome *outcome)
 {
-    struct cluster cluster = {
-        .decode = PRICER_DECODE_CONSTANT, /* as the paper */
-        .network = network,
-        .points = data->points,
-        .strategy = setup->strategy,
-        .budget = method->budget,
-        /* The paper knows no budget over rounds and trusts losses; so does
-         * what stands beside it. */
-        .plan_settings = {.calibration = method->calibration,
-                          .credit = PRICER_CREDIT_LOSSES},
-        .kmeans = {.procedure = method->procedure,
-                   .per_centroid = method->per_centroid,
-                   .clusters = 10,
-                   .rounds = 10,
-                   .steps = 5,
-                   .last_only = true}};
-    float *centres =
-        calloc((size_t)(10 * data->points->columns), sizeof *centres);
-    double *values = calloc((size_t)work->seeds, sizeof *values);
+    struct seeds seeds = {
+        .work = work,
+        .data = data,
+        .setup = setup,
+        .csv = csv,
+        .cluster = {
+            .decode = PRICER_DECODE_CONSTANT, /* as the paper */
+            .network = network,
+            .points = data->points,
+            .strategy = setup->strategy,
+            .budget = method->budget,
+            /* The paper knows no budget over rounds and trusts losses; so does
+             * what stands beside it. */
+            .plan_settings = {.calibration = method->calibration,
+                              .credit = PRICER_CREDIT_LOSSES},
+            .kmeans = {.procedure = method->procedure,
+                       .per_centroid = method->per_centroid,
+                       .clusters = 10,
+                       .rounds = 10,
+                       .steps = 5,
+                       .threads = program_threads(0),
+                       .last_only = true}}};
+    seeds.centres =
+        calloc((size_t)(10 * data->points->columns), sizeof *seeds.centres);
+    seeds.values = calloc((size_t)work->seeds, sizeof *seeds.values);
     enum pricer_status status = PRICER_MEMORY;
-    if (centres != NULL && values != NULL)
-        status = cluster_open(&cluster, &work->fault);
-    for (int64_t s = 0; s < work->seeds && status == PRICER_OK; s++) {
-        double inertia[10];
-        cluster.kmeans.seed = (uint64_t)s;
-        status = pricer_kmeans_run(
-            data->points, &cluster.task, cluster.plan, &cluster.kmeans,
-            &(struct pricer_kmeans_result){centres, inertia}, &work->fault);
-        values[s] = inertia[9] / data->reference;
-        if (status == PRICER_OK)
-            fprintf(csv, "%s,%s,%s,%lld,%.17g\n", data->name, setup->what,
-                    cluster_procedure_text(method->procedure), (long long)s,
-                    values[s]);
-        if (status == PRICER_OK && !work->watch.tick(work->watch.context, -1))
-            status = PRICER_STOPPED;
-    }
+    if (seeds.centres != NULL && seeds.values != NULL)
+        status = cluster_open(&seeds.cluster, &work->fault);
     if (status == PRICER_OK)
-        summarise(values, work->seeds, outcome);
-    cluster_close(&cluster);
-    free(centres);
-    free(values);
+        status = run_seeds(&seeds);
+    if (status == PRICER_OK)
+        summarise(seeds.values, work->seeds, outcome);
+    cluster_close(&seeds.cluster);
+    free(seeds.centres);
+    free(seeds.values);
     return status;
 }
 
@@ -275,8 +334,10 @@ static enum pricer_status run_data(struct reproduction *work, int which,
                             .points = work->points[which],
                             .column = which < COLUMNS ? which : -1};
     struct outcome outcomes[METHODS];
-    enum pricer_status status = cluster_reference(
-        data.points, 10, 50, 3, NULL, &data.reference, &work->fault);
+    enum pricer_status status = pricer_kmeans_reference(
+        data.points,
+        &(struct pricer_kmeans_settings){.clusters = 10, .steps = 50}, 3,
+        &data.reference, &work->fault);
     for (int s = 0; s < SETUPS && status == PRICER_OK; s++) {
         for (int m = 0; m < METHODS && status == PRICER_OK; m++)
             status =

@@ -100,6 +100,16 @@ FILE *sweep_table_open(const char *path, const struct sweep_grid *grid,
 bool sweep_table_add(FILE *file, const struct sweep_grid *grid, int64_t cell,
                      const struct sweep_row *row);
 
+/*
+ * Rows that were finished before their turn wait in a file beside the table:
+ * add one (false if it could not be written), and read those that `have` does
+ * not name yet. What is damaged is passed over.
+ */
+bool sweep_ahead_add(const char *path, const struct sweep_grid *grid,
+                     int64_t cell, const struct sweep_row *row);
+void sweep_ahead_read(const char *path, const struct sweep_grid *grid,
+                      struct sweep_row *rows, bool *have);
+
 /* Whether all values of an axis have led to the same numbers everywhere. */
 bool sweep_axis_idle(const struct sweep_grid *grid,
                      const struct sweep_row *rows, int axis);
@@ -139,6 +149,15 @@ enum pricer_status sweep_cell_fill(const struct sweep_request *request,
                                    struct sweep_share *share,
                                    struct sweep_row *row,
                                    struct pricer_fault *fault);
+
+/*
+ * Play the cells that the table does not have, `done` rows of it, with whoever
+ * is there to help; where another process writes, table is NULL. Returns the
+ * exit status after saying what went wrong.
+ */
+int sweep_play(const struct sweep_request *request,
+               const struct sweep_grid *grid, FILE *table,
+               struct sweep_row *rows, int64_t done);
 
 /* Make the folder, or find that it holds the same sweep; else say why not and
  * return 1. */

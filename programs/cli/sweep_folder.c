@@ -105,6 +105,8 @@ static int claim(const struct sweep_request *request, const char *description)
     }
     snprintf(table, sizeof table, "%s/sweep.csv", request->folder);
     remove(table);
+    snprintf(table, sizeof table, "%s/sweep.ahead", request->folder);
+    remove(table);
     return write_description(path, description);
 }
 

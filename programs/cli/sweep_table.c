@@ -309,3 +309,40 @@ FILE *sweep_table_open(const char *path, const struct sweep_grid *grid,
     }
     return file;
 }
+
+/* ----------------------------------------------------------------- ahead -- */
+
+bool sweep_ahead_add(const char *path, const struct sweep_grid *grid,
+                     int64_t cell, const struct sweep_row *row)
+{
+    FILE *file = fopen(path, "a");
+    if (file == NULL)
+        return false;
+    /* What a crash may have cut short before ends here. */
+    fprintf(file, "\n%lld,", (long long)cell);
+    bool written = sweep_table_add(file, grid, cell, row);
+    return fclose(file) == 0 && written;
+}
+
+void sweep_ahead_read(const char *path, const struct sweep_grid *grid,
+                      struct sweep_row *rows, bool *have)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL, *at;
+    size_t room = 0;
+    ssize_t length;
+    while (file != NULL && (length = getline(&line, &room, file)) > 0) {
+        long long cell = strtoll(line, &at, 10);
+        if (at == line || *at != ',' || line[length - 1] != '\n' || cell < 0 ||
+            cell >= grid->cells || have[cell])
+            continue;
+        char *expected = text_of(grid, cell);
+        size_t prefix = expected == NULL ? 0 : strlen(expected);
+        have[cell] = prefix > 0 && strncmp(at + 1, expected, prefix) == 0 &&
+                     read_rest(grid, at + 1 + prefix, &rows[cell]);
+        free(expected);
+    }
+    free(line);
+    if (file != NULL)
+        fclose(file);
+}

@@ -4,6 +4,7 @@
  * are worth, and where an uplink helps most.
  */
 #include "advise.h"
+#include "common/meaning.h"
 #include "print_advise.h"
 #include "verbs.h"
 
@@ -116,7 +117,7 @@ static enum pricer_status load(struct advice *advice, const char *path,
     status = planner_override(&ask->planner, &advice->settings, &advice->fault);
     if (status != PRICER_OK)
         return status;
-    double radius = advice->from.network->radius;
+    double centre = meaning_centre(advice->from.network);
     advice->settings.tolerance = 1e-10;
     advice->watch = watch;
     advice->inner = (struct pricer_watch){tick, advice};
@@ -129,7 +130,7 @@ static enum pricer_status load(struct advice *advice, const char *path,
         advice->settings.threads = 1;
     advice->wants_error = ask->error != NULL;
     if (advice->wants_error &&
-        !read_error(ask->error, radius * radius, &advice->wanted)) {
+        !read_error(ask->error, centre, &advice->wanted)) {
         snprintf(advice->fault.text, sizeof advice->fault.text,
                  "--error %.80s is neither a number above 0 nor a share such "
                  "as 10%%",

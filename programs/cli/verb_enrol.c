@@ -5,6 +5,7 @@
 #include "common/options.h"
 #include "common/program.h"
 #include "verbs.h"
+#include "pricer_members.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,8 +74,25 @@ static int list(struct pricer_study *study, bool as_json)
     return 0;
 }
 
+/* What to do with a node. */
+struct wishes {
+    bool remove, next, retire;
+};
+
+static enum pricer_status add_next(struct pricer_study *study, int32_t node,
+                                   const char *path, struct pricer_fault *fault)
+{
+    struct pricer_successor next = {.node = node};
+    enum pricer_status status =
+        keys_successor(path, next.old, next.key, next.proof, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_enrol_next(study, &next, fault);
+    return status;
+}
+
 static enum pricer_status change(struct pricer_study *study,
-                                 const char *const *operands, bool remove,
+                                 const char *const *operands,
+                                 const struct wishes *wishes,
                                  struct pricer_fault *fault)
 {
     struct pricer_member member = {.node = PRICER_SERVER};
@@ -91,8 +109,12 @@ static enum pricer_status change(struct pricer_study *study,
         }
         member.node = (int32_t)node;
     }
-    if (remove)
+    if (wishes->remove)
         return pricer_study_expel(study, member.node, fault);
+    if (wishes->next)
+        return add_next(study, member.node, operands[2], fault);
+    if (wishes->retire)
+        return pricer_study_retire(study, member.node, fault);
     if (strlen(operands[3]) >= sizeof member.address) {
         snprintf(fault->text, sizeof fault->text, "the address is too long");
         return PRICER_VALUE;
@@ -104,11 +126,36 @@ static enum pricer_status change(struct pricer_study *study,
     return status;
 }
 
+/* What is wrong with the words, or NULL. */
+static const char *find_mistake(const char *const *operands,
+                                const struct wishes *wishes)
+{
+    bool changing = operands[1] != NULL;
+    if (wishes->remove + wishes->next + wishes->retire > 1)
+        return "--remove, --next and --retire are three things";
+    if ((wishes->remove || wishes->retire) &&
+        (!changing || operands[2] != NULL))
+        return wishes->remove ? "--remove takes NODE and no more"
+                              : "--retire takes NODE and no more";
+    if (wishes->next && (operands[2] == NULL || operands[3] != NULL))
+        return "--next takes NODE and KEY";
+    if (changing && !wishes->remove && !wishes->next && !wishes->retire &&
+        operands[3] == NULL)
+        return "KEY and ADDRESS belong to NODE";
+    return NULL;
+}
+
 int verb_enrol(int argc, char **argv)
 {
-    bool as_json = false, remove = false;
+    bool as_json = false;
+    struct wishes wishes = {false, false, false};
     const struct option options[] = {
-        {"remove", OPTION_FLAG, &remove, NULL,
+        {"next", OPTION_FLAG, &wishes.next, NULL,
+         "let the key of KEY in beside the one that NODE has; KEY is the "
+         "public file of 'keygen --after'"},
+        {"retire", OPTION_FLAG, &wishes.retire, NULL,
+         "shut the old key of NODE out; the next one is its key"},
+        {"remove", OPTION_FLAG, &wishes.remove, NULL,
          "end the enrolment of NODE; its key is shut out at once"},
         {"json", OPTION_FLAG, &as_json, NULL,
          "print the members as one JSON object"},
@@ -118,13 +165,9 @@ int verb_enrol(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     bool changing = operands[1] != NULL;
-    if ((changing && !remove && operands[3] == NULL) ||
-        (remove && (!changing || operands[2] != NULL))) {
-        fputs(remove ? "pricer enrol: --remove takes NODE and no more; --help "
-                       "explains\n"
-                     : "pricer enrol: KEY and ADDRESS belong to NODE; --help "
-                       "explains\n",
-              stderr);
+    const char *mistake = find_mistake(operands, &wishes);
+    if (mistake != NULL) {
+        fprintf(stderr, "pricer enrol: %s; --help explains\n", mistake);
         return 2;
     }
     struct pricer_fault fault = {""};
@@ -132,7 +175,7 @@ int verb_enrol(int argc, char **argv)
     enum pricer_status status =
         pricer_study_open(operands[0], changing, &study, &fault);
     if (status == PRICER_OK && changing)
-        status = change(study, operands, remove, &fault);
+        status = change(study, operands, &wishes, &fault);
     int result = status != PRICER_OK    ? program_fault(status, &fault)
                  : !changing || as_json ? list(study, as_json)
                                         : 0;

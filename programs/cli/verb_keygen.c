@@ -16,7 +16,10 @@ static const struct usage usage = {
 int verb_keygen(int argc, char **argv)
 {
     bool as_json = false;
+    const char *after = NULL;
     const struct option options[] = {
+        {"after", OPTION_TEXT, &after, "OLD",
+         "the secret file of the key that this one follows, which signs it"},
         {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];
@@ -25,7 +28,9 @@ int verb_keygen(int argc, char **argv)
         return go;
     struct pricer_fault fault = {""};
     struct key_pair pair = {0};
-    enum pricer_status status = keys_make(operands[0], &pair, &fault);
+    enum pricer_status status =
+        after != NULL ? keys_follow(operands[0], after, &pair, &fault)
+                      : keys_make(operands[0], &pair, &fault);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
     if (as_json) {

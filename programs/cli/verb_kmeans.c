@@ -3,6 +3,7 @@
  * they are, and what every link has spent for them.
  */
 #include "cluster.h"
+#include "common/crew.h"
 #include "material.h"
 #include "verbs.h"
 
@@ -33,7 +34,8 @@ struct request {
 struct job {
     struct request ask;
     struct material from;
-    struct pricer_matrix *points;
+    struct pricer_matrix *points; /* this rank's */
+    int64_t rows;                 /* of all ranks */
     struct cluster cluster;
     double reference;
     double *inertia; /* [seeds * rounds] */
@@ -149,8 +151,8 @@ static enum pricer_status load(struct job *job, const char *path)
         status = planner_override(&ask->planner, &cluster->plan_settings,
                                   &job->fault);
     if (status == PRICER_OK)
-        status =
-            cluster_read(ask->data, ask->unit_norm, &job->points, &job->fault);
+        status = pricer_kmeans_read(ask->data, ask->unit_norm, program_crew(),
+                                    &job->points, &job->rows, &job->fault);
     if (status != PRICER_OK)
         return status;
     if (ask->seed < 0)
@@ -175,7 +177,9 @@ static enum pricer_status load(struct job *job, const char *path)
         .in_order = ask->in_order,
         .per_centroid = ask->links_per == 1,
         .reach = ask->reach,
-        .threads = (int32_t)ask->threads};
+        .threads = program_threads(ask->threads),
+        .crew = program_crew(),
+        .rows = job->rows};
     return cluster_open(cluster, &job->fault);
 }
 
@@ -183,7 +187,7 @@ static enum pricer_status write_centres(struct job *job)
 {
     struct pricer_matrix centres = {job->ask.clusters, job->points->columns,
                                     PRICER_FLOAT32, job->centres};
-    if (job->ask.centres == NULL)
+    if (job->ask.centres == NULL || !program_writes())
         return PRICER_OK;
     return pricer_matrix_write_npy(&centres, job->ask.centres, &job->fault);
 }
@@ -198,10 +202,11 @@ static enum pricer_status work(struct job *job)
     if (job->inertia == NULL || job->centres == NULL)
         return PRICER_MEMORY;
     job->share = 1. / (double)(ask->seeds + 1);
-    enum pricer_status status =
-        cluster_reference(job->points, (int32_t)ask->clusters,
-                          (int32_t)(ask->rounds * ask->steps), 3, &watch,
-                          &job->reference, &job->fault);
+    struct pricer_kmeans_settings alone = job->cluster.kmeans;
+    alone.steps = (int32_t)(ask->rounds * ask->steps);
+    alone.watch = &watch;
+    enum pricer_status status = pricer_kmeans_reference(
+        job->points, &alone, 3, &job->reference, &job->fault);
     for (int64_t s = 0; s < ask->seeds && status == PRICER_OK; s++) {
         struct pricer_kmeans_settings settings = job->cluster.kmeans;
         settings.seed = (uint64_t)(ask->seed + s);
@@ -244,7 +249,7 @@ static void print_json(const struct job *job)
     summarise(job, &mean, &deviation);
     json_open(&json, NULL, '{');
     json_text(&json, "data", ask->data);
-    json_count(&json, "rows", job->points->rows);
+    json_count(&json, "rows", job->rows);
     json_count(&json, "columns", job->points->columns);
     json_count(&json, "nodes", job->from.network->nodes);
     json_text(&json, "procedure",

@@ -2,6 +2,7 @@
  * pricer plans: the plans of a study, what they are called, and the end of some.
  */
 #include "material.h"
+#include "common/meaning.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -77,8 +78,7 @@ int verb_plans(int argc, char **argv)
         status = plans_json(&json, from.study, &fault);
         json_close(&json, '}');
     } else if (status == PRICER_OK) {
-        double radius = from.network->radius;
-        status = plans_table(from.study, radius * radius, &fault);
+        status = plans_table(from.study, meaning_centre(from.network), &fault);
     }
     material_close(&from);
     return status == PRICER_OK ? 0 : program_fault(status, &fault);

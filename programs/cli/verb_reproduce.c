@@ -3,6 +3,7 @@
  * numerical section, next to what pricer makes of them.
  */
 #include "cluster.h"
+#include "common/crew.h"
 #include "common/options.h"
 #include "reproduce.h"
 #include "verbs.h"
@@ -64,7 +65,7 @@ static enum pricer_status run_parts(struct reproduction *work, const char *name)
 
 static enum pricer_status make_folder(struct reproduction *work)
 {
-    if (mkdir(work->folder, 0777) == 0 || errno == EEXIST)
+    if (!program_writes() || mkdir(work->folder, 0777) == 0 || errno == EEXIST)
         return PRICER_OK;
     snprintf(work->fault.text, sizeof work->fault.text, "%s: %s", work->folder,
              strerror(errno));

@@ -2,6 +2,7 @@
  * pricer sweep: plan and simulate every cell of a grid of scenarios, into one
  * table and one plot; started again, it goes on where it stopped.
  */
+#include "common/crew.h"
 #include "sweep.h"
 #include "verbs.h"
 
@@ -17,40 +18,6 @@ static const struct usage usage = {
     "it goes on where it was when started again.",
     "pricer sweep examples/paper.yaml --vary network.p=0.1,0.9 "
     "--vary trust.eps=1,10 --to sweep/"};
-
-/* Play the cells that the table does not have yet. */
-static int play(const struct sweep_request *request,
-                const struct sweep_grid *grid, FILE *table,
-                struct sweep_row *rows, int64_t done)
-{
-    struct pricer_fault fault = {""};
-    struct sweep_share share = {.cells = grid->cells};
-    enum pricer_status status = PRICER_OK;
-    bool written = true;
-    int why = 0;
-    progress_start(&share.progress, "sweep");
-    for (share.cell = done;
-         share.cell < grid->cells && status == PRICER_OK && written;
-         share.cell++) {
-        struct sweep_row *row = &rows[share.cell];
-        fault.text[0] = '\0';
-        status = sweep_cell_fill(request, grid, &share, row, &fault);
-        if (status == PRICER_OK)
-            written = sweep_table_add(table, grid, share.cell, row);
-        why = errno;
-    }
-    progress_end(&share.progress);
-    if (status == PRICER_STOPPED)
-        return program_fail("stopped after %lld of %lld cells; the same "
-                            "command goes on from there",
-                            (long long)share.cell - 1, (long long)grid->cells);
-    if (!written)
-        return program_fail("%s/sweep.csv: %s, after %lld of %lld cells; with "
-                            "room again the same command goes on from there",
-                            request->folder, strerror(why),
-                            (long long)share.cell - 1, (long long)grid->cells);
-    return status == PRICER_OK ? 0 : program_fault(status, &fault);
-}
 
 /* Which columns the table has. */
 static void choose_columns(const struct sweep_request *request,
@@ -79,17 +46,17 @@ static int sweep(const struct sweep_request *request,
         return program_fault(PRICER_MEMORY, &fault);
     FILE *table = NULL;
     int64_t done = 0;
-    int failed = sweep_folder_claim(request, grid);
-    if (!failed) {
+    int failed = program_writes() ? sweep_folder_claim(request, grid) : 0;
+    if (!failed && program_writes()) {
         snprintf(path, sizeof path, "%s/sweep.csv", request->folder);
         table = sweep_table_open(path, grid, rows, &done);
         failed = table == NULL;
     }
     if (!failed)
-        failed = play(request, grid, table, rows, done);
+        failed = sweep_play(request, grid, table, rows, done);
     if (table != NULL && fclose(table) != 0 && !failed)
         failed = program_fail("%s: %s", path, strerror(errno));
-    if (!failed)
+    if (!failed && program_writes())
         sweep_print(request, grid, rows,
                     sweep_plot(request->folder, grid, rows));
     free(rows);
@@ -152,8 +119,7 @@ static int check_and_sweep(struct sweep_request *request)
     request->privacy |= request->delta > 0;
     if (request->trials == 0)
         request->trials = request->engine == PRICER_ENGINE_FAST ? 100000 : 1000;
-    if (request->threads > 1024)
-        request->threads = 1024;
+    request->threads = program_threads(request->threads);
     if (sweep_grid_read(&request->vary, &grid)) {
         status = read_data(request);
         choose_columns(request, &grid);

@@ -111,6 +111,10 @@ static void lay_out(const struct pricer_network *net, struct copies *made)
         to->server_delta =
             repeat(made->nodes + 4 * nodes, net->server_delta, net->nodes);
     }
+    to->node_radius =
+        repeat(made->nodes + 5 * nodes, net->node_radius, net->nodes);
+    to->node_diameter =
+        repeat(made->nodes + 6 * nodes, net->node_diameter, net->nodes);
     to->p = repeat(made->links, net->p, net->links);
     to->eps = repeat(made->links + links, net->eps, net->links);
     to->delta = repeat(made->links + 2 * links, net->delta, net->links);
@@ -132,7 +136,7 @@ static double with_more_nodes(const struct pricer_network *network,
 {
     size_t nodes = FACTOR * (size_t)network->nodes;
     size_t links = FACTOR * (size_t)network->links;
-    struct copies made = {calloc(5 * nodes + 1, sizeof(double)),
+    struct copies made = {calloc(7 * nodes + 1, sizeof(double)),
                           calloc(4 * links + 1, sizeof(double)),
                           calloc(2 * links + 1, sizeof(int32_t)),
                           {0}};

@@ -28,3 +28,14 @@ const char *meaning_verdict(double share)
         return "worse";
     return share >= MEANING_HARDLY ? "hardly better" : "better";
 }
+
+double meaning_centre(const struct pricer_network *network)
+{
+    double sum = 0, off = 0;
+    for (int32_t i = 0; i < network->nodes; i++) {
+        sum += network->node_radius[i];
+        off = fmax(off, network->radius - network->node_radius[i]);
+    }
+    double mean = off > 0 ? sum / network->nodes : network->radius;
+    return mean * mean;
+}

@@ -5,6 +5,8 @@
 #ifndef PROGRAM_MEANING_H
 #define PROGRAM_MEANING_H
 
+#include "pricer.h"
+
 /* Where a reader finds more. */
 #define MEANING_PAGE "docs/meaning.md"
 
@@ -25,5 +27,12 @@ double meaning_bet(double eps, double delta);
 
 /* "better", "hardly better" or "worse" than answering the centre. */
 const char *meaning_verdict(double share);
+
+/*
+ * The squared error of answering the centre without asking anybody, at worst:
+ * R^2, where R is the radius or, if nodes have radii of their own, their mean,
+ * since the mean of the vectors is no longer than that.
+ */
+double meaning_centre(const struct pricer_network *network);
 
 #endif

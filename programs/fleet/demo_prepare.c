@@ -208,7 +208,8 @@ static void fill_row(const struct demo *demo, int32_t node, double *row)
         row[k] = ldexp((double)(int64_t)pricer_random_word(&random), -63);
         sum += row[k] * row[k];
     }
-    double factor = demo->network->radius * (1 - 0x1p-30) / sqrt(sum);
+    double factor =
+        demo->network->node_radius[node] * (1 - 0x1p-30) / sqrt(sum);
     for (int64_t k = 0; k < dimension; k++)
         row[k] *= factor;
 }
@@ -301,10 +302,11 @@ static enum pricer_status enrol_all(struct demo *demo,
     return status;
 }
 
-static void write_row(const struct demo *demo, FILE *file, int32_t to,
-                      double eps, double delta, double weight, double noise)
+static void write_row(const struct demo *demo, FILE *file, int32_t from,
+                      int32_t to, double eps, double delta, double weight,
+                      double noise)
 {
-    double mu = trust_ratio(demo->network->radius, weight, noise);
+    double mu = trust_ratio(demo->network->node_diameter[from], weight, noise);
     fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s\n", (int)to, eps, delta,
             draft_eps(delta, mu, (double)demo->rounds), delta,
             demo->credit ? "losses" : "none");
@@ -315,12 +317,13 @@ static void write_all(const struct demo *demo, FILE *file, int32_t node)
 {
     const struct pricer_network *network = demo->network;
     const struct pricer_plan *plan = demo->plan;
-    double radius = network->radius, delta = network->server_delta[node];
+    double diameter = network->node_diameter[node];
+    double delta = network->server_delta[node];
     double own[2] = {
-        trust_ratio(radius, plan->self_weight[node], plan->self_noise[node])};
+        trust_ratio(diameter, plan->self_weight[node], plan->self_noise[node])};
     for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
          l++) {
-        own[1] = trust_ratio(radius, plan->weight[l], plan->noise[l]);
+        own[1] = trust_ratio(diameter, plan->weight[l], plan->noise[l]);
         own[0] = trust_ratio_together(own, 2);
     }
     fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
@@ -345,12 +348,12 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));
     fputs("to,eps,delta,total_eps,total_delta,credit\n", file);
-    write_row(demo, file, node, network->self_eps[node],
+    write_row(demo, file, node, node, network->self_eps[node],
               network->self_delta[node], demo->plan->self_weight[node],
               demo->plan->self_noise[node]);
     for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
          l++)
-        write_row(demo, file, network->to[l], network->eps[l],
+        write_row(demo, file, node, network->to[l], network->eps[l],
                   network->delta[l], demo->plan->weight[l],
                   demo->plan->noise[l]);
     if (network->server_eps != NULL && network->server_eps[node] < INFINITY)

@@ -93,11 +93,13 @@ static bool write_all(const struct draft *draft, int32_t node, FILE *file)
 {
     const struct pricer_network *network = draft->network;
     const struct pricer_plan *plan = draft->plan;
-    double mu[2] = {trust_ratio(network->radius, plan->self_weight[node],
+    double mu[2] = {trust_ratio(network->node_diameter[node],
+                                plan->self_weight[node],
                                 plan->self_noise[node])};
     for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
          l++) {
-        mu[1] = trust_ratio(network->radius, plan->weight[l], plan->noise[l]);
+        mu[1] = trust_ratio(network->node_diameter[node], plan->weight[l],
+                            plan->noise[l]);
         mu[0] = trust_ratio_together(mu, 2);
     }
     return write_row(draft,
@@ -119,7 +121,8 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
     beyond += write_row(
         draft,
         &(struct row){to, network->self_eps[node], network->self_delta[node],
-                      trust_ratio(network->radius, plan->self_weight[node],
+                      trust_ratio(network->node_diameter[node],
+                                  plan->self_weight[node],
                                   plan->self_noise[node]),
                       1, draft->keys != NULL ? draft->keys[0] : NULL, false},
         file);
@@ -129,12 +132,12 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
         snprintf(to, sizeof to, "%d", (int)peer);
         beyond += write_row(
             draft,
-            &(struct row){
-                to, network->eps[l], network->delta[l],
-                trust_ratio(network->radius, plan->weight[l], plan->noise[l]),
-                draft->credit ? network->p[l] : 1,
-                draft->keys != NULL ? draft->keys[peer + 1] : NULL,
-                draft->credit},
+            &(struct row){to, network->eps[l], network->delta[l],
+                          trust_ratio(network->node_diameter[node],
+                                      plan->weight[l], plan->noise[l]),
+                          draft->credit ? network->p[l] : 1,
+                          draft->keys != NULL ? draft->keys[peer + 1] : NULL,
+                          draft->credit},
             file);
     }
     if (network->server_eps != NULL && network->server_eps[node] < INFINITY)

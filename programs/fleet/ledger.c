@@ -309,6 +309,49 @@ done:
     return status;
 }
 
+/* One statement with the keys, and where it has them, server and node. */
+static bool run_with(struct ledger *ledger, const char *sql, int32_t node,
+                     const char *old, const char *key)
+{
+    sqlite3_stmt *statement = NULL;
+    bool good = prepare(ledger, sql, &statement);
+    if (good) {
+        sqlite3_bind_text(statement, 1, old, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, key, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 3, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int(statement, 4, node);
+        good = sqlite3_step(statement) == SQLITE_DONE;
+    }
+    sqlite3_finalize(statement);
+    return good;
+}
+
+enum pricer_status ledger_follow(struct ledger *ledger, int32_t node,
+                                 const char *old, const char *key,
+                                 struct pricer_fault *fault)
+{
+    if (!run(ledger, "BEGIN IMMEDIATE"))
+        return fail(ledger, fault);
+    bool good =
+        run_with(ledger,
+                 "UPDATE neighbour SET key = ?2 WHERE server = ?3 AND node = ?4"
+                 " AND key = ?1",
+                 node, old, key);
+    if (good && sqlite3_changes(ledger->database) > 0)
+        good = run_with(ledger,
+                        "INSERT INTO account SELECT ?2, mu, p, releases FROM"
+                        " account WHERE key = ?1 ON CONFLICT (key, mu, p) DO"
+                        " UPDATE SET releases = releases + excluded.releases",
+                        node, old, key) &&
+               run_with(ledger, "DELETE FROM account WHERE key = ?1", node, old,
+                        key);
+    if (good && run(ledger, "COMMIT"))
+        return PRICER_OK;
+    enum pricer_status status = fail(ledger, fault);
+    run(ledger, "ROLLBACK");
+    return status;
+}
+
 /* False: cannot read, or it is no account. */
 static bool find_spent(struct ledger *ledger, const char *key,
                        struct spent *spent)

@@ -76,6 +76,12 @@ enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
 enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
                               const char *key, struct pricer_fault *fault);
 
+/* A neighbour has a key that follows the one it was seen under, as the old one has
+ * signed: the new one takes its place, and what was spent goes over to it. */
+enum pricer_status ledger_follow(struct ledger *ledger, int32_t node,
+                                 const char *old, const char *key,
+                                 struct pricer_fault *fault);
+
 /*
  * Charge a round: each release that fits its budget is charged and allowed, in
  * one transaction; after one that stands for all and does not fit, none is.

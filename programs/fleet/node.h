@@ -77,9 +77,10 @@ struct node {
     int64_t sliced_at;
     uint8_t digest[WIRE_DIGEST];
     struct wire_slice slice;
-    struct pricer_slice part;      /* the same for pricer_round_share() */
-    struct node_peer *peers;       /* [slice.out_count] */
-    struct node_source *sources;   /* [slice.in_count] */
+    double diameter;             /* of the data, as their owner says; 0: any */
+    struct pricer_slice part;    /* the same for pricer_round_share() */
+    struct node_peer *peers;     /* [slice.out_count] */
+    struct node_source *sources; /* [slice.in_count] */
     struct ledger_charge *charges; /* [slice.out_count + 2] */
     double *ratios; /* [slice.out_count + 1] of a round's parts */
     char all_key[PRICER_KEY_TEXT + 8]; /* of what the server gets in all */

@@ -270,6 +270,8 @@ void node_take_open(struct node *node, const struct wire_open *open)
         begin_round(node, open, now);
     else if (open->round == node->taken)
         node->open = *open; /* it was opened here before the message came */
+    else if (open->ahead == 0)
+        node->base_round = 0; /* the server waits, and so do we */
 }
 
 /* The sharing is over: the sum goes to the server. */
@@ -297,15 +299,10 @@ static void finish(struct node *node)
     node->rounds++;
 }
 
-/* The time at which a round that nobody announced would begin, or INT64_MAX. A
- * server that is heard and opens none has its reasons, such as a full disk: what
- * is not opened is not charged. */
+/* The time at which a round that nobody announced would begin, or INT64_MAX. */
 static int64_t expected(const struct node *node)
 {
-    enum { HEARD = 1500 };
     int64_t past = node->taken - node->base_round;
-    if (daemon_clock() - hub_heard(node->server) < HEARD)
-        return INT64_MAX;
     if (!node->sliced || node->base_round == 0 || node->open.period == 0 ||
         node->taken < node->base_round || past >= node->open.ahead)
         return INT64_MAX;

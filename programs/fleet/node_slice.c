@@ -195,28 +195,53 @@ static bool make_room(struct node *node)
            node->scratch != NULL && node->parts != NULL && node->sent != NULL;
 }
 
-/* Why nothing may go to a receiver, or 0. */
+/* Whether a neighbour's key follows another, whose signature it has; its text. */
+static bool find_old(const struct wire_out *out, char *old)
+{
+    if (out == NULL || !out->follows ||
+        !keys_is_successor(out->old, out->key, out->proof))
+        return false;
+    keys_text(out->old, old);
+    return true;
+}
+
+/* The key under which a neighbour was first seen is this one, or one that it
+ * follows. */
+static enum pricer_status pin(struct node *node, int32_t to, const char *old,
+                              const char *key, struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        old != NULL ? ledger_follow(node->ledger, to, old, key, fault)
+                    : PRICER_OK;
+    if (status == PRICER_OK)
+        status = ledger_pin(node->ledger, to, key, fault);
+    if (status != PRICER_OK && status != PRICER_VALUE)
+        node->illegible = true;
+    return status;
+}
+
+/* Why nothing may go to a receiver, or 0. `out` is NULL for the own part. */
 static int judge(struct node *node, int32_t to, const char *key, double mu,
-                 double p, struct pricer_fault *fault)
+                 const struct wire_out *out, struct pricer_fault *fault)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
+    char old[PRICER_KEY_TEXT];
+    bool follows = find_old(out, old);
+    double p = out != NULL ? out->p : 1;
     if (row == NULL) {
         daemon_fault(fault, PRICER_VALUE, "node %d is not in the trust file",
                      (int)to);
         return WIRE_CODE_TRUST;
     }
-    if (row->key[0] != '\0' && strcmp(row->key, key) != 0) {
+    if (row->key[0] != '\0' && strcmp(row->key, key) != 0 &&
+        !(follows && strcmp(row->key, old) == 0)) {
         daemon_fault(fault, PRICER_VALUE,
                      "the key of node %d is not the one in the trust file",
                      (int)to);
         return WIRE_CODE_KEY;
     }
-    enum pricer_status pinned = to == node->number
-                                    ? PRICER_OK
-                                    : ledger_pin(node->ledger, to, key, fault);
-    if (pinned != PRICER_OK && pinned != PRICER_VALUE)
-        node->illegible = true;
-    if (pinned != PRICER_OK)
+    if (out != NULL &&
+        pin(node, to, follows ? old : NULL, key, fault) != PRICER_OK)
         return WIRE_CODE_KEY;
     if (p < 1 && !row->credit) {
         daemon_fault(fault, PRICER_VALUE,
@@ -247,13 +272,13 @@ static void judge_own(struct node *node)
 {
     const struct wire_own *own = &node->slice.own;
     struct pricer_fault fault = {""};
-    node->own_mu = trust_ratio(node->slice.radius, own->weight, own->noise);
+    node->own_mu = trust_ratio(node->part.diameter, own->weight, own->noise);
     node->own_open = own->weight != 0 || own->noise != 0;
     node->own_refused = false;
     if (!node->own_open)
         return;
     int code =
-        judge(node, node->number, node->server_key, node->own_mu, 1, &fault);
+        judge(node, node->number, node->server_key, node->own_mu, NULL, &fault);
     if (code != 0) {
         node->own_open = false;
         node->own_refused = true;
@@ -272,9 +297,9 @@ static void open_peer(struct node *node, int32_t k)
     const struct wire_out *out = &node->slice.out[k];
     struct node_peer *peer = &node->peers[k];
     struct pricer_fault fault = {""};
-    peer->mu = trust_ratio(node->slice.radius, out->weight, out->noise);
+    peer->mu = trust_ratio(node->part.diameter, out->weight, out->noise);
     keys_text(out->key, peer->key);
-    int code = judge(node, out->to, peer->key, peer->mu, out->p, &fault);
+    int code = judge(node, out->to, peer->key, peer->mu, out, &fault);
     if (code == 0) {
         struct ledger_charge charge =
             node_charge(node, out->to, peer->key, peer->mu, out->p);
@@ -375,6 +400,8 @@ static bool open_inbox(struct node *node)
     return node->listening;
 }
 
+/* How far apart data are that must not be told apart is the node's own word: a
+ * server that could say so would choose the noise. */
 static void fill_part(struct node *node)
 {
     const struct wire_slice *slice = &node->slice;
@@ -383,6 +410,9 @@ static void fill_part(struct node *node)
         .nodes = slice->nodes,
         .dimension = slice->dimension,
         .radius = slice->radius,
+        .diameter = node->diameter > 0 && node->diameter < 2 * slice->radius
+                        ? node->diameter
+                        : 2 * slice->radius,
         .grid = {slice->exponent, slice->grid},
         .parts = slice->in_count + 1,
     };

@@ -38,20 +38,25 @@ enum { GLANCE = 250 };
 static enum pricer_status bear(struct server *server, enum pricer_status status,
                                const struct pricer_fault *fault)
 {
-    enum { RETRY = 250, SAY = 10000 };
+    enum { SOON = 25, LATER = 250, TRIFLE = 500, SAY = 10000 };
     int64_t now = daemon_clock();
-    if (status == PRICER_OK && server->failing != 0 &&
-        now >= server->failed_until) {
-        daemon_say("the study is fine again after %.1f s",
-                   1e-3 * (double)(now - server->failing));
+    if (status == PRICER_OK && now >= server->failed_until) {
+        if (server->failure_said != 0)
+            daemon_say("the study is fine again after %.1f s",
+                       1e-3 * (double)(now - server->failing));
         server->failing = server->failure_said = 0;
     }
     if (status == PRICER_OK)
         return PRICER_OK;
-    server->failing = server->failing == 0 ? now : server->failing;
-    server->failed_until = now + RETRY;
+    if (server->failing == 0) {
+        server->failing = now;
+        server_pause(server);
+    }
+    bool trifle = now - server->failing < TRIFLE;
+    server->failed_until = now + (trifle ? SOON : LATER);
     server->failures++;
-    if (now >= server->failure_said + SAY || server->failure_said == 0) {
+    if (!trifle &&
+        (now >= server->failure_said + SAY || server->failure_said == 0)) {
         server->failure_said = now;
         daemon_say("%s; rounds wait, trying again",
                    fault->text[0] ? fault->text : pricer_status_text(status));

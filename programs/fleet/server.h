@@ -18,7 +18,10 @@
 /* One node, as the server sees it. */
 struct seat {
     bool enrolled;
-    char key[PRICER_KEY_TEXT];
+    char key[PRICER_KEY_TEXT];   /* that it uses, of those enrolled for it */
+    char shown[PRICER_KEY_TEXT]; /* with which it last connected */
+    bool follows;                /* the key follows another, by a signature */
+    struct pricer_successor successor;
     char address[PRICER_ADDRESS_TEXT];
     uint8_t digest[WIRE_DIGEST];  /* of its slice of the current plan */
     struct hub_peer *peer;        /* its connection, or NULL */
@@ -146,6 +149,7 @@ struct server {
 
     /* the round */
     bool open;
+    bool estimated;         /* its estimate is there, to be stored */
     int64_t round;          /* its number */
     int64_t next;           /* the number of the next one; 0: not noted yet */
     int64_t start;          /* when it began */
@@ -196,9 +200,17 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
 bool server_write_slice(struct server *server, int32_t node);
-/* Who is enrolled, as of now: keys that are not any more lose their connections
+
+/* A part of a node as the bounds of what honest parts can be take it. */
+struct pricer_share server_honest(const struct server *server, int32_t from,
+                                  double weight, double noise);
+
+/* server_roll.c: enrolled keys into the hub, and if no round is open, into seats.
+ * Who is enrolled, as of now: keys that are not any more lose their connections
  * at once; seats and slices follow when no round is open. `asked`: also if the
  * study does not look changed. */
+enum pricer_status server_load_members(struct server *server, bool seat,
+                                       struct pricer_fault *fault);
 void server_refresh(struct server *server, int64_t now, bool asked);
 void server_unload(struct server *server);
 
@@ -256,6 +268,8 @@ extern const struct hub_events server_events;
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);
+/* Nobody opens rounds by itself until the next one is opened. */
+void server_pause(struct server *server);
 
 /* A link whose measured probability is not the planned one: p lies outside the
  * interval of confidence 1 - 1e-4 over the latest rounds. */

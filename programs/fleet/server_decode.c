@@ -4,6 +4,7 @@
  * there is none, by the running sum over n.
  */
 #include "server.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +161,10 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
     double weight = link < 0 ? plan->self_weight[node] : plan->weight[link];
     double noise = link < 0 ? plan->self_noise[node] : plan->noise[link];
     if (held) {
-        decoding->weight += weight;
+        const struct pricer_network *network = server->network;
+        int32_t from = link < 0 ? node : network->from[link];
+        decoding->weight +=
+            weight * network->node_radius[from] / network->radius;
         decoding->noise += noise * noise;
     }
     if (decoding->receiver == NULL)
@@ -173,14 +177,15 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 
 /*
  * The bar of the constant decoder, for the data that are hardest for it, all
- * the same vector as long as the radius: their mean comes back times the weight
- * that arrived over n. Its mean over rounds is their exact error.
+ * along one vector and as long as their radii: their mean comes back as the
+ * weight that arrived, each times its radius, over n. Its mean over rounds is their exact error.
  */
 static double find_constant_bar(const struct server *server)
 {
     const struct pricer_network *network = server->network;
     double n = network->nodes, d = (double)network->dimension;
-    double off = network->radius * (server->decoding.weight / n - 1);
+    double off = network->radius * server->decoding.weight / n -
+                 sqrt(meaning_centre(network));
     return off * off + d * server->decoding.noise / n / n;
 }
 
@@ -229,7 +234,7 @@ void server_decode(struct server *server)
 bool server_is_bad(const struct server *server)
 {
     const struct decoding *decoding = &server->decoding;
-    double square = server->network->radius * server->network->radius;
+    double square = meaning_centre(server->network);
     return server->done > 0 && server->contributors > 0 &&
            (decoding->bar > 4 * decoding->planned ||
             decoding->bar >= .9 * square);
@@ -237,7 +242,7 @@ bool server_is_bad(const struct server *server)
 
 void server_print_bar(const struct server *server, FILE *out)
 {
-    double square = server->network->radius * server->network->radius;
+    double square = meaning_centre(server->network);
     const struct decoding *decoding = &server->decoding;
     fprintf(out, "error at most about %.2g R^2", decoding->bar / square);
     if (server_is_bad(server))

@@ -124,8 +124,11 @@ enum pricer_status server_load_marks(struct server *server,
         if (!seat->enrolled)
             continue;
         bool same = strcmp(seat->marked, seat->key) == 0;
-        if (!same) {
-            strcpy(seat->marked, seat->key);
+        bool heir =
+            seat->follows && strcmp(seat->marked, seat->successor.old) == 0;
+        strcpy(seat->marked, seat->key);
+        seat->unsaved = seat->unsaved || heir;
+        if (!same && !heir) {
             seat->mark = seen[count].round;
             seat->session = seen[count].session;
             seat->unsaved = seat->behind = seat->beyond = false;

@@ -8,11 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest value of an honest part; docs/protocol.md, section 4. */
-static int64_t find_limit(const struct server *server, double weight,
-                          double noise)
+/*
+ * The bounds of parts know one radius: a part of a node with a smaller one is as
+ * long as one with a weight that is less by as much, and has the same noise.
+ */
+struct pricer_share server_honest(const struct server *server, int32_t from,
+                                  double weight, double noise)
 {
-    const struct pricer_share share = {.weight = weight, .noise = noise};
+    const struct pricer_network *network = server->network;
+    const struct pricer_slice slice = {.dimension = network->dimension,
+                                       .radius = network->node_radius[from],
+                                       .diameter = network->node_diameter[from],
+                                       .grid = server->grid};
+    struct pricer_share share = {.weight = weight, .noise = noise};
+    double ratio = network->node_radius[from] / network->radius;
+    share.noise = pricer_round_noise(&slice, &share);
+    share.weight = ratio == 1 ? weight : weight * ratio * (1 + 0x1p-50);
+    return share;
+}
+
+/* The largest value of an honest part; docs/protocol.md, section 4. */
+static int64_t find_limit(const struct server *server, int32_t from,
+                          double weight, double noise)
+{
+    struct pricer_share share = server_honest(server, from, weight, noise);
     return pricer_round_limit(&server->grid, server->network->radius, &share);
 }
 
@@ -20,10 +39,11 @@ static void find_limits(struct server *server)
 {
     const struct pricer_plan *plan = server->plan;
     for (int32_t l = 0; l < plan->links; l++)
-        server->limits[l] = find_limit(server, plan->weight[l], plan->noise[l]);
+        server->limits[l] = find_limit(server, server->network->from[l],
+                                       plan->weight[l], plan->noise[l]);
     for (int32_t i = 0; i < plan->nodes; i++)
         server->own_limits[i] =
-            find_limit(server, plan->self_weight[i], plan->self_noise[i]);
+            find_limit(server, i, plan->self_weight[i], plan->self_noise[i]);
 }
 
 /* Whether a link is in the slices: it carries something or is probed, and both
@@ -51,6 +71,9 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         out->weight = server->plan->weight[l];
         out->noise = server->plan->noise[l];
         out->p = server->credit ? network->p[l] : 1;
+        out->follows =
+            seat->follows && keys_bytes(seat->successor.old, out->old);
+        memcpy(out->proof, seat->successor.proof, WIRE_PROOF);
     }
     for (int32_t k = network->in_start[i]; k < network->in_start[i + 1]; k++) {
         int32_t l = network->in_link[k];
@@ -60,8 +83,8 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         in->from = network->from[l];
         keys_bytes(server->seats[in->from].key, in->key);
         in->limit = server->limits[l];
-        const struct pricer_share share = {.weight = server->plan->weight[l],
-                                           .noise = server->plan->noise[l]};
+        const struct pricer_share share = server_honest(
+            server, in->from, server->plan->weight[l], server->plan->noise[l]);
         in->length = pricer_round_length(&server->grid, network->radius,
                                          network->dimension, &share, 1);
     }
@@ -78,7 +101,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .node = node,
         .nodes = network->nodes,
         .dimension = network->dimension,
-        .radius = network->radius,
+        .radius = network->node_radius[node],
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
@@ -111,11 +134,10 @@ static void seal_plan(struct server *server)
     const struct {
         const void *data;
         size_t size;
-    } parts[] = {{common, sizeof common},
-                 {plan->self_weight, nodes},
-                 {plan->self_noise, nodes},
-                 {plan->weight, links},
-                 {plan->noise, links}};
+    } parts[] = {
+        {common, sizeof common},    {server->network->node_radius, nodes},
+        {plan->self_weight, nodes}, {plan->self_noise, nodes},
+        {plan->weight, links},      {plan->noise, links}};
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, WIRE_DIGEST);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
@@ -147,105 +169,6 @@ static enum pricer_status digest_slices(struct server *server)
             seat->sliced = daemon_clock();
     }
     return PRICER_OK;
-}
-
-/* Let the keys of nodes in, and nobody else. */
-static enum pricer_status admit(struct server *server,
-                                const struct pricer_member *members,
-                                int32_t count)
-{
-    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
-    int32_t nodes = 0;
-    if (entries == NULL)
-        return PRICER_MEMORY;
-    for (int32_t k = 0; k < count; k++)
-        if (members[k].node != PRICER_SERVER) {
-            keys_bytes(members[k].key, entries[nodes].key);
-            entries[nodes++].number = members[k].node;
-        }
-    enum pricer_status status = hub_admit(server->hub, entries, nodes);
-    free(entries);
-    return status;
-}
-
-static void seat_members(struct server *server,
-                         const struct pricer_member *members, int32_t count)
-{
-    server->members = 0;
-    for (int32_t i = 0; i < server->network->nodes; i++)
-        server->seats[i].enrolled = false;
-    for (int32_t k = 0; k < count; k++) {
-        if (members[k].node == PRICER_SERVER)
-            continue;
-        struct seat *seat = &server->seats[members[k].node];
-        seat->enrolled = true;
-        if (strcmp(seat->key, members[k].key) != 0)
-            seat->ready = seat->told = false;
-        strcpy(seat->key, members[k].key);
-        strcpy(seat->address, members[k].address);
-        server->members++;
-    }
-}
-
-/* Whether the seats are not those of these members. */
-static bool differs(const struct server *server,
-                    const struct pricer_member *members, int32_t count)
-{
-    int32_t nodes = 0;
-    for (int32_t k = 0; k < count; k++) {
-        if (members[k].node == PRICER_SERVER)
-            continue;
-        const struct seat *seat = &server->seats[members[k].node];
-        nodes++;
-        if (!seat->enrolled || strcmp(seat->key, members[k].key) != 0 ||
-            strcmp(seat->address, members[k].address) != 0)
-            return true;
-    }
-    return nodes != server->members;
-}
-
-/* Enrolled keys into the hub, and if there is no round, into seats. */
-static enum pricer_status load_members(struct server *server, bool seat,
-                                       struct pricer_fault *fault)
-{
-    struct pricer_member *members = NULL;
-    int32_t count = 0;
-    int64_t stamp = 0;
-    enum pricer_status status =
-        pricer_study_stamp(server->study, &stamp, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_members(server->study, &members, &count, fault);
-    if (status != PRICER_OK)
-        return status;
-    server->stamp = stamp;
-    status = admit(server, members, count);
-    if (status == PRICER_OK && seat)
-        seat_members(server, members, count);
-    else if (status == PRICER_OK)
-        server->stale = server->stale || differs(server, members, count);
-    pricer_members_free(members);
-    return status;
-}
-
-void server_refresh(struct server *server, int64_t now, bool asked)
-{
-    enum { AGAIN = 200, LATER = 300, SAY = 10000 };
-    int64_t stamp = server->stamp;
-    struct pricer_fault fault = {""};
-    if (!asked && now < server->looked + AGAIN)
-        return;
-    server->looked = now;
-    if (!asked &&
-        (pricer_study_stamp(server->study, &stamp, NULL) != PRICER_OK ||
-         stamp == server->stamp))
-        return;
-    if (load_members(server, false, &fault) == PRICER_OK)
-        return;
-    server->looked = now + LATER;
-    if (now < server->unread + SAY)
-        return;
-    server->unread = now;
-    daemon_say("who is enrolled cannot be read: %s", fault.text);
 }
 
 /* Whether the plan gives lost packets credit. What depends on it is SLICE's
@@ -340,7 +263,7 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
         return status;
     server->stale = true;
     install(server, &found);
-    status = load_members(server, true, fault);
+    status = server_load_members(server, true, fault);
     if (status == PRICER_OK)
         status = server_load_marks(server, fault);
     if (status == PRICER_OK)

@@ -106,11 +106,25 @@ static struct seat *find_seat(struct server *server, struct hub_peer *peer)
 
 static void see_opened(void *context, struct hub_peer *peer)
 {
-    struct seat *seat = find_seat(context, peer);
+    struct server *server = context;
+    struct seat *seat = find_seat(server, peer);
+    char key[PRICER_KEY_TEXT] = "";
     if (seat == NULL)
         return;
+    if (hub_key(peer) != NULL)
+        keys_text(hub_key(peer), key);
+    bool other = hub_is_open(seat->peer) && seat->peer != peer;
+    if (other && strcmp(seat->key, key) != 0 && seat->follows) {
+        hub_forget(peer); /* the old key, while the next one is in use */
+        server_see_twin(server, (int32_t)(seat - server->seats));
+        return;
+    }
+    if (other)
+        hub_forget(seat->peer);
     seat->peer = peer;
     seat->issued = 0;
+    strcpy(seat->shown, key);
+    server->stale = server->stale || strcmp(seat->key, key) != 0;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -211,6 +225,7 @@ static void open_round(struct server *server, int64_t now)
     server_decoder_open(server);
     wire_write_open(&server->bytes, &open);
     server->open = true;
+    server->estimated = false;
     server->start = now;
     server->next_start = now + times->period;
     for (int32_t i = 0; i < server->network->nodes; i++) {
@@ -221,6 +236,24 @@ static void open_round(struct server *server, int64_t now)
         if (seat->ready)
             send_to(server, seat);
     }
+}
+
+void server_pause(struct server *server)
+{
+    const struct server_times *times = &server->times;
+    const struct wire_open open = {
+        .plan = server->plan_id,
+        .round = server->round,
+        .send = times->send,
+        .share = times->share,
+        .uplink = times->uplink,
+        .early = times->early,
+    };
+    if (server->round < 1 || !wire_write_open(&server->bytes, &open))
+        return;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (server->seats[i].asked)
+            send_to(server, &server->seats[i]);
 }
 
 static bool all_answered(const struct server *server)
@@ -315,7 +348,9 @@ static void count_round(struct server *server)
 static enum pricer_status close_round(struct server *server,
                                       struct pricer_fault *fault)
 {
-    estimate(server);
+    if (!server->estimated)
+        estimate(server);
+    server->estimated = true;
     struct pricer_round_record record = {
         .round = server->round,
         .plan = server->plan_id,
@@ -394,6 +429,8 @@ enum pricer_status server_tick(struct server *server, int64_t now,
 
 int64_t server_next(const struct server *server)
 {
+    if (server->failed_until > daemon_clock())
+        return server->failed_until;
     if (server->open)
         return server->start + server->times.uplink;
     int64_t soon = daemon_clock() + (server->ended ? 500 : 20);

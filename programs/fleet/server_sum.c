@@ -23,11 +23,10 @@ static bool is_possible(int part, int64_t limit)
     return part < WIRE_PARTS && (part != WIRE_PART_PROBE || limit == 0);
 }
 
-static void add_part(struct server *server, double weight, double noise,
-                     int32_t *count)
+static void add_part(struct server *server, int32_t from, double weight,
+                     double noise, int32_t *count)
 {
-    server->shares[*count].weight = weight;
-    server->shares[(*count)++].noise = noise;
+    server->shares[(*count)++] = server_honest(server, from, weight, noise);
 }
 
 /* The largest value that the parts in the sum can add up to, and which they
@@ -46,7 +45,7 @@ static int64_t find_most(struct server *server, int32_t node,
         return -1;
     if (own == WIRE_PART_DATA) {
         most += server->own_limits[node];
-        add_part(server, server->plan->self_weight[node],
+        add_part(server, node, server->plan->self_weight[node],
                  server->plan->self_noise[node], count);
     }
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
@@ -61,8 +60,8 @@ static int64_t find_most(struct server *server, int32_t node,
             return -1;
         if (part == WIRE_PART_DATA) {
             most += server->limits[l];
-            add_part(server, server->plan->weight[l], server->plan->noise[l],
-                     count);
+            add_part(server, network->from[l], server->plan->weight[l],
+                     server->plan->noise[l], count);
         }
     }
     if (sum->parts_size != wire_parts_size(next - 1) ||

@@ -145,6 +145,13 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         "#feed       unix:feed\n",
         (long long)setup->network->dimension,
         setup->network->node_radius[k - 1]);
+    double diameter = setup->network->node_diameter[k - 1];
+    if (diameter < 2 * setup->network->node_radius[k - 1])
+        fprintf(out,
+                "# Data that nobody may tell apart are no further apart than "
+                "this: the budgets of\n# the trust file rest on it.\n"
+                "diameter    %.17g\n",
+                diameter);
 }
 
 static void write_unit(struct setup *setup, int32_t k, FILE *out)

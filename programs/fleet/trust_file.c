@@ -272,14 +272,14 @@ bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
     return mu <= find_most(eps, delta, releases, p) * (1 + 0x1p-50);
 }
 
-double trust_ratio(double radius, double weight, double noise)
+double trust_ratio(double diameter, double weight, double noise)
 {
     if (weight == 0)
         return 0;
     if (noise == 0)
         return INFINITY;
     /* Two roundings of a long double, and one up. */
-    long double ratio = 2 * (long double)radius * weight / noise;
+    long double ratio = (long double)diameter * weight / noise;
     ratio *= 1 + 2 * LDBL_EPSILON;
     double rounded = (double)ratio;
     return rounded < ratio ? nextafter(rounded, INFINITY) : rounded;

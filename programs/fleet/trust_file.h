@@ -60,9 +60,9 @@ double trust_most(double eps, double delta);
 bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
                         double p);
 
-/* The ratio of a part: 2 radius weight / noise rounded up; 0 where it does not
+/* The ratio of a part: diameter weight / noise rounded up; 0 where it does not
  * depend on the data, INFINITY where it is sent bare. */
-double trust_ratio(double radius, double weight, double noise);
+double trust_ratio(double diameter, double weight, double noise);
 
 /*
  * The ratio of several parts together, the root of the sum of their squares,

@@ -138,6 +138,15 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
     return !writer.failed;
 }
 
+/* The old key and its signature, or nothing. */
+static void put_follows(struct writer *writer, const struct wire_out *out)
+{
+    uint8_t both[WIRE_KEY + WIRE_PROOF];
+    memcpy(both, out->old, WIRE_KEY);
+    memcpy(both + WIRE_KEY, out->proof, WIRE_PROOF);
+    put_bin(writer, both, out->follows ? sizeof both : 0);
+}
+
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
@@ -158,13 +167,14 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_uint(&writer, slice->own.limit);
     put_array(&writer, slice->out_count);
     for (int32_t k = 0; k < slice->out_count; k++) {
-        put_array(&writer, 6);
+        put_array(&writer, 7);
         put_uint(&writer, slice->out[k].to);
         put_bin(&writer, slice->out[k].key, WIRE_KEY);
         put_text(&writer, slice->out[k].address);
         put_double(&writer, slice->out[k].weight);
         put_double(&writer, slice->out[k].noise);
         put_double(&writer, slice->out[k].p);
+        put_follows(&writer, &slice->out[k]);
     }
     put_array(&writer, slice->in_count);
     for (int32_t k = 0; k < slice->in_count; k++) {

@@ -29,6 +29,7 @@ enum {
     WIRE_VERSION = 2,
     WIRE_KEY = 32,
     WIRE_DIGEST = 16,
+    WIRE_PROOF = 64,
     WIRE_TEXT = 256,          /* room for a str with its end */
     WIRE_DIMENSION = 4194304, /* the most elements of a vector */
     WIRE_NODES = 1000000,
@@ -111,7 +112,9 @@ struct wire_out {
     uint8_t key[WIRE_KEY];
     char address[WIRE_TEXT];
     double weight, noise;
-    double p; /* with which a release counts; 1 without credit for losses */
+    double p;     /* with which a release counts; 1 without credit for losses */
+    bool follows; /* another key, which has signed this one */
+    uint8_t old[WIRE_KEY], proof[WIRE_PROOF];
 };
 
 struct wire_in {

@@ -334,13 +334,22 @@ bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark)
 
 static void take_out(struct cursor *cursor, struct wire_out *out)
 {
-    expect_array(cursor, 6);
+    expect_array(cursor, 7);
     out->to = (int32_t)take_uint(cursor, WIRE_NODES - 1);
     take_key(cursor, out->key);
     take_text(cursor, out->address);
     out->weight = take_double(cursor);
     out->noise = take_double(cursor);
     out->p = take_double(cursor);
+    size_t size = 0;
+    const uint8_t *both = take_bin(cursor, &size);
+    if (size != 0 && size != WIRE_KEY + WIRE_PROOF)
+        cursor->bad = true;
+    out->follows = !cursor->bad && size != 0;
+    if (!out->follows)
+        return;
+    memcpy(out->old, both, WIRE_KEY);
+    memcpy(out->proof, both + WIRE_KEY, WIRE_PROOF);
 }
 
 static void take_in(struct cursor *cursor, struct wire_in *in)
@@ -355,7 +364,7 @@ static void take_in(struct cursor *cursor, struct wire_in *in)
 /* Two arrays; the bytes that are left bound what is allocated. */
 static void take_links(struct cursor *cursor, struct wire_slice *slice)
 {
-    int64_t count = take_array(cursor, WIRE_DEGREE, 63);
+    int64_t count = take_array(cursor, WIRE_DEGREE, 65);
     slice->out = calloc((size_t)count + 1, sizeof *slice->out);
     if (slice->out == NULL)
         cursor->bad = true;

@@ -14,6 +14,9 @@
 /* Every rank calls the same verb with the same arguments. */
 static const struct verb verbs[] = {
     {"simulate", verb_simulate, "trials handed out to the ranks"},
+    {"sweep", verb_sweep, "cells handed out to the ranks"},
+    {"reproduce", verb_reproduce, "runs of table2 handed out to the ranks"},
+    {"kmeans", verb_kmeans, "points and nodes divided among the ranks"},
 };
 
 static void print_usage(FILE *out)

@@ -36,13 +36,16 @@ static void spread(void *context, int32_t from, void *bytes, size_t size)
 }
 
 /* A rank's part at a time: no count grows beyond what spread() cuts. */
-static void gather(void *context, void *items, size_t size,
-                   const int64_t *bounds)
+static void gather(void *context, void *items, size_t size, int64_t count)
 {
     struct ranks *ranks = context;
-    for (int32_t r = 0; r < ranks->crew.ranks; r++)
-        spread(context, r, (char *)items + (size_t)bounds[r] * size,
-               (size_t)(bounds[r + 1] - bounds[r]) * size);
+    for (int32_t r = 0; r < ranks->crew.ranks; r++) {
+        int64_t low = count * r / ranks->crew.ranks;
+        int64_t high = count * (r + 1) / ranks->crew.ranks;
+        if (high > low)
+            spread(context, r, (char *)items + (size_t)low * size,
+                   (size_t)(high - low) * size);
+    }
 }
 
 /* Pairs of ranks one after the other, in steps in which each sends to the rank
@@ -132,6 +135,8 @@ int ranks_end(struct ranks *ranks, int status)
     }
     if (status != 0)
         complain(ranks);
+    if (ranks->over)
+        return ranks->status;
     MPI_Irecv(&status, 1, MPI_INT, 0, RANKS_OVER, MPI_COMM_WORLD, &request);
     long pause = RANKS_SHORT_NAP;
     for (int done = 0; !done;) {

@@ -13,6 +13,9 @@ struct ranks {
     int32_t beside; /* ranks on this machine, this one too */
     char *said;     /* what a rank above 0 would have printed on stderr */
     size_t room;
+    bool over; /* rank 0 has ended, with this exit status */
+    int status;
+    int patience; /* how often this rank has waited since */
 };
 
 /* What messages are about. */

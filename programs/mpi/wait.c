@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONGEST_NAP = 1000000 };
+enum { LONGEST_NAP = 1000000, PATIENCE = 500 /* naps */ };
 
 void ranks_nap(long *pause)
 {
@@ -31,27 +31,32 @@ static void end_for(const MPI_Status *from)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Rank 0 has ended without this one. */
-static void leave(void)
+/* Rank 0 has ended. If it has failed, nothing that it has not sent yet will
+ * come; what it has sent may take a moment. */
+static void leave(struct ranks *ranks)
 {
-    int status = 1;
-    MPI_Recv(&status, 1, MPI_INT, 0, RANKS_OVER, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
-    _exit(status);
+    if (!ranks->over)
+        MPI_Recv(&ranks->status, 1, MPI_INT, 0, RANKS_OVER, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    ranks->over = true;
+    if (ranks->status == 0 || ++ranks->patience < PATIENCE)
+        return;
+    MPI_Finalize();
+    _exit(ranks->status);
 }
 
 void ranks_check(struct ranks *ranks)
 {
     MPI_Status from;
-    int there = 0;
+    int there = ranks->over;
     if (ranks->crew.rank == 0)
         MPI_Iprobe(MPI_ANY_SOURCE, RANKS_GONE, MPI_COMM_WORLD, &there, &from);
-    else
+    else if (!there)
         MPI_Iprobe(0, RANKS_OVER, MPI_COMM_WORLD, &there, &from);
     if (there && ranks->crew.rank == 0)
         end_for(&from);
     else if (there)
-        leave();
+        leave(ranks);
 }
 
 void ranks_await(struct ranks *ranks, MPI_Request *request)

@@ -22,7 +22,7 @@ struct kind {
 };
 
 static int file_kind(struct kind *kinds, int count, double eps, double delta,
-                     double weight, double noise, double radius)
+                     double weight, double noise, double diameter)
 {
     int k = 0;
     if (weight <= 0)
@@ -34,7 +34,7 @@ static int file_kind(struct kind *kinds, int count, double eps, double delta,
     if (k == count)
         kinds[count++] = (struct kind){.eps = eps, .delta = delta};
     kinds[k].links++;
-    kinds[k].ratio = fmax(kinds[k].ratio, 2 * radius * weight / noise);
+    kinds[k].ratio = fmax(kinds[k].ratio, diameter * weight / noise);
     return count;
 }
 
@@ -48,12 +48,13 @@ static void kinds_table(const struct report *report)
     int count = 0;
     FILE *out = report->out;
     for (int32_t i = 0; i < net->nodes; i++)
-        count =
-            file_kind(kinds, count, net->self_eps[i], net->self_delta[i],
-                      plan->self_weight[i], plan->self_noise[i], net->radius);
+        count = file_kind(kinds, count, net->self_eps[i], net->self_delta[i],
+                          plan->self_weight[i], plan->self_noise[i],
+                          net->node_diameter[i]);
     for (int32_t l = 0; l < net->links; l++)
-        count = file_kind(kinds, count, net->eps[l], net->delta[l],
-                          plan->weight[l], plan->noise[l], net->radius);
+        count =
+            file_kind(kinds, count, net->eps[l], net->delta[l], plan->weight[l],
+                      plan->noise[l], net->node_diameter[net->from[l]]);
     fputs("<div class=\"wide\"><table>\n<tr><th>links trusted with ε</th>"
           "<th>δ</th><th>that carry data</th><th>noise per change</th>"
           "<th>true δ of one packet at that ε</th></tr>\n",
@@ -83,7 +84,7 @@ static double all_ratios(const struct report *report, int32_t node)
 {
     const struct pricer_network *net = report->network;
     const struct pricer_plan *plan = report->plan;
-    double move = 2 * net->radius, sum = 0;
+    double move = net->node_diameter[node], sum = 0;
     if (plan->self_weight[node] > 0)
         sum += pow(move * plan->self_weight[node] / plan->self_noise[node], 2);
     for (int32_t l = net->out_start[node]; l < net->out_start[node + 1]; l++)

@@ -158,7 +158,7 @@ void report_rounds(const struct report *report)
 void report_curve(const struct report *report)
 {
     const struct report_rows *rows = &report->curve;
-    double centre = report->network->radius * report->network->radius;
+    double centre = meaning_centre(report->network);
     double share[64];
     if (report->plan == NULL || rows->count < 2)
         return;

@@ -194,11 +194,54 @@ static enum pricer_status write_secret(const char *path,
     return status;
 }
 
-enum pricer_status keys_make(const char *path, struct key_pair *pair,
-                             struct pricer_fault *fault)
+/* What the old key signs; no other message of ours begins like that. */
+static const char oath[] = "pricer: I am followed by this key ";
+enum { OATH = sizeof oath - 1 + KEYS_SIZE };
+
+static void fill_oath(const uint8_t *key, uint8_t *text)
+{
+    memcpy(text, oath, sizeof oath - 1);
+    memcpy(text + sizeof oath - 1, key, KEYS_SIZE);
+}
+
+bool keys_is_successor(const uint8_t *old, const uint8_t *key,
+                       const uint8_t *proof)
+{
+    uint8_t text[OATH];
+    fill_oath(key, text);
+    return crypto_sign_verify_detached(proof, text, sizeof text, old) == 0;
+}
+
+/* The lines of the public file that say whom a key follows. */
+static bool print_proof(const struct key_pair *old, const struct key_pair *pair,
+                        char *text, size_t room)
+{
+    uint8_t words[OATH], key[KEYS_SIZE], proof[KEYS_PROOF];
+    char hex[2 * KEYS_PROOF + 1];
+    size_t size = sizeof proof;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool good = context != NULL && keys_bytes(pair->public_key, key);
+    if (good)
+        fill_oath(key, words);
+    good = good &&
+           EVP_DigestSignInit(context, NULL, NULL, NULL, old->secret) == 1 &&
+           EVP_DigestSign(context, proof, &size, words, sizeof words) == 1 &&
+           size == sizeof proof;
+    EVP_MD_CTX_free(context);
+    if (!good)
+        return false;
+    sodium_bin2hex(hex, sizeof hex, proof, sizeof proof);
+    return snprintf(text, room, "follows %s\nproof %s\n", old->public_key,
+                    hex) < (int)room;
+}
+
+static enum pricer_status make_files(const char *path,
+                                     const struct key_pair *old,
+                                     struct key_pair *pair,
+                                     struct pricer_fault *fault)
 {
     struct key_pair made = {0};
-    char text[128], public_path[4096];
+    char text[512], public_path[4096];
     if (snprintf(public_path, sizeof public_path, "%s.pub", path) >=
         (int)sizeof public_path)
         return daemon_fault(fault, PRICER_VALUE, "the path is too long");
@@ -208,7 +251,11 @@ enum pricer_status keys_make(const char *path, struct key_pair *pair,
             : daemon_fault(fault, PRICER_FILE, "OpenSSL cannot make keys");
     if (status == PRICER_OK) {
         int size = snprintf(text, sizeof text, "public %s\n", made.public_key);
-        status = write_new(public_path, 0644, text, (size_t)size, fault);
+        if (old != NULL &&
+            !print_proof(old, &made, text + size, sizeof text - (size_t)size))
+            status = daemon_fault(fault, PRICER_FILE, "OpenSSL cannot sign");
+        else
+            status = write_new(public_path, 0644, text, strlen(text), fault);
         if (status != PRICER_OK)
             unlink(path);
     }
@@ -219,14 +266,32 @@ enum pricer_status keys_make(const char *path, struct key_pair *pair,
     return status;
 }
 
-/* The key behind "public" at the start of a line. */
-static bool find_key(const char *text, char *key)
+enum pricer_status keys_make(const char *path, struct key_pair *pair,
+                             struct pricer_fault *fault)
 {
-    static const char word[] = "public ";
+    return make_files(path, NULL, pair, fault);
+}
+
+enum pricer_status keys_follow(const char *path, const char *old,
+                               struct key_pair *pair,
+                               struct pricer_fault *fault)
+{
+    struct key_pair before = {0};
+    enum pricer_status status = keys_read(old, &before, fault);
+    if (status != PRICER_OK)
+        return status;
+    status = make_files(path, &before, pair, fault);
+    keys_wipe(&before);
+    return status;
+}
+
+/* The key behind a word at the start of a line. */
+static bool find_word(const char *text, const char *word, char *key)
+{
     uint8_t bytes[KEYS_SIZE];
     for (const char *line = text; line != NULL && *line != '\0';) {
-        if (strncmp(line, word, sizeof word - 1) == 0) {
-            const char *from = line + sizeof word - 1;
+        if (strncmp(line, word, strlen(word)) == 0) {
+            const char *from = line + strlen(word);
             size_t size = strcspn(from, " \t\r\n");
             if (size != PRICER_KEY_TEXT - 1)
                 return false;
@@ -238,6 +303,11 @@ static bool find_key(const char *text, char *key)
         line = line != NULL ? line + 1 : NULL;
     }
     return false;
+}
+
+static bool find_key(const char *text, char *key)
+{
+    return find_word(text, "public ", key);
 }
 
 /* At most `room` - 1 bytes of a file, as text. */
@@ -323,4 +393,27 @@ enum pricer_status keys_public(const char *text_or_path, char *key,
     if (status == PRICER_OK)
         strcpy(key, found);
     return status;
+}
+
+enum pricer_status keys_successor(const char *path, char *old, char *key,
+                                  uint8_t *proof, struct pricer_fault *fault)
+{
+    char text[FILE_ROOM];
+    uint8_t before[KEYS_SIZE], after[KEYS_SIZE];
+    enum pricer_status status =
+        read_text(path, false, text, sizeof text, fault);
+    if (status != PRICER_OK)
+        return status;
+    const char *hex = strstr(text, "\nproof ");
+    size_t size = 0;
+    if (find_key(text, key) && find_word(text, "follows ", old) &&
+        hex != NULL && keys_bytes(old, before) && keys_bytes(key, after) &&
+        sodium_hex2bin(proof, KEYS_PROOF, hex + 7, strcspn(hex + 7, "\r\n"),
+                       NULL, &size, NULL) == 0 &&
+        size == KEYS_PROOF && keys_is_successor(before, after, proof))
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_FORMAT,
+                        "%.300s: not the public file of a key that follows "
+                        "another ('pricer keygen --after' makes one)",
+                        path);
 }

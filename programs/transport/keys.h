@@ -28,6 +28,20 @@ enum pricer_status keys_make(const char *path, struct key_pair *pair,
 /* A pair that follows from 32 bytes, for programs that play many nodes. */
 bool keys_derive(const uint8_t *seed, struct key_pair *pair);
 
+/*
+ * A key that follows another: the old one signs the new one. keys_follow() writes
+ * what keys_make() does, and the signature into `path`.pub; keys_successor() reads
+ * that, and checks it as keys_is_successor() does.
+ */
+enum { KEYS_PROOF = 64 };
+enum pricer_status keys_follow(const char *path, const char *old,
+                               struct key_pair *pair,
+                               struct pricer_fault *fault);
+enum pricer_status keys_successor(const char *path, char *old, char *key,
+                                  uint8_t *proof, struct pricer_fault *fault);
+bool keys_is_successor(const uint8_t *old, const uint8_t *key,
+                       const uint8_t *proof);
+
 /* Read a secret file. One that others may read is refused. */
 enum pricer_status keys_read(const char *path, struct key_pair *pair,
                              struct pricer_fault *fault);

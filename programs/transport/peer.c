@@ -22,11 +22,6 @@ bool hub_is_open(const struct hub_peer *peer)
     return peer != NULL && peer->state == PEER_OPEN;
 }
 
-int64_t hub_heard(const struct hub_peer *peer)
-{
-    return hub_is_open(peer) ? peer->heard : 0;
-}
-
 bool hub_is_guest(const struct hub_peer *peer)
 {
     return peer->guest;

@@ -121,8 +121,6 @@ void hub_forget(struct hub_peer *peer);
 bool hub_send(struct hub_peer *peer, const void *data, size_t size);
 
 bool hub_is_open(const struct hub_peer *peer);
-/* When it was last heard, heartbeats too; 0: its connection is not open. */
-int64_t hub_heard(const struct hub_peer *peer);
 /* Whether it was accepted, not connected to. */
 bool hub_is_guest(const struct hub_peer *peer);
 /* Under which number its key is admitted; -1 for one that we connect to, or

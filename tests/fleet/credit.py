@@ -121,7 +121,7 @@ class Server:
     def slice(self, plan, rounds, credit, noise, p):
         self.plan = plan
         self.until('HELLO', lambda: self.hello is not None)
-        out = [[1, self.peer_key, self.address(1), .5, noise, p]]
+        out = [[1, self.peer_key, self.address(1), .5, noise, p, b'']]
         digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
                            credit, bytes([plan] * 16), [0.0, 0.0, 0], out, [])
         self.until('the slice', lambda: self.hello[0] == digest)

@@ -111,7 +111,7 @@ static void test_planned_rounds(void **state)
         char key[64];
         snprintf(key, sizeof key, "key %d", trial);
         assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
-        mu = trust_ratio(radius, weight, plan_noise(radius, weight, mu));
+        mu = trust_ratio(2 * radius, weight, plan_noise(radius, weight, mu));
         struct ledger_charge charge = {key,          mu,    1,    budget.eps,
                                        budget.delta, false, false};
         if (ledger_left(ledger, &charge) != T)
@@ -171,7 +171,7 @@ static void test_credit(void **state)
         char key[64];
         snprintf(key, sizeof key, "key %d", trial);
         assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
-        mu = trust_ratio(1, .3, plan_noise(1, .3, mu));
+        mu = trust_ratio(2, .3, plan_noise(1, .3, mu));
         struct ledger_charge charge = {
             key, mu, budget.p, budget.eps, budget.delta, false, false};
         int64_t left = ledger_left(ledger, &charge);
@@ -338,9 +338,9 @@ static void test_trust(void **state)
 static void test_allows(void **state)
 {
     (void)state;
-    assert_true(trust_ratio(1, 0, 0) == 0);
-    assert_true(isinf(trust_ratio(1, .5, 0)));
-    assert_true(trust_ratio(1, .1, .3) >= 2. / 3);
+    assert_true(trust_ratio(2, 0, 0) == 0);
+    assert_true(isinf(trust_ratio(2, .5, 0)));
+    assert_true(trust_ratio(2, .1, .3) >= 2. / 3);
     assert_true(trust_allows(1, 1e-3, 0));
     assert_false(trust_allows(1, 1e-3, INFINITY));
     assert_true(trust_allows(INFINITY, 1e-3, INFINITY));

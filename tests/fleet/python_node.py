@@ -136,7 +136,7 @@ class Node:
         self.heard = set()
         self.parts = [DOWN] * (1 + len(self.slice['into']))
         self.messages = {to: self.part(w, s) if w or s else None
-                         for to, _, _, w, s, _ in self.slice['out']}
+                         for to, _, _, w, s, *_ in self.slice['out']}
         weight, noise = self.slice['own'][:2]
         self.parts[0] = DATA if weight or noise else PROBE
         self.sum = self.part(weight, noise)

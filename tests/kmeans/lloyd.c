@@ -36,7 +36,8 @@ static void labels_and_sums_follow_the_definition(void **state)
     (void)state;
     enum { ROWS = 1500, COLUMNS = 37, K = 9 };
     struct pricer_matrix *points = make_points(ROWS, COLUMNS, 1);
-    struct pri_points view = {points->values, ROWS, COLUMNS};
+    struct pri_points view = {
+        .values = points->values, .rows = ROWS, .columns = COLUMNS};
     struct pri_lloyd *lloyd = NULL;
     float centres[K * COLUMNS], used[K * COLUMNS];
     static double sum[K * COLUMNS], expected[K * COLUMNS];
@@ -143,7 +144,7 @@ static void starts_follow_the_law_of_kmeans_plus_plus(void **state)
     float values[3] = {0, 1, 3};
     const double law[3][3] = {{0, .1, .9}, {.2, 0, .8}, {9 / 13., 4 / 13., 0}};
     int count[4][4] = {{0}};
-    struct pri_points view = {values, 3, 1};
+    struct pri_points view = {.values = values, .rows = 3, .columns = 1};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         float centres[2];
         assert_int_equal(pri_plus_plus(&view, 2, seed, 0, 1, centres),

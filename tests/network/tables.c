@@ -209,24 +209,34 @@ static void test_refuses_uplink_rows(void **state)
         refuse(three_nodes, cases[k].links, cases[k].words);
 }
 
-/* Names by node; what is empty has none. */
+/* Names, radii and diameters by node; what is empty is the network's. */
 static void test_reads_measures(void **state)
 {
     (void)state;
     struct pricer_network *net = accept_files(
-        "name,node,p\nroof-2.a,2,.3\n,0,.1\nKitchen_1,1,.2\n", NULL);
+        "name,node,p,radius,diameter\nroof-2.a,2,.3,,0.5\n,0,.1,0.25,\n"
+        "Kitchen_1,1,.2,1.5,3\n",
+        NULL);
     assert_string_equal(net->name[0], "");
     assert_string_equal(net->name[1], "Kitchen_1");
     assert_string_equal(net->name[2], "roof-2.a");
+    assert_true(net->radius == 1.5 && net->node_radius[0] == .25 &&
+                net->node_radius[1] == 1.5 && net->node_radius[2] == 1.5);
+    assert_true(net->node_diameter[0] == .5 && net->node_diameter[1] == 3 &&
+                net->node_diameter[2] == .5);
     struct pricer_network *copy = NULL;
     assert_int_equal(pricer_network_retrust(net, NULL, 0, &copy, NULL),
                      PRICER_OK);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         assert_string_equal(copy->name[i], net->name[i]);
+        assert_true(copy->node_radius[i] == net->node_radius[i]);
+        assert_true(copy->node_diameter[i] == net->node_diameter[i]);
+    }
     pricer_network_free(copy);
     pricer_network_free(net);
     net = accept_files(three_nodes, NULL);
     assert_null(net->name);
+    assert_true(net->node_radius[1] == 1.5 && net->node_diameter[1] == 3);
     pricer_network_free(net);
 }
 

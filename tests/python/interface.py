@@ -17,6 +17,8 @@ from pricer import _header
 
 # NumPy makes and reads matrices itself.
 BY_NUMPY = {'pricer_matrix_new', 'pricer_matrix_row'}
+# Takes functions of C and is called by pricer-mpi's verbs.
+BARE = {'pricer_work_share'}
 
 
 def read(path):
@@ -48,7 +50,7 @@ class Reach(unittest.TestCase):
             os.path.join(common.ROOT, 'python', 'pricer', '*.py')))
         used = set(re.findall(r'\blib\.(pricer_\w+)', text))
         core = set(declared('pricer.h')) | set(declared('pricer_decode.h'))
-        self.assertEqual(core - used - BY_NUMPY, set())
+        self.assertEqual(core - used - BY_NUMPY, BARE)
         for name in used:
             getattr(pricer.lib, name)
 

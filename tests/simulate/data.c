@@ -48,8 +48,13 @@ static void test_sphere(void **state)
     (void)state;
     static const int64_t dimensions[] = {1, 3, 7, 40};
     for (int k = 0; k < 4; k++) {
-        struct pricer_network network = {
-            .nodes = 12, .dimension = dimensions[k], .radius = 1.5};
+        double radii[12];
+        for (int32_t i = 0; i < 12; i++)
+            radii[i] = i == 3 ? .5 : 1.5;
+        struct pricer_network network = {.nodes = 12,
+                                         .dimension = dimensions[k],
+                                         .radius = 1.5,
+                                         .node_radius = radii};
         struct pricer_simulation_settings settings = {
             .data = PRICER_DATA_RANDOM, .seed = 3};
         struct pri_data data;
@@ -58,7 +63,8 @@ static void test_sphere(void **state)
         assert_int_equal(data.clipped, 0);
         for (int32_t i = 0; i < 12; i++) {
             const double *row = pri_data_row(&data, i);
-            assert_close(sqrt(inner(row, row, data.dimension)), 1.5, 1e-13);
+            assert_close(sqrt(inner(row, row, data.dimension)), radii[i],
+                         1e-13);
         }
         check_factor(&data, dimensions[k] < 12 ? (int32_t)dimensions[k] : 12);
         pri_data_free(&data);
@@ -68,7 +74,9 @@ static void test_sphere(void **state)
 static void test_worst_case(void **state)
 {
     (void)state;
-    struct pricer_network network = {.nodes = 5, .dimension = 9, .radius = 2};
+    double radii[5] = {2, 2, 2, 2, 2};
+    struct pricer_network network = {
+        .nodes = 5, .dimension = 9, .radius = 2, .node_radius = radii};
     struct pricer_simulation_settings settings = {.data =
                                                       PRICER_DATA_WORST_CASE};
     struct pri_data data;
@@ -79,6 +87,13 @@ static void test_worst_case(void **state)
     assert_close(inner(row, row, 9), 4, 1e-15);
     check_factor(&data, 1);
     pri_data_free(&data);
+    radii[3] = .5;
+    assert_int_equal(pri_data_make(&network, &settings, &data, NULL),
+                     PRICER_OK);
+    assert_close(inner(pri_data_row(&data, 2), pri_data_row(&data, 3), 9), 1,
+                 1e-15);
+    check_factor(&data, 1);
+    pri_data_free(&data);
 }
 
 static void test_given(void **state)
@@ -86,7 +101,9 @@ static void test_given(void **state)
     (void)state;
     double values[] = {3, 4, .3, .4, 1, 0, 0, 0};
     struct pricer_matrix matrix = {4, 2, PRICER_FLOAT64, values};
-    struct pricer_network network = {.nodes = 4, .dimension = 2, .radius = 1};
+    double radii[4] = {1, 1, 1, 1};
+    struct pricer_network network = {
+        .nodes = 4, .dimension = 2, .radius = 1, .node_radius = radii};
     struct pricer_simulation_settings settings = {.data = PRICER_DATA_GIVEN,
                                                   .given = &matrix};
     struct pri_data data;
