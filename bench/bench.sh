@@ -16,6 +16,7 @@ benches=(
     "generate|the geometric generator up to 10^6 nodes|$build/bench/bench_generate"
     "optimise|planning dense networks, and geometric ones up to 10^5 nodes (10^6 with --big)|$build/bench/bench_optimise"
     "optimise_server|planning a geometric network of 10^5 nodes with and without budgets towards the server|$build/bench/bench_optimise --server"
+    "memory|the memory that a plan of 10^6 nodes takes|$build/bench/bench_optimise --memory"
     "robustness|ten thousand networks at their extremes, every plan certified|$build/bench/bench_robustness"
     "threads|two threads against one, alone and beside eight other programs|$build/bench/bench_threads"
     "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"

@@ -22,8 +22,8 @@ struct player {
     bool open, sliced;
     uint8_t digest[WIRE_DIGEST];
     uint8_t own; /* what becomes of its own part */
-    int32_t in_count;
-    int64_t dimension;
+    int32_t in_count, out_count;
+    int64_t dimension, session, last;
 };
 
 struct load {
@@ -35,7 +35,7 @@ struct load {
     int64_t rounds, started;
     int64_t zeros_count;
     int64_t *zeros;
-    uint8_t *parts;
+    uint8_t *parts, *sent;
     struct wire_bytes bytes;
 };
 
@@ -53,9 +53,21 @@ static void greet(struct load *load, struct player *player)
         .digest = player->sliced ? player->digest : NULL,
         .left = WIRE_NO_END,
         .own = WIRE_NO_END,
+        .last = player->last,
+        .session = player->session,
     };
     if (wire_write_hello(&load->bytes, &hello))
         hub_send(player->peer, load->bytes.data, load->bytes.size);
+}
+
+static void take_mark(struct load *load, struct player *player,
+                      const void *data, size_t size)
+{
+    struct wire_mark mark;
+    if (!wire_read_mark(data, size, &mark))
+        return;
+    player->session = mark.next;
+    greet(load, player);
 }
 
 static void take_slice(struct load *load, struct player *player,
@@ -68,6 +80,7 @@ static void take_slice(struct load *load, struct player *player,
     bool used = slice.own.weight != 0 || slice.own.noise != 0;
     player->own = used ? WIRE_PART_DATA : WIRE_PART_PROBE;
     player->in_count = slice.in_count;
+    player->out_count = slice.out_count;
     player->dimension = slice.dimension;
     player->sliced = true;
     if (load->zeros_count < slice.dimension) {
@@ -88,14 +101,20 @@ static void answer(struct load *load, struct player *player, const void *data,
         return;
     size_t room = wire_parts_size(player->in_count);
     memset(load->parts, 0, room);
+    for (int32_t k = 0; k < player->out_count; k++) /* and nothing comes */
+        wire_part_set(load->sent, k, WIRE_PART_VECTOR);
+    wire_part_set(load->sent, player->out_count, WIRE_PART_DOWN);
     wire_part_set(load->parts, 0, (enum wire_part)player->own);
     const struct wire_sum sum = {.round = open.round,
                                  .digest = player->digest,
                                  .parts = load->parts,
-                                 .parts_size = room};
+                                 .parts_size = room,
+                                 .sent = load->sent,
+                                 .sent_size =
+                                     wire_sent_size(player->out_count)};
     if (wire_write_sum(&load->bytes, &sum, load->zeros, player->dimension))
         hub_send(player->peer, load->bytes.data, load->bytes.size);
-    load->rounds = open.round;
+    load->rounds = player->last = open.round;
 }
 
 static void see_opened(void *context, struct hub_peer *peer)
@@ -117,6 +136,9 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
     switch (wire_type(data, size)) {
     case WIRE_SLICE:
         take_slice(context, hub_owner(peer), data, size);
+        break;
+    case WIRE_MARK:
+        take_mark(context, hub_owner(peer), data, size);
         break;
     case WIRE_OPEN:
         answer(context, hub_owner(peer), data, size);
@@ -184,7 +206,8 @@ static enum pricer_status start(struct load *load, const char *address,
         return daemon_fault(fault, PRICER_VALUE, "not a key");
     load->players = calloc((size_t)load->count, sizeof *load->players);
     load->parts = calloc(wire_parts_size(load->count), 1);
-    if (load->players == NULL || load->parts == NULL)
+    load->sent = calloc(wire_sent_size(load->count) + 1, 1);
+    if (load->players == NULL || load->parts == NULL || load->sent == NULL)
         return PRICER_MEMORY;
     for (int32_t k = 0; k < load->count; k++)
         if (!derive(k, &load->players[k].pair))
@@ -220,6 +243,7 @@ int main(int argc, char **argv)
     free(load.players);
     free(load.zeros);
     free(load.parts);
+    free(load.sent);
     wire_free(&load.bytes);
     return status == PRICER_OK ? 0 : 1;
 }

@@ -3,6 +3,7 @@
  *
  *     bench_optimise [--big] [--trust EPS]
  *     bench_optimise --server [NODES]
+ *     bench_optimise --memory [NODES]
  *
  * Dense random networks of 10 to 200 nodes to a certified 1e-8 on one core, all
  * bias terms; geometric ones (mmWave links, about thirty a node, one node in
@@ -10,7 +11,9 @@
  * 1e-6, with the exponent of time against links and what a second thread gives.
  * --trust is the eps of links with p > 0.5; 1000 if not given. --server plans
  * one geometric network (10^5 nodes if not given) with and without budgets
- * towards the server, two threads, and prints the ratio of the times. Times are
+ * towards the server, two threads, and prints the ratio of the times. --memory
+ * plans one (10^6 nodes if not given) on one thread and prints the most memory
+ * that the process held, network and plan included. Times are
  * those of pricer_plan_optimise(), noise included; the least of several runs.
  */
 #include "geometric.h"
@@ -272,6 +275,21 @@ static void server_table(int64_t nodes)
     pricer_network_free(network);
 }
 
+/* ---------------------------------------------------------------- memory -- */
+
+static void memory_row(int64_t nodes)
+{
+    struct pricer_network *network = geometric_network(nodes, "1000");
+    struct pricer_solve_info info;
+    double seconds = plan(network, &questions[1], 1e-6, 1, &info);
+    double held = peak_memory(), links = network->links;
+    printf("%-10s%-12s%12s%12s%10s%14s\n%-10d%-12d%12.2f%12.1e%10.2f%14.1f\n",
+           "nodes", "links", "seconds", "gap", "GiB", "bytes/link",
+           (int)network->nodes, (int)network->links, seconds, info.gap, held,
+           held * 1024 * 1024 * 1024 / links);
+    pricer_network_free(network);
+}
+
 int main(int argc, char **argv)
 {
     bool big = false;
@@ -280,14 +298,18 @@ int main(int argc, char **argv)
         server_table(argc > 2 ? atoll(argv[2]) : 100000);
         return 0;
     }
+    if (argc > 1 && strcmp(argv[1], "--memory") == 0) {
+        memory_row(argc > 2 ? atoll(argv[2]) : 1000000);
+        return 0;
+    }
     for (int k = 1; k < argc; k++)
         if (strcmp(argv[k], "--big") == 0)
             big = true;
         else if (strcmp(argv[k], "--trust") == 0 && k + 1 < argc)
             eps = argv[++k];
         else
-            fail("usage: bench_optimise [--big] [--trust EPS] | --server "
-                 "[NODES]");
+            fail("usage: bench_optimise [--big] [--trust EPS] | "
+                 "--server [NODES] | --memory [NODES]");
     dense_table();
     geometric_table(big, eps);
     return 0;

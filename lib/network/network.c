@@ -78,11 +78,13 @@ void pricer_network_free(struct pricer_network *network)
     free(network->x);
     free(network->y);
     free(network->out_start);
-    free(network->in_start);
+    if (network->in_start != network->out_start)
+        free(network->in_start);
     free(network->from);
     free(network->to);
     free(network->partner);
-    free(network->in_link);
+    if (network->in_link != network->partner)
+        free(network->in_link);
     free(network->p);
     free(network->joint);
     free(network->eps);
@@ -92,8 +94,10 @@ void pricer_network_free(struct pricer_network *network)
 
 size_t pri_network_bytes(const struct pricer_network *network)
 {
-    size_t per_link = 4 * sizeof(int32_t) + 4 * sizeof(double);
-    size_t per_node = 5 * sizeof(double) + 2 * sizeof(int32_t) +
+    bool mirrored = network->in_link == network->partner;
+    size_t per_link = (mirrored ? 3 : 4) * sizeof(int32_t) + 4 * sizeof(double);
+    size_t per_node = 5 * sizeof(double) +
+                      (mirrored ? 1 : 2) * sizeof(int32_t) +
                       (network->name != NULL ? PRICER_NAME_TEXT : 0) +
                       (network->x != NULL ? 2 * sizeof(double) : 0) +
                       (network->server_eps != NULL ? 2 * sizeof(double) : 0);
@@ -153,6 +157,22 @@ static void index_partners(struct pricer_network *net)
     }
 }
 
+/*
+ * Where every link has its opposite, the links that arrive at a node, by the
+ * node they come from, are the partners of those that leave it, by the node
+ * they go to: one pair of arrays is both lists.
+ */
+static void share_arrivals(struct pricer_network *net)
+{
+    for (int32_t l = 0; l < net->links; l++)
+        if (net->partner[l] < 0)
+            return;
+    free(net->in_link);
+    free(net->in_start);
+    net->in_link = net->partner;
+    net->in_start = net->out_start;
+}
+
 void pri_network_finish(struct pricer_network *net, double reciprocity)
 {
     for (int32_t i = 0; i < net->nodes; i++)
@@ -160,6 +180,7 @@ void pri_network_finish(struct pricer_network *net, double reciprocity)
             net->from[l] = i;
     index_arrivals(net);
     index_partners(net);
+    share_arrivals(net);
     for (int32_t l = 0; l < net->links; l++) {
         int32_t back = net->partner[l];
         if (!isnan(net->joint[l]))

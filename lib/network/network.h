@@ -20,7 +20,8 @@ enum pricer_status pri_network_room(struct pricer_network *network,
                                     int32_t links);
 
 /* Fill from, in_start, in_link and partner, and every joint that is NAN, from
- * what pri_network_new() says is filled. joint must be set or NAN. */
+ * what pri_network_new() says is filled. joint must be set or NAN. Where every link
+ * has its opposite, in_start and in_link are out_start and partner. */
 void pri_network_finish(struct pricer_network *network, double reciprocity);
 
 /* The rules for one node and one link by themselves. */

@@ -4,6 +4,7 @@
  */
 #include "network.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void copy(void *to, const void *from, int64_t count, size_t size)
@@ -34,11 +35,18 @@ static enum pricer_status copy_network(const struct pricer_network *network,
         copy(made->y, network->y, n, sizeof(double));
     }
     copy(made->out_start, network->out_start, n + 1, sizeof(int32_t));
-    copy(made->in_start, network->in_start, n + 1, sizeof(int32_t));
     copy(made->from, network->from, m, sizeof(int32_t));
     copy(made->to, network->to, m, sizeof(int32_t));
     copy(made->partner, network->partner, m, sizeof(int32_t));
-    copy(made->in_link, network->in_link, m, sizeof(int32_t));
+    if (network->in_link != network->partner) {
+        copy(made->in_start, network->in_start, n + 1, sizeof(int32_t));
+        copy(made->in_link, network->in_link, m, sizeof(int32_t));
+    } else {
+        free(made->in_start);
+        free(made->in_link);
+        made->in_start = made->out_start;
+        made->in_link = made->partner;
+    }
     copy(made->p, network->p, m, sizeof(double));
     copy(made->joint, network->joint, m, sizeof(double));
     copy(made->eps, network->eps, m, sizeof(double));

@@ -120,11 +120,12 @@ static void scale_rows(void *context, int32_t low, int32_t high,
         if (row > 0)
             cost = (self->cost + problem->crowd[i]) * row * row;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            const struct pri_arc *arc = &problem->arc[l];
-            row += arc->share;
-            if (arc->share > 0)
-                cost += (arc->cost + problem->crowd[problem->to[l]]) *
-                        arc->share * arc->share;
+            double share = pri_arc_share(problem, l);
+            row += share;
+            if (share > 0)
+                cost += (pri_arc_cost(problem, l) +
+                         problem->crowd[problem->to[l]]) *
+                        share * share;
         }
         pri_clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
@@ -259,19 +260,20 @@ static double add_arcs(const struct pri_certifier *certifier, int32_t i,
     const double *here = &dual[2 * (int64_t)i];
     double load = 0;
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        const struct pri_arc *out = &problem->arc[l];
-        const struct pri_arc *in = &problem->arc[problem->partner[l]];
-        int32_t to = problem->to[l];
-        double share[2] = {scale[i] * out->share, scale[to] * in->share};
-        *row += out->share;
+        int32_t to = problem->to[l], back = problem->partner[l];
+        double out = pri_arc_share(problem, l);
+        double share[2] = {scale[i] * out,
+                           scale[to] * pri_arc_share(problem, back)};
+        *row += out;
         load += share[1];
         if (to < i)
             continue;
         const double *there = &dual[2 * (int64_t)to];
-        double cost[2] = {out->cost, in->cost};
+        double cost[2] = {pri_arc_cost(problem, l),
+                          pri_arc_cost(problem, back)};
         double z[2] = {here[0] - there[1], there[0] - here[1]};
         double cap[2] = {certifier->cap[to], certifier->cap[i]};
-        add_pair(cost, out->cross, share, z, cap, tally);
+        add_pair(cost, pri_arc_cross(problem, l), share, z, cap, tally);
     }
     return load;
 }

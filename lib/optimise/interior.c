@@ -422,7 +422,7 @@ enum pricer_status pri_interior(struct pri_run *run, double enough)
 {
     struct pri_interior state;
     enum pricer_status status = PRICER_MEMORY;
-    if (!new_state(run, &state))
+    if (!new_state(run, &state) || !pri_problem_widen(run->problem))
         goto done;
     status = PRICER_OK;
     pri_interior_start(&state);

@@ -37,7 +37,6 @@ static int32_t add_pairs(struct pri_newton *state, int32_t i, int32_t low,
     pri_two slope_here = pri_load(slope), block_here = {block[0], block[2]};
     double cross_here = block[1], value = *twice;
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        const struct pri_arc *arc = &problem->arc[l];
         int64_t to = problem->to[l];
         bool inside = to >= low && to < high;
         if (inside && to < i) {
@@ -48,8 +47,10 @@ static int32_t add_pairs(struct pri_newton *state, int32_t i, int32_t low,
         pri_two z = here + pri_swap(there);
         if (!(z[0] > 0 || z[1] > 0) && system->exact == NULL)
             continue;
+        const struct pri_thin *out = &problem->thin[l];
         struct pri_answer answer = pri_answer_pair(
-            (pri_two){arc->ease, arc->ease_back}, arc->cross, z);
+            (pri_two){out->ease, problem->thin[problem->partner[l]].ease},
+            out->cross, z);
         pri_two part = z * answer.share;
         slope_here += sign * answer.share;
         block_here += answer.own;

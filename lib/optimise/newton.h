@@ -24,6 +24,8 @@ struct pri_newton {
     double least;  /* cost that cheaper links are given; the certificate takes
                       the true one, and where it is not content this falls */
     double length; /* of the last step, 1 for a whole one */
+    struct pri_point owed; /* the best so far, if it is not in the plan yet */
+    double owed_least;     /* what `least` was there; 0 where nothing is owed */
 };
 
 /* What a pair answers to its two differences z: shares, and how they change. */

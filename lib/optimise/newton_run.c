@@ -12,7 +12,7 @@ static const double free_cost = 1e-9;
 
 /* --------------------------------------------------------- before, after -- */
 
-/* The ease of both directions, where the pass over the arcs finds it. */
+/* How the links answer. */
 static void load_eases(void *context, int32_t low, int32_t high,
                        struct pri_sweep_sums *tally)
 {
@@ -23,10 +23,8 @@ static void load_eases(void *context, int32_t low, int32_t high,
         struct pri_arc *self = &problem->self[i];
         self->ease = 1 / (2 * pri_most(self->cost, state->least));
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            struct pri_arc *arc = &problem->arc[l];
-            double back = problem->arc[problem->partner[l]].cost;
-            arc->ease = 1 / (2 * pri_most(arc->cost, state->least));
-            arc->ease_back = 1 / (2 * pri_most(back, state->least));
+            double cost = pri_arc_cost(problem, l);
+            problem->thin[l].ease = 1 / (2 * pri_most(cost, state->least));
         }
     }
 }
@@ -46,7 +44,8 @@ static double own_share(const struct pri_newton *state, int32_t i)
     return z < 0 ? 0 : pri_most(0, bound ? slope[1] : -slope[0]);
 }
 
-/* The shares that answer to `here`. */
+/* The shares that answer to `here`. They take the place of the eases: that of
+ * the other direction may be gone. */
 static void store_shares(void *context, int32_t low, int32_t high,
                          struct pri_sweep_sums *tally)
 {
@@ -57,11 +56,16 @@ static void store_shares(void *context, int32_t low, int32_t high,
     for (int32_t i = low; i < high; i++) {
         const double *here = &dual[2 * (int64_t)i];
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            struct pri_arc *arc = &problem->arc[l];
+            struct pri_thin *out = &problem->thin[l];
             const double *there = &dual[2 * (int64_t)problem->to[l]];
-            pri_two w = {arc->ease, arc->ease_back};
             pri_two z = {here[0] - there[1], there[0] - here[1]};
-            arc->share = pri_answer_pair(w, arc->cross, z).share[0];
+            double share = 0 * z[0]; /* with its sign */
+            if (z[0] > 0) {
+                double back = pri_arc_cost(problem, problem->partner[l]);
+                pri_two w = {out->ease, 1 / (2 * pri_most(back, state->least))};
+                share = pri_answer_pair(w, out->cross, z).share[0];
+            }
+            out->share = share;
         }
         problem->self[i].share = own_share(state, i);
     }
@@ -70,9 +74,37 @@ static void store_shares(void *context, int32_t low, int32_t high,
 /* Certify `here`; true if the run is over. */
 static bool check(struct pri_newton *state)
 {
+    struct pri_run *run = state->run;
+    double before = run->kept.gap;
     pri_sweep(state->problem, store_shares, state, NULL);
-    pri_point_copy(state->problem, &state->here, &state->run->point);
-    return pri_run_certify(state->run);
+    pri_point_copy(state->problem, &state->here, &run->point);
+    run->later = true;
+    bool over = pri_run_certify(run);
+    run->later = false;
+    if (run->kept.gap < before)
+        state->owed_least = run->owed ? state->least : 0;
+    if (run->owed)
+        pri_point_copy(state->problem, &state->here, &state->owed);
+    return over;
+}
+
+/* Make the best plan again, where it has not been written: the shares follow
+ * from the point to the last bit. */
+static void pay(struct pri_newton *state)
+{
+    struct pri_run *run = state->run;
+    struct pri_proof again;
+    if (!(state->owed_least > 0))
+        return;
+    state->least = state->owed_least;
+    pri_sweep(state->problem, load_eases, state, NULL);
+    pri_point_copy(state->problem, &state->owed, &state->next);
+    pri_newton_evaluate(state);
+    pri_newton_arrive(state);
+    pri_sweep(state->problem, store_shares, state, NULL);
+    pri_point_copy(state->problem, &state->here, &run->trial);
+    pri_certify(&run->certifier, &run->trial, &again);
+    pri_run_write(run);
 }
 
 /* After a certificate that was not good enough. Where the estimate says that it
@@ -121,6 +153,7 @@ static void free_state(struct pri_newton *state)
     free(state->here.dual);
     free(state->next.dual);
     free(state->step.dual);
+    free(state->owed.dual);
     free(state->slope);
     free(state->before);
     free(state->right);
@@ -142,7 +175,8 @@ static bool new_state(struct pri_run *run, struct pri_newton *state)
     state->given = pri_alloc(nodes, sizeof(uint8_t));
     return pri_point_new(run->problem, &state->here) &&
            pri_point_new(run->problem, &state->next) &&
-           pri_point_new(run->problem, &state->step) && state->slope != NULL &&
+           pri_point_new(run->problem, &state->step) &&
+           pri_point_new(run->problem, &state->owed) && state->slope != NULL &&
            state->before != NULL && state->right != NULL &&
            state->alone != NULL && state->given != NULL;
 }
@@ -269,10 +303,11 @@ enum pricer_status pri_newton(struct pri_run *run, enum pri_begin begin)
 {
     struct pri_newton state;
     enum pricer_status status = PRICER_MEMORY;
-    if (new_state(run, &state)) {
+    if (new_state(run, &state) && pri_problem_slim(run->problem)) {
         status = PRICER_OK;
         begin_at(&state, begin);
         run_steps(&state, begin == PRI_BEGIN_COLD ? 30 : 25);
+        pay(&state);
     }
     free_state(&state);
     return status;

@@ -32,9 +32,9 @@ static bool keep_anything(struct pri_run *run)
         self->share = lone && self->cost < INFINITY;
         lone = lone && self->share == 0;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            struct pri_arc *arc = &problem->arc[l];
-            arc->share = lone && arc->cost < INFINITY;
-            lone = lone && arc->share == 0;
+            bool first = lone && pri_arc_cost(problem, l) < INFINITY;
+            pri_arc_set_share(problem, l, first);
+            lone = lone && !first;
         }
     }
     run->point.sum = -2 * problem->wanted_sum;
@@ -46,7 +46,7 @@ static bool keep_anything(struct pri_run *run)
 static bool is_steep(const struct pri_problem *problem)
 {
     for (int32_t l = 0; l < problem->arcs; l++)
-        if (problem->arc[l].cost < 1e-2)
+        if (pri_arc_cost(problem, l) < 1e-2)
             return true;
     return false;
 }
@@ -174,7 +174,9 @@ static enum pricer_status optimise(
                              fault);
     if (status != PRICER_OK)
         return status;
-    if (server_slope != NULL)
+    if (server_slope != NULL && !pri_problem_widen(run.problem))
+        status = PRICER_MEMORY;
+    if (server_slope != NULL && status == PRICER_OK)
         status = pri_server_new(run.problem, slope, self_slope, server_slope,
                                 &run.server);
     if (status == PRICER_OK && run.server != NULL &&

@@ -14,63 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Costs beyond this are as good as no link; their squares stay in range. */
-static const double most_cost = 1e120;
-
-/* ----------------------------------------------------------------- sweep -- */
-
-struct sweep {
-    const struct pri_problem *problem;
-    void (*part)(void *context, int32_t low, int32_t high,
-                 struct pri_sweep_sums *tally);
-    void *context;
-    struct pri_sweep_sums parts[PRI_BLOCKS];
-};
-
-static void sweep_block(void *context, int32_t b)
-{
-    struct sweep *sweep = context;
-    const int32_t *block = sweep->problem->block;
-    sweep->parts[b] = (struct pri_sweep_sums){.least = INFINITY};
-    sweep->part(sweep->context, block[b], block[b + 1], &sweep->parts[b]);
-}
-
-void pri_sweep(const struct pri_problem *problem,
-               void (*part)(void *context, int32_t low, int32_t high,
-                            struct pri_sweep_sums *tally),
-               void *context, struct pri_sweep_sums *total)
-{
-    struct sweep sweep = {.problem = problem, .part = part, .context = context};
-    const struct pri_sweep_sums *parts = sweep.parts;
-    int32_t blocks = problem->blocks;
-    pri_team_run(problem->team, blocks, sweep_block, &sweep);
-    if (total == NULL)
-        return;
-    *total = parts[0];
-    for (int32_t b = 1; b < blocks; b++) {
-        for (int k = 0; k < 5; k++)
-            total->sum[k] += parts[b].sum[k];
-        total->least = pri_least(total->least, parts[b].least);
-    }
-}
-
-/* Cut the nodes into blocks of about equal work, whatever the threads. */
-static void cut_blocks(struct pri_problem *problem)
-{
-    int64_t work = (int64_t)problem->arcs + problem->nodes;
-    int64_t blocks = work / 32768;
-    blocks = blocks < 2 ? 1 : blocks > PRI_BLOCKS ? PRI_BLOCKS : blocks & ~1;
-    problem->blocks = (int32_t)blocks;
-    int32_t i = 0;
-    for (int64_t b = 0; b < blocks; b++) {
-        int64_t target = work / blocks * b;
-        while (i < problem->nodes && (int64_t)problem->start[i] + i < target)
-            i++;
-        problem->block[b] = i;
-    }
-    problem->block[blocks] = problem->nodes;
-}
-
 /* ------------------------------------------------------------- the lists -- */
 
 static bool every_link_has_its_opposite(const struct pricer_network *network)
@@ -177,8 +120,8 @@ static enum pricer_status allocate(struct pri_problem *problem)
         problem->wanted[i] = pri_network_ratio(problem->network, i);
         problem->wanted_sum += problem->wanted[i];
     }
-    problem->arc = pri_alloc(problem->arcs, sizeof *problem->arc);
-    if (!problem->arc)
+    problem->thin = pri_alloc(problem->arcs, sizeof *problem->thin);
+    if (!problem->thin)
         return PRICER_MEMORY;
     if (mirrored) {
         problem->to = problem->network->to;
@@ -196,35 +139,17 @@ static enum pricer_status allocate(struct pri_problem *problem)
 
 struct fill {
     struct pri_problem *problem;
-    const double *slope, *self_slope;
+    const double *self_slope;
 };
 
-/* q of one link, or INFINITY where nothing can arrive through it. */
-static double link_cost(double p, double uplink, double dimension, double slope)
+/* Where node i's arcs to higher nodes begin; true if one of all is a link. */
+static bool look_at_arcs(struct pri_problem *problem, int32_t i)
 {
-    double arrive = p * uplink;
-    double cost = ((1 - p) + dimension * slope * slope) / arrive;
-    return arrive > 0 && cost < most_cost ? cost : INFINITY;
-}
-
-/* Costs of the arcs of node i; true if one of them is a link. */
-static bool fill_arcs(struct fill *fill, int32_t i)
-{
-    struct pri_problem *problem = fill->problem;
-    const struct pricer_network *net = problem->network;
-    double dimension = (double)net->dimension, unit = 1 / net->node_radius[i];
     bool reaches = false;
     int32_t upper = problem->start[i];
     for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-        int32_t to = problem->to[l];
-        int32_t link = problem->link == NULL ? l : problem->link[l];
-        double cost = INFINITY;
-        if (link >= 0)
-            cost = link_cost(net->p[link], net->uplink[to], dimension,
-                             fill->slope[link] * unit);
-        problem->arc[l].cost = cost;
-        reaches = reaches || cost < INFINITY;
-        upper += to < i;
+        reaches = reaches || pri_arc_cost(problem, l) < INFINITY;
+        upper += problem->to[l] < i;
     }
     problem->upper[i] = upper;
     return reaches;
@@ -238,9 +163,9 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     const struct pricer_network *net = problem->network;
     for (int32_t i = low; i < high; i++) {
         double uplink = net->uplink[i];
-        double own = link_cost(1, uplink, (double)net->dimension,
-                               fill->self_slope[i] / net->node_radius[i]);
-        bool reaches = fill_arcs(fill, i) || own < INFINITY;
+        double own = pri_link_cost(1, uplink, (double)net->dimension,
+                                   fill->self_slope[i] / net->node_radius[i]);
+        bool reaches = look_at_arcs(problem, i) || own < INFINITY;
         problem->self[i].cost = own;
         problem->crowd[i] = uplink > 0 ? (1 - uplink) / uplink : INFINITY;
         problem->kind[i] = (reaches ? 0 : PRI_GAIN_FIXED | PRI_UNREACHED) |
@@ -248,31 +173,6 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
                            (uplink > 0 ? 0 : PRI_PRICE_FIXED);
         tally->sum[0] += !reaches;
     }
-}
-
-/* c of the pairs, kept within what makes a pair convex despite rounding. */
-static void fill_crosses(void *context, int32_t low, int32_t high,
-                         struct pri_sweep_sums *tally)
-{
-    struct fill *fill = context;
-    struct pri_problem *problem = fill->problem;
-    const struct pricer_network *net = problem->network;
-    (void)tally;
-    for (int32_t i = low; i < high; i++)
-        for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
-            int32_t link = problem->link == NULL ? l : problem->link[l];
-            int32_t back = link < 0 ? -1 : net->partner[link];
-            double q = problem->arc[l].cost, cross = 0;
-            double other = problem->arc[problem->partner[l]].cost;
-            if (back >= 0 && q < INFINITY && other < INFINITY) {
-                double independent = net->p[link] * net->p[back];
-                cross = 2 * (net->joint[link] - independent) / independent;
-                cross = pri_most(0, cross);
-                if (cross * cross > 4 * q * other)
-                    cross = 2 * sqrt(q) * sqrt(other);
-            }
-            problem->arc[l].cross = cross;
-        }
 }
 
 /* Which bounds and which unknowns the bias term makes. */
@@ -351,7 +251,7 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     double penalty = settings->lambda * nodes / radius * nodes / radius;
     if (status != PRICER_OK)
         return status;
-    if (!(penalty <= most_cost))
+    if (!(penalty <= PRI_MOST_COST))
         return pri_fault(fault, PRICER_VALUE,
                          "lambda = %g is too large beside radius = %g",
                          settings->lambda, radius);
@@ -361,6 +261,7 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     made->network = network;
     made->bias = settings->bias;
     made->nodes = network->nodes;
+    made->slope = slope;
     status = allocate(made);
     if (status != PRICER_OK)
         goto done;
@@ -369,11 +270,11 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
         status = PRICER_MEMORY;
         goto done;
     }
-    cut_blocks(made);
-    struct fill fill = {made, slope, self_slope};
+    pri_sweep_cut(made);
+    struct fill fill = {made, self_slope};
     struct pri_sweep_sums total;
     pri_sweep(made, fill_nodes, &fill, &total);
-    pri_sweep(made, fill_crosses, &fill, NULL);
+    pri_problem_cross(made);
     made->unreached = (int32_t)total.sum[0];
     set_bias(made, penalty);
     if (made->bias == PRICER_BIAS_UNBIASED && made->unreached > 0)
@@ -396,6 +297,7 @@ void pri_problem_free(struct pri_problem *problem)
     free(problem->start);
     free(problem->upper);
     free(problem->lists);
+    free(problem->thin);
     free(problem->arc);
     free(problem->self);
     free(problem->crowd);
@@ -452,8 +354,11 @@ static void extract_nodes(void *context, int32_t low, int32_t high,
             if (link < 0)
                 continue;
             double arrive = net->uplink[problem->to[l]] * net->p[link];
-            plan->weight[link] =
-                arrive > 0 ? scale * problem->arc[l].share / arrive : 0;
+            double share = pri_arc_share(problem, l);
+            double weight = arrive > 0 ? scale * share / arrive : 0;
+            /* pages that nothing but 0 was ever written to take no memory */
+            if (plan->weight[link] != weight || signbit(weight))
+                plan->weight[link] = weight;
         }
     }
 }

@@ -34,13 +34,23 @@
 struct pri_arc {
     double cost;  /* q */
     double cross; /* c, equal in both directions */
-    union {
-        double share;     /* y, between methods and in the interior point */
-        double ease_back; /* Newton: the ease of the other direction */
-    };
+    double share; /* y, between methods and in the interior point */
     union {
         double slack; /* interior point: s = 2 q y + c y' - z */
-        double ease;  /* Newton: 1 / (2 q), how a share answers to its z */
+        double ease;  /* Newton, own links: as in a thin arc */
+    };
+};
+
+/*
+ * As little of it as Newton's method without server budgets needs: the arcs of
+ * a large network are most of the memory. What a link costs follows from the
+ * network and the noise, and is asked for once a certificate.
+ */
+struct pri_thin {
+    double cross;
+    union {
+        double share; /* y, while shares are certified */
+        double ease;  /* 1 / (2 q), how a share answers to its z */
     };
 };
 
@@ -54,6 +64,9 @@ enum {
 /* An objective below this part of radius^2 / nodes is none: at the default
  * tolerance what is left is rounding. */
 #define PRI_NOTHING 1e-7
+
+/* Costs beyond this are as good as no link; their squares stay in range. */
+#define PRI_MOST_COST 1e120
 
 /* What is peculiar about a node's two unknowns. */
 enum {
@@ -82,7 +95,9 @@ struct pri_problem {
                                arcs and links are the same: then `to` and
                                `partner` are the network's own */
     int32_t *lists;         /* room for the three where they are not */
-    struct pri_arc *arc;    /* [arcs] */
+    struct pri_thin *thin;  /* [arcs], and NULL while there is `arc` */
+    struct pri_arc *arc;    /* [arcs] of the other methods, or NULL */
+    const double *slope;    /* [links] the noise of a link per unit weight */
     struct pri_arc *self;   /* [nodes] the own link; cross = 0 */
     double *crowd;          /* [nodes] h; INFINITY where p_j = 0 */
     uint8_t *kind;          /* [nodes] PRI_... */
@@ -159,6 +174,9 @@ void pri_sweep(const struct pri_problem *problem,
                             struct pri_sweep_sums *tally),
                void *context, struct pri_sweep_sums *total);
 
+/* Cut the nodes into blocks of about equal work, whatever the threads. */
+void pri_sweep_cut(struct pri_problem *problem);
+
 /* --------------------------------------------------------------- problem -- */
 
 /*
@@ -174,6 +192,41 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
                                    struct pricer_fault *fault);
 
 void pri_problem_free(struct pri_problem *problem);
+
+/* From thin arcs to whole ones and back; nothing where they are so already.
+ * Shares do not survive it. False if there is no memory. */
+bool pri_problem_widen(struct pri_problem *problem);
+bool pri_problem_slim(struct pri_problem *problem);
+
+/* Fill c of the thin arcs. */
+void pri_problem_cross(struct pri_problem *problem);
+
+/* q of one link, or INFINITY where nothing can arrive through it. */
+double pri_link_cost(double p, double uplink, double dimension, double slope);
+
+/* What arc l costs, and its share, whichever arcs there are. */
+double pri_arc_cost(const struct pri_problem *problem, int32_t l);
+
+static inline double pri_arc_share(const struct pri_problem *problem, int32_t l)
+{
+    return problem->arc != NULL ? problem->arc[l].share
+                                : problem->thin[l].share;
+}
+
+static inline void pri_arc_set_share(const struct pri_problem *problem,
+                                     int32_t l, double share)
+{
+    if (problem->arc != NULL)
+        problem->arc[l].share = share;
+    else
+        problem->thin[l].share = share;
+}
+
+static inline double pri_arc_cross(const struct pri_problem *problem, int32_t l)
+{
+    return problem->arc != NULL ? problem->arc[l].cross
+                                : problem->thin[l].cross;
+}
 
 /* Room for a point, all zero. */
 bool pri_point_new(const struct pri_problem *problem, struct pri_point *point);

@@ -22,6 +22,14 @@ bool pri_run_interrupted(struct pri_run *run, double gap)
     return run->over;
 }
 
+void pri_run_write(struct pri_run *run)
+{
+    pri_problem_plan(run->problem, run->certifier.scale, &run->trial,
+                     run->plan);
+    if (run->server != NULL)
+        pri_server_plan(run->server, run->plan);
+}
+
 bool pri_run_certify(struct pri_run *run)
 {
     pri_point_copy(run->problem, &run->point, &run->trial);
@@ -30,12 +38,15 @@ bool pri_run_certify(struct pri_run *run)
                            &run->proof);
     else
         pri_certify(&run->certifier, &run->trial, &run->proof);
-    if (run->proof.gap < run->kept.gap) {
+    bool last = run->proof.gap <= run->tolerance;
+    bool better = run->proof.gap < run->kept.gap;
+    run->owed = better && run->later && !last;
+    if (better) {
         run->kept = run->proof;
-        pri_problem_plan(run->problem, run->certifier.scale, &run->trial,
-                         run->plan);
-        if (run->server != NULL)
-            pri_server_plan(run->server, run->plan);
+        if (last && run->server == NULL)
+            pri_system_free(&run->system);
+        if (!run->owed)
+            pri_run_write(run);
     }
     if (run->kept.gap <= run->tolerance) {
         run->outcome = PRICER_OUTCOME_OPTIMAL;

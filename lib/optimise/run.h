@@ -25,7 +25,10 @@ struct pri_run {
     double tolerance;
     int32_t iterations, limit;
     enum pricer_solve_outcome outcome;
-    bool over; /* the outcome is settled */
+    bool over;  /* the outcome is settled */
+    bool later; /* plans that are not the last need not be written at once: the
+                   method can make them again, and weights take memory */
+    bool owed;  /* the last certificate left its plan unwritten for that */
 };
 
 /*
@@ -37,6 +40,9 @@ bool pri_run_interrupted(struct pri_run *run, double gap);
 /* Certify the shares and the point, keep the plan if it is the best so far, and
  * say whether the run is over. */
 bool pri_run_certify(struct pri_run *run);
+
+/* Write what was certified last into the plan. */
+void pri_run_write(struct pri_run *run);
 
 /* --------------------------------------------------------------- methods -- */
 

@@ -37,7 +37,7 @@ double pri_start_row(const struct pri_system *system, const uint8_t *kind,
         double sum = gain > price ? self : 0, cost = sum * price;
         for (int32_t l = problem->start[i]; l < problem->start[i + 1]; l++) {
             double there = dual[2 * (int64_t)problem->to[l] + 1];
-            double w = gain > there ? problem->arc[l].ease : 0;
+            double w = gain > there ? problem->thin[l].ease : 0;
             sum += w;
             cost += w * there;
         }
@@ -63,7 +63,8 @@ static double start_price(const struct beginning *state, int32_t j)
         double sum = gain > price ? self : 0, bid = sum * gain;
         for (int32_t l = problem->start[j]; l < problem->start[j + 1]; l++) {
             double there = state->dual[2 * (int64_t)problem->to[l]];
-            double w = there > price ? problem->arc[l].ease_back : 0;
+            double w =
+                there > price ? problem->thin[problem->partner[l]].ease : 0;
             sum += w;
             bid += w * there;
         }

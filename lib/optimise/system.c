@@ -21,7 +21,8 @@ bool pri_system_new(const struct pri_problem *problem,
     *system = (struct pri_system){.problem = problem};
     system->summed = problem->summed;
     system->kind = pri_alloc(nodes, sizeof(uint8_t));
-    system->entry = pri_alloc(problem->arcs, sizeof *system->entry);
+    /* In small pages: a block fills about half of its part. */
+    system->entry = calloc((size_t)problem->arcs + 1, sizeof *system->entry);
     system->until = pri_alloc(nodes, sizeof(int32_t));
     system->own = pri_alloc(nodes, sizeof(double));
     system->curvature = pri_alloc(nodes, sizeof(double));
@@ -60,6 +61,8 @@ void pri_system_free(struct pri_system *system)
     free(system->product);
     free(system->exact);
     free(system->dense);
+    *system =
+        (struct pri_system){.problem = system->problem, .steps = system->steps};
 }
 
 /* --------------------------------------------------------------- product -- */

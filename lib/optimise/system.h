@@ -50,6 +50,9 @@ struct pri_system {
 
 bool pri_system_new(const struct pri_problem *problem,
                     struct pri_system *system);
+
+/* Give its memory back, which the weights of the plan may take when no more
+ * systems are solved; the count of steps stays. */
 void pri_system_free(struct pri_system *system);
 
 /*

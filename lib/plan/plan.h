@@ -1,6 +1,6 @@
 /*
- * The error for given data, the gradient of the error, and the descent along
- * it.
+ * The error for given data, the gradient of the error, the descent along it, and
+ * the grid on which a plan is sent.
  */
 #ifndef PRICER_PLAN_H
 #define PRICER_PLAN_H
@@ -48,5 +48,38 @@ struct pri_descent {
 enum pricer_status pri_descend(struct pri_descent *descent,
                                struct pricer_plan **plan,
                                struct pricer_fault *fault);
+
+/* ------------------------------------------------------------------ grid -- */
+
+enum {
+    PRI_NOISE_REACH = 2048, /* standard deviations, no noise lies beyond */
+    PRI_GRID_SMOOTHING =
+        64, /* variance in steps^2 that pays for discreteness */
+    PRI_GRID_STEEPEST =
+        1984,           /* most of sensitivity / noise: the reach less 64 */
+    PRI_GRID_BITS = 61, /* messages stay below 2^61, noise below 2^50 */
+    PRI_GRID_SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding */
+    PRI_GRID_EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
+};
+
+/* Whose messages: what its data is like. */
+struct pri_sender {
+    double radius, diameter; /* 0: twice the radius */
+    int64_t dimension;
+};
+
+/* The noise a share really gets before the smoothing, in the data's units and
+ * rounded up: its own, or what the cut asks for at least, and what pays for
+ * rounding where not all data are neighbours. */
+double pri_sent_noise(const struct pricer_grid *grid,
+                      const struct pri_sender *sender, double weight,
+                      double noise);
+
+/* The largest value a message can have that gets this noise, in the data's
+ * units, without the slack. */
+double pri_share_reach(double weight, double sigma, double radius);
+
+enum pricer_status pri_share_check(double weight, double noise,
+                                   struct pricer_fault *fault);
 
 #endif

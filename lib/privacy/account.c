@@ -7,6 +7,8 @@
  */
 #include "observers.h"
 
+#include "plan/plan.h"
+
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -132,8 +134,20 @@ struct job {
     const struct pricer_question *question;
     int64_t rounds;
     double work;
-    const bool *member; /* of the coalition */
+    const bool *member;             /* of the coalition */
+    const struct pricer_grid *grid; /* on which it is sent, if it can be */
 };
+
+/* The grid of the plan where the question is about it, or NULL. */
+static const struct pricer_grid *find_grid(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_question *question, struct pricer_grid *grid)
+{
+    return question->protect == PRICER_PROTECT_IDENTITY &&
+                   pricer_grid_choose(network, plan, grid, NULL) == PRICER_OK
+               ? grid
+               : NULL;
+}
 
 /* What one thread has for itself. */
 struct hand {
@@ -207,9 +221,13 @@ static enum pricer_status answer_sight(const struct job *job,
     const struct pri_sight sight = {job->network,    job->plan, job->question,
                                     statement->node, member,    server};
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
-    enum pricer_status status = (identity ? pri_view_identity : pri_view_build)(
-        job->network, job->plan, statement->node, member, server,
-        pri_question_hears(job->question), &hand->view);
+    enum pricer_eavesdropper hears = pri_question_hears(job->question);
+    enum pricer_status status =
+        identity
+            ? pri_view_identity(job->network, job->plan, statement->node,
+                                member, server, hears, job->grid, &hand->view)
+            : pri_view_build(job->network, job->plan, statement->node, member,
+                             server, hears, &hand->view);
     *helped = false;
     if (status == PRICER_OK && !identity)
         status = pri_view_observe(&sight, estimate, &hand->view, helped);
@@ -354,6 +372,7 @@ enum pricer_status pricer_privacy_account(
     struct pricer_fault *fault)
 {
     struct pricer_statement *list = NULL;
+    struct pricer_grid grid;
     bool *member = NULL;
     int64_t listed = 0;
     enum pricer_status status = check_question(network, plan, question, fault);
@@ -382,7 +401,8 @@ enum pricer_status pricer_privacy_account(
                       question,
                       question->rounds > 0 ? question->rounds : 1,
                       fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
-                      member};
+                      member,
+                      find_grid(network, plan, question, &grid)};
     for (int64_t k = 0; question->repeat > 1 && k < listed; k++)
         pri_repeat_answer(network, plan, question, member, &list[k]);
     if (question->repeat <= 1)
@@ -436,6 +456,7 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                                    struct pricer_fault *fault)
 {
     struct hand hand = {0};
+    struct pricer_grid grid;
     enum pricer_status status = check_question(network, plan, question, fault);
     if (status != PRICER_OK)
         return status;
@@ -454,9 +475,13 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                             k < question->member_count;
              k++)
             member[question->members[k]] = true;
-        struct job job = {network,  plan,
-                          question, question->rounds > 0 ? question->rounds : 1,
-                          1e9,      member};
+        struct job job = {network,
+                          plan,
+                          question,
+                          question->rounds > 0 ? question->rounds : 1,
+                          1e9,
+                          member,
+                          find_grid(network, plan, question, &grid)};
         if (question->repeat > 1)
             pri_repeat_answer(network, plan, question, member, &one);
         status =

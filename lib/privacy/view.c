@@ -4,6 +4,8 @@
  */
 #include "view.h"
 
+#include "plan/plan.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -55,6 +57,7 @@ struct scene {
     int32_t node;
     const bool *member;
     bool server, radio, identity;
+    const struct pricer_grid *grid; /* identity: NULL for noise as planned */
 };
 
 static bool is_member(const struct scene *scene, int32_t node)
@@ -110,12 +113,27 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
+/* The noise of a message as it leaves the node. */
+static long double sent_noise(const struct scene *scene, double weight,
+                              double noise)
+{
+    if (scene->grid == NULL || noise == 0)
+        return noise;
+    const struct pri_sender sender = {
+        scene->network->node_radius[scene->node],
+        scene->network->node_diameter[scene->node], scene->network->dimension};
+    double smoothing = ldexp(sqrt(PRI_GRID_SMOOTHING), scene->grid->exponent);
+    return hypotl(pri_sent_noise(scene->grid, &sender, weight, noise),
+                  smoothing) *
+           (1 + 0x1p-48L);
+}
+
 /*
  * The sum that a weight and a noise of the node enter, beside `base` of the one
  * who makes it: in which unit, and what it shows. Data moves it by weight
  * diameter, and the node's own noise is always there; its identity by weight
- * radius and its own noise. The product of two doubles may leave their range,
- * but not that of a long double.
+ * radius and its own noise, as it is sent. The product of two doubles may leave
+ * their range, but not that of a long double.
  */
 static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
@@ -125,13 +143,14 @@ static bool put_source(const struct scene *scene, double weight, double noise,
     long double move =
         (long double)weight *
         (scene->identity ? net->node_radius : net->node_diameter)[scene->node];
-    long double unit = scene->identity ? fmaxl(move, noise) : move;
+    long double own = sent_noise(scene, weight, noise);
+    long double unit = scene->identity ? fmaxl(move, own) : move;
     if (!(unit > 0))
         return true;
     source.signal = square_of(move, unit);
     source.base = square_of(base, unit);
     if (scene->identity)
-        source.own = square_of(noise, unit);
+        source.own = square_of(own, unit);
     else
         source.base += square_of(noise, unit);
     return add_source(scene, source, unit, view);
@@ -365,7 +384,7 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
 {
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO,
-                          false};
+                          false,   NULL};
     return build(&scene, view);
 }
 
@@ -374,11 +393,12 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
+                                     const struct pricer_grid *grid,
                                      struct pri_view *view)
 {
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO,
-                          true};
+                          true,    grid};
     enum pricer_status status = build(&scene, view);
     view->visible = false;
     return status;

@@ -73,6 +73,11 @@ void pri_view_free(struct pri_view *view);
  * without its own part; members pool what they see and know their own noise, so
  * noise from one member to another, or to the server, hides nothing.
  * O(degree^2 log degree).
+ *
+ * `grid` is that on which the plan is sent. What it adds to the node's noise makes
+ * it easier to tell whether it took part, and what it adds to that of others is not
+ * counted. NULL: as planned, for a plan that fits no grid and cannot be sent. Claim
+ * and proof: docs/mathematics.md, What one round shows.
  */
 enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
@@ -84,6 +89,7 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
+                                     const struct pricer_grid *grid,
                                      struct pri_view *view);
 
 /* The probability that a noise is absent. */

@@ -20,6 +20,8 @@
 /* SQLite's locks begin at 2^30 and end 512 bytes later. */
 #define CLAIM_AT (INT64_C(1) << 62)
 
+enum { PATIENCE = 100 }; /* milliseconds for another writer */
+
 static enum pricer_status say(const char *path, struct pricer_fault *fault)
 {
     return pri_fault(fault, PRICER_FILE, "%.300s: %s", path, strerror(errno));
@@ -52,6 +54,20 @@ static bool is_same(const struct pricer_study *study)
            held.st_ino == named.st_ino;
 }
 
+/*
+ * With a log beside the study a reader who does not end stops no writer, and no
+ * file has to be opened to write; another writer is not waited for, since a server
+ * has better things to do and comes back. Where the file system cannot do that,
+ * all goes on as it was. pricer_study_close() puts it back into one file.
+ */
+static void share(const struct pricer_study *study)
+{
+    sqlite3_exec(study->database,
+                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", NULL,
+                 NULL, NULL);
+    sqlite3_busy_timeout(study->database, PATIENCE);
+}
+
 enum pricer_status pricer_study_claim(struct pricer_study *study,
                                       struct pricer_fault *fault)
 {
@@ -60,6 +76,8 @@ enum pricer_status pricer_study_claim(struct pricer_study *study,
     if (study->claim < 0)
         return say(study->path, fault);
     enum pricer_status status = take(study->claim, study->path, fault);
+    if (status == PRICER_OK)
+        share(study);
     if (status == PRICER_OK && !is_same(study))
         status = pri_fault(fault, PRICER_BUSY,
                            "%.300s: replaced by another study meanwhile",

@@ -210,6 +210,12 @@ const char *const pri_study_schema[] = {
     " address TEXT NOT NULL"
     ")",
 
+    "CREATE TABLE member_seen ("
+    " key TEXT PRIMARY KEY,"
+    " round INTEGER NOT NULL,"
+    " session INTEGER NOT NULL"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE round_opened ("
     " only INTEGER PRIMARY KEY CHECK (only = 1),"
     " round INTEGER NOT NULL"

@@ -17,6 +17,9 @@ void pricer_study_close(struct pricer_study *study)
 {
     if (study == NULL)
         return;
+    if (study->claim >= 0) /* one file again, if nobody reads */
+        sqlite3_exec(study->database, "PRAGMA journal_mode = DELETE", NULL,
+                     NULL, NULL);
     sqlite3_close_v2(study->database);
     if (study->claim >= 0)
         close(study->claim);
@@ -186,6 +189,19 @@ static bool flush_to_disk(const char *path)
     return flushed;
 }
 
+/* What a server that died left beside the study that is replaced: it belongs to
+ * nothing else. */
+static void forget_log(const char *path)
+{
+    static const char *const ends[] = {"-wal", "-shm", "-journal"};
+    char name[4200];
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        int length = snprintf(name, sizeof name, "%s%s", path, ends[k]);
+        if (length > 0 && (size_t)length < sizeof name)
+            unlink(name);
+    }
+}
+
 /* Give the finished file its name: link() refuses a name that is taken. */
 static enum pricer_status publish(const char *made, const char *path,
                                   bool replace, struct pricer_fault *fault)
@@ -193,6 +209,8 @@ static enum pricer_status publish(const char *made, const char *path,
     if (!flush_to_disk(made))
         return pri_fault(fault, PRICER_FILE, "%.300s: %s", path,
                          strerror(errno));
+    if (replace)
+        forget_log(path);
     if (replace ? rename(made, path) != 0 : link(made, path) != 0)
         return pri_fault(fault, PRICER_FILE, "%.300s: %s", path,
                          errno == EEXIST ? "exists already" : strerror(errno));

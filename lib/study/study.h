@@ -5,6 +5,7 @@
 #define PRICER_STUDY_H
 
 #include "base/base.h"
+#include "pricer_members.h"
 #include "pricer_study.h"
 
 #include <sqlite3.h>

@@ -5,13 +5,23 @@
 #ifndef PROGRAM_REPRODUCE_H
 #define PROGRAM_REPRODUCE_H
 
+#include "common/options.h"
 #include "common/program.h"
+
+/* The data sets of table2: the paper's two, or the sample. */
+enum {
+    REPRODUCE_CIFAR = 0,
+    REPRODUCE_FMNIST,
+    REPRODUCE_SAMPLE,
+    REPRODUCE_SETS
+};
 
 struct reproduction {
     const char *folder;
-    const char *cifar;  /* a file, NULL: not given */
-    const char *fmnist; /* a file, NULL: not given */
-    const char *sample; /* a file, NULL: not given */
+    struct option_list cifar; /* files, each perhaps several with commas */
+    const char *fmnist;       /* a file, NULL: not given */
+    const char *sample;       /* a file, NULL: not given */
+    struct pricer_matrix *points[REPRODUCE_SETS]; /* of unit norm, or NULL */
     int64_t seeds;
     bool plots;   /* are wanted */
     bool plotted; /* gnuplot is there */
@@ -30,6 +40,13 @@ enum pricer_status reproduce_convergence(struct reproduction *work);
 enum pricer_status reproduce_trust(struct reproduction *work);
 enum pricer_status reproduce_erdos_renyi(struct reproduction *work);
 enum pricer_status reproduce_table2(struct reproduction *work);
+
+/* Read the data that table2 is about to use; a fault names the file. */
+enum pricer_status reproduce_data_read(struct reproduction *work);
+void reproduce_data_free(struct reproduction *work);
+
+/* What erdos-renyi says of privacy. */
+enum pricer_status reproduce_leakage(struct reproduction *work);
 
 /* Say how far the part is; PRICER_STOPPED if Ctrl-C was pressed. */
 enum pricer_status reproduce_tick(struct reproduction *work, double done);

@@ -30,7 +30,10 @@ static const struct part {
     {"trust", reproduce_trust, 1},    {"erdos-renyi", reproduce_erdos_renyi, 2},
     {"table2", reproduce_table2, 88},
 };
-enum { PARTS = sizeof parts / sizeof *parts };
+enum {
+    PARTS = sizeof parts / sizeof *parts,
+    TABLE2 = PARTS - 1, /* the last, and the only one that reads data */
+};
 
 static bool wanted(const char *name, int part)
 {
@@ -68,9 +71,13 @@ static enum pricer_status make_folder(struct reproduction *work)
     return PRICER_FILE;
 }
 
+/* Every input is read before anything is written. */
 static enum pricer_status reproduce(struct reproduction *work, const char *name)
 {
-    enum pricer_status status = make_folder(work);
+    enum pricer_status status =
+        wanted(name, TABLE2) ? reproduce_data_read(work) : PRICER_OK;
+    if (status == PRICER_OK)
+        status = make_folder(work);
     if (status == PRICER_OK)
         status = reproduce_open(work, "summary.csv", &work->summary);
     if (status != PRICER_OK)
@@ -111,8 +118,8 @@ int verb_reproduce(int argc, char **argv)
     const struct option options[] = {
         {"to", OPTION_TEXT, &work.folder, "DIR",
          "the folder for the results; made if it is not there"},
-        {"cifar", OPTION_TEXT, &work.cifar, "FILE",
-         "table2: CIFAR-10, data_batch_1.bin"},
+        {"cifar", OPTION_LIST, &work.cifar, "FILE,...",
+         "table2: CIFAR-10, data_batch_1.bin; may be given again"},
         {"fmnist", OPTION_TEXT, &work.fmnist, "FILE",
          "table2: Fashion-MNIST embeddings, .npy"},
         {"sample", OPTION_TEXT, &work.sample, "FILE",
@@ -133,6 +140,7 @@ int verb_reproduce(int argc, char **argv)
     progress_start(&work.progress, "reproduce");
     enum pricer_status status = reproduce(&work, operands[0]);
     progress_end(&work.progress);
+    reproduce_data_free(&work);
     if (work.table != NULL && status == PRICER_OK)
         table_print(work.table, stdout);
     return status == PRICER_OK ? 0 : program_fault(status, &work.fault);

@@ -5,20 +5,26 @@
 #include "ledger.h"
 #include "common/daemon.h"
 #include "spent.h"
-#include "common/program.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEDGER_ID = 0x50724C67, LEDGER_VERSION = 2 }; /* "PrLg" */
+enum {
+    LEDGER_ID = 0x50724C67, /* "PrLg" */
+    LEDGER_VERSION = 2,
+    PATIENCE = 250, /* milliseconds for another program to let go */
+    KEPT = 10000,   /* rounds whose releases are listed one by one */
+};
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS server ("
@@ -32,7 +38,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS release ("
     " server TEXT NOT NULL, round INTEGER NOT NULL, key TEXT NOT NULL,"
     " mu REAL NOT NULL, p REAL NOT NULL DEFAULT 1,"
-    " PRIMARY KEY (server, round, key)) WITHOUT ROWID;";
+    " PRIMARY KEY (server, round, key)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS session ("
+    " server TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;";
 
 /* From version 1, which added squares up: every release is still there. */
 static const char upgrade[] =
@@ -53,7 +61,7 @@ struct ledger {
                  descriptor of a database drops SQLite's own locks */
     char server[PRICER_KEY_TEXT];
     char path[4096];
-    int64_t last;
+    int64_t last, session;
     sqlite3_stmt *find, *store, *note, *mark;
 };
 
@@ -134,7 +142,7 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
     if (sqlite3_open_v2(ledger->path, &ledger->database, SQLITE_OPEN_READWRITE,
                         NULL) != SQLITE_OK)
         return false;
-    sqlite3_busy_timeout(ledger->database, 2000);
+    sqlite3_busy_timeout(ledger->database, PATIENCE);
     sqlite3_db_config(ledger->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     int64_t tables = 0;
     if (!ask(ledger, "PRAGMA application_id", NULL, 0, id) ||
@@ -198,7 +206,9 @@ enum pricer_status ledger_open(const char *path, const char *server,
     if (status == PRICER_OK &&
         (!prepare_all(made) ||
          !ask(made, "SELECT last FROM server WHERE key = ?", server, 0,
-              &made->last)))
+              &made->last) ||
+         !ask(made, "SELECT number FROM session WHERE server = ?", server, 0,
+              &made->session)))
         status = fail(made, fault);
     if (status != PRICER_OK) {
         ledger_close(made);
@@ -231,6 +241,37 @@ void ledger_close(struct ledger *ledger)
 int64_t ledger_last(const struct ledger *ledger)
 {
     return ledger->last;
+}
+
+int64_t ledger_session(const struct ledger *ledger)
+{
+    return ledger->session;
+}
+
+/* Replace the session of this server. */
+static bool store_session(struct ledger *ledger, int64_t session)
+{
+    sqlite3_stmt *insert = NULL;
+    bool good = prepare(ledger, "INSERT OR REPLACE INTO session VALUES (?, ?)",
+                        &insert);
+    if (good) {
+        sqlite3_bind_text(insert, 1, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(insert, 2, session);
+        good = sqlite3_step(insert) == SQLITE_DONE;
+    }
+    sqlite3_finalize(insert);
+    return good;
+}
+
+enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
+                                      struct pricer_fault *fault)
+{
+    if (session <= ledger->session)
+        return PRICER_OK;
+    if (!store_session(ledger, session))
+        return fail(ledger, fault);
+    ledger->session = session;
+    return PRICER_OK;
 }
 
 enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
@@ -299,7 +340,7 @@ int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
     if (charge->mu == 0)
         return LEDGER_NO_END;
     return find_spent(ledger, charge->key, &spent) ? spent_left(&spent, charge)
-                                                   : 0;
+                                                   : -1;
 }
 
 static bool charge_one(struct ledger *ledger, int64_t round,
@@ -335,6 +376,44 @@ static bool mark_round(struct ledger *ledger, int64_t round)
     return marked;
 }
 
+/* Accounts hold every release for good; the list of them ends somewhere. */
+static bool prune(struct ledger *ledger, int64_t round)
+{
+    if (round % 64 != 0)
+        return true;
+    sqlite3_stmt *delete = NULL;
+    bool good = prepare(
+        ledger, "DELETE FROM release WHERE server = ? AND round <= ?", &delete);
+    if (good) {
+        sqlite3_bind_text(delete, 1, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(delete, 2, round - KEPT);
+        good = sqlite3_step(delete) == SQLITE_DONE;
+    }
+    sqlite3_finalize(delete);
+    return good;
+}
+
+enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
+                                 struct pricer_fault *fault)
+{
+    if (round > ledger->last + WIRE_JUMP)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "round %lld is too far from round %lld, where the "
+                            "ledger is",
+                            (long long)round, (long long)ledger->last);
+    bool good = run(ledger, "BEGIN IMMEDIATE") &&
+                (round <= ledger->last || mark_round(ledger, round)) &&
+                store_session(ledger, -1) && run(ledger, "COMMIT");
+    if (!good) {
+        enum pricer_status status = fail(ledger, fault);
+        run(ledger, "ROLLBACK");
+        return status;
+    }
+    ledger->last = round > ledger->last ? round : ledger->last;
+    ledger->session = -1;
+    return PRICER_OK;
+}
+
 enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                                  struct ledger_charge *charges, int32_t count,
                                  struct pricer_fault *fault)
@@ -351,7 +430,8 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
         if (charges[k].all && !charges[k].allowed)
             break;
     }
-    good = good && mark_round(ledger, round) && run(ledger, "COMMIT");
+    good = good && mark_round(ledger, round) && prune(ledger, round) &&
+           run(ledger, "COMMIT");
     if (good) {
         ledger->last = round;
         return PRICER_OK;
@@ -361,82 +441,4 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
     for (int32_t k = 0; k < count; k++)
         charges[k].allowed = false;
     return status;
-}
-
-/* ------------------------------------------------------------------ show -- */
-
-static const char show_sql[] =
-    "SELECT key, (SELECT min(node) FROM neighbour"
-    "  WHERE neighbour.key = account.key) AS node, sum(releases),"
-    " sum(mu * mu * releases),"
-    " (SELECT max(round) FROM release WHERE release.key = account.key)"
-    " FROM account GROUP BY key ORDER BY node, key";
-
-/* Whom an account is about. What the server gets in all has one of its own. */
-static const char *receiver(sqlite3_stmt *query)
-{
-    const char *key = (const char *)sqlite3_column_text(query, 0);
-    if (sqlite3_column_type(query, 1) != SQLITE_NULL)
-        return (const char *)sqlite3_column_text(query, 1);
-    return key != NULL && strncmp(key, "all to ", 7) == 0 ? "server, all"
-                                                          : "server";
-}
-
-static void show_json(sqlite3_stmt *query)
-{
-    struct json json = {.out = stdout};
-    json_open(&json, NULL, '{');
-    json_open(&json, "accounts", '[');
-    while (sqlite3_step(query) == SQLITE_ROW) {
-        json_open(&json, NULL, '{');
-        json_text(&json, "key", (const char *)sqlite3_column_text(query, 0));
-        if (sqlite3_column_type(query, 1) == SQLITE_NULL)
-            json_text(&json, "node", receiver(query));
-        else
-            json_count(&json, "node", sqlite3_column_int64(query, 1));
-        json_count(&json, "releases", sqlite3_column_int64(query, 2));
-        json_number(&json, "mu", sqrt(sqlite3_column_double(query, 3)));
-        json_count(&json, "last_round", sqlite3_column_int64(query, 4));
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_close(&json, '}');
-}
-
-static void show_table(sqlite3_stmt *query)
-{
-    struct table *table = table_new(
-        5, (const char *const[]){"to", "releases", "mu", "last round", "key"});
-    while (sqlite3_step(query) == SQLITE_ROW) {
-        table_cell(table, "%s", receiver(query));
-        table_cell(table, "%s", sqlite3_column_text(query, 2));
-        table_cell(table, "%.6g", sqrt(sqlite3_column_double(query, 3)));
-        table_cell(table, "%s", sqlite3_column_text(query, 4));
-        table_cell(table, "%s", sqlite3_column_text(query, 0));
-    }
-    table_print(table, stdout);
-}
-
-int ledger_show(const char *path, bool as_json)
-{
-    sqlite3 *database = NULL;
-    sqlite3_stmt *query = NULL;
-    int result = 1;
-    if (access(path, R_OK) != 0)
-        daemon_say("%s: %s", path, strerror(errno));
-    else if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) !=
-                 SQLITE_OK ||
-             sqlite3_busy_timeout(database, 2000) != SQLITE_OK ||
-             sqlite3_prepare_v2(database, show_sql, -1, &query, NULL) !=
-                 SQLITE_OK)
-        daemon_say("%s: %s", path, sqlite3_errmsg(database));
-    else
-        result = 0;
-    if (result == 0 && as_json)
-        show_json(query);
-    else if (result == 0)
-        show_table(query);
-    sqlite3_finalize(query);
-    sqlite3_close_v2(database);
-    return result;
 }

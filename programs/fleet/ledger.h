@@ -56,6 +56,20 @@ bool ledger_is_there(const char *path);
 int64_t ledger_last(const struct ledger *ledger);
 
 /*
+ * The session that the server gave this ledger last, 0 before the first; a
+ * higher one, which is on the disk when the call returns. -1: an operator has
+ * said that what was lost is lost, and the server's next one is taken.
+ */
+int64_t ledger_session(const struct ledger *ledger);
+enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
+                                      struct pricer_fault *fault);
+
+/* Go on after a round of which the ledger knows nothing: charges up to there are
+ * lost, on the operator's word. */
+enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
+                                 struct pricer_fault *fault);
+
+/*
  * The key under which a neighbour was first seen must be this one; a neighbour
  * that is new is noted. PRICER_VALUE: it is another.
  */
@@ -64,15 +78,16 @@ enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
 
 /*
  * Charge a round: each release that fits its budget is charged and allowed, in
- * one transaction; after one that stands for all and does not fit, none is. PRICER_VALUE if the round is not above ledger_last(): it is
- * spent, and nothing may be sent for it.
+ * one transaction; after one that stands for all and does not fit, none is.
+ * PRICER_VALUE if the round is not above ledger_last(): it is spent, and nothing
+ * may be sent for it.
  */
 enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
                                  struct ledger_charge *charges, int32_t count,
                                  struct pricer_fault *fault);
 
 /* How many more releases like this one the budget holds; LEDGER_NO_END: as many
- * as anyone may ask for. */
+ * as anyone may ask for, -1: the ledger cannot be read. */
 #define LEDGER_NO_END ((INT64_C(1) << 62) - 1)
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge);
 

@@ -89,10 +89,12 @@ struct node {
     int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
     bool own_refused;
+    bool illegible;   /* the ledger failed while the slice was judged */
     double *data;     /* [dimension] the private vector */
     int64_t *own;     /* [dimension] its own part of the sum */
     int64_t *sum;     /* [dimension] what goes to the server */
     int64_t *scratch; /* [dimension] a message that is being read */
+    uint8_t *sent;    /* what goes over each out-link, half a byte each */
     uint8_t *parts;   /* what has become of its own part and of each share */
     uint64_t refused; /* codes that were sent for this slice, a bit each */
 
@@ -105,8 +107,13 @@ struct node {
     enum wire_part own_part;
     int64_t base_round; /* of the last OPEN heard */
     int64_t base_time;  /* when the last OPEN was heard */
+    bool behind;        /* the server knows more than the ledger */
+    int64_t twins;      /* others with this key, as the server says */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
     int64_t clipped; /* rounds in which the vector was too long */
+
+    /* what the feed was told last: after which slice and how many rounds */
+    int64_t fed_slice, fed_rounds;
 };
 
 /* Tell the server the code, and the operator (once a slice) in words, what is
@@ -130,9 +137,23 @@ void node_free_slice(struct node *node);
 /* Whether a budget is about to end. */
 bool node_is_ending(const struct node *node);
 
+/* Rounds in which there is still anything to send of its data. */
+int64_t node_left(const struct node *node);
+
 /* Say HELLO. It names the slice only when every link of it is connected, or has
  * had time to be: what is sent to a link that is not is lost. */
 void node_greet(struct node *node);
+
+/* node_mark.c: MARK; whether a round is further from the last than any server may
+ * go; and another with this key is the one that counts: nothing is opened. */
+void node_take_mark(struct node *node, const void *data, size_t size);
+bool node_is_far(const struct node *node, int64_t round);
+void node_yield(struct node *node);
+
+/* node_make.c: the vector is there, make and charge every part of the round;
+ * or it is not, and this is why what needs it is withheld. */
+void node_make_parts(struct node *node);
+void node_withhold(struct node *node, enum wire_part why);
 
 /* The round: OPEN, a share, the command's end, the clock. */
 void node_take_open(struct node *node, const struct wire_open *open);
@@ -140,6 +161,17 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
                      size_t size);
 void node_take_vector(struct node *node);
 void node_tick(struct node *node, int64_t now);
+
+/* The length of the vector. What is longer than the radius is clipped, and the
+ * data's owner should know: the mean is then of other vectors than theirs. */
+double node_measure(struct node *node);
+
+/* Towards the program at the feed, if there is one: what has become of its
+ * vector, of this length (`text`: why there is none of it); what has changed
+ * about the plan; the estimate of a round. */
+void node_answer(struct node *node, double length, const char *text);
+void node_tell_plan(struct node *node);
+void node_tell_result(struct node *node, const struct wire_result *result);
 
 /* Whether the process has just slept through its alarm, for two seconds and for
  * longer than shares are taken: what was opened meanwhile has passed, and nothing

@@ -6,6 +6,7 @@
  */
 #include "node_check.h"
 #include "common/program.h"
+#include "feed_listen.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -83,6 +84,13 @@ bool node_trouble(const struct node *node, enum hub_end why, char *text,
         snprintf(text, size,
                  "the server at %s breaks the handshake off: is it a "
                  "pricer-server?",
+                 address);
+        break;
+    case HUB_TURNED:
+        snprintf(text, size,
+                 "the server at %s turns this node away: another node is "
+                 "connected with its key, or did it start too often? Nothing "
+                 "is sent",
                  address);
         break;
     case HUB_REPLACED:
@@ -241,6 +249,8 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
     struct node *node = context;
     if (peer == node->server && wire_type(data, size) == WIRE_SLICE)
         node_take_slice(node, data, size);
+    else if (peer == node->server && wire_type(data, size) == WIRE_MARK)
+        node_take_mark(node, data, size);
 }
 
 static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
@@ -253,7 +263,9 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 static void see_refusal(struct node *node, int32_t to, const char *text)
 {
     node->check->refused = true;
-    if (to == node->number)
+    if (to < 0)
+        tell(node->check, BAD, "ledger", "%s", text);
+    else if (to == node->number)
         tell(node->check, BAD, "budgets",
              "of its own part: %s; a row in the "
              "trust file is the cure, or another "
@@ -268,7 +280,8 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
 
 static bool is_final(enum hub_end why)
 {
-    return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN;
+    return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN ||
+           why == HUB_TURNED;
 }
 
 static void check_listen(struct check *check, struct node *node)
@@ -382,8 +395,8 @@ static enum pricer_status get_vector(struct node *node, double *data,
     bool ready = false;
     struct vector *vector = &node->vector;
     int64_t dimension = node->slice.dimension;
-    enum pricer_status status =
-        vector_start(vector, 0, dimension, &ready, fault);
+    const struct feed_round round = {.dimension = dimension};
+    enum pricer_status status = vector_start(vector, &round, &ready, fault);
     if (status == PRICER_OK && !ready) {
         struct pollfd file = {.fd = vector->child_file, .events = POLLIN};
         if (poll(&file, 1, COMMAND) != 1) {
@@ -428,6 +441,19 @@ static void check_vector(struct check *check, struct node *node)
              (long long)node->slice.dimension, sqrt(square));
 }
 
+/* Who will connect is not known before the node runs. */
+static void check_feed(struct check *check, const char *feed)
+{
+    struct pricer_fault fault = {""};
+    if (feed_listen_check(feed, &fault) == PRICER_OK)
+        tell(check, GOOD, "vector", "%s is free for the program that has it",
+             feed);
+    else
+        tell(check, BAD, "vector", "%s", fault.text);
+    if (strncmp(feed, "unix:", 5) == 0)
+        check_disk(check, feed + 5, "the feed's socket");
+}
+
 static void run_checks(struct check *check, struct node *node,
                        const struct node_files *files)
 {
@@ -441,7 +467,10 @@ static void run_checks(struct check *check, struct node *node,
     if (ledger && reach_server(check, node) && trust && node->listening &&
         take_slice(check, node))
         check_neighbours(check, node);
-    check_vector(check, node);
+    if (files->feed != NULL)
+        check_feed(check, files->feed);
+    else
+        check_vector(check, node);
 }
 
 int node_check(struct node *node, const struct node_files *files, bool as_json)

@@ -8,7 +8,7 @@
 
 /* The files that the command line names. */
 struct node_files {
-    const char *key, *server_key, *trust, *ledger;
+    const char *key, *server_key, *trust, *ledger, *feed;
 };
 
 /* Say of everything that a node needs whether it is there, and of what is not

@@ -1,11 +1,9 @@
 /*
- * One node's part of a round: from its vector to shares that are charged and
- * then sent, and from shares that arrive to the sum for the server. The
- * arithmetic is the library's (round.c); here are order, time and refusal.
+ * One node's part of a round in time: shares that node_make.c has made and
+ * charged are sent, and those that arrive become the sum for the server.
  */
 #include "node.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,164 +17,19 @@ static void drop(struct node *node, enum pricer_drop why)
     node->dropped[why]++;
 }
 
-/* ------------------------------------------------------------------ make -- */
-
-/* The values of one part, with noise of this round. */
-static bool make_part(struct node *node, int32_t to, double weight,
-                      double noise, int64_t *values)
-{
-    struct pricer_share share = {to, weight, noise};
-    struct pricer_fault fault = {""};
-    struct pricer_random replay;
-    if (node->replay)
-        pricer_random_replay(&replay, node->emulate.seed, PRICER_PURPOSE_NOISE,
-                             emulate_trial(&node->emulate, node->open.round),
-                             node->number, to);
-    enum pricer_status status = pricer_round_share(
-        &node->part, &share, node->data, node->replay ? &replay : &node->random,
-        values, &fault);
-    if (status != PRICER_OK)
-        node_refuse(node, node->open.round, WIRE_CODE_SLICE, to, fault.text);
-    return status == PRICER_OK;
-}
-
-/* A link without weight or noise carries a probe, which costs nothing. */
-static bool is_probe(const struct wire_out *out)
-{
-    return out->weight == 0 && out->noise == 0;
-}
-
-static void make_share(struct node *node, int32_t k)
-{
-    const struct wire_out *out = &node->slice.out[k];
-    struct node_peer *peer = &node->peers[k];
-    if (peer->refused || is_probe(out) || peer->link == NULL)
-        return;
-    if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, node->slice.seal,
-                         WIRE_PART_DATA, node->scratch, node->slice.dimension))
-        peer->part = WIRE_PART_DATA;
-}
-
-/* What a charge has come to: the part as it goes, and its rounds left. */
-static void settle(struct node *node, enum pricer_status status, int32_t to,
-                   bool allowed, enum wire_part *part, int64_t *left)
-{
-    if (status != PRICER_OK) {
-        *part = WIRE_PART_LEDGER;
-    } else if (!allowed) {
-        *part = WIRE_PART_SPENT;
-        *left = 0;
-        node_refuse(node, node->open.round, WIRE_CODE_SPENT, to,
-                    to == node->number
-                        ? "the budget for the server is spent"
-                        : "the budget for this neighbour is spent");
-    } else if (*left != LEDGER_NO_END && *left > 0) {
-        --*left;
-    }
-}
-
-/* What is made, one charge each, behind that of all of it together where the
- * trust file asks for one. Returns how many there are. */
-static int32_t list_charges(struct node *node)
-{
-    int32_t parts = 0, count;
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        if (node->peers[k].part == WIRE_PART_DATA)
-            node->ratios[parts++] = node->peers[k].mu;
-    if (node->own_part == WIRE_PART_DATA)
-        node->ratios[parts++] = node->own_mu;
-    double mu = trust_ratio_together(node->ratios, parts);
-    count = mu > 0 && node_charge_all(node, mu, &node->charges[0]);
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        if (node->peers[k].part == WIRE_PART_DATA)
-            node->charges[count++] =
-                node_charge(node, node->slice.out[k].to, node->peers[k].key,
-                            node->peers[k].mu, node->slice.out[k].p);
-    if (node->own_part == WIRE_PART_DATA)
-        node->charges[count++] =
-            node_charge(node, node->number, node->server_key, node->own_mu, 1);
-    return count;
-}
-
-/*
- * Charge all that is made, in one transaction; what the budget does not allow
- * is withheld. If the ledger fails, everything is. What a neighbour's budget
- * refuses stays in the charge of all: that is more than the server gets.
- */
-static void charge(struct node *node)
-{
-    struct pricer_fault fault = {""};
-    int32_t count = list_charges(node);
-    int32_t next = count > 0 && node->charges[0].all;
-    enum pricer_status status = ledger_charge(node->ledger, node->open.round,
-                                              node->charges, count, &fault);
-    if (status != PRICER_OK)
-        node_refuse(node, node->open.round,
-                    status == PRICER_VALUE ? WIRE_CODE_ROUND : WIRE_CODE_LEDGER,
-                    node->number, fault.text);
-    if (status == PRICER_OK && next > 0 && !node->charges[0].allowed) {
-        node->all_left = 0;
-        node_refuse(node, node->open.round, WIRE_CODE_SPENT, node->number,
-                    "the budget for all that the server gets is spent");
-    } else if (status == PRICER_OK && node->all_left != LEDGER_NO_END &&
-               node->all_left > 0) {
-        node->all_left--;
-    }
-    for (int32_t k = 0; k < node->slice.out_count; k++) {
-        struct node_peer *peer = &node->peers[k];
-        if (peer->part == WIRE_PART_DATA)
-            settle(node, status, node->slice.out[k].to,
-                   node->charges[next++].allowed, &peer->part, &peer->left);
-    }
-    if (node->own_part == WIRE_PART_DATA)
-        settle(node, status, node->number, node->charges[next].allowed,
-               &node->own_part, &node->own_left);
-    /* Before the sum, so that the server knows before it opens another. */
-    if (node_is_ending(node))
-        node_greet(node);
-}
-
-/*
- * The vector is there: make and charge every part. Their noise comes from a key
- * of this round's own, fresh from the kernel: a machine that was cloned, or put
- * back to an earlier state, never makes the same noise twice. Two vectors with
- * one noise would show their difference to everyone.
- */
-static void make_parts(struct node *node)
-{
-    struct pricer_fault fault = {""};
-    if (pricer_random_secret(&node->random, &fault) != PRICER_OK) {
-        node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
-                    fault.text);
-        return;
-    }
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        make_share(node, k);
-    if (node->own_open && make_part(node, node->number, node->slice.own.weight,
-                                    node->slice.own.noise, node->own))
-        node->own_part = WIRE_PART_DATA;
-    charge(node);
-}
-
-/* There is no vector, and this is why: what needs one is withheld. */
-static void withhold(struct node *node, enum wire_part why)
-{
-    for (int32_t k = 0; k < node->slice.out_count; k++)
-        node->peers[k].part = node->peers[k].refused          ? WIRE_PART_TRUST
-                              : is_probe(&node->slice.out[k]) ? WIRE_PART_PROBE
-                                                              : why;
-    node->own_part = node->own_refused ? WIRE_PART_TRUST
-                     : node->own_open  ? why
-                                       : WIRE_PART_PROBE;
-}
+/* ------------------------------------------------------------------ send -- */
 
 /* Shares leave, also those that only say why there is none; what cannot leave
- * at once is lost, as on a link that is down. */
+ * at once is lost, as on a link that is down. After the time for shares nobody
+ * adds them, and no data leaves. */
 static void send_shares(struct node *node)
 {
+    bool late = daemon_clock() >= node->start + node->open.share;
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
+        if (late && peer->part == WIRE_PART_DATA)
+            peer->part = WIRE_PART_LATE;
+        wire_part_set(node->sent, k, peer->part);
         if (peer->link == NULL)
             continue;
         if (peer->part != WIRE_PART_DATA)
@@ -292,8 +145,18 @@ static void clear_round(struct node *node, const struct wire_open *open,
     node->heard = 0;
     memset(node->sum, 0, 8 * (size_t)node->slice.dimension);
     memset(node->parts, 0, wire_parts_size(node->slice.in_count));
+    memset(node->sent, 0, wire_sent_size(node->slice.out_count));
     for (int32_t k = 0; k < node->slice.in_count; k++)
         node->sources[k].heard = false;
+}
+
+/* When the vector must be there: when shares are sent, or where nobody waits
+ * for that, so soon that the word of its lack still arrives in time. */
+static int64_t find_deadline(const struct node *node)
+{
+    const struct wire_open *open = &node->open;
+    return node->start +
+           (open->early ? (open->send + open->share) / 2 : open->send);
 }
 
 /* Begin to get the vector. In a round that the ledger has already, none is
@@ -303,15 +166,28 @@ static void start_vector(struct node *node)
     struct pricer_fault fault = {""};
     bool ready = false;
     if (node->open.round <= ledger_last(node->ledger)) {
-        withhold(node, WIRE_PART_LEDGER);
+        node_withhold(node, WIRE_PART_LEDGER);
         node_refuse(node, node->open.round, WIRE_CODE_ROUND, node->number,
                     "the round is already spent");
         node->state = NODE_HOLD;
         return;
     }
-    withhold(node, WIRE_PART_VECTOR);
-    if (vector_start(&node->vector, node->open.round, node->slice.dimension,
-                     &ready, &fault) != PRICER_OK) {
+    if (node->behind) {
+        node_withhold(node, WIRE_PART_LEDGER);
+        node->state = NODE_HOLD;
+        return;
+    }
+    node_withhold(node, WIRE_PART_VECTOR);
+    const int64_t now = daemon_clock();
+    const struct feed_round round = {
+        .round = node->open.round,
+        .dimension = node->slice.dimension,
+        .radius = node->slice.radius,
+        .wait = no_sooner(find_deadline(node) - now, 0),
+        .clock = now,
+        .left = node_left(node),
+    };
+    if (vector_start(&node->vector, &round, &ready, &fault) != PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
         node->state = NODE_HOLD;
@@ -336,26 +212,6 @@ static void begin_round(struct node *node, const struct wire_open *open,
     }
 }
 
-/* What is longer than the radius is clipped, and the data's owner should know:
- * the mean is then of other vectors than theirs. */
-static void watch_length(struct node *node)
-{
-    double square = 0;
-    for (int64_t k = 0; k < node->slice.dimension; k++)
-        square += node->data[k] * node->data[k];
-    if (!(sqrt(square) > node->slice.radius * (1 + 1e-12)))
-        return;
-    node->clipped++;
-    int64_t tens = node->clipped;
-    while (tens % 10 == 0)
-        tens /= 10;
-    if (tens == 1)
-        daemon_say("round %lld: the vector has length %g and is clipped to %g; "
-                   "%lld rounds so far",
-                   (long long)node->open.round, sqrt(square),
-                   node->slice.radius, (long long)node->clipped);
-}
-
 void node_take_vector(struct node *node)
 {
     struct pricer_fault fault = {""};
@@ -364,10 +220,12 @@ void node_take_vector(struct node *node)
         PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
+        node_answer(node, 0, fault.text);
         return;
     }
-    watch_length(node);
-    make_parts(node);
+    double length = node_measure(node);
+    node_make_parts(node);
+    node_answer(node, length, NULL);
 }
 
 bool node_has_slept(struct node *node, int64_t now, int64_t share)
@@ -398,6 +256,12 @@ void node_take_open(struct node *node, const struct wire_open *open)
         drop(node, PRICER_DROP_LATE);
         return;
     }
+    if (node_is_far(node, open->round)) {
+        drop(node, PRICER_DROP_ROUND);
+        node_refuse(node, open->round, WIRE_CODE_ROUND, node->number,
+                    "the round is too far from the last one");
+        return;
+    }
     if (open->round > node->base_round) {
         node->base_round = open->round;
         node->base_time = now;
@@ -423,6 +287,8 @@ static void finish(struct node *node)
         .digest = node->digest,
         .parts = node->parts,
         .parts_size = wire_parts_size(node->slice.in_count),
+        .sent = node->sent,
+        .sent_size = wire_sent_size(node->slice.out_count),
     };
     if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
@@ -431,10 +297,15 @@ static void finish(struct node *node)
     node->rounds++;
 }
 
-/* The time at which a round that nobody announced would begin, or INT64_MAX. */
+/* The time at which a round that nobody announced would begin, or INT64_MAX. A
+ * server that is heard and opens none has its reasons, such as a full disk: what
+ * is not opened is not charged. */
 static int64_t expected(const struct node *node)
 {
+    enum { HEARD = 1500 };
     int64_t past = node->taken - node->base_round;
+    if (daemon_clock() - hub_heard(node->server) < HEARD)
+        return INT64_MAX;
     if (!node->sliced || node->base_round == 0 || node->open.period == 0 ||
         node->taken < node->base_round || past >= node->open.ahead)
         return INT64_MAX;
@@ -448,15 +319,6 @@ static void open_by_itself(struct node *node, int64_t begin)
     begin_round(node, &open, begin);
 }
 
-/* When the vector must be there: when shares are sent, or where nobody waits
- * for that, so soon that the word of its lack still arrives in time. */
-static int64_t find_deadline(const struct node *node)
-{
-    const struct wire_open *open = &node->open;
-    return node->start +
-           (open->early ? (open->send + open->share) / 2 : open->send);
-}
-
 void node_tick(struct node *node, int64_t now)
 {
     bool early = node->open.early;
@@ -464,7 +326,7 @@ void node_tick(struct node *node, int64_t now)
     int64_t share = node->start + node->open.share;
     if (node->state == NODE_VECTOR && now >= find_deadline(node)) {
         vector_stop(&node->vector);
-        withhold(node, WIRE_PART_LATE);
+        node_withhold(node, WIRE_PART_LATE);
         node_refuse(node, node->open.round, WIRE_CODE_LATE, node->number,
                     "the vector was not ready in time");
         node->state = NODE_HOLD;

@@ -72,18 +72,29 @@ bool node_is_ending(const struct node *node)
            (hello.ending_count > 0 && hello.ending[0].left <= ENDING);
 }
 
+int64_t node_left(const struct node *node)
+{
+    struct wire_hello hello = {0};
+    fill_left(node, &hello);
+    return hello.left;
+}
+
 void node_greet(struct node *node)
 {
     if (node->sliced && !node->announced && node->checking == NULL)
         node->announced =
             all_connected(node) || daemon_clock() - node->sliced_at > PATIENCE;
+    int64_t session = ledger_session(node->ledger);
     struct wire_hello hello = {
         .digest = node->announced ? node->digest : NULL,
         .last = ledger_last(node->ledger),
-        .results = node->estimate != NULL,
+        .results = node->estimate != NULL || node->vector.feed != NULL,
+        .session = session > 0 ? session : 0,
     };
     if (node->sliced)
         fill_left(node, &hello);
+    if (node->behind)
+        hello.left = hello.own = 0;
     bool sent = wire_write_hello(&node->bytes, &hello) &&
                 hub_send(node->server, node->bytes.data, node->bytes.size);
     bool waiting = !sent || (node->sliced && !node->announced);
@@ -149,13 +160,14 @@ void node_free_slice(struct node *node)
     free(node->sum);
     free(node->scratch);
     free(node->parts);
+    free(node->sent);
     node->peers = NULL;
     node->sources = NULL;
     node->charges = NULL;
     node->ratios = NULL;
     node->data = NULL;
     node->own = node->sum = node->scratch = NULL;
-    node->parts = NULL;
+    node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
     node->state = NODE_IDLE;
@@ -176,10 +188,11 @@ static bool make_room(struct node *node)
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
+    node->sent = calloc(wire_sent_size((int32_t)out) + 1, 1);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
            node->data != NULL && node->own != NULL && node->sum != NULL &&
-           node->scratch != NULL && node->parts != NULL;
+           node->scratch != NULL && node->parts != NULL && node->sent != NULL;
 }
 
 /* Why nothing may go to a receiver, or 0. */
@@ -198,8 +211,12 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
                      (int)to);
         return WIRE_CODE_KEY;
     }
-    if (to != node->number &&
-        ledger_pin(node->ledger, to, key, fault) != PRICER_OK)
+    enum pricer_status pinned = to == node->number
+                                    ? PRICER_OK
+                                    : ledger_pin(node->ledger, to, key, fault);
+    if (pinned != PRICER_OK && pinned != PRICER_VALUE)
+        node->illegible = true;
+    if (pinned != PRICER_OK)
         return WIRE_CODE_KEY;
     if (p < 1 && !row->credit) {
         daemon_fault(fault, PRICER_VALUE,
@@ -215,6 +232,14 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
         return WIRE_CODE_NOISE;
     }
     return 0;
+}
+
+static int64_t find_left(struct node *node, const struct ledger_charge *charge)
+{
+    int64_t left = ledger_left(node->ledger, charge);
+    if (left < 0)
+        node->illegible = true;
+    return left < 0 ? 0 : left;
 }
 
 /* The own part; the receiver is the server. */
@@ -237,7 +262,7 @@ static void judge_own(struct node *node)
     }
     struct ledger_charge charge =
         node_charge(node, node->number, node->server_key, node->own_mu, 1);
-    node->own_left = ledger_left(node->ledger, &charge);
+    node->own_left = find_left(node, &charge);
 }
 
 /* Also a neighbour that is refused is connected, to be told in each round that
@@ -253,7 +278,7 @@ static void open_peer(struct node *node, int32_t k)
     if (code == 0) {
         struct ledger_charge charge =
             node_charge(node, out->to, peer->key, peer->mu, out->p);
-        peer->left = ledger_left(node->ledger, &charge);
+        peer->left = find_left(node, &charge);
     }
     peer->refused = code != 0;
     if (code != 0)
@@ -310,7 +335,7 @@ static void judge_all(struct node *node)
     bool key = row->key[0] == '\0' || strcmp(row->key, node->server_key) == 0;
     if (key && trust_allows(row->eps, row->delta, mu)) {
         if (mu > 0 && node_charge_all(node, mu, &charge))
-            node->all_left = ledger_left(node->ledger, &charge);
+            node->all_left = find_left(node, &charge);
         return;
     }
     snprintf(text, sizeof text,
@@ -368,6 +393,18 @@ static void fill_part(struct node *node)
     };
 }
 
+/* False: not without the ledger. The server sends the slice again each second, as
+ * long as it is not taken. */
+static bool judge_slice(struct node *node)
+{
+    node->illegible = false;
+    judge_own(node);
+    for (int32_t k = 0; k < node->slice.out_count; k++)
+        open_peer(node, k);
+    judge_all(node);
+    return !node->illegible;
+}
+
 void node_take_slice(struct node *node, const void *data, size_t size)
 {
     uint8_t digest[WIRE_DIGEST];
@@ -408,10 +445,12 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         return;
     }
     fill_part(node);
-    judge_own(node);
-    for (int32_t k = 0; k < slice.out_count; k++)
-        open_peer(node, k);
-    judge_all(node);
+    if (!judge_slice(node)) {
+        node_free_slice(node);
+        node_refuse(node, 0, WIRE_CODE_LEDGER, node->number,
+                    "the ledger cannot be read or written");
+        return;
+    }
     memcpy(node->digest, digest, sizeof digest);
     node->sliced = true;
     node->announced = false;

@@ -23,7 +23,7 @@ static const struct usage usage = {
 
 /* What the command line says and struct node does not hold. */
 struct arguments {
-    int64_t number, seed;
+    int64_t number, seed, accept;
     const char *config, *emulate;
     struct node_files files;
     bool show, json, replay, check, new_ledger;
@@ -42,13 +42,13 @@ static void say_result(struct node *node, const struct wire_result *result)
                (long long)result->contributors, result->bar);
 }
 
-/* The estimate of a round, into a file that is replaced whole. */
+/* The estimate of a round, to the feed and into a file that is replaced whole. */
 static void take_result(struct node *node, const void *data, size_t size)
 {
     struct wire_result result;
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
-    if (node->estimate == NULL || !node->sliced)
+    if (!node->sliced)
         return;
     if (!wire_read_result(data, size, &result) ||
         (result.size != 0 &&
@@ -56,6 +56,9 @@ static void take_result(struct node *node, const void *data, size_t size)
         node->dropped[PRICER_DROP_MALFORMED]++;
         return;
     }
+    node_tell_result(node, &result);
+    if (node->estimate == NULL)
+        return;
     if (result.size == 0) {
         daemon_say("round %lld gave no estimate; %s is of an earlier one",
                    (long long)result.round, node->estimate);
@@ -86,6 +89,9 @@ static void take_server_message(struct node *node, const void *data,
             node_take_open(node, &open);
         else
             node->dropped[PRICER_DROP_MALFORMED]++;
+        break;
+    case WIRE_MARK:
+        node_take_mark(node, data, size);
         break;
     case WIRE_RESULT:
         take_result(node, data, size);
@@ -132,6 +138,8 @@ static void tell(struct node *node, enum hub_end why)
 static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 {
     struct node *node = context;
+    if (peer == node->server && why == HUB_TURNED)
+        node_yield(node);
     if (peer == node->server && why != HUB_SILENT)
         tell(node, why);
 }
@@ -164,6 +172,19 @@ static void read_again(struct node *node)
     daemon_say("the trust file is read anew");
 }
 
+/* The file of the vector can be read; frames may be behind one that is taken. */
+static void serve_vector(struct node *node)
+{
+    while (vector_serve(&node->vector)) {
+        if (node->state == NODE_VECTOR)
+            node_take_vector(node);
+        else
+            vector_stop(&node->vector);
+        if (node->vector.feed == NULL)
+            return;
+    }
+}
+
 static void loop(struct node *node)
 {
     while (!daemon_stopping() ||
@@ -176,12 +197,12 @@ static void loop(struct node *node)
             return;
         int64_t next = node_next(node);
         next = next < node->next_hello ? next : node->next_hello;
-        int file = node->vector.child_file;
+        int file = vector_file(&node->vector);
         node->alarm = next > now ? next : now;
         bool ready = hub_wait(node->hub, next - daemon_clock(), file);
-        if (ready && node->state == NODE_VECTOR &&
-            file == node->vector.child_file)
-            node_take_vector(node);
+        if (ready && file == vector_file(&node->vector))
+            serve_vector(node);
+        node_tell_plan(node);
         node_has_slept(node, daemon_clock(), node->open.share);
         watch_server(node, daemon_clock());
         if (daemon_hung_up())
@@ -212,6 +233,9 @@ static bool parse(int argc, char **argv, struct node *node,
          "what has gone to whom; must be there"},
         {"new-ledger", OPTION_FLAG, &arguments->new_ledger, NULL,
          "make the ledger if it is not there: nothing was sent so far"},
+        {"ledger-accept", OPTION_COUNT, &arguments->accept, "ROUND",
+         "let the ledger go on after ROUND, whatever was sent up to there, and "
+         "stop"},
         {"check", OPTION_FLAG, &arguments->check, NULL,
          "say what would fail and how to cure it, join no round, and stop"},
         {"diameter", OPTION_ABOVE, &node->diameter, "D",
@@ -223,6 +247,8 @@ static bool parse(int argc, char **argv, struct node *node,
          "which row of it; by default this node's number"},
         {"command", OPTION_TEXT, &node->vector.command, "COMMAND",
          "run this in each round; it writes the vector as .npy"},
+        {"feed", OPTION_TEXT, &arguments->files.feed, "unix:PATH",
+         "a program hands the vectors in at this socket and gets estimates"},
         {"estimate", OPTION_TEXT, &node->estimate, "FILE",
          "write each round's estimate to this .npy file"},
         {"emulate", OPTION_TEXT, &arguments->emulate, "STUDY",
@@ -260,8 +286,10 @@ static const char *missing(const struct node *node,
         return "--listen";
     if (arguments->files.trust == NULL)
         return "--trust";
-    if ((node->vector.file == NULL) == (node->vector.command == NULL))
-        return "--data or --command (one of them)";
+    if ((node->vector.file != NULL) + (node->vector.command != NULL) +
+            (arguments->files.feed != NULL) !=
+        1)
+        return "--data, --command or --feed (one of them)";
     return NULL;
 }
 
@@ -337,11 +365,35 @@ static enum pricer_status set_up(struct node *node,
     if (status == PRICER_OK)
         status = ledger_open(arguments->files.ledger, node->server_key,
                              &node->ledger, fault);
+    if (status == PRICER_OK && arguments->files.feed != NULL)
+        status = feed_open(arguments->files.feed, &node->vector.feed, fault);
     if (status == PRICER_OK)
         status = connect_all(node, fault);
     if (status == PRICER_OK && node->replay)
         daemon_say("warning: noise from a seed protects nothing");
     return status;
+}
+
+/* --ledger-accept: what was lost is lost. */
+static int accept_loss(const struct arguments *arguments)
+{
+    struct pricer_fault fault = {""};
+    struct ledger *ledger = NULL;
+    char server[PRICER_KEY_TEXT];
+    enum pricer_status status =
+        arguments->files.server_key == NULL
+            ? daemon_fault(&fault, PRICER_VALUE, "--server-key is missing")
+            : keys_public(arguments->files.server_key, server, &fault);
+    if (status == PRICER_OK)
+        status = ledger_open(arguments->files.ledger, server, &ledger, &fault);
+    if (status == PRICER_OK)
+        status = ledger_accept(ledger, arguments->accept, &fault);
+    daemon_say("%s", status == PRICER_OK
+                         ? "the ledger goes on after that round; what was sent "
+                           "before and is not in it is not counted"
+                         : fault.text);
+    ledger_close(ledger);
+    return status == PRICER_OK ? 0 : 1;
 }
 
 static void tear_down(struct node *node)
@@ -359,7 +411,7 @@ static void tear_down(struct node *node)
 int main(int argc, char **argv)
 {
     struct node node = {0};
-    struct arguments arguments = {.number = -1};
+    struct arguments arguments = {.number = -1, .accept = -1};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     int result;
@@ -367,8 +419,9 @@ int main(int argc, char **argv)
     node.vector.row = -1;
     if (!parse(argc, argv, &node, &arguments, &result))
         return result;
+    bool brief = arguments.show || arguments.accept >= 0;
     if (arguments.files.ledger == NULL ||
-        (!arguments.show && missing(&node, &arguments) != NULL)) {
+        (!brief && missing(&node, &arguments) != NULL)) {
         fprintf(stderr, "pricer-node: %s is missing; --help explains\n",
                 arguments.files.ledger == NULL ? "--ledger"
                                                : missing(&node, &arguments));
@@ -379,6 +432,8 @@ int main(int argc, char **argv)
             ledger_show(arguments.files.ledger, arguments.json));
     daemon_keep_secrets();
     daemon_catch_signals();
+    if (arguments.accept >= 0)
+        return accept_loss(&arguments);
     if (arguments.check) {
         node.number = (int32_t)arguments.number;
         node.vector.estimate = node.estimate;

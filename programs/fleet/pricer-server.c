@@ -29,6 +29,36 @@ struct arguments {
 /* How long the server may go without a look at who is enrolled. */
 enum { GLANCE = 250 };
 
+/*
+ * A study that cannot be written or read (a full disk, a lock, descriptors used
+ * up) is no reason to stop: the round that could not be stored stays open, too late
+ * for messages, and none is opened, so nobody charges anything. An error only when
+ * the operator wants to stop and the round is lost.
+ */
+static enum pricer_status bear(struct server *server, enum pricer_status status,
+                               const struct pricer_fault *fault)
+{
+    enum { RETRY = 250, SAY = 10000 };
+    int64_t now = daemon_clock();
+    if (status == PRICER_OK && server->failing != 0 &&
+        now >= server->failed_until) {
+        daemon_say("the study is fine again after %.1f s",
+                   1e-3 * (double)(now - server->failing));
+        server->failing = server->failure_said = 0;
+    }
+    if (status == PRICER_OK)
+        return PRICER_OK;
+    server->failing = server->failing == 0 ? now : server->failing;
+    server->failed_until = now + RETRY;
+    server->failures++;
+    if (now >= server->failure_said + SAY || server->failure_said == 0) {
+        server->failure_said = now;
+        daemon_say("%s; rounds wait, trying again",
+                   fault->text[0] ? fault->text : pricer_status_text(status));
+    }
+    return daemon_stopping() ? status : PRICER_OK;
+}
+
 static void loop(struct server *server, struct status_page *page,
                  enum pricer_status *status, struct pricer_fault *fault)
 {
@@ -46,11 +76,8 @@ static void loop(struct server *server, struct status_page *page,
         server_refresh(server, daemon_clock(), daemon_hung_up());
         if (page != NULL)
             status_page_serve(page);
-        *status = server_tick(server, daemon_clock(), fault);
-        if (*status == PRICER_BUSY) {
-            daemon_say("%s; trying again", fault->text);
-            *status = PRICER_OK;
-        }
+        *status =
+            bear(server, server_tick(server, daemon_clock(), fault), fault);
     }
 }
 
@@ -69,13 +96,14 @@ static bool parse(int argc, char **argv, struct server *server,
         {"listen", OPTION_TEXT, &arguments->listen, "ADDRESS",
          "where to listen; by default the enrolled address"},
         {"period", OPTION_COUNT, &times->period, "MS",
-         "from one round to the next; 1000"},
+         "from one round to the next; 10000"},
         {"send", OPTION_COUNT, &times->send, "MS",
-         "when in a round nodes send their shares; 100"},
+         "when in a round nodes must have their vectors and send; 2/3 of "
+         "--share"},
         {"share", OPTION_COUNT, &times->share, "MS",
-         "when the sharing ends; 500"},
+         "when the sharing ends; 5/6 of --uplink"},
         {"uplink", OPTION_COUNT, &times->uplink, "MS",
-         "when the round ends; 900"},
+         "when the round ends; 9/10 of --period, with --early 9000"},
         {"ahead", OPTION_COUNT, &times->ahead, "N",
          "rounds a node that hears nothing opens by itself; 10"},
         {"early", OPTION_FLAG, &times->early, NULL,
@@ -92,6 +120,8 @@ static bool parse(int argc, char **argv, struct server *server,
          PROGRAM_DECODER_HELP},
         {"memory", OPTION_COUNT, &server->memory, "MIB",
          "that a decoder may keep the sums of a round in; 1024"},
+        {"keep", OPTION_COUNT, &server->keep, "N",
+         "rounds that the study keeps, older ones are deleted; 0: all; 100000"},
         {"truth", OPTION_TEXT, &arguments->truth, "FILE",
          "the true mean (.npy), where it is known, to tell the error"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
@@ -162,7 +192,7 @@ static enum pricer_status connect_all(struct server *server,
     }
     hub_limit(server->hub,
               8 * server->network->dimension + WIRE_SLACK +
-                  (int64_t)wire_parts_size(server->network->nodes));
+                  2 * (int64_t)wire_parts_size(server->network->nodes));
     return hub_listen(server->hub, server->address, fault);
 }
 
@@ -225,10 +255,31 @@ static enum pricer_status set_up(struct server *server,
 static void tear_down(struct server *server, struct status_page *page)
 {
     status_page_close(page);
+    if (server->marks_saved > 0)
+        server_save_marks(server, INT64_MAX);
     hub_close(server->hub);
     server_unload(server);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);
+}
+
+/*
+ * Times that are not given follow from those that are. A vector needs the most:
+ * a command that starts Python with NumPy takes a second on a small machine, and
+ * noise for a million elements and ten links another; so half of a round is for
+ * it, a quarter for the sharing.
+ */
+static void fill_times(struct server_times *times)
+{
+    enum { PERIOD = 10000 };
+    if (times->period < 0)
+        times->period = PERIOD;
+    if (times->uplink < 0)
+        times->uplink = (times->early ? PERIOD : times->period) * 9 / 10;
+    if (times->share < 0)
+        times->share = times->uplink * 5 / 6;
+    if (times->send < 0)
+        times->send = times->share * 2 / 3;
 }
 
 /* What cannot be, in words, or NULL. */
@@ -252,10 +303,11 @@ static const char *find_mistake(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    struct server server = {.times = {1000, 100, 500, 900, 10, false},
+    struct server server = {.times = {-1, -1, -1, -1, 10, false},
                             .quorum = 1,
                             .first = 1,
                             .memory = 1024,
+                            .keep = 100000,
                             .decoding.asked = -1};
     struct arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};
@@ -264,6 +316,7 @@ int main(int argc, char **argv)
     int result;
     if (!parse(argc, argv, &server, &arguments, operands, &result))
         return result;
+    fill_times(&server.times);
     server.path = operands[0] != NULL ? operands[0] : arguments.study;
     if (find_mistake(&server, &arguments) != NULL) {
         fprintf(stderr, "pricer-server: %s; --help explains\n",

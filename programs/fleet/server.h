@@ -10,6 +10,7 @@
 #include "common/program.h"
 #include "transport/transport.h"
 #include "pricer_decode.h"
+#include "pricer_members.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -19,14 +20,24 @@ struct seat {
     bool enrolled;
     char key[PRICER_KEY_TEXT];
     char address[PRICER_ADDRESS_TEXT];
-    uint8_t digest[WIRE_DIGEST]; /* of its slice of the current plan */
-    struct hub_peer *peer;       /* its connection, or NULL */
-    int64_t seen;                /* when it was last heard */
-    int64_t sliced;              /* when it was last sent its slice */
-    int64_t last;                /* the last round in its ledger */
-    bool told;                   /* what follows, about the current plan */
-    int64_t left;                /* rounds in which it can send anything */
-    int64_t own_left;            /* rounds left of its own part */
+    uint8_t digest[WIRE_DIGEST];  /* of its slice of the current plan */
+    struct hub_peer *peer;        /* its connection, or NULL */
+    int64_t seen;                 /* when it was last heard */
+    int64_t sliced;               /* when it was last sent its slice */
+    int64_t last;                 /* the last round in its ledger */
+    char marked[PRICER_KEY_TEXT]; /* the key that the next ones are about */
+    int64_t mark;      /* the last round that it is known to have charged */
+    int64_t session;   /* the highest that it has shown */
+    int64_t issued;    /* the one handed out to this connection; 0: none */
+    bool unsaved;      /* the study does not have them yet */
+    bool behind;       /* its ledger is before what it was */
+    bool beyond;       /* its ledger is after any round */
+    int64_t twins;     /* others with its key that were turned away */
+    int64_t twin_next; /* when the log may speak of them again */
+    int64_t disputes;  /* over shares, with the other end of a link */
+    bool told;         /* what follows, about the current plan */
+    int64_t left;      /* rounds in which it can send anything */
+    int64_t own_left;  /* rounds left of its own part */
     int32_t ending_count;
     struct wire_ending ending[WIRE_ENDING]; /* its links with fewest left */
     bool ready;                             /* it has its slice */
@@ -36,8 +47,12 @@ struct seat {
     bool missed;                            /* its silence is in the log */
     int8_t own_why; /* why it last withheld its own part; -1: it did not */
     int64_t refusals;
-    int64_t code; /* of the latest refusal, 0: none */
-    int64_t to;   /* whom it was about */
+    int64_t code;    /* of the latest refusal, 0: none */
+    int64_t to;      /* whom it was about */
+    int64_t gave;    /* the latest round that its data is in; 0: none */
+    int64_t gave_at; /* when that ended */
+    uint64_t gave_in, came_in; /* of the latest 64 rounds, the last in bit 0:
+                                  with its data, with its sum */
 };
 
 struct server_times {
@@ -64,6 +79,28 @@ struct decoding {
     double weight;       /* that arrived */
     double noise;        /* that arrived: sum of squares */
     double bar;          /* of the last round: about its squared error */
+};
+
+/* What is remembered of the latest rounds, for people who look: no look reads
+ * the study, and a round costs O(links) to remember. */
+enum { HISTORY = 120, HISTORY_WINDOW = 500 };
+struct history {
+    int32_t count;             /* of the rows below, at most HISTORY */
+    int32_t first;             /* where the oldest is */
+    double round[HISTORY];     /* its number */
+    double arrived[HISTORY];   /* sums */
+    double gave[HISTORY];      /* nodes whose data is in it */
+    double bar[HISTORY];       /* NAN: no estimate */
+    double error[HISTORY];     /* squared; NAN: not known */
+    double left[HISTORY];      /* fewest rounds left towards the server; NAN: no
+                                 budget is known to end */
+    double link_left[HISTORY]; /* and of links */
+    int64_t ended;             /* the latest round's end, since 1970 */
+    int64_t took;              /* its milliseconds */
+    /* Deliveries: of the window that runs, and of the one before. */
+    struct pricer_delivery *uplink[2]; /* [nodes] */
+    struct pricer_delivery *link[2];   /* [links] */
+    int64_t counted;                   /* rounds of the window that runs */
 };
 
 struct server {
@@ -98,6 +135,7 @@ struct server {
     int32_t members;
     int64_t stamp;  /* of the study, when who is enrolled was last read */
     int64_t looked; /* when that was last compared */
+    int64_t unread; /* when the log last said that it cannot be read */
     bool stale;     /* who is enrolled has changed since the seats were made */
 
     /* connections */
@@ -119,6 +157,8 @@ struct server {
     int8_t *own;            /* [nodes] as in pricer_round_record */
     int8_t *withheld;       /* [links] as in pricer_round_record */
     bool *contributed;      /* [nodes] its data is in the sums */
+    int8_t *claimed;        /* [links] the part that its relay says it got */
+    int8_t *sent;           /* [links] the part that its sender says it sent */
     struct decoding decoding;
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
 
@@ -130,16 +170,24 @@ struct server {
     int32_t contributors;  /* in the last round */
     double weight_arrived; /* part of the plan's, in the last round */
     int64_t estimates;     /* rounds that gave one */
+    int64_t disputes;      /* over shares, between the ends of links */
+    int64_t dispute_next;  /* when the log may speak of one again */
+    int64_t doubt_next;    /* the same for ledgers that cannot be right */
+    int64_t marks_saved;   /* when */
     int64_t withheld_total[PRICER_WITHHELD_KINDS];
     bool ended;      /* nobody has anything left to send */
-    int64_t started; /* when */
-    int64_t watched; /* when the log was last thought of */
-    bool under;      /* the log says that the quorum is missed */
-    bool waited;     /* the log says that the first round waits */
+    int64_t failing; /* when the study began to fail; 0: it does not */
+    int64_t failures, failure_said; /* how often, and when the log last spoke */
+    int64_t failed_until;           /* the study is left alone */
+    int64_t keep;                   /* rounds that the study keeps, 0: all */
+    int64_t refused_plan;           /* that cannot be used; 0: none */
+    int64_t started;                /* when */
+    int64_t watched;                /* when the log was last thought of */
+    bool under;                     /* the log says that the quorum is missed */
+    bool waited; /* the log says that the first round waits */
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
     int64_t stranger_next;          /* when it may name another */
-    struct pricer_deliveries *deliveries;
-    int64_t deliveries_at; /* the round they were counted in */
+    struct history history;
 };
 
 /* server_plan.c: the latest plan of the study and everyone's slice of it. */
@@ -157,6 +205,21 @@ struct pricer_share server_honest(const struct server *server, int32_t from,
  * study does not look changed. */
 void server_refresh(struct server *server, int64_t now, bool asked);
 void server_unload(struct server *server);
+
+/*
+ * server_mark.c: what is remembered of the keys. A HELLO, compared with that, and
+ * the first one of a connection answered; a round that a node has charged; a
+ * second node with its key; from the study, and into it now and then. And what
+ * both ends of each link say of this round, compared.
+ */
+void server_take_mark(struct server *server, int32_t node,
+                      const struct wire_hello *hello);
+void server_mark_round(struct server *server, int32_t node, int64_t round);
+void server_see_twin(struct server *server, int32_t node);
+enum pricer_status server_load_marks(struct server *server,
+                                     struct pricer_fault *fault);
+void server_save_marks(struct server *server, int64_t now);
+void server_find_disputes(struct server *server);
 
 /* server_sum.c: what a sum brings, into the round. */
 void server_take_sum(struct server *server, int32_t node, const void *data,
@@ -204,10 +267,23 @@ struct drift {
     int32_t from, to; /* to = PRICER_SERVER: an uplink */
     double planned, low, high;
 };
-/* Count deliveries anew every so many rounds and list what drifts; at most
- * `room`. */
-int32_t server_drifts(struct server *server, struct drift *drifts,
+/* List what drifts over the latest rounds that are remembered; at most `room`.
+ * O(links). */
+int32_t server_drifts(const struct server *server, struct drift *drifts,
                       int32_t room);
+
+/* server_history.c: room for what is remembered, and the end of a round. */
+bool server_history_make(struct server *server);
+void server_history_free(struct server *server);
+void server_history_note(struct server *server);
+/* Row k of the remembered rounds, the oldest first; and the number of the last
+ * round that has ended, 0 before. */
+int32_t server_history_at(const struct history *history, int32_t k);
+int64_t server_last_round(const struct server *server);
+
+/* status_live.c and status_metrics.c: the state as a page, and as metrics. */
+void status_live(FILE *out, const struct server *server);
+void status_metrics(FILE *out, const struct server *server);
 
 /* status_page.c: http://ADDRESS:PORT/ with /metrics and /health. */
 struct status_page;

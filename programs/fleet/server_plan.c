@@ -35,21 +35,15 @@ static int64_t find_limit(const struct server *server, int32_t from,
     return pricer_round_limit(&server->grid, server->network->radius, &share);
 }
 
-static enum pricer_status find_limits(struct server *server,
-                                      struct pricer_fault *fault)
+static void find_limits(struct server *server)
 {
     const struct pricer_plan *plan = server->plan;
-    enum pricer_status status =
-        pricer_grid_choose(server->network, plan, &server->grid, fault);
-    if (status != PRICER_OK)
-        return status;
     for (int32_t l = 0; l < plan->links; l++)
         server->limits[l] = find_limit(server, server->network->from[l],
                                        plan->weight[l], plan->noise[l]);
     for (int32_t i = 0; i < plan->nodes; i++)
         server->own_limits[i] =
             find_limit(server, i, plan->self_weight[i], plan->self_noise[i]);
-    return PRICER_OK;
 }
 
 /* Whether a link is in the slices: it carries something or is probed, and both
@@ -254,7 +248,7 @@ static enum pricer_status load_members(struct server *server, bool seat,
 
 void server_refresh(struct server *server, int64_t now, bool asked)
 {
-    enum { AGAIN = 200 };
+    enum { AGAIN = 200, LATER = 300, SAY = 10000 };
     int64_t stamp = server->stamp;
     struct pricer_fault fault = {""};
     if (!asked && now < server->looked + AGAIN)
@@ -264,8 +258,13 @@ void server_refresh(struct server *server, int64_t now, bool asked)
         (pricer_study_stamp(server->study, &stamp, NULL) != PRICER_OK ||
          stamp == server->stamp))
         return;
-    if (load_members(server, false, &fault) != PRICER_OK)
-        daemon_say("who is enrolled cannot be read: %s", fault.text);
+    if (load_members(server, false, &fault) == PRICER_OK)
+        return;
+    server->looked = now + LATER;
+    if (now < server->unread + SAY)
+        return;
+    server->unread = now;
+    daemon_say("who is enrolled cannot be read: %s", fault.text);
 }
 
 /* Whether the plan gives lost packets credit. What depends on it is SLICE's
@@ -303,43 +302,74 @@ static enum pricer_status check_repeat(struct server *server,
     return PRICER_VALUE;
 }
 
-static enum pricer_status load_plan(struct server *server,
+/* A plan that has been read and looked at, before anything is replaced by it. */
+struct candidate {
+    struct pricer_plan_record record;
+    struct pricer_network *network;
+    struct pricer_plan *plan;
+    struct pricer_certificate certificate;
+    struct pricer_grid grid;
+};
+
+static enum pricer_status read_plan(struct server *server, int64_t id,
+                                    struct candidate *found,
                                     struct pricer_fault *fault)
 {
-    struct pricer_plan_record record;
-    struct pricer_network *network = NULL;
-    struct pricer_plan *plan = NULL;
-    struct pricer_certificate certificate;
     enum pricer_status status = check_repeat(server, fault);
-    if (status != PRICER_OK)
-        return status;
-    status =
-        pricer_study_plan(server->study, 0, &network, &plan, &record, fault);
-    if (status != PRICER_OK)
-        return status;
-    pricer_network_free(server->network);
-    server->network = network;
-    pricer_plan_free(server->plan);
-    server->plan = plan;
-    server->plan_id = record.id;
-    server->plan_rounds =
-        record.settings.rounds > 0 ? record.settings.rounds : 1;
-    server->credit = has_credit(&record);
-    server->plan_weight = add_weights(plan);
-    status = pricer_plan_verify(network, &record.settings, plan, &certificate,
-                                fault);
-    if (status == PRICER_OK) {
-        server->open_budgets = certificate.open_budgets;
-        status = find_limits(server, fault);
-    }
     if (status == PRICER_OK)
-        status = load_members(server, true, fault);
+        status = pricer_study_plan(server->study, id, &found->network,
+                                   &found->plan, &found->record, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_verify(found->network, &found->record.settings,
+                                    found->plan, &found->certificate, fault);
+    if (status == PRICER_OK)
+        status = pricer_grid_choose(found->network, found->plan, &found->grid,
+                                    fault);
+    if (status == PRICER_OK)
+        return PRICER_OK;
+    pricer_network_free(found->network);
+    pricer_plan_free(found->plan);
+    return status;
+}
+
+static void install(struct server *server, const struct candidate *found)
+{
+    const struct pricer_settings *settings = &found->record.settings;
+    pricer_network_free(server->network);
+    server->network = found->network;
+    pricer_plan_free(server->plan);
+    server->plan = found->plan;
+    server->plan_id = found->record.id;
+    server->plan_rounds = settings->rounds > 0 ? settings->rounds : 1;
+    server->credit = has_credit(&found->record);
+    server->plan_weight = add_weights(found->plan);
+    server->open_budgets = found->certificate.open_budgets;
+    server->grid = found->grid;
+    find_limits(server);
+}
+
+/* The plan with a number, 0: the latest. Until all is done the server is stale,
+ * so that what fails on the way is done again. */
+static enum pricer_status load_plan(struct server *server, int64_t id,
+                                    struct pricer_fault *fault)
+{
+    struct candidate found = {0};
+    enum pricer_status status = read_plan(server, id, &found, fault);
+    if (status != PRICER_OK)
+        return status;
+    server->stale = true;
+    install(server, &found);
+    status = load_members(server, true, fault);
+    if (status == PRICER_OK)
+        status = server_load_marks(server, fault);
     if (status == PRICER_OK)
         seal_plan(server);
     if (status == PRICER_OK)
         status = digest_slices(server);
     if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
+    if (status == PRICER_OK)
+        server->stale = false;
     return status;
 }
 
@@ -360,12 +390,16 @@ static bool make_room(struct server *server)
     server->own = calloc(nodes, sizeof *server->own);
     server->withheld = calloc(links + 1, sizeof *server->withheld);
     server->contributed = calloc(nodes, sizeof *server->contributed);
+    server->claimed = calloc(links + 1, sizeof *server->claimed);
+    server->sent = calloc(links + 1, sizeof *server->sent);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->shares != NULL &&
            server->sum != NULL && server->scratch != NULL &&
            server->estimate != NULL && server->uplink != NULL &&
            server->link != NULL && server->own != NULL &&
-           server->withheld != NULL && server->contributed != NULL;
+           server->withheld != NULL && server->contributed != NULL &&
+           server->claimed != NULL && server->sent != NULL &&
+           server_history_make(server);
 }
 
 enum pricer_status server_load(struct server *server,
@@ -384,7 +418,10 @@ enum pricer_status server_load(struct server *server,
             WIRE_NODES, WIRE_DIMENSION);
     if (!make_room(server))
         return PRICER_MEMORY;
-    enum pricer_status loaded = load_plan(server, fault);
+    status = pricer_study_last_round(server->study, &server->round, fault);
+    if (status != PRICER_OK)
+        return status;
+    enum pricer_status loaded = load_plan(server, 0, fault);
     if (loaded == PRICER_OK && server->members == 0)
         loaded = daemon_fault(fault, PRICER_VALUE,
                               "no node is enrolled: 'pricer enrol' does it");
@@ -394,19 +431,26 @@ enum pricer_status server_load(struct server *server,
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault)
 {
-    int64_t latest = server->plan_id;
+    int64_t before = server->plan_id, latest = before;
     /* A study that cannot be read now is no reason to stop: the plan stays. */
     pricer_study_latest_plan(server->study, &latest, NULL);
+    if (latest == server->refused_plan)
+        latest = server->plan_id;
     if (latest == server->plan_id && !server->stale)
         return PRICER_OK;
-    if (latest != server->plan_id)
+    enum pricer_status status = load_plan(server, latest, fault);
+    bool wrong = status == PRICER_VALUE || status == PRICER_FORMAT;
+    if (wrong && latest != server->plan_id) {
+        daemon_say("plan %lld cannot be used: %s; plan %lld stays",
+                   (long long)latest, fault->text, (long long)server->plan_id);
+        server->refused_plan = latest;
+        return PRICER_OK;
+    }
+    if (status == PRICER_OK && latest != before)
         daemon_say("plan %lld takes the place of plan %lld", (long long)latest,
-                   (long long)server->plan_id);
-    else
+                   (long long)before);
+    else if (status == PRICER_OK)
         daemon_say("who is enrolled has changed");
-    enum pricer_status status = load_plan(server, fault);
-    if (status == PRICER_OK)
-        server->stale = false;
     return status;
 }
 
@@ -415,7 +459,7 @@ void server_unload(struct server *server)
     pricer_network_free(server->emulated);
     pricer_network_free(server->network);
     pricer_plan_free(server->plan);
-    pricer_deliveries_free(server->deliveries);
+    server_history_free(server);
     free(server->seats);
     free(server->limits);
     free(server->own_limits);
@@ -428,6 +472,8 @@ void server_unload(struct server *server)
     free(server->own);
     free(server->withheld);
     free(server->contributed);
+    free(server->claimed);
+    free(server->sent);
     server_decoder_unload(server);
     free(server->truth);
     wire_free(&server->bytes);

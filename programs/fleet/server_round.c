@@ -26,6 +26,7 @@ static void take_hello(struct server *server, int32_t node, const void *data,
         server_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
+    server_take_mark(server, node, &hello);
     seat->last = hello.last;
     seat->results = hello.results;
     seat->ready = hello.digest != NULL &&
@@ -106,8 +107,10 @@ static struct seat *find_seat(struct server *server, struct hub_peer *peer)
 static void see_opened(void *context, struct hub_peer *peer)
 {
     struct seat *seat = find_seat(context, peer);
-    if (seat != NULL)
-        seat->peer = peer;
+    if (seat == NULL)
+        return;
+    seat->peer = peer;
+    seat->issued = 0;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -161,6 +164,8 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
     struct seat *seat = find_seat(server, peer);
     if (seat != NULL && seat->peer == peer)
         seat->peer = NULL;
+    if (seat != NULL && why == HUB_TWIN)
+        server_see_twin(server, (int32_t)(seat - server->seats));
     if (why == HUB_STRANGER || why == HUB_REFUSED || why == HUB_BROKEN)
         server_drop(server, PRICER_DROP_REFUSED);
     if (why == HUB_STRANGER)
@@ -199,6 +204,8 @@ static void open_round(struct server *server, int64_t now)
     memset(server->sum, 0, 8 * (size_t)server->network->dimension);
     memset(server->link, -1, (size_t)server->network->links);
     memset(server->withheld, -1, (size_t)server->network->links);
+    memset(server->claimed, -1, (size_t)server->network->links);
+    memset(server->sent, -1, (size_t)server->network->links);
     memset(server->own, -1, (size_t)server->network->nodes);
     memset(server->contributed, 0, (size_t)server->network->nodes);
     server_decoder_open(server);
@@ -334,8 +341,13 @@ static enum pricer_status close_round(struct server *server,
                                last ? NULL : &server->next, fault);
     if (status != PRICER_OK)
         return status;
+    server_find_disputes(server);
     count_round(server);
+    server_history_note(server);
     publish(server);
+    /* What does not succeed now does when 64 more are stored. */
+    if (server->done % 64 == 0)
+        pricer_study_prune(server->study, server->keep, NULL);
     return PRICER_OK;
 }
 
@@ -360,6 +372,10 @@ enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
+    if (now < server->failed_until) {
+        server_watch(server, now);
+        return PRICER_OK;
+    }
     if (server->open && (now >= server->start + server->times.uplink ||
                          (server->times.early && all_answered(server))))
         status = close_round(server, fault);
@@ -371,6 +387,7 @@ enum pricer_status server_tick(struct server *server, int64_t now,
     else if (status == PRICER_OK && !server->open &&
              (server->stale || server_is_ended(server)))
         status = server_reload(server, fault); /* a new plan may go on */
+    server_save_marks(server, now);
     server_watch(server, now);
     return status;
 }

@@ -70,6 +70,39 @@ static int64_t find_most(struct server *server, int32_t node,
     return most;
 }
 
+/* Whether what the node says it sent fits its out-links: one part each, as the
+ * relays are told, and never nothing. Links to nobody are not in its slice. */
+static bool is_sent_fitting(const struct server *server, int32_t node,
+                            const struct wire_sum *sum)
+{
+    const struct pricer_network *network = server->network;
+    int32_t count = 0;
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        if (!is_used(server, l) || !server->seats[network->to[l]].enrolled)
+            continue;
+        if (sum->sent_size < wire_sent_size(count + 1))
+            return false;
+        int part = wire_part(sum->sent, count++);
+        if (part == WIRE_PART_DOWN || !is_possible(part, server->limits[l]))
+            return false;
+    }
+    return sum->sent_size == wire_sent_size(count) &&
+           (count % 2 == 0 || wire_part(sum->sent, count) == 0);
+}
+
+/* What it says it sent, to be compared with what relays say they got. */
+static void note_sent(struct server *server, int32_t node,
+                      const struct wire_sum *sum)
+{
+    const struct pricer_network *network = server->network;
+    int32_t count = 0;
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++)
+        if (is_used(server, l) && server->seats[network->to[l]].enrolled)
+            server->sent[l] = (int8_t)wire_part(sum->sent, count++);
+}
+
 /* One part: whose it is, its weight, and where to note why it was withheld. */
 static void note_part(struct server *server, int32_t from, int part,
                       double weight, int8_t *withheld)
@@ -97,6 +130,7 @@ static void note_parts(struct server *server, int32_t node,
             continue;
         int part = wire_part(sum->parts, next++);
         server->link[l] = part != WIRE_PART_DOWN;
+        server->claimed[l] = (int8_t)part;
         note_part(server, network->from[l], part, server->plan->weight[l],
                   &server->withheld[l]);
         server_decoder_note(server, node, l, part == WIRE_PART_DATA);
@@ -111,7 +145,7 @@ static void add_sum(struct server *server, int32_t node,
     int64_t dimension = server->network->dimension;
     int32_t count;
     int64_t most = find_most(server, node, sum, &count);
-    if (most < 0) {
+    if (most < 0 || !is_sent_fitting(server, node, sum)) {
         server_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
@@ -134,6 +168,10 @@ static void add_sum(struct server *server, int32_t node,
     server->uplink[node] = 1;
     server_decoder_keep(server, node);
     note_parts(server, node, sum);
+    note_sent(server, node, sum);
+    /* It charged the round before it sent this. */
+    if (wire_part(sum->parts, 0) == WIRE_PART_DATA)
+        server_mark_round(server, node, server->round);
     seat->own_why = server->own[node];
 }
 

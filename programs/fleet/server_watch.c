@@ -25,6 +25,7 @@ const char *server_refusal_text(int64_t code)
         [WIRE_CODE_TRUST] = "it is not in its trust file",
         [WIRE_CODE_LEDGER] = "its ledger failed",
         [WIRE_CODE_CREDIT] = "it gives losses no credit",
+        [WIRE_CODE_BEHIND] = "its ledger is behind what it has sent",
     };
     return code > 0 && code < WIRE_CODES ? texts[code] : "an unknown reason";
 }
@@ -105,6 +106,28 @@ static void add_ending(struct lines *lines, const struct server *server,
     }
 }
 
+/* What speaks against a node's word. */
+static void add_doubts(struct lines *lines, const struct seat *seat,
+                       int32_t node)
+{
+    const struct {
+        bool holds;
+        const char *text;
+    } doubts[] = {
+        {seat->behind, "its ledger is behind what it has sent"},
+        {seat->beyond, "its ledger is beyond any round that was opened"},
+        {seat->twins > 0, "a second node came with its key"},
+        {seat->disputes > 0, "it and a neighbour disagree over shares"},
+    };
+    for (size_t k = 0; k < sizeof doubts / sizeof *doubts; k++) {
+        if (!doubts[k].holds)
+            continue;
+        begin(lines);
+        if (shows(lines))
+            fprintf(lines->out, "node %d: %s\n", (int)node, doubts[k].text);
+    }
+}
+
 /* The first round has not begun, for longer than nodes need to come. */
 static bool is_waiting(const struct server *server, int64_t now)
 {
@@ -117,6 +140,7 @@ int server_troubles(const struct server *server, FILE *out)
 {
     struct lines lines = {out, 0};
     int64_t now = daemon_clock();
+    long long last = server_last_round(server);
     if (is_waiting(server, now)) {
         begin(&lines);
         if (shows(&lines))
@@ -124,6 +148,14 @@ int server_troubles(const struct server *server, FILE *out)
                     "%d nodes are ready and have something to send, the quorum "
                     "is %lld\n",
                     (int)server_able(server), (long long)server->quorum);
+    }
+    if (server->failing != 0) {
+        begin(&lines);
+        if (shows(&lines))
+            fprintf(out,
+                    "the study cannot be written or read for %.0f s: rounds "
+                    "wait\n",
+                    1e-3 * (double)(now - server->failing));
     }
     if (server->ended) {
         begin(&lines);
@@ -137,13 +169,12 @@ int server_troubles(const struct server *server, FILE *out)
             fprintf(out,
                     "%d nodes contributed to round %lld, the quorum is "
                     "%lld\n",
-                    (int)server->contributors, (long long)server->round,
-                    (long long)server->quorum);
+                    (int)server->contributors, last, (long long)server->quorum);
     }
     if (server_is_bad(server)) {
         begin(&lines);
         if (shows(&lines)) {
-            fprintf(out, "round %lld: ", (long long)server->round);
+            fprintf(out, "round %lld: ", last);
             server_print_bar(server, out);
             fputc('\n', out);
         }
@@ -159,6 +190,7 @@ int server_troubles(const struct server *server, FILE *out)
                         node_label(server->network, i).text,
                         pricer_word(PRICER_WORDS_WITHHELD, seat->own_why));
         }
+        add_doubts(&lines, seat, i);
         if (seat->told)
             add_ending(&lines, server, i);
     }

@@ -113,9 +113,9 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
     fprintf(out, "study       %s\nkey         server.key\n", setup->study_home);
     write_listen(setup->members[k].address, out);
     fprintf(out,
-            "# A round every ten seconds; nodes send after one, sharing ends "
-            "after five.\n"
-            "period      10000\nsend        1000\nshare       5000\n"
+            "# A round every ten seconds; nodes have five for their vectors, "
+            "then send;\n# sharing ends after seven and a half.\n"
+            "period      10000\nsend        5000\nshare       7500\n"
             "uplink      9000\nahead       30\n"
             "# So many nodes must contribute: waited for before the first "
             "round, and /health\n# turns when a round has fewer.\n"

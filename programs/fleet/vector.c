@@ -1,5 +1,5 @@
 /*
- * From a file or a command to a node's vector. A command runs through the shell
+ * From a file, a command or a feed to a node's vector. A command runs through the shell
  * with PRICER_ROUND, PRICER_DIMENSION and, if there is one, PRICER_ESTIMATE in
  * its environment and writes a .npy file to its standard output, which is
  * memory of ours of a bounded size. It runs in a process group of its own, so
@@ -45,11 +45,15 @@ void vector_stop(struct vector *vector)
     }
     vector->child = 0;
     close_files(vector);
+    if (vector->feed != NULL)
+        feed_drop(vector->feed);
 }
 
 void vector_free(struct vector *vector)
 {
     vector_stop(vector);
+    feed_close(vector->feed);
+    vector->feed = NULL;
     pricer_matrix_free(vector->matrix);
     vector->matrix = NULL;
 }
@@ -64,6 +68,7 @@ static void become(const struct vector *vector, int64_t round,
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setpgid(0, 0);
     limit.rlim_cur = limit.rlim_max = 8 * (rlim_t)dimension + HEADER_ROOM;
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -101,16 +106,32 @@ static enum pricer_status start_command(struct vector *vector, int64_t round,
                         strerror(error));
 }
 
-enum pricer_status vector_start(struct vector *vector, int64_t round,
-                                int64_t dimension, bool *ready,
+enum pricer_status vector_start(struct vector *vector,
+                                const struct feed_round *round, bool *ready,
                                 struct pricer_fault *fault)
 {
-    *ready = vector->command == NULL;
+    *ready = vector->command == NULL && vector->feed == NULL;
     if (vector->command != NULL)
-        return start_command(vector, round, dimension, fault);
+        return start_command(vector, round->round, round->dimension, fault);
+    if (vector->feed != NULL)
+        return feed_ask(vector->feed, round)
+                   ? PRICER_OK
+                   : daemon_fault(fault, PRICER_FILE,
+                                  "no program is connected that hands in a "
+                                  "vector (--feed)");
     if (vector->matrix != NULL)
         return PRICER_OK;
     return pricer_matrix_read(vector->file, &vector->matrix, fault);
+}
+
+int vector_file(const struct vector *vector)
+{
+    return vector->feed != NULL ? feed_file(vector->feed) : vector->child_file;
+}
+
+bool vector_serve(struct vector *vector)
+{
+    return vector->feed == NULL || feed_serve(vector->feed);
 }
 
 /* Wait for the command, which has ended, and read what it wrote. */
@@ -138,31 +159,41 @@ static enum pricer_status collect(struct vector *vector,
     return status;
 }
 
+/* Copy a row of what a file or a command has given. */
+static enum pricer_status take_row(const struct pricer_matrix *matrix,
+                                   int64_t row, int64_t dimension, double *data,
+                                   struct pricer_fault *fault)
+{
+    if (matrix->columns != dimension)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "the vector has %lld elements, the plan %lld",
+                            (long long)matrix->columns, (long long)dimension);
+    if (row >= matrix->rows)
+        return daemon_fault(fault, PRICER_VALUE, "the file has no row %lld",
+                            (long long)row);
+    pricer_matrix_row(matrix, row, data);
+    return PRICER_OK;
+}
+
 enum pricer_status vector_take(struct vector *vector, int64_t dimension,
                                double *data, struct pricer_fault *fault)
 {
-    struct pricer_matrix *matrix = vector->matrix;
-    enum pricer_status status = PRICER_OK;
-    if (vector->command != NULL) {
-        matrix = NULL;
+    struct pricer_matrix *matrix = NULL;
+    enum pricer_status status;
+    if (vector->feed != NULL) {
+        status = feed_take(vector->feed, dimension, data, fault);
+    } else if (vector->command != NULL) {
         status = collect(vector, &matrix, fault);
+        if (status == PRICER_OK)
+            status = take_row(matrix, 0, dimension, data, fault);
+        pricer_matrix_free(matrix);
+    } else {
+        status = take_row(vector->matrix, vector->row, dimension, data, fault);
     }
-    int64_t row = vector->command != NULL ? 0 : vector->row;
-    if (status == PRICER_OK && matrix->columns != dimension)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "the vector has %lld elements, the plan %lld",
-                              (long long)matrix->columns, (long long)dimension);
-    if (status == PRICER_OK && row >= matrix->rows)
-        status = daemon_fault(fault, PRICER_VALUE, "the file has no row %lld",
-                              (long long)row);
-    if (status == PRICER_OK)
-        pricer_matrix_row(matrix, row, data);
     for (int64_t k = 0; k < dimension && status == PRICER_OK; k++)
         if (!isfinite(data[k]))
             status = daemon_fault(fault, PRICER_VALUE,
                                   "element %lld of the vector is not finite",
                                   (long long)k);
-    if (vector->command != NULL)
-        pricer_matrix_free(matrix);
     return status;
 }

@@ -122,7 +122,7 @@ static void put_words(struct writer *writer, struct wire_bytes *bytes,
 bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
 {
     struct writer writer;
-    begin(&writer, bytes, 8, WIRE_HELLO);
+    begin(&writer, bytes, 9, WIRE_HELLO);
     put_bin(&writer, hello->digest, hello->digest != NULL ? WIRE_DIGEST : 0);
     put_uint(&writer, hello->last);
     put_bool(&writer, hello->results);
@@ -134,6 +134,7 @@ bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello)
         put_uint(&writer, hello->ending[k].to);
         put_uint(&writer, hello->ending[k].left);
     }
+    put_uint(&writer, hello->session);
     return !writer.failed;
 }
 
@@ -208,10 +209,11 @@ bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 6, WIRE_SUM);
+    begin(&writer, bytes, 7, WIRE_SUM);
     put_uint(&writer, sum->round);
     put_bin(&writer, sum->digest, WIRE_DIGEST);
     put_bin(&writer, sum->parts, sum->parts_size);
+    put_bin(&writer, sum->sent, sum->sent_size);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
 }
@@ -239,6 +241,17 @@ bool wire_write_refusal(struct wire_bytes *bytes,
     put_uint(&writer, refusal->round);
     put_uint(&writer, refusal->code);
     put_uint(&writer, refusal->to);
+    return !writer.failed;
+}
+
+bool wire_write_mark(struct wire_bytes *bytes, const struct wire_mark *mark)
+{
+    struct writer writer;
+    begin(&writer, bytes, 6, WIRE_MARK);
+    put_uint(&writer, mark->session);
+    put_uint(&writer, mark->next);
+    put_uint(&writer, mark->last);
+    put_uint(&writer, mark->twins);
     return !writer.failed;
 }
 
@@ -274,6 +287,11 @@ bool wire_is_within(const int64_t *values, int64_t count, int64_t limit,
 size_t wire_parts_size(int32_t in_count)
 {
     return ((size_t)in_count + 1 + 1) / 2;
+}
+
+size_t wire_sent_size(int32_t out_count)
+{
+    return ((size_t)out_count + 1) / 2;
 }
 
 int wire_part(const uint8_t *parts, int32_t k)

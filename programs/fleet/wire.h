@@ -21,6 +21,8 @@ enum wire_type {
     WIRE_SUM,
     WIRE_RESULT,
     WIRE_REFUSAL,
+    WIRE_MARK,
+    WIRE_TYPES,
 };
 
 enum {
@@ -39,6 +41,9 @@ enum {
 
 /* As many rounds left as anyone may ask for. */
 #define WIRE_NO_END ((INT64_C(1) << 62) - 1)
+
+/* How far a round may be above the last one that a node knows. */
+#define WIRE_JUMP (INT64_C(1) << 32)
 
 /*
  * What has become of a part of a sum: of the node's own or of the share of an
@@ -68,6 +73,7 @@ enum wire_code {
     WIRE_CODE_TRUST,
     WIRE_CODE_LEDGER,
     WIRE_CODE_CREDIT,
+    WIRE_CODE_BEHIND,
     WIRE_CODES,
 };
 
@@ -88,8 +94,9 @@ struct wire_hello {
     const uint8_t *digest; /* WIRE_DIGEST bytes, or NULL */
     int64_t last;
     bool results;
-    int64_t left; /* rounds in which it can still send anything */
-    int64_t own;  /* rounds left of its own part */
+    int64_t left;    /* rounds in which it can still send anything */
+    int64_t own;     /* rounds left of its own part */
+    int64_t session; /* the last that its ledger was given */
     int32_t ending_count;
     struct wire_ending ending[WIRE_ENDING]; /* the links with fewest left */
 };
@@ -154,6 +161,8 @@ struct wire_sum {
     const uint8_t *digest; /* WIRE_DIGEST bytes, of the node's slice */
     const uint8_t *parts;  /* half a byte each, see wire_part() */
     size_t parts_size;
+    const uint8_t *sent; /* the same for what it sent over its out-links */
+    size_t sent_size;
     const uint8_t *values;
     size_t size;
 };
@@ -172,6 +181,14 @@ struct wire_refusal {
     int64_t round, code, to;
 };
 
+/* What the server remembers of a key; a ledger that is behind was put back. */
+struct wire_mark {
+    int64_t session; /* the highest that the key has shown */
+    int64_t next;    /* the one to show from now on */
+    int64_t last;    /* the last round that the key is known to have charged */
+    int64_t twins;   /* others with this key that were turned away */
+};
+
 /* Write a message in place of what the bytes held; false: out of memory. */
 bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello);
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
@@ -186,6 +203,7 @@ bool wire_write_result(struct wire_bytes *bytes,
                        int64_t count);
 bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal);
+bool wire_write_mark(struct wire_bytes *bytes, const struct wire_mark *mark);
 
 /* The type of a message, or 0 if it is none of this version. */
 int wire_type(const void *data, size_t size);
@@ -200,6 +218,7 @@ bool wire_read_result(const void *data, size_t size,
                       struct wire_result *result);
 bool wire_read_refusal(const void *data, size_t size,
                        struct wire_refusal *refusal);
+bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark);
 
 /* The same for a slice, whose arrays the caller frees; also checks every rule
  * of the page for slices. */
@@ -218,9 +237,11 @@ bool wire_is_within(const int64_t *values, int64_t count, int64_t limit,
 /*
  * The parts of a sum, half a byte each, the lower half first: part 0 is the
  * node's own, part k + 1 that of in-link k. How many bytes there are for so
- * many in-links; what has become of one part; and how to note it.
+ * many in-links; what has become of one part; and how to note it. What was sent
+ * is noted the same way, out-link k as part k.
  */
 size_t wire_parts_size(int32_t in_count);
+size_t wire_sent_size(int32_t out_count);
 int wire_part(const uint8_t *parts, int32_t k);
 void wire_part_set(uint8_t *parts, int32_t k, enum wire_part part);
 

@@ -172,7 +172,7 @@ static struct cursor begin(const void *data, size_t size, int count, int type)
     struct cursor cursor = {data, (const uint8_t *)data + size, size == 0};
     expect_array(&cursor, count);
     if (take_uint(&cursor, WIRE_VERSION) != WIRE_VERSION ||
-        take_uint(&cursor, WIRE_REFUSAL) != type)
+        take_uint(&cursor, WIRE_TYPES - 1) != type)
         cursor.bad = true;
     return cursor;
 }
@@ -191,7 +191,7 @@ int wire_type(const void *data, size_t size)
     int64_t version = take_uint(&cursor, any);
     int64_t type = take_uint(&cursor, any);
     bool known = version == WIRE_VERSION && type >= WIRE_HELLO &&
-                 type <= WIRE_REFUSAL && !cursor.bad;
+                 type < WIRE_TYPES && !cursor.bad;
     return known ? (int)type : 0;
 }
 
@@ -219,7 +219,7 @@ static void take_ending(struct cursor *cursor, struct wire_hello *hello)
 
 bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 {
-    struct cursor cursor = begin(data, size, 8, WIRE_HELLO);
+    struct cursor cursor = begin(data, size, 9, WIRE_HELLO);
     struct wire_hello found = {0};
     size_t length = 0;
     const uint8_t *digest = take_bin(&cursor, &length);
@@ -229,6 +229,7 @@ bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
     found.left = take_uint(&cursor, any);
     found.own = take_uint(&cursor, any);
     take_ending(&cursor, &found);
+    found.session = take_uint(&cursor, any);
     if (!end(&cursor) || (length != 0 && length != WIRE_DIGEST))
         return false;
     *hello = found;
@@ -272,11 +273,12 @@ bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 
 bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 {
-    struct cursor cursor = begin(data, size, 6, WIRE_SUM);
+    struct cursor cursor = begin(data, size, 7, WIRE_SUM);
     struct wire_sum found = {0};
     found.round = take_uint(&cursor, any);
     found.digest = take_digest(&cursor);
     found.parts = take_bin(&cursor, &found.parts_size);
+    found.sent = take_bin(&cursor, &found.sent_size);
     found.values = take_bin(&cursor, &found.size);
     if (!end(&cursor))
         return false;
@@ -311,6 +313,20 @@ bool wire_read_refusal(const void *data, size_t size,
     if (!end(&cursor))
         return false;
     *refusal = found;
+    return true;
+}
+
+bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark)
+{
+    struct cursor cursor = begin(data, size, 6, WIRE_MARK);
+    struct wire_mark found = {0};
+    found.session = take_uint(&cursor, any);
+    found.next = take_uint(&cursor, any);
+    found.last = take_uint(&cursor, any);
+    found.twins = take_uint(&cursor, any);
+    if (!end(&cursor) || found.next <= found.session)
+        return false;
+    *mark = found;
     return true;
 }
 

@@ -17,28 +17,10 @@ enum {
     KEY = 22, /* where the key stands */
 };
 
-/* Okabe and Ito's colours, darkened for white paper and lightened for a dark
- * page until they stand out from it. */
-static const char palette[] =
-    ":root{--ink:#1c2430;--soft:#5b6675;--line:#d9dee6;--page:#fbfcfd;"
-    "--card:#ffffff;--blue:#0a66b0;--orange:#c8500a;--green:#0b8a63;"
-    "--violet:#8a3f8f;--grey:#8a94a3}\n"
-    "@media (prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#a3aebd;"
-    "--line:#323b48;--page:#12161c;--card:#1a2029;--blue:#62b0f0;"
-    "--orange:#f59a5a;--green:#4cc7a0;--violet:#cf8ad3;--grey:#8792a2}}\n"
-    "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--page:#fff;"
-    "--card:#fff;--blue:#0a58a0;--orange:#b04300;--green:#00704e;"
-    "--violet:#75307a;--grey:#777}}\n";
-
 static const char *const colours[CHART_LINES] = {"blue", "orange", "green",
                                                  "violet"};
 static const char *const dashes[CHART_LINES] = {"none", "9 4", "3 4",
                                                 "10 3 2 3"};
-
-const char *chart_palette(void)
-{
-    return palette;
-}
 
 /* An axis: the numbers it shows, from low to high. */
 struct axis {
@@ -327,7 +309,7 @@ void chart_draw(FILE *out, const struct chart *chart)
                 "text{fill:var(--ink);font:13px system-ui,'DejaVu Sans',"
                 "sans-serif}.quiet{fill:var(--soft);font-size:12px}</style>\n"
                 "<rect width=\"%d\" height=\"%d\" fill=\"var(--card)\"/>\n",
-                palette, WIDTH, HEIGHT);
+                chart_palette(), WIDTH, HEIGHT);
     draw_axes(out, chart, &x, &y);
     draw_levels(out, chart, &x, &y);
     for (int k = 0; k < chart->lines; k++)

@@ -28,6 +28,7 @@ const char *hub_end_text(enum hub_end why)
         [HUB_BROKEN] = "broken",     [HUB_SLOW] = "slow",
         [HUB_SILENT] = "silent",     [HUB_LONG] = "long",
         [HUB_BUSY] = "busy",         [HUB_REPLACED] = "replaced",
+        [HUB_TWIN] = "twin",         [HUB_TURNED] = "turned",
         [HUB_REVOKED] = "revoked",
     };
     return texts[why];

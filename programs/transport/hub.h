@@ -14,6 +14,7 @@ enum {
     HUB_HANDSHAKE = 5000, /* milliseconds, all of these: to connect and shake */
     HUB_BEAT = 1000,      /* without a word before a heartbeat is sent */
     HUB_SILENCE = 5000,   /* without a word before the connection ends */
+    HUB_ALIVE = 2000,     /* since a word: nobody else may have the key */
     HUB_RETRY = 100,      /* before the first new attempt */
     HUB_RETRY_MOST = 3000,
     HUB_STABLE = 2000, /* open for so long: the next attempt is a first */

@@ -22,6 +22,11 @@ bool hub_is_open(const struct hub_peer *peer)
     return peer != NULL && peer->state == PEER_OPEN;
 }
 
+int64_t hub_heard(const struct hub_peer *peer)
+{
+    return hub_is_open(peer) ? peer->heard : 0;
+}
+
 bool hub_is_guest(const struct hub_peer *peer)
 {
     return peer->guest;
@@ -208,8 +213,19 @@ static void open_up(struct hub_peer *peer)
     hub->events.opened(hub->events.context, peer);
 }
 
+/*
+ * Whether the key of a newcomer is in use by someone else: a connection that was
+ * heard a moment ago is not a remnant of the newcomer's own. Its end would have
+ * been seen, and heartbeats come every second.
+ */
+static bool is_twin(const struct hub_peer *older)
+{
+    return older != NULL && older->hub->turned - older->heard < HUB_ALIVE;
+}
+
 /* A guest has shown its key; it may have been revoked since the handshake
- * looked it up. The newest connection of a key is the one that counts. */
+ * looked it up. One that is alive keeps its connection; otherwise the newest of
+ * a key is the one that counts. */
 static void seat_guest(struct hub_peer *peer)
 {
     struct hub *hub = peer->hub;
@@ -223,6 +239,11 @@ static void seat_guest(struct hub_peer *peer)
     if (!quota_take(&seat->shakes, daemon_clock(), HUB_SHAKES,
                     HUB_SHAKES_MOST)) {
         peer_end(peer, HUB_BUSY);
+        return;
+    }
+    if (is_twin(seat->peer)) {
+        peer->number = seat->number;
+        peer_end(peer, HUB_TWIN);
         return;
     }
     if (seat->peer != NULL)
@@ -283,7 +304,8 @@ void peer_receive(struct hub_peer *peer)
     if (peer->file < 0) /* it ended on the way */
         return;
     if (step == TLS_ENDED) {
-        peer_end(peer, why);
+        bool turned = peer->state == PEER_GREETING && why == HUB_LEFT;
+        peer_end(peer, turned ? HUB_TURNED : why);
     } else if (step == TLS_DONE && !peer->eager) {
         peer->eager = true;
         peer->next_eager = hub->eager;

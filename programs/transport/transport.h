@@ -38,6 +38,9 @@ enum hub_end {
     HUB_LONG,      /* a frame is longer than it may be */
     HUB_BUSY,      /* too many frames or handshakes */
     HUB_REPLACED,  /* its key has connected anew */
+    HUB_TWIN,      /* another that is alive is connected with its key */
+    HUB_TURNED,    /* it knows our key and ended before its first word: another
+                      is connected with it, or we come too often */
     HUB_REVOKED,   /* its key is not admitted any more */
     HUB_ENDS,
 };
@@ -118,6 +121,8 @@ void hub_forget(struct hub_peer *peer);
 bool hub_send(struct hub_peer *peer, const void *data, size_t size);
 
 bool hub_is_open(const struct hub_peer *peer);
+/* When it was last heard, heartbeats too; 0: its connection is not open. */
+int64_t hub_heard(const struct hub_peer *peer);
 /* Whether it was accepted, not connected to. */
 bool hub_is_guest(const struct hub_peer *peer);
 /* Under which number its key is admitted; -1 for one that we connect to, or

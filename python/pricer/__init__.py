@@ -20,6 +20,9 @@ from ._library import (BusyFault, Fault, FileFault, FormatFault,
 from .components import Components, power, power_dimension
 from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
 from .network import LINK, NODE, Network, Scenario, Settings
+from .participant import (GoneFault, LateFault, NodeFault, NodePlan,
+                          NoEstimateFault, Participant, RefusedFault, Result,
+                          Round, SpentFault, TimeoutFault)
 from .planning import (Calibration, Certificate, Error, Plan, SolveInfo,
                        baseline, calibrate, delta_gaussian, descend,
                        erdos_renyi, plan)
@@ -27,18 +30,21 @@ from .privacy import Accountant, PaperBound, Statements, privacy
 from .rounds import Played, Rounds, Stream
 from .simulation import (Outcome, Simulation, read_vectors, simulate,
                          write_npy)
+from .stacking import Repeated, Stack
 from .study import Study, new_study, open_study
 
 __version__ = version
 __all__ = [
     "Accountant", "BusyFault", "Calibration", "Certificate", "Components",
     "Decoded", "Decoder", "Error", "Fault", "FileFault", "FormatFault",
-    "InfeasibleFault", "LINK", "MemoryFault", "NODE", "Network", "Outcome",
-    "PaperBound", "Plan", "Played", "Receiver", "Rounds", "Scenario",
-    "Settings", "Simulation", "SolveInfo", "Statements", "StoppedFault",
-    "Stream", "Study", "ValueFault", "baseline", "calibrate", "decode",
-    "delta_gaussian", "descend", "erdos_renyi", "ffi", "find_word", "genie",
-    "joint", "lib", "new_study", "open_study", "plan", "power",
-    "power_dimension", "privacy", "read_vectors", "simulate", "version",
-    "word", "write_npy",
+    "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
+    "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
+    "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
+    "RefusedFault", "Repeated", "Result", "Round", "Rounds", "Scenario",
+    "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
+    "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
+    "ValueFault", "baseline", "calibrate", "decode", "delta_gaussian",
+    "descend", "erdos_renyi", "ffi", "find_word", "genie", "joint", "lib",
+    "new_study", "open_study", "plan", "power", "power_dimension",
+    "privacy", "read_vectors", "simulate", "version", "word", "write_npy",
 ]

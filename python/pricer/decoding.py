@@ -29,11 +29,11 @@ class Decoder:
             blind: bool = False, seed: Optional[int] = None, threads: int = 0,
             progress: Progress = None) -> "Decoder":
         """Fit the decoder of a plan; keywords as in struct
-        pricer_decoder_settings. For unbiased plans the horizon is infinite:
-        their results are there to be averaged."""
-        unbiased = plan.settings.bias == "unbiased"
+        pricer_decoder_settings. The horizon is the plan's own if it has one; for
+        unbiased plans it is infinite: their results are there to be averaged."""
         if horizon is None:
-            horizon = np.inf if unbiased else 1.0
+            unbiased = plan.settings.bias == "unbiased"
+            horizon = plan.settings.horizon or (np.inf if unbiased else 1.0)
         watch = Watch(progress)
         asked = ffi.new("struct pricer_decoder_settings *", {
             "rank": rank, "patterns": patterns, "horizon": horizon,

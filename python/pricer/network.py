@@ -21,7 +21,9 @@ class Settings:
 
     bias is "worst-case", "unbiased", "l1" or "l2" (the last two with lambda_),
     calibration "analytic" or "classic", credit "none" or "losses". eps and
-    delta of every link are spent over `rounds` rounds.
+    delta of every link are spent over `rounds` rounds. A round has `repeat`
+    attempts that send the same payloads. `horizon`, for decoders, is how many
+    rounds' results users average.
     """
 
     bias: str = "worst-case"
@@ -29,6 +31,8 @@ class Settings:
     calibration: str = "analytic"
     rounds: int = 1
     credit: str = "none"
+    repeat: int = 1
+    horizon: float = 0.0
     tolerance: float = 0.0
     iterations: int = 0
     threads: int = 0
@@ -44,6 +48,8 @@ class Settings:
             "calibration": find_word("calibration", self.calibration),
             "rounds": self.rounds,
             "credit": find_word("credit", self.credit),
+            "repeat": self.repeat,
+            "horizon": self.horizon,
             "tolerance": self.tolerance,
             "iterations": self.iterations,
             "threads": self.threads,
@@ -54,7 +60,7 @@ class Settings:
         return cls(word("bias", struct.bias), getattr(struct, "lambda"),
                    word("calibration", struct.calibration),
                    max(struct.rounds, 1), word("credit", struct.credit),
-                   struct.tolerance, struct.iterations, struct.threads)
+                   max(struct.repeat, 1), struct.horizon, struct.tolerance, struct.iterations, struct.threads)
 
 
 class Network:

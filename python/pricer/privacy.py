@@ -71,6 +71,7 @@ class Statements:
 
 def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
+            repeat: Optional[int] = None,
             eavesdropper: Optional[str] = None, members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
             relays: str = "sums", silent: int = 0, decodes: bool = True,
@@ -84,7 +85,8 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
     may be any function of the sums and the reader's number is the server's;
     without, it is their sum, and noise in sums without a node's data counts.
     protect is "data" or, of a relay, "identity". delta 0 is each
-    statement's own. rounds are those of the plan if not given. The eavesdropper
+    statement's own. rounds, and attempts of a round with the same payloads
+    (repeat), are those of the plan if not given. The eavesdropper
     is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
     default what the plan's credit says.
     """
@@ -100,6 +102,7 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
         "eavesdropper": find_word("eavesdropper", eavesdropper),
         "delta": delta,
         "rounds": plan.settings.rounds if rounds is None else rounds,
+        "repeat": plan.settings.repeat if repeat is None else repeat,
         "members": held if team.size else ffi.NULL, "member_count": team.size,
         "with_server": with_server, "with_reader": with_reader,
         "relays": find_word("relays", relays), "silent": silent,

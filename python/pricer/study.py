@@ -81,7 +81,10 @@ class Study:
         plan = ffi.new("struct pricer_plan **")
         record = ffi.new("struct pricer_plan_record *")
         call(lib.pricer_study_plan, self._c, number, network, plan, record)
-        settings = Settings._read(record.settings)
+        # attempts and horizon are the scenario's, as for the command line
+        asked = self.settings
+        settings = Settings._read(record.settings).replace(
+            repeat=asked.repeat, horizon=asked.horizon)
         found = Plan(plan[0], Network(network[0], settings, self.seed),
                      settings)
         found.number = record.id

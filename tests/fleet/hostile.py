@@ -64,33 +64,36 @@ def nasty(round_number, d, seal):
     """Messages that are wrong in one way each, and one that comes twice."""
     values = bytes(8 * d)
     huge = struct.pack('<q', 2**62) * d
-    full, none = 2**62 - 1, bytes([0x01, 0x00])
+    full, none, sent = 2**62 - 1, bytes([0x01, 0x00]), bytes([0x66, 0x06])
     # Within every limit, and too long all the same; of another plan.
-    yield msgpack.packb([2, 5, round_number, seal, none,
+    yield msgpack.packb([2, 5, round_number, seal, none, sent,
                          struct.pack('<q', 2**38) * d])
-    yield msgpack.packb([2, 5, round_number, bytes(16), none, values])
-    yield msgpack.packb([2, 5, round_number, seal[1:], none, values])
+    yield msgpack.packb([2, 5, round_number, bytes(16), none, sent, values])
+    yield msgpack.packb([2, 5, round_number, seal[1:], none, sent, values])
     yield msgpack.packb([1, 1, b'', 0, False, 1.0])
     yield msgpack.packb([2, 99])
-    yield msgpack.packb([2, 1, b'', 0, False, float('nan'), full, []])
-    yield msgpack.packb([2, 1, b'', 0, False, full, full + 1, []])
-    yield msgpack.packb([2, 1, b'', 0, False, full, full, [[0, 1]] * 9])
-    yield msgpack.packb([2, 1, b'x' * 15, 0, False, full, full, []])
-    yield msgpack.packb([2, 1, b'', -1, False, full, full, []])
-    yield msgpack.packb([2, 1, b'', 2**63, False, full, full, []])
-    yield msgpack.packb([2, 5, round_number, seal, none, values + b'8'])
-    yield msgpack.packb([2, 5, round_number, seal, none, values[8:]])
-    yield msgpack.packb([2, 5, round_number, seal, b'\xff\xff', values])
-    yield msgpack.packb([2, 5, round_number, seal, b'\x11', values])
-    yield msgpack.packb([2, 5, round_number, seal, b'', values])
-    yield msgpack.packb([2, 5, round_number, seal, none, huge])
-    yield msgpack.packb([2, 5, round_number, seal, none, [float('nan')] * d])
-    yield msgpack.packb([2, 5, round_number, seal, none, [1e300] * d])
-    yield msgpack.packb([2, 5, 2**61, seal, none, values])
-    yield msgpack.packb([2, 5, 1, seal, none, values])
+    yield msgpack.packb([2, 1, b'', 0, False, float('nan'), full, [], 0])
+    yield msgpack.packb([2, 1, b'', 0, False, full, full + 1, [], 0])
+    yield msgpack.packb([2, 1, b'', 0, False, full, full, [[0, 1]] * 9, 0])
+    yield msgpack.packb([2, 1, b'x' * 15, 0, False, full, full, [], 0])
+    yield msgpack.packb([2, 1, b'', -1, False, full, full, [], 0])
+    yield msgpack.packb([2, 1, b'', 2**63, False, full, full, [], 0])
+    yield msgpack.packb([2, 5, round_number, seal, none, sent, values + b'8'])
+    yield msgpack.packb([2, 5, round_number, seal, none, sent, values[8:]])
+    yield msgpack.packb([2, 5, round_number, seal, b'\xff\xff', sent, values])
+    yield msgpack.packb([2, 5, round_number, seal, b'\x11', sent, values])
+    yield msgpack.packb([2, 5, round_number, seal, b'', sent, values])
+    yield msgpack.packb([2, 5, round_number, seal, none, sent, huge])
+    for wrong in b'', b'\x66', b'\x66\x66', b'\x66\x00', sent + b'\0':
+        yield msgpack.packb([2, 5, round_number, seal, none, wrong, values])
+    yield msgpack.packb([2, 8, 1, 2, 3, 4])
+    yield msgpack.packb([2, 5, round_number, seal, none, sent, [float('nan')] * d])
+    yield msgpack.packb([2, 5, round_number, seal, none, sent, [1e300] * d])
+    yield msgpack.packb([2, 5, 2**61, seal, none, sent, values])
+    yield msgpack.packb([2, 5, 1, seal, none, sent, values])
     if round_number % 2:    # a good one, said again
-        yield msgpack.packb([2, 5, round_number, seal, none, values])
-        yield msgpack.packb([2, 5, round_number, seal, none, values])
+        yield msgpack.packb([2, 5, round_number, seal, none, sent, values])
+        yield msgpack.packb([2, 5, round_number, seal, none, sent, values])
     yield msgpack.packb([2, 4, round_number, seal, 1, values])
     yield msgpack.packb([2, 4, round_number, seal, 1, huge])
     yield msgpack.packb([2, 4, round_number, seal, 3, values])
@@ -135,7 +138,7 @@ class Pest:
 def learn_digest(fleet):
     """Of the slice that belongs to the key."""
     s = connect(fleet.addresses['server'], fleet.key(HOSTILE))
-    s.sendall(frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, []])))
+    s.sendall(frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, [], 0])))
     held = b''
     while True:
         held += s.recv(65536)
@@ -214,7 +217,7 @@ def break_rules(fleet, address):
 
 def attack_by_closing(fleet, address):
     """24 HELLOs, a heartbeat and away, with a reset, in every order."""
-    hello = frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, []]))
+    hello = frame(msgpack.packb([2, 1, b'', 0, False, 1, 1, [], 0]))
     for k in range(12):
         try:
             s = connect(address, fleet.key(HOSTILE))

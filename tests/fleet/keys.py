@@ -44,7 +44,8 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     # And all is well when the keys are: node 1 runs on and is let in.
     fleet.run('pricer', 'enrol', fleet.study, '1', stranger,
               fleet.addresses[1])
-    fleet.start_server('--quorum', '3', '--early', '--rounds', '3')
+    fleet.start_server('--quorum', '3', '--early', '--period', '500',
+                       '--rounds', '3')
     fleet.start_node(2)
     expect(fleet.wait('server') == 0, fleet.log('server'))
     print('wrong keys and silence are put into words on both sides')

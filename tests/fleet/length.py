@@ -39,13 +39,16 @@ class Liar:
         if time.monotonic() > self.greeted + .5:
             self.greeted = time.monotonic()
             self.channel.send(msgpack.packb([2, HELLO, self.digest, 0, False,
-                                             9, 9, []]))
+                                             9, 9, [], 0]))
         for frame in self.channel.step():
             message = msgpack.unpackb(frame)
             if message[1] == SLICE:
                 self.digest = hashlib.blake2b(frame, digest_size=16).digest()
                 self.step_size, self.limit = 2.0 ** message[7], message[12][2]
                 self.links, self.greeted = len(message[14]), 0
+                # It gives nobody a share, and says so.
+                sent = len(message[13])
+                self.sent = bytes([0x66] * (sent // 2) + [6] * (sent % 2))
             elif message[1] == OPEN:
                 self.lie(message[3])
         self.channel.flush()
@@ -59,7 +62,7 @@ class Liar:
         expect(values[0] <= self.limit, 'beyond the limit of an element')
         parts = bytes([1]) + bytes((self.links + 2) // 2 - 1)
         self.channel.send(msgpack.packb([2, SUM, number, self.digest, parts,
-                                         values.tobytes()]))
+                                         self.sent, values.tobytes()]))
         self.said[number] = factor
 
 

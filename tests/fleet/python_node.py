@@ -17,9 +17,17 @@ import numpy as np
 from channel import Channel, Listener, context, public_key, where
 
 VERSION = 2
-HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL = range(1, 8)
+HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL, MARK = range(1, 9)
 DOWN, DATA, PROBE, SPENT, TRUST, LATE, VECTOR, LEDGER = range(8)
 NO_END = 2 ** 62 - 1
+
+
+def halves(parts):
+    """Half a byte each, the lower half first."""
+    packed = bytearray((len(parts) + 1) // 2)
+    for k, part in enumerate(parts):
+        packed[k // 2] |= part << 4 * (k % 2)
+    return bytes(packed)
 
 
 class Link:
@@ -68,6 +76,7 @@ class Node:
         self.server = Link(server, path, server_key)
         self.slice, self.digest, self.announced = None, b'', False
         self.round, self.last, self.state = 0, 0, 'idle'
+        self.session = 0
         self.later = {}
         self.inbox, self.admitted = None, {}
         self.peers = {}
@@ -81,7 +90,7 @@ class Node:
             self.announced = (time.monotonic() > self.sliced_at + 3 or
                               all(p.is_open() for p in self.peers.values()))
         self.send(self.server, HELLO, self.digest if self.announced else b'',
-                  self.last, False, NO_END, NO_END, [])
+                  self.last, False, NO_END, NO_END, [], self.session)
 
     def take_slice(self, frame, elements):
         (plan, node, nodes, dimension, radius, exponent, grid, rounds, credit,
@@ -181,10 +190,10 @@ class Node:
         full = self.early and len(self.heard) == len(self.slice['into']) \
             if self.state == 'sharing' else False
         if self.state == 'sharing' and (full or now >= self.share_at):
-            parts = bytearray((len(self.parts) + 1) // 2)
-            for k, part in enumerate(self.parts):
-                parts[k // 2] |= part << 4 * (k % 2)
-            self.send(self.server, SUM, self.round, self.digest, bytes(parts),
+            sent = [PROBE if values is None else DATA
+                    for values in self.messages.values()]
+            self.send(self.server, SUM, self.round, self.digest,
+                      halves(self.parts), halves(sent),
                       self.sum.astype('<i8').tobytes())
             self.state = 'idle'
 
@@ -204,6 +213,10 @@ class Node:
                 version, kind, *elements = msgpack.unpackb(frame)
                 if kind == SLICE:
                     self.take_slice(frame, elements)
+                elif kind == MARK:
+                    # There is no ledger that could be behind.
+                    self.session = elements[1]
+                    self.hello()
                 elif kind == OPEN:
                     self.take_open(*elements)
             for channel, frame in self.inbox.step() if self.inbox else []:

@@ -141,14 +141,15 @@ static void test_round_trips(void **state)
     (void)state;
     struct wire_bytes bytes = {0};
     uint8_t digest[WIRE_DIGEST] = {1, 2, 3};
-    struct wire_hello hello = {digest,          12, true, 40, WIRE_NO_END, 2,
-                               {{3, 0}, {1, 7}}},
+    struct wire_hello hello = {digest,      12, true, 40,
+                               WIRE_NO_END, 6,  2,    {{3, 0}, {1, 7}}},
                       hello_back;
     assert_true(wire_write_hello(&bytes, &hello));
     assert_true(wire_read_hello(bytes.data, bytes.size, &hello_back));
     assert_memory_equal(hello_back.digest, digest, sizeof digest);
     assert_true(hello_back.last == 12 && hello_back.results);
     assert_true(hello_back.left == 40 && hello_back.own == WIRE_NO_END);
+    assert_int_equal(hello_back.session, 6);
     assert_int_equal(hello_back.ending_count, 2);
     for (int k = 0; k < 2; k++)
         assert_true(hello_back.ending[k].to == hello.ending[k].to &&
@@ -175,20 +176,44 @@ static void test_round_trips(void **state)
     wire_part_set(parts, 1, WIRE_PART_LEDGER);
     wire_part_set(parts, 1, WIRE_PART_SPENT);
     wire_part_set(parts, 3, WIRE_PART_PROBE);
-    struct wire_sum sum = {
-        .round = 7, .digest = example.seal, .parts = parts, .parts_size = 2};
+    uint8_t sent[1] = {WIRE_PART_DATA | WIRE_PART_LATE << 4};
+    struct wire_sum sum = {.round = 7,
+                           .digest = example.seal,
+                           .parts = parts,
+                           .parts_size = 2,
+                           .sent = sent,
+                           .sent_size = 1};
     assert_true(wire_write_sum(&bytes, &sum, values, 4));
     assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
     assert_int_equal(wire_part(sum.parts, 0), WIRE_PART_DATA);
     assert_int_equal(wire_part(sum.parts, 1), WIRE_PART_SPENT);
     assert_int_equal(wire_part(sum.parts, 2), WIRE_PART_DOWN);
     assert_int_equal(wire_part(sum.parts, 3), WIRE_PART_PROBE);
+    assert_int_equal(sum.sent_size, 1);
+    assert_int_equal(wire_part(sum.sent, 1), WIRE_PART_LATE);
+    assert_int_equal(wire_sent_size(0), 0);
+    assert_int_equal(wire_sent_size(3), 2);
     assert_int_equal(wire_parts_size(0), 1);
     assert_int_equal(wire_parts_size(2), 2);
+    wire_free(&bytes);
+}
+
+static void test_mark(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    struct wire_mark mark = {3, 4, 17, 2}, back;
+    assert_true(wire_write_mark(&bytes, &mark));
+    assert_int_equal(wire_type(bytes.data, bytes.size), WIRE_MARK);
+    assert_true(wire_read_mark(bytes.data, bytes.size, &back));
+    assert_memory_equal(&mark, &back, sizeof mark);
     struct wire_refusal refusal = {3, 4, 5}, refusal_back;
     assert_true(wire_write_refusal(&bytes, &refusal));
     assert_true(wire_read_refusal(bytes.data, bytes.size, &refusal_back));
     assert_memory_equal(&refusal, &refusal_back, sizeof refusal);
+    mark.next = 3; /* a session is never given twice */
+    assert_true(wire_write_mark(&bytes, &mark));
+    assert_false(wire_read_mark(bytes.data, bytes.size, &back));
     wire_free(&bytes);
 }
 
@@ -317,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slice),
         cmocka_unit_test(test_result),
+        cmocka_unit_test(test_mark),
         cmocka_unit_test(test_refuses_slices),
         cmocka_unit_test(test_refuses_credit),
         cmocka_unit_test(test_round_trips),

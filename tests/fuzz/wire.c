@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wire_sum sum = {0};
     struct wire_result result = {0};
     struct wire_refusal refusal = {0};
+    struct wire_mark mark = {0};
     volatile uint64_t seen = (uint64_t)wire_type(data, size);
     if (wire_read_hello(data, size, &hello) && hello.digest != NULL)
         seen += touch(hello.digest, WIRE_DIGEST);
@@ -49,11 +50,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             touch(share.values, share.size) + touch(share.seal, WIRE_DIGEST);
     if (wire_read_sum(data, size, &sum))
         seen += touch(sum.values, sum.size) + touch(sum.parts, sum.parts_size) +
-                touch(sum.digest, WIRE_DIGEST);
+                touch(sum.sent, sum.sent_size) + touch(sum.digest, WIRE_DIGEST);
     if (wire_read_result(data, size, &result))
         seen += touch(result.estimate, result.size);
     if (wire_read_refusal(data, size, &refusal))
         seen += (uint64_t)refusal.code;
+    if (wire_read_mark(data, size, &mark) && mark.next <= mark.session)
+        abort();
     check_slice(data, size);
     (void)seen;
     return 0;

@@ -111,6 +111,11 @@ static void check_indices(const struct pricer_network *net)
         }
     assert_int_equal(net->in_start[net->nodes], net->links);
     assert_int_equal(net->out_start[net->nodes], net->links);
+    /* one pair of arrays is both lists exactly where it can be */
+    bool mirrored = true;
+    for (int32_t l = 0; l < net->links; l++)
+        mirrored = mirrored && net->partner[l] >= 0;
+    assert_int_equal(net->in_link == net->partner, mirrored);
 }
 
 static void test_indices(void **state)

@@ -77,6 +77,39 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(study.tables()['node'], plan.network.nodes)
             self.assertIn('network', study.scenario)
 
+    def test_names_radii_and_diameters(self):
+        folder = os.path.dirname(self.path)
+        for name, text in {
+                'home.yaml': 'dimension: 4\ndiameter: 0.5\n'
+                             'network: {files: {nodes: nodes.csv, links: links.csv}}\n'
+                             'trust: {eps: 2, delta: 1e-3, self: {eps: 4}}\n',
+                'nodes.csv': 'node,p,name,radius,diameter\n0,0.5,attic,,\n'
+                             '1,0.9,,0.5,0.9\n2,0.6,roof,0.2,\n',
+                'links.csv': 'from,to,p\n0,1,0.8\n2,1,0.8\n1,2,0.7\n'}.items():
+            with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                file.write(text)
+        scenario = os.path.join(folder, 'home.yaml')
+        command('new', self.path, scenario)
+        read = pricer.Network.from_scenario(scenario)
+        made = pricer.Network.from_arrays(
+            [0.5, 0.9, 0.6], [0, 1, 2], [1, 2, 1], [0.8, 0.7, 0.8], 2.0, 1e-3,
+            self_eps=4.0, self_delta=1e-3, dimension=4, reciprocity=1.0,
+            names=['attic', None, 'roof'], diameter=0.5,
+            node_radius=[np.nan, 0.5, 0.2],
+            node_diameter=[np.nan, 0.9, np.nan])
+        said = command('plan', self.path, '--json')
+        for network in (read, made):
+            self.assertEqual(network.names, ['attic', None, 'roof'])
+            np.testing.assert_array_equal(network.node_radius, [1, 0.5, 0.2])
+            np.testing.assert_array_equal(network.node_diameter,
+                                          [0.5, 0.9, 0.4])
+            self.assertEqual(pricer.plan(network).error.mse_worst_case,
+                             said['mse_worst_case'])
+        with self.assertRaisesRegex(ValueError, 'radii that differ'):
+            pricer.Decoder.fit(pricer.plan(made))
+        with self.assertRaisesRegex(ValueError, '1 names for 3 nodes'):
+            pricer.Network.from_arrays([0.5] * 3, names=['a'])
+
     def test_privacy(self):
         network = self.study('paper.yaml', {'trust.ring.eps': 5, 'rounds': 3})
         command('plan', self.path)
@@ -124,6 +157,51 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(other['mse'], mine.outcomes[1].mse)
             self.assertEqual(other['difference'], mine.outcomes[1].difference)
             self.assertEqual(int(mine.outcomes[0].trials.sum()), trials)
+
+    def test_repeat(self):
+        """Attempts with the same payloads: what the server learns from all of
+        them, and all their sums decoded together."""
+        network = self.study('paper.yaml', {'trust.ring.eps': 5, 'repeat': 3,
+                                            'horizon': 1})
+        self.assertEqual((network.settings.repeat, network.settings.horizon),
+                         (3, 1))
+        command('plan', self.path)
+        plan = pricer.plan(network)
+        with pricer.open_study(self.path) as study:
+            self.assertEqual(study.plan().settings.repeat, 3)
+        said = command('privacy', self.path, '--json', '--observer', 'server')
+        mine = pricer.privacy(plan, 'server')
+        np.testing.assert_array_equal(
+            mine.eps, [float(row['epsilon']) for row in said['statements']])
+        self.assertGreater(mine.worst,
+                           pricer.privacy(plan, 'server', repeat=1).worst)
+        said = command('simulate', self.path, '--json', '--trials', '500')
+        stack = pricer.Stack(plan)
+        played = stack.simulate(500)
+        self.assertEqual(
+            (said['mse'], said['mse_stderr'], said['equal_mse'],
+             said['fresh_mse'], said['bar'], said['worst_case']),
+            (played.stacked, played.stacked_stderr, played.equal, played.fresh,
+             played.bar, stack.decoder.upper))
+
+    def test_stack(self):
+        """What did not arrive counts nothing, in any attempt."""
+        network = pricer.Network.from_scenario(common.example('paper.yaml'))
+        plan = pricer.plan(network)
+        rng = np.random.default_rng(2)
+        up = rng.random((3, network.nodes)) < 0.7
+        through = rng.random((3, network.links)) < 0.7
+        sums = rng.normal(size=(3, network.nodes, network.dimension))
+        stack = pricer.Stack(plan, 3)
+        found = stack.decode(up, through, sums)
+        self.assertTrue((found.coefficient[~up] == 0).all())
+        np.testing.assert_allclose(
+            found.estimate, np.einsum('aj,ajd->d', found.coefficient, sums),
+            atol=1e-12)
+        self.assertTrue(found.is_estimate and found.bar > 0)
+        for wrong in (up[0], up[:2]):
+            with self.assertRaises(pricer.ValueFault):
+                stack.decode(wrong, through)
 
     def test_gradient(self):
         network = self.study('paper.yaml', {})

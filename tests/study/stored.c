@@ -426,6 +426,32 @@ static void test_visit(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* What is known of a key only grows, and of one that never came nothing is. */
+static void test_seen(void **state)
+{
+    static const char *const keys[] = {
+        "0123456789012345678901234567890123456789",
+        "9876543210987654321098765432109876543210"};
+    struct pricer_fault fault = {""};
+    struct pricer_seen seen[2] = {{.round = 7, .session = 3},
+                                  {.round = 9, .session = 9}};
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        strcpy(seen[k].key, keys[k]);
+    assert_int_equal(pricer_study_note_seen(study, seen, 1, &fault), PRICER_OK);
+    seen[0].round = 5;
+    seen[0].session = 4;
+    assert_int_equal(pricer_study_note_seen(study, seen, 1, &fault), PRICER_OK);
+    assert_int_equal(pricer_study_seen(study, seen, 2, &fault), PRICER_OK);
+    assert_int_equal(seen[0].round, 7);
+    assert_int_equal(seen[0].session, 4);
+    assert_int_equal(seen[1].round, 0);
+    assert_int_equal(seen[1].session, 0);
+    sqlite3_exec(study->database, "UPDATE member_seen SET round = -1", NULL,
+                 NULL, NULL);
+    assert_int_equal(pricer_study_seen(study, seen, 2, &fault), PRICER_FORMAT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +460,7 @@ int main(void)
         EACH(test_privacy),    EACH(test_privacy_damaged),
         EACH(test_rounds),     EACH(test_rounds_damaged),
         EACH(test_tables),     EACH(test_visit),
+        EACH(test_seen),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -285,8 +285,8 @@ static void test_keys(void **state)
     close_side(&other);
 }
 
-/* A key that connects again: the newest counts. A server that goes away and
- * comes back is found. */
+/* A key that connects again: not while its owner is alive; then the newest
+ * counts. A server that goes away and comes back is found. */
 static void test_comes_back(void **state)
 {
     (void)state;
@@ -301,7 +301,11 @@ static void test_comes_back(void **state)
     dial(&client, &server, address);
     until(&server, &client, &client.opened, 1);
     struct hub_peer *peer = dial(&twin, &server, address);
-    until(&server, &twin, &twin.opened, 1);
+    until(&server, &twin, &twin.ended[HUB_TURNED], 1);
+    assert_int_equal(server.ended[HUB_TWIN], 1);
+    assert_int_equal(server.ended[HUB_REPLACED], 0);
+    assert_int_equal(twin.opened, 0);
+    until(&server, &twin, &twin.opened, 1); /* the client is not heard now */
     assert_int_equal(server.ended[HUB_REPLACED], 1);
     hub_forget(peer);
     until(&server, &client, &client.opened, 2);

@@ -1,0 +1,171 @@
+"""Daemons without a disk, without a study and without descriptors: nobody exits,
+nothing is charged while rounds wait, and all goes on when it can. Arguments:
+build folder."""
+import os
+import resource
+import socket
+import sqlite3
+import sys
+import time
+
+from channel import where
+from fleet import Fleet, expect
+
+build = sys.argv[1]
+N, D = 3, 16
+# Nodes may open many rounds by themselves; they do not while the server is heard.
+TIMES = ['--period', '150', '--send', '20', '--share', '80', '--uplink', '130',
+         '--ahead', '1000', '--quorum', str(N)]
+
+
+def start(fleet, *more):
+    for i in range(N):
+        fleet.start_node(i)
+    fleet.start_server(*TIMES, '--port', str(fleet.status_port), *more)
+    fleet.wait_rounds(3)
+
+
+def charged(fleet):
+    return [fleet.ledger(i, 'SELECT count(*), max(round) FROM release')[0]
+            for i in range(N)]
+
+
+def limit(fleet, name, which, most):
+    pid = fleet.processes[name].pid
+    resource.prlimit(pid, which, (most, resource.prlimit(pid, which)[1]))
+
+
+def expect_alive(fleet, names=None):
+    for name in names or fleet.processes:
+        expect(fleet.processes[name].poll() is None,
+               f'{name} has gone:\n' + fleet.log(name))
+
+
+def check_waiting(fleet, what):
+    """No rounds and no charges, but that of the round that cannot be stored."""
+    fleet.wait_log('server', 'rounds wait')
+    time.sleep(.3)
+    rounds, before = fleet.rounds(), charged(fleet)
+    time.sleep(1)
+    expect(fleet.rounds() == rounds, f'{what}: rounds are stored')
+    expect(charged(fleet) == before, f'{what}: {before}, then {charged(fleet)}')
+    expect('the study cannot be' in fleet.get('/health')[1],
+           fleet.get('/health')[1])
+    expect_alive(fleet)
+
+
+def check_back(fleet, what):
+    fleet.wait_log('server', 'the study is fine again')
+    fleet.wait_rounds(fleet.rounds() + 5)
+    last = fleet.query('SELECT arrived FROM round ORDER BY round DESC LIMIT 1')
+    expect(last == [(N,)], f'{what}: {last} sums')
+    os.truncate(fleet.path('server.log'), 0)
+
+
+def test_study():
+    """Someone reads and does not end; someone else holds the lock; the disk is
+    full."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        start(fleet)
+        reader = sqlite3.connect(fleet.study, isolation_level=None)
+        reader.execute('BEGIN')
+        seen = reader.execute('SELECT count(*) FROM round').fetchone()
+        fleet.wait_rounds(fleet.rounds() + 8, 15)
+        expect(reader.execute('SELECT count(*) FROM round').fetchone() == seen,
+               'the reader saw what came later')
+        reader.execute('COMMIT')
+        expect('rounds wait' not in fleet.log('server'), fleet.log('server'))
+        reader.execute('BEGIN IMMEDIATE')
+        check_waiting(fleet, 'a lock')
+        reader.execute('COMMIT')
+        reader.close()
+        check_back(fleet, 'a lock')
+        limit(fleet, 'server', resource.RLIMIT_FSIZE, 2000)
+        check_waiting(fleet, 'a full disk')
+        limit(fleet, 'server', resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
+        check_back(fleet, 'a full disk')
+        expect(fleet.stop('server') == 0, 'the server did not stop well')
+        fleet.check_study()
+        expect(not os.path.exists(fleet.study + '-wal'), 'the log stays')
+
+
+def test_ledger():
+    """A ledger that cannot be written sends nothing, and the rounds go on."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        start(fleet)
+        limit(fleet, 'node0', resource.RLIMIT_FSIZE, 2000)
+        fleet.wait_log('server', 'its ledger failed')
+        first = fleet.query('SELECT max(round) FROM round')[0][0]
+        fleet.wait_rounds(fleet.rounds() + 5)
+        why = fleet.query('SELECT DISTINCT reason FROM withheld WHERE node = 0 '
+                          'AND round > ?', first)
+        expect(why == [('ledger',)], f'withheld for {why}')
+        mark = fleet.ledger(0, 'SELECT max(round) FROM release')[0][0]
+        expect(mark <= first, 'a round was charged')
+        limit(fleet, 'node0', resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
+        fleet.wait_rounds(fleet.rounds() + 8)
+        expect(charged(fleet)[0][1] > first + 5, 'it does not come back')
+        # The same while a slice is judged: it is taken when the ledger is back.
+        lock = sqlite3.connect(fleet.path('0.ledger'), isolation_level=None)
+        lock.execute('BEGIN EXCLUSIVE')
+        fleet.add_plan(.4, .1, .6, .1)
+        fleet.wait_rounds(fleet.rounds() + 5)
+        lock.execute('COMMIT')
+        lock.close()
+        mark = charged(fleet)[0][1]
+        fleet.wait_rounds(fleet.rounds() + 12)
+        expect(charged(fleet)[0][1] > mark + 5, 'it does not send: ' +
+               fleet.log('node0'))
+        expect_alive(fleet)
+
+
+def test_descriptors():
+    """Strangers take all that there are; those who are connected go on, and a
+    node that restarts is back when they leave."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        start(fleet)
+        for name in 'server', 'node0':
+            used = len(os.listdir(f'/proc/{fleet.processes[name].pid}/fd'))
+            limit(fleet, name, resource.RLIMIT_NOFILE, used + 1)
+        strangers = [socket.create_connection(where(fleet.addresses[who]))
+                     for who in ('server', 0) for _ in range(20)]
+        before = fleet.rounds()
+        fleet.wait_rounds(before + 10, 20)
+        full = fleet.query('SELECT count(*) FROM round WHERE arrived = ? AND '
+                           'round > ?', N, before)[0][0]
+        expect(full >= 5, f'{full} full rounds')
+        expect_alive(fleet)
+        for s in strangers:
+            s.close()
+        fleet.stop('node1')
+        fleet.start_node(1)
+        end = time.monotonic() + 20
+        while fleet.query('SELECT arrived FROM round ORDER BY round DESC LIMIT 3'
+                          ) != [(N,)] * 3:
+            expect(time.monotonic() < end, 'node 1 is not back')
+            time.sleep(.1)
+
+
+def test_prune():
+    """Old rounds go, by the rule; what is left is whole."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        for i in range(N):
+            fleet.start_node(i)
+        fleet.start_server('--early', '--period', '0', '--share', '1000',
+                           '--uplink', '2000', '--quorum', str(N), '--keep', '50',
+                           '--rounds', '192')
+        expect(fleet.wait('server') == 0, fleet.log('server'))
+        low, high, count = fleet.query(
+            'SELECT min(round), max(round), count(*) FROM round')[0]
+        expect(high >= 192 and low == high - 49 and count == 50,
+               f'rounds {low} to {high}')
+        for table in 'arrival', 'delivery', 'withheld', 'dropped':
+            rows = fleet.query(f'SELECT coalesce(min(round), {low}) FROM {table}')
+            expect(rows[0][0] >= low, f'{table} has rows of older rounds')
+        fleet.check_study()
+
+
+for test in (test_study, test_ledger, test_descriptors, test_prune):
+    started = time.monotonic()
+    test()
+    print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')
