@@ -3,6 +3,7 @@
  * for each, or to JSON.
  */
 #include "print_audit.h"
+#include "common/meaning.h"
 #include "print_privacy.h"
 #include "question.h"
 
@@ -90,6 +91,9 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
            "trials of each.\n%lld round%s a trial; %s.\n",
            rounds, rounds == 1 ? "" : "s",
            question_credit_text(terms->eavesdropper));
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(terms->network, near)[0] != '\0')
+        puts(near);
     struct table *table = table_new(10, headings);
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < rows[k].claims; c++)

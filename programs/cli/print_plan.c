@@ -3,6 +3,7 @@
  * JSON object for scripts.
  */
 #include "print_plan.h"
+#include "common/meaning.h"
 #include "print_errors.h"
 #include "print_meaning.h"
 
@@ -299,6 +300,9 @@ static void print_certificate(const struct plan_view *view)
                (long long)found->open_links, budgets);
     if (view->network->server_eps != NULL)
         print_budgets(view);
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(view->network, near)[0] != '\0')
+        puts(near);
     bool fine = found->open_links == 0 && found->open_budgets == 0;
     if (found->words[0] != '\0' && !(plan_view_is_joint(view) && fine))
         printf("%s\n", found->words);

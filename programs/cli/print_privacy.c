@@ -33,6 +33,10 @@ void privacy_json_about(struct json *json, const struct pricer_network *network,
     json_text(json, "protect",
               pricer_word(PRICER_WORDS_PROTECT, statement->protect));
     json_number(json, "delta", statement->delta);
+    double diameter = network->node_diameter[statement->node];
+    if (statement->protect == PRICER_PROTECT_DATA &&
+        diameter < 2 * network->node_radius[statement->node])
+        json_number(json, "diameter", diameter);
 }
 
 /* What the number takes for granted. */
@@ -126,6 +130,10 @@ static void print_heading(const struct privacy_answers *answers)
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
            question_credit_text(question->eavesdropper));
+    char near[MEANING_NEAR_ROOM];
+    if (question->protect == PRICER_PROTECT_DATA &&
+        meaning_near(answers->network, near)[0] != '\0')
+        printf("%s\n", near);
     if (question->protect == PRICER_PROTECT_IDENTITY &&
         question->observer != PRICER_OBSERVER_RELAY)
         printf("This is about the sums alone: in a fleet every SUM names whose "

@@ -5,6 +5,7 @@
 #include "meaning.h"
 
 #include <math.h>
+#include <stdio.h>
 
 const char *meaning_eps(double eps)
 {
@@ -38,4 +39,29 @@ double meaning_centre(const struct pricer_network *network)
     }
     double mean = off > 0 ? sum / network->nodes : network->radius;
     return mean * mean;
+}
+
+const char *meaning_near(const struct pricer_network *network,
+                         char text[MEANING_NEAR_ROOM])
+{
+    double least = INFINITY, most = 0;
+    bool near = false;
+    for (int32_t i = 0; i < network->nodes; i++) {
+        double diameter = network->node_diameter[i];
+        near = near || diameter < 2 * network->node_radius[i];
+        least = fmin(least, diameter);
+        most = fmax(most, diameter);
+    }
+    text[0] = '\0';
+    if (near && least < most)
+        snprintf(text, MEANING_NEAR_ROOM,
+                 "This is about data of a node no further apart than its "
+                 "diameter, %g to %g.",
+                 least, most);
+    else if (near)
+        snprintf(text, MEANING_NEAR_ROOM,
+                 "This is about data of a node no further apart than %g, its "
+                 "diameter.",
+                 most);
+    return text;
 }

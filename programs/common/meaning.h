@@ -35,4 +35,13 @@ const char *meaning_verdict(double share);
  */
 double meaning_centre(const struct pricer_network *network);
 
+/*
+ * What a claim about data is about where some node has a diameter below twice its
+ * radius: a sentence, or "" where any data within the radius are kept from being
+ * told from any other.
+ */
+enum { MEANING_NEAR_ROOM = 160 };
+const char *meaning_near(const struct pricer_network *network,
+                         char text[MEANING_NEAR_ROOM]);
+
 #endif

@@ -4,6 +4,7 @@
  * node. Nothing here reads the study.
  */
 #include "server.h"
+#include "common/meaning.h"
 #include "page/live.h"
 #include "page/small_chart.h"
 
@@ -78,7 +79,7 @@ static void put_left(FILE *out, const struct history *history)
 
 static void print_facts(FILE *out, const struct server *server)
 {
-    double square = server->network->radius * server->network->radius;
+    double square = meaning_centre(server->network);
     char value[64];
     fputs("<ul class=\"facts\">\n", out);
     put_last(out, server);
@@ -169,7 +170,7 @@ struct rows {
 static void read_rows(const struct server *server, struct rows *rows)
 {
     const struct history *history = &server->history;
-    double square = server->network->radius * server->network->radius;
+    double square = meaning_centre(server->network);
     rows->count = history->count;
     for (int k = 0; k < rows->count; k++) {
         int32_t at = server_history_at(history, k);
@@ -220,7 +221,7 @@ static void print_left_chart(FILE *out, const struct rows *rows)
 static void print_charts(FILE *out, const struct server *server)
 {
     struct rows rows;
-    double square = server->network->radius * server->network->radius;
+    double square = meaning_centre(server->network);
     read_rows(server, &rows);
     if (rows.count == 0)
         return;

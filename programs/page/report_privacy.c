@@ -3,6 +3,7 @@
  * whose trust would pay most; the certificate; and how to get the page again.
  */
 #include "report.h"
+#include "common/meaning.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -55,6 +56,9 @@ static void kinds_table(const struct report *report)
         count =
             file_kind(kinds, count, net->eps[l], net->delta[l], plan->weight[l],
                       plan->noise[l], net->node_diameter[net->from[l]]);
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(net, near)[0] != '\0')
+        fprintf(out, "<p class=\"soft\">%s</p>\n", near);
     fputs("<div class=\"wide\"><table>\n<tr><th>links trusted with ε</th>"
           "<th>δ</th><th>that carry data</th><th>noise per change</th>"
           "<th>true δ of one packet at that ε</th></tr>\n",

