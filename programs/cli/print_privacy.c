@@ -213,7 +213,7 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
                "would for a delta next to this one.\n",
                (long long)wide);
     if (answers->bounds != NULL && answers->count > 0)
-        printf("As printed, not a guarantee: %s.\n", answers->bounds[0].reason);
+        print_words("As printed, not a guarantee:", answers->bounds[0].reason);
     putchar('\n');
 }
 

@@ -182,19 +182,19 @@ static void print_strategies(const struct simulation_report *report)
     for (int32_t k = 0; k < report->simulation->plans; k++) {
         const struct pricer_outcome *outcome = &report->simulation->outcomes[k];
         table_cell(table, "%s", report->names[k]);
-        table_cell(table, "%.6g", outcome->mse);
+        table_cell(table, "%.5g", outcome->mse);
         table_cell(table, "%.2g", outcome->mse_stderr);
-        cell(table, "%.6g", outcome->predicted);
+        cell(table, "%.5g", outcome->predicted);
         cell(table, "%.1f",
              isnan(outcome->predicted) ? NAN : distance(outcome));
-        cell(table, "%.6g", outcome->worst_case);
-        table_cell(table, "%.5g", outcome->bias);
-        cell(table, "%.5g", outcome->bias_predicted);
+        cell(table, "%.5g", outcome->worst_case);
+        table_cell(table, "%.4g", outcome->bias);
+        cell(table, "%.4g", outcome->bias_predicted);
         if (k == 0) {
             table_cell(table, " ");
             table_cell(table, " ");
         } else {
-            table_cell(table, "%.5g", outcome->difference);
+            table_cell(table, "%.4g", outcome->difference);
             table_cell(table, "%.2g", outcome->difference_stderr);
         }
     }

@@ -12,7 +12,7 @@
 
 /* The curve is drawn for networks that are planned in a moment: with so many
  * links, or budgets towards the server and so many. */
-enum { CURVE_LINKS = 2000, CURVE_SERVER_LINKS = 200, CURVE_POINTS = 11 };
+enum { CURVE_LINKS = 20000, CURVE_SERVER_LINKS = 1000, CURVE_POINTS = 11 };
 
 /* What a visitor looks for, and where it goes. */
 struct search {

@@ -6,6 +6,7 @@
  */
 #include "report.h"
 #include "chart.h"
+#include "common/meaning.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -130,9 +131,31 @@ static void fact(FILE *out, double value, const char *words)
     fprintf(out, "</b><span>%s</span></li>\n", words);
 }
 
+/* What the error is worth, and what its unit is. */
+static void print_meaning(const struct report *report)
+{
+    double square = report->network->radius * report->network->radius;
+    double error = report->error.mse_worst_case;
+    if (report->decoder != NULL)
+        error = fmin(error, report->decoder->upper);
+    if (error >= MEANING_HARDLY * square)
+        fprintf(report->out,
+                "<p class=\"warn\">Verdict: %s than answering the centre, "
+                "which needs "
+                "no data: at worst %.3g %% of its error. <code>pricer "
+                "plan</code> says what helps most.</p>\n",
+                meaning_verdict(error / square), 100 * error / square);
+    fprintf(report->out,
+            "<p class=\"soft\">Errors are expected squared distances of the "
+            "estimate from the mean, in squared units of the data; R = %g: no "
+            "vector is longer, and answering the centre has R².</p>\n",
+            report->network->radius);
+}
+
 void report_summary(const struct report *report)
 {
     FILE *out = report->out;
+    char share[96];
     if (report->plan == NULL) {
         page_missing(report, "The study has no plan yet.", "pricer plan");
         return;
@@ -140,8 +163,11 @@ void report_summary(const struct report *report)
     fputs("<ul class=\"facts\">\n", out);
     fact(out, report->error.mse_worst_case,
          "mean squared error at worst, whatever the data");
+    snprintf(share, sizeof share, "its root, in radii; it is %.3g %% of R²",
+             100 * report->error.mse_worst_case /
+                 (report->network->radius * report->network->radius));
     fact(out, sqrt(report->error.mse_worst_case) / report->network->radius,
-         "its root, in radii");
+         share);
     double best = INFINITY;
     for (int k = 0; k < PRICER_BASELINE_COLREL; k++)
         if (report->rival[k].known)
@@ -152,6 +178,7 @@ void report_summary(const struct report *report)
     fact(out, report->certificate.gap,
          "certified distance from the optimum, relative");
     fputs("</ul>\n", out);
+    print_meaning(report);
     if (report->certificate.open_links > 0)
         fprintf(out,
                 "<p class=\"warn\">%" PRId64 " links spend more than their "

@@ -116,4 +116,16 @@ narrow "$pricer" plan lone.pricer
 narrow "$pricer" privacy ten.pricer
 narrow "$pricer" simulate ten.pricer --trials 2000 --strategy unbiased
 narrow "$pricer" show ten.pricer
+narrow "$pricer" plans ten.pricer
+narrow "$pricer" diff ten.pricer 1
+narrow "$pricer" advise ten.pricer
+narrow "$pricer" privacy ten.pricer --mode paper
+narrow "$pricer" audit ten.pricer --trials 1000 --observer link
+"$pricer" new campus.pricer "$here"/examples/campus/campus.yaml >/dev/null
+narrow "$pricer" plan campus.pricer
+narrow "$pricer" simulate campus.pricer --trials 200 --strategy naive --strategy unbiased \
+    --strategy best --strategy colrel
+narrow "$pricer" sweep "$here"/examples/paper.yaml --vary network.p=0.123456789,0.2 \
+    --vary objective.bias=worst-case,unbiased --strategy naive --strategy best \
+    --strategy colrel --privacy --trials 100 --to narrow
 exit $bad

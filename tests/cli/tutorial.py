@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the commands of docs/tutorial.md and of README's step by step, in order.
+"""Run the commands of docs/tutorial.md, README and docs/study.md, in order.
 
     tests/cli/tutorial.py BUILD
 
@@ -48,6 +48,10 @@ def main():
         assert len(lines) > 15, len(lines)
         script = '\n'.join(lines).replace('examples/', ROOT + '/examples/')
         run(script, folder, build)
+        study = re.findall(r'^```sh\n(.*?)^```', read('docs/study.md'), re.M | re.S)
+        said = run('rm -f ten.pricer; pricer new ten.pricer %s/examples/paper.yaml\n%s'
+                   % (ROOT, '\n'.join(study)), folder, build)
+        assert '0|1|0.5' in said and '(9, 0.1)' in said, said
 
 
 if __name__ == '__main__':
