@@ -83,6 +83,58 @@ struct pricer_watch {
     void *context;
 };
 
+/*
+ * Work cut into items that several processes may share. What an item gives
+ * must not depend on who plays it. A process plays a portion of consecutive
+ * items at a time; what they leave is taken on rank 0.
+ */
+struct pricer_work {
+    int64_t items;   /* numbered from 0 */
+    int64_t portion; /* items that this process plays at a time, at most */
+    size_t size;     /* bytes that an item leaves */
+    bool in_order;   /* take() needs the items in their order */
+    /* Asked before every portion; false: none is begun any more, and those
+     * begun are finished. NULL: never asks. */
+    const struct pricer_watch *watch;
+    /* Play `count` items from `first` on; each leaves `size` bytes in
+     * `results`. Those of a portion that fails are lost. */
+    enum pricer_status (*play)(void *context, int64_t first, int64_t count,
+                               void *results, struct pricer_fault *fault);
+    /* Called for every item once, on rank 0 only, by one thread at a time, but
+     * maybe while another thread is in play(). */
+    enum pricer_status (*take)(void *context, int64_t first, int64_t count,
+                               const void *results, struct pricer_fault *fault);
+    void *context;
+};
+
+/*
+ * Processes that work on the same thing together, each calling the same
+ * functions with the same arguments. Everywhere NULL is a process alone, and
+ * the result is the same bit for bit for any number of them; every rank returns
+ * it. The library knows no network: these are a program's own (pricer-mpi's
+ * speak MPI). All but share() return when every rank has called them.
+ */
+struct pricer_crew {
+    void *context;
+    int32_t rank, ranks; /* this process, of how many */
+    /* Hand out the work and do this process's part; the status and the fault
+     * are the same on every rank. PRICER_STOPPED where a watch said so. */
+    enum pricer_status (*share)(void *context, const struct pricer_work *work,
+                                struct pricer_fault *fault);
+    /* Add each value over all ranks. */
+    void (*add)(void *context, int64_t *values, int64_t count);
+    /* Complete an array of items of `size` bytes, of which rank r has those
+     * from bounds[r] to bounds[r + 1]; bounds[ranks] is their number. */
+    void (*gather)(void *context, void *items, size_t size,
+                   const int64_t *bounds);
+    /* Give everyone what rank `from` has. */
+    void (*spread)(void *context, int32_t from, void *bytes, size_t size);
+    /* Send each rank r its give[r] items, one after the other in `given`, and
+     * receive got[r] from it into `taken`. */
+    void (*trade)(void *context, size_t size, const void *given,
+                  const int64_t *give, void *taken, const int64_t *got);
+};
+
 /* Which enumeration a word belongs to. */
 enum pricer_vocabulary {
     PRICER_WORDS_BIAS = 0,
@@ -725,7 +777,6 @@ struct pricer_random {
 };
 
 /* What a replayed stream is used for. */
-/* What a replayed stream is used for. */
 enum pricer_purpose {
     PRICER_PURPOSE_LINKS = 1, /* which links are up */
     PRICER_PURPOSE_NOISE,     /* the noise of one message */
@@ -957,6 +1008,7 @@ struct pricer_simulation_settings {
     const struct pricer_matrix *given; /* a row for every node */
     int32_t threads;                   /* 0: one per core */
     const struct pricer_watch *watch;  /* NULL: never asks */
+    const struct pricer_crew *crew;    /* who plays trials too; NULL: nobody */
     /* Of the first plan's sums; NULL: constant, as it is for other plans. The
      * adaptive decoder needs the faithful engine. */
     const struct pricer_decoder *decoder;

@@ -28,7 +28,7 @@ configure_and_build() {
     ninja -C "$folder" --quiet all test-programs
 }
 
-# Run a build's tests and add up what meson counted.
+# Run tests of a build and add up what meson counted.
 suite() {
     local folder=$1 started=$SECONDS output
     shift
@@ -44,17 +44,24 @@ suite() {
     passed=$((passed + ok)) failed=$((failed + bad))
     skipped=$((skipped + ${missed:-0}))
     grep -h '^skipped: ' "$folder"/meson-logs/testlog.txt | sort -u
-    echo "ran   $folder: $ok ok, $bad failed ($((SECONDS - started)) s)"
+    echo "ran   $folder $*: $ok ok, $bad failed ($((SECONDS - started)) s)"
+}
+
+# All tests of a build. Fleets wait for deadlines most of their time: four at once,
+# and nothing beside them that would take the processors for seconds.
+suites() {
+    suite "$1" --no-suite fleet
+    suite "$1" --suite fleet --num-processes 4
 }
 
 step "build" configure_and_build build --buildtype=release
-suite build
+suites build
 step "lint" tests/lint.sh build
 step "install and embed" tests/install.sh build
 step "build with sanitizers" configure_and_build build-asan \
     --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
     -Dc_args=-fno-sanitize-recover=all
-suite build-asan
+suites build-asan
 
 # Data races. GCC's OpenMP is opaque to the race detector; clang's comes with a
 # library (archer) that explains its barriers to it.

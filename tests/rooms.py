@@ -29,7 +29,7 @@ import draw_rooms
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
        'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'power',
        'study']
-PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli']
+PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli', 'mpi']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]
 DEFINED = set('TDRBVWi')
@@ -48,8 +48,8 @@ def room_of(path):
 
 def objects(build):
     """Every object of the library and the programs, as (source, path)."""
-    for folder in ('libpricer_core.a.p', 'pricer.p', 'pricer-server.p',
-                   'pricer-node.p'):
+    for folder in ('libpricer_core.a.p', 'pricer.p', 'pricer-mpi.p',
+                   'pricer-server.p', 'pricer-node.p'):
         for path in glob.glob(os.path.join(build, folder, '*.o')):
             name = os.path.basename(path)[:-2]
             yield re.sub(r'^(lib|programs)_([a-z]+)_', r'\1/\2/', name), path

@@ -63,6 +63,11 @@ void pri_share_out(int32_t threads, int64_t count,
                    void (*job)(void *context, int64_t low, int64_t high),
                    void *context);
 
+/* Play and take all of the work, with the crew or (NULL) alone. */
+enum pricer_status pri_crew_share(const struct pricer_crew *crew,
+                                  const struct pricer_work *work,
+                                  struct pricer_fault *fault);
+
 /* Report to the watch (which may be NULL) how far the work is; false: stop. */
 bool pri_tick(const struct pricer_watch *watch, double done);
 

@@ -1,6 +1,6 @@
 /*
- * The error for given data, the gradient of the error, and the descent along
- * it.
+ * The error for given data, the gradient of the error, the descent along it, and
+ * the grid on which a plan is sent.
  */
 #ifndef PRICER_PLAN_H
 #define PRICER_PLAN_H
@@ -48,5 +48,37 @@ struct pri_descent {
 enum pricer_status pri_descend(struct pri_descent *descent,
                                struct pricer_plan **plan,
                                struct pricer_fault *fault);
+
+/* ------------------------------------------------------------------ grid -- */
+
+enum {
+    PRI_NOISE_REACH = 2048, /* standard deviations, no noise lies beyond */
+    PRI_GRID_SMOOTHING =
+        64, /* variance in steps^2 that pays for discreteness */
+    PRI_GRID_STEEPEST =
+        1984,           /* most of sensitivity / noise: the reach less 64 */
+    PRI_GRID_BITS = 61, /* messages stay below 2^61, noise below 2^50 */
+    PRI_GRID_SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding */
+    PRI_GRID_EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
+};
+
+/* The noise a share really gets before the smoothing: its own, or what its
+ * sensitivity asks for at least. In the data's units, rounded up. */
+double pri_sent_noise(double weight, double noise, double radius);
+
+/* The largest value a share's message can have, in the data's units, without
+ * the slack. */
+double pri_share_reach(double weight, double noise, double radius);
+
+enum pricer_status pri_share_check(double weight, double noise,
+                                   struct pricer_fault *fault);
+
+/*
+ * The deviation, in the data's units and rounded up, that the grid of a plan
+ * adds to the noise of every message that has any: sqrt(64) steps. 0 for a plan
+ * that fits no grid, which nobody can send. O(links).
+ */
+double pri_grid_smoothing(const struct pricer_network *network,
+                          const struct pricer_plan *plan);
 
 #endif

@@ -7,6 +7,8 @@
  */
 #include "observers.h"
 
+#include "plan/plan.h"
+
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -133,7 +135,17 @@ struct job {
     int64_t rounds;
     double work;
     const bool *member; /* of the coalition */
+    double smoothing;   /* deviation that the grid adds to a message */
 };
+
+static double find_smoothing(const struct pricer_network *network,
+                             const struct pricer_plan *plan,
+                             const struct pricer_question *question)
+{
+    return question->protect == PRICER_PROTECT_IDENTITY
+               ? pri_grid_smoothing(network, plan)
+               : 0;
+}
 
 /* What one thread has for itself. */
 struct hand {
@@ -204,9 +216,13 @@ static enum pricer_status answer_sight(const struct job *job,
     const struct pri_sight sight = {job->network,    job->plan, job->question,
                                     statement->node, member,    server};
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
-    enum pricer_status status = (identity ? pri_view_identity : pri_view_build)(
-        job->network, job->plan, statement->node, member, server,
-        pri_question_hears(job->question), &hand->view);
+    enum pricer_eavesdropper hears = pri_question_hears(job->question);
+    enum pricer_status status =
+        identity ? pri_view_identity(job->network, job->plan, statement->node,
+                                     member, server, hears, job->smoothing,
+                                     &hand->view)
+                 : pri_view_build(job->network, job->plan, statement->node,
+                                  member, server, hears, &hand->view);
     *helped = false;
     if (status == PRICER_OK && !identity)
         status = pri_view_observe(&sight, estimate, &hand->view, helped);
@@ -379,7 +395,8 @@ enum pricer_status pricer_privacy_account(
                       question,
                       question->rounds > 0 ? question->rounds : 1,
                       fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
-                      member};
+                      member,
+                      find_smoothing(network, plan, question)};
     for (int64_t k = 0; question->repeat > 1 && k < listed; k++)
         pri_repeat_answer(network, plan, question, member, &list[k]);
     if (question->repeat <= 1)
@@ -451,9 +468,13 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                             k < question->member_count;
              k++)
             member[question->members[k]] = true;
-        struct job job = {network,  plan,
-                          question, question->rounds > 0 ? question->rounds : 1,
-                          1e9,      member};
+        struct job job = {network,
+                          plan,
+                          question,
+                          question->rounds > 0 ? question->rounds : 1,
+                          1e9,
+                          member,
+                          find_smoothing(network, plan, question)};
         if (question->repeat > 1)
             pri_repeat_answer(network, plan, question, member, &one);
         status =

@@ -25,26 +25,6 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
 
-/* Scratch of pri_identity_account(). */
-struct pri_identity {
-    struct pri_scratch scratch;
-    struct pri_view view;
-    bool *member;
-    int32_t room;
-};
-
-void pri_identity_free(struct pri_identity *identity);
-
-/*
- * What relay to[link] learns about whether from[link] took part, from the sum
- * of what reaches it, given that the others' packets are known but for their
- * noise.
- */
-enum pricer_status pri_identity_account(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    int32_t link, enum pricer_eavesdropper eavesdropper, double delta,
-    int64_t rounds, struct pri_identity *identity, struct pri_bracket *bracket);
-
 /* One round of one sum, without a line: few.c. */
 enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
                                 struct pri_scratch *scratch,

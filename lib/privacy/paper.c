@@ -9,9 +9,10 @@
  * share a delta between its parts, they get half each.
  *
  * The corrected bounds keep the paper's way (the noise is at least its mean
- * less a deviation r, but for a probability delta'), with the right r, the
- * exact Gaussian curve, and at the server the one Gaussian that all sums
- * together are. They hold, and show what the exact account gains.
+ * less a deviation r, but for a probability delta'), with the right r of
+ * Bernstein's inequality or, where that is less, Hoeffding's, the exact
+ * Gaussian curve, and at the server the one Gaussian that all sums together
+ * are. They hold, and show what the exact account gains.
  */
 #include "account.h"
 
@@ -23,6 +24,7 @@
 struct spread {
     long double mean;    /* sum of p noise^2 */
     long double square;  /* sum of p (1 - p) noise^4 */
+    long double fourth;  /* sum of noise^4 */
     long double largest; /* of noise^2 */
 };
 
@@ -36,7 +38,7 @@ static struct spread spread_at(const struct pricer_network *network,
                                const struct pricer_plan *plan, int32_t at,
                                int32_t but)
 {
-    struct spread spread = {0, 0, 0};
+    struct spread spread = {0, 0, 0, 0};
     for (int32_t k = network->in_start[at]; k < network->in_start[at + 1];
          k++) {
         int32_t l = network->in_link[k];
@@ -45,6 +47,7 @@ static struct spread spread_at(const struct pricer_network *network,
             continue;
         spread.mean += p * size;
         spread.square += p * (1 - p) * size * size;
+        spread.fourth += size * size;
         spread.largest = fmaxl(spread.largest, size);
     }
     return spread;
@@ -59,11 +62,18 @@ static long double deviation_printed(const struct spread *spread, double delta)
             sqrtl(spread->largest / 9 + 4 * spread->square / log_part));
 }
 
-/* Bernstein: exp(-(r^2 / 2) / (V + M r / 3)) = delta / 2, solved for r. */
+/*
+ * A deviation that is exceeded, to either side, with probability delta at most.
+ * Bernstein: exp(-(r^2 / 2) / (V + M r / 3)) = delta / 2, solved for r;
+ * Hoeffding: exp(-2 r^2 / sum of noise^4) = delta / 2. Both hold, and which is
+ * less depends on no draw: Bernstein for p near 0 or 1, Hoeffding between.
+ */
 static long double deviation(const struct spread *spread, double delta)
 {
     long double part = logl(2.L / delta), third = part * spread->largest / 3;
-    return third + sqrtl(third * third + 2 * part * spread->square);
+    long double bernstein =
+        third + sqrtl(third * third + 2 * part * spread->square);
+    return fminl(bernstein, sqrtl(part * spread->fourth / 2));
 }
 
 static double classic_eps(long double move, long double variance, double delta)

@@ -4,6 +4,8 @@
  */
 #include "view.h"
 
+#include "plan/plan.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -55,6 +57,7 @@ struct scene {
     int32_t node;
     const bool *member;
     bool server, radio, identity;
+    double smoothing; /* deviation that the grid adds to a message */
 };
 
 static bool is_member(const struct scene *scene, int32_t node)
@@ -110,12 +113,22 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
+/* The noise of a message as it leaves the node, if it can leave it. */
+static long double sent_noise(const struct scene *scene, double weight,
+                              double noise)
+{
+    if (scene->smoothing == 0 || noise == 0)
+        return noise;
+    return hypotl(pri_sent_noise(weight, noise, scene->network->radius),
+                  scene->smoothing);
+}
+
 /*
  * The sum that a weight and a noise of the node enter, beside `base` of the one
  * who makes it: in which unit, and what it shows. Data moves it by 2 weight
  * radius, and the node's own noise is always there; its identity by weight
- * radius and its own noise. The product of two doubles may leave their range,
- * but not that of a long double.
+ * radius and its own noise, as it is sent. The product of two doubles may leave
+ * their range, but not that of a long double.
  */
 static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
@@ -123,13 +136,14 @@ static bool put_source(const struct scene *scene, double weight, double noise,
 {
     long double move = (scene->identity ? 1.L : 2.L) * weight *
                        (long double)scene->network->radius;
-    long double unit = scene->identity ? fmaxl(move, noise) : move;
+    long double own = sent_noise(scene, weight, noise);
+    long double unit = scene->identity ? fmaxl(move, own) : move;
     if (!(unit > 0))
         return true;
     source.signal = square_of(move, unit);
     source.base = square_of(base, unit);
     if (scene->identity)
-        source.own = square_of(noise, unit);
+        source.own = square_of(own, unit);
     else
         source.base += square_of(noise, unit);
     return add_source(scene, source, unit, view);
@@ -363,7 +377,7 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
 {
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO,
-                          false};
+                          false,   0};
     return build(&scene, view);
 }
 
@@ -372,11 +386,11 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
-                                     struct pri_view *view)
+                                     double smoothing, struct pri_view *view)
 {
-    struct scene scene = {network, plan,   node,
-                          member,  server, eavesdropper == PRICER_RADIO,
-                          true};
+    struct scene scene = {network, plan,     node,
+                          member,  server,   eavesdropper == PRICER_RADIO,
+                          true,    smoothing};
     enum pricer_status status = build(&scene, view);
     view->visible = false;
     return status;

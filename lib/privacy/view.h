@@ -73,6 +73,11 @@ void pri_view_free(struct pri_view *view);
  * without its own part; members pool what they see and know their own noise, so
  * noise from one member to another, or to the server, hides nothing.
  * O(degree^2 log degree).
+ *
+ * `smoothing` (pri_grid_smoothing()) is the deviation that the grid adds to a
+ * message. It makes whether the node took part easier to tell, and what it adds
+ * to the messages of others is not counted. Claim and proof: docs/mathematics.md,
+ * What one round shows.
  */
 enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
@@ -84,7 +89,7 @@ enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      int32_t node, const bool *member,
                                      bool server,
                                      enum pricer_eavesdropper eavesdropper,
-                                     struct pri_view *view);
+                                     double smoothing, struct pri_view *view);
 
 /* The probability that a noise is absent. */
 static inline double pri_absent(const struct pri_packet *noise)

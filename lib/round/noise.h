@@ -4,11 +4,11 @@
 #ifndef PRICER_ROUND_NOISE_H
 #define PRICER_ROUND_NOISE_H
 
+#include "plan/plan.h"
 #include "round.h"
 
 enum {
-    PRI_NOISE_REACH = 2048, /* standard deviations, no sample lies beyond */
-    PRI_NOISE_SPLIT = 16,   /* strips a standard deviation */
+    PRI_NOISE_SPLIT = 16, /* strips a standard deviation */
     PRI_NOISE_STRIPS = PRI_NOISE_REACH * PRI_NOISE_SPLIT,
 };
 

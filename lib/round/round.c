@@ -52,84 +52,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    SMOOTHING = 64,  /* variance in steps^2 that pays for discreteness */
-    STEEPEST = 1984, /* most of sensitivity / noise: the reach less 64 */
-    BITS = 62,       /* sums stay below 2^62 */
-    SHARE_BITS = 61, /* messages stay below 2^61, their noise below 2^50 */
-    SLACK = 1 << 15, /* steps: 2048 sqrt(64) and every rounding below */
-    EXPONENTS = 900, /* the grid is 2^-900 to 2^900 */
-    HONEST = 64,     /* deviations that no honest message passes */
-};
-
-/* The noise a share really gets: its own, or what its sensitivity asks for at
- * least. In the data's units, rounded up. */
-static double effective_noise(double weight, double noise, double radius)
-{
-    if (noise == 0)
-        return 0;
-    double least = 2 * weight * radius / STEEPEST * (1 + 0x1p-50);
-    return fmax(noise, least);
-}
-
-static enum pricer_status check_share(double weight, double noise,
-                                      struct pricer_fault *fault)
-{
-    if (!(weight >= 0) || isinf(weight))
-        return pri_fault(fault, PRICER_VALUE,
-                         "weight = %g is not a number of 0 or more", weight);
-    if (!(noise >= 0) || isinf(noise))
-        return pri_fault(fault, PRICER_VALUE,
-                         "noise = %g is not a number of 0 or more", noise);
-    return PRICER_OK;
-}
-
-/* The largest value a share's message can have, in the data's units, without
- * the slack. */
-static double reach(double weight, double noise, double radius)
-{
-    double sigma = effective_noise(weight, noise, radius);
-    return (weight * radius + PRI_NOISE_REACH * sigma) * (1 + 0x1p-40);
-}
-
-static enum pricer_status grow(double weight, double noise, double radius,
-                               double *most, struct pricer_fault *fault)
-{
-    enum pricer_status status = check_share(weight, noise, fault);
-    if (status == PRICER_OK)
-        *most = fmax(*most, reach(weight, noise, radius));
-    return status;
-}
-
-enum pricer_status pricer_grid_choose(const struct pricer_network *network,
-                                      const struct pricer_plan *plan,
-                                      struct pricer_grid *grid,
-                                      struct pricer_fault *fault)
-{
-    double most = network->radius * 0x1p-20;
-    enum pricer_status status = PRICER_OK;
-    for (int32_t l = 0; l < plan->links && status == PRICER_OK; l++)
-        status = grow(plan->weight[l], plan->noise[l], network->radius, &most,
-                      fault);
-    for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++)
-        status = grow(plan->self_weight[i], plan->self_noise[i],
-                      network->radius, &most, fault);
-    if (status != PRICER_OK)
-        return status;
-    int64_t messages = (int64_t)plan->links + plan->nodes;
-    int64_t limit = INT64_C(1) << SHARE_BITS;
-    if (messages > 1)
-        limit = (INT64_C(1) << BITS) / messages;
-    if (limit > INT64_C(1) << SHARE_BITS)
-        limit = INT64_C(1) << SHARE_BITS;
-    int exponent;
-    frexp(most / (double)(limit - SLACK), &exponent);
-    if (isinf(most) || exponent < -EXPONENTS || exponent > EXPONENTS)
-        return pri_fault(fault, PRICER_VALUE,
-                         "a message of size %g fits no grid", most);
-    *grid = (struct pricer_grid){exponent, limit};
-    return PRICER_OK;
-}
+enum { HONEST = 64 }; /* deviations that no honest message passes */
 
 /* Whether a link is used at all. */
 static bool is_used(double weight, double noise)
@@ -227,10 +150,10 @@ static enum pricer_status prepare_noise(const struct pricer_slice *slice,
                                         struct pricer_fault *fault)
 {
     double sigma =
-        ldexp(effective_noise(share->weight, share->noise, slice->radius),
+        ldexp(pri_sent_noise(share->weight, share->noise, slice->radius),
               -slice->grid.exponent);
     if (share->noise > 0)
-        sigma = sqrt(sigma * sigma + SMOOTHING) * (1 + 0x1p-50);
+        sigma = sqrt(sigma * sigma + PRI_GRID_SMOOTHING) * (1 + 0x1p-50);
     return pri_noise_prepare(sigma, noise, fault);
 }
 
@@ -239,7 +162,8 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
                                     const struct pricer_share *share,
                                     struct pricer_fault *fault)
 {
-    enum pricer_status status = check_share(share->weight, share->noise, fault);
+    enum pricer_status status =
+        pri_share_check(share->weight, share->noise, fault);
     if (status != PRICER_OK)
         return status;
     const struct pricer_grid *grid = &slice->grid;
@@ -248,13 +172,15 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
                          "radius = %g and dimension = %lld are not both "
                          "positive",
                          slice->radius, (long long)slice->dimension);
-    if (grid->exponent < -EXPONENTS || grid->exponent > EXPONENTS ||
-        grid->limit <= SLACK || grid->limit > INT64_C(1) << SHARE_BITS)
+    if (grid->exponent < -PRI_GRID_EXPONENTS ||
+        grid->exponent > PRI_GRID_EXPONENTS || grid->limit <= PRI_GRID_SLACK ||
+        grid->limit > INT64_C(1) << PRI_GRID_BITS)
         return pri_fault(fault, PRICER_VALUE,
                          "a grid of 2^%d with the limit %lld is not usable",
                          (int)grid->exponent, (long long)grid->limit);
-    double size = reach(share->weight, share->noise, slice->radius);
-    if (!(ldexp(size, -grid->exponent) <= (double)(grid->limit - SLACK)))
+    double size = pri_share_reach(share->weight, share->noise, slice->radius);
+    if (!(ldexp(size, -grid->exponent) <=
+          (double)(grid->limit - PRI_GRID_SLACK)))
         return pri_fault(fault, PRICER_VALUE,
                          "weight %g and noise %g do not fit the grid 2^%d",
                          share->weight, share->noise, (int)grid->exponent);
@@ -332,9 +258,10 @@ static double find_variance(const struct pricer_grid *grid, double radius,
 {
     if (!(share->noise > 0))
         return 0;
-    double least = fmax(share->noise, 2 * share->weight * radius / STEEPEST);
+    double least =
+        fmax(share->noise, 2 * share->weight * radius / PRI_GRID_STEEPEST);
     double steps = ldexp(least, -grid->exponent);
-    return steps * steps + SMOOTHING;
+    return steps * steps + PRI_GRID_SMOOTHING;
 }
 
 int64_t pricer_round_limit(const struct pricer_grid *grid, double radius,

@@ -100,36 +100,91 @@ static void play(const struct repeat *repeat, int64_t trial, struct hand *hand,
     errors[3 * UNIT] = decoded.bar;
 }
 
-/* All trials, in units that are merged in order: means [units][4]. */
-static bool play_all(const struct repeat *repeat, int64_t trials,
-                     int32_t threads, struct pri_mean *means)
+/* All trials while they are played, in units that are merged in order. */
+struct run {
+    const struct repeat *repeat;
+    int64_t trials;
+    int32_t threads;
+    struct hand *hands; /* [threads] */
+    struct pri_team *team;
+    struct pri_mean merged[4];
+    /* The portion that threads take units from. */
+    int64_t first, count;
+    struct pri_mean *means; /* [count][4] */
+    atomic_int_fast64_t next;
+};
+
+static void play_units(void *context, int32_t thread)
 {
-    int64_t units = (trials + UNIT - 1) / UNIT;
-    bool complete = true;
-#pragma omp parallel num_threads(threads)
-    {
-        struct hand hand;
-        double errors[4 * UNIT];
-        bool ready = hand_new(repeat, &hand);
-        if (!ready) {
-#pragma omp atomic write
-            complete = false;
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < units; u++) {
-            int64_t left = trials - u * UNIT;
-            int count = left < UNIT ? (int)left : UNIT;
-            for (int t = 0; ready && t < count; t++)
-                play(repeat, u * UNIT + t, &hand, errors + t);
-            for (int k = 0; ready && k < 4; k++)
-                means[u * 4 + k] = pri_mean_of(errors + k * UNIT, count);
-        }
-        hand_free(&hand);
+    struct run *run = context;
+    double errors[4 * UNIT];
+    int64_t k;
+    while ((k = atomic_fetch_add(&run->next, 1)) < run->count) {
+        int64_t first = (run->first + k) * UNIT, left = run->trials - first;
+        int count = left < UNIT ? (int)left : UNIT;
+        for (int t = 0; t < count; t++)
+            play(run->repeat, first + t, &run->hands[thread], errors + t);
+        for (int m = 0; m < 4; m++)
+            run->means[k * 4 + m] = pri_mean_of(errors + m * UNIT, count);
     }
-    for (int64_t u = 1; u < units; u++)
-        for (int k = 0; k < 4; k++)
-            means[k] = pri_mean_merge(means[k], means[u * 4 + k]);
-    return complete;
+}
+
+static enum pricer_status play_portion(void *context, int64_t first,
+                                       int64_t count, void *results,
+                                       struct pricer_fault *fault)
+{
+    struct run *run = context;
+    (void)fault;
+    run->first = first;
+    run->count = count;
+    run->means = results;
+    atomic_store(&run->next, 0);
+    pri_team_run(run->team, run->threads, play_units, run);
+    return PRICER_OK;
+}
+
+static enum pricer_status merge_portion(void *context, int64_t first,
+                                        int64_t count, const void *results,
+                                        struct pricer_fault *fault)
+{
+    struct run *run = context;
+    const struct pri_mean *means = results;
+    (void)first, (void)fault;
+    for (int64_t k = 0; k < 4 * count; k++)
+        run->merged[k % 4] = pri_mean_merge(run->merged[k % 4], means[k]);
+    return PRICER_OK;
+}
+
+/* The means of all trials: errors of the three, and the bar. */
+static enum pricer_status play_all(const struct repeat *repeat,
+                                   const struct pricer_crew *crew,
+                                   struct run *run, struct pricer_fault *fault)
+{
+    struct pricer_work work = {.items = (run->trials + UNIT - 1) / UNIT,
+                               .portion = 8 * run->threads,
+                               .size = 4 * sizeof(struct pri_mean),
+                               .in_order = true,
+                               .play = play_portion,
+                               .take = merge_portion,
+                               .context = run};
+    int32_t made = 0;
+    enum pricer_status status = PRICER_MEMORY;
+    run->repeat = repeat;
+    run->hands = pri_alloc(run->threads, sizeof *run->hands);
+    run->team = pri_team_new(run->threads);
+    while (run->hands != NULL && made < run->threads &&
+           hand_new(repeat, &run->hands[made]))
+        made++;
+    if (run->team != NULL && made == run->threads)
+        status = pri_crew_share(crew, &work, fault);
+    if (status == PRICER_OK && crew != NULL)
+        crew->spread(crew->context, 0, run->merged, sizeof run->merged);
+    for (int32_t t = 0; run->hands != NULL && t <= made && t < run->threads;
+         t++)
+        hand_free(&run->hands[t]);
+    free(run->hands);
+    pri_team_free(run->team);
+    return status;
 }
 
 static void find_gram(const struct pri_data *data, int32_t nodes, double *gram)
@@ -158,7 +213,9 @@ enum pricer_status pricer_stack_simulate(
     int64_t n = network->nodes;
     int64_t trials = settings->trials > 0 ? settings->trials : 20000;
     struct pri_data data = {0};
-    struct pri_mean *means = NULL;
+    int32_t threads = pri_threads(settings->threads, trials * 1000);
+    struct run run = {.trials = trials, .threads = threads < 64 ? threads : 64};
+    const struct pri_mean *means = run.merged;
     struct repeat repeat = {.network = network,
                             .plan = plan,
                             .decoder = settings->decoder,
@@ -166,15 +223,12 @@ enum pricer_status pricer_stack_simulate(
                             .seed = settings->seed};
     double *gram = pri_alloc(n * n, sizeof *gram);
     status = PRICER_MEMORY;
-    means = pri_alloc((trials / UNIT + 1) * 4, sizeof *means);
-    if (gram != NULL && means != NULL)
+    if (gram != NULL)
         status = pri_data_make(network, settings, &data, fault);
     if (status == PRICER_OK) {
         find_gram(&data, network->nodes, gram);
         repeat.gram = gram;
-        int32_t threads = pri_threads(settings->threads, trials * 1000);
-        if (!play_all(&repeat, trials, threads, means))
-            status = PRICER_MEMORY;
+        status = play_all(&repeat, settings->crew, &run, fault);
     }
     if (status == PRICER_OK)
         *repeated = (struct pricer_repeated){
@@ -185,6 +239,5 @@ enum pricer_status pricer_stack_simulate(
             .bar = means[3].mean};
     pri_data_free(&data);
     free(gram);
-    free(means);
     return status;
 }

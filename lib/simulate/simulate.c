@@ -2,19 +2,23 @@
  * A simulation: from a network, plans and data to what became of them.
  *
  * Trials are played in units (512 of the fast engine, 8 of the faithful one),
- * units in waves over all threads. What a unit gives does not depend on the
- * thread that plays it, and units are merged in their order, so neither does
- * the result. Between waves the watch is asked; a wave that it breaks off is
- * forgotten, so that what is left is a simulation of fewer trials.
+ * units in waves over all threads, waves by whoever of the crew is free. What a
+ * unit gives does not depend on the thread and the process that play it, and
+ * units are merged in their order, so neither does the result. Between waves
+ * the watch is asked. A wave that it breaks off is forgotten, so that what is
+ * left is a simulation of fewer trials; a crew finishes the waves that it has
+ * begun, since later ones may have been played already.
  */
 #include "simulate.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAITHFUL_UNIT = 8 };
+enum {
+    FAITHFUL_UNIT = 8,
+    MOST_THREADS = 64, /* parts of a team */
+};
 
 /* A simulation while it runs. */
 struct run {
@@ -24,6 +28,8 @@ struct run {
     int unit;       /* trials that are played together */
     int64_t trials; /* how many to play */
     int64_t wave;   /* units between two questions to the watch */
+    const struct pricer_crew *crew; /* NULL: alone */
+    struct pri_team *team;
     struct pri_data data;
     struct pri_factor factor;
     double *mean;
@@ -33,13 +39,10 @@ struct run {
     struct pri_tally *tallies;      /* [threads] */
     double *errors;                 /* [threads][plans + 1][PRI_ROUNDS] */
     int64_t *bins;                  /* [threads][plans][PRICER_BINS] */
-    struct pri_mean *means;         /* [wave][plans][error, difference] */
-    struct pri_mean *merged;        /* [plans][error, difference] */
-    struct pri_mean *bars;          /* [wave] of the decoder */
-    struct pri_mean bar;            /* all of them */
-    int64_t *used;                  /* [links] as in the tallies */
-    pri_total *excess;              /* [nodes] as in the tallies */
-    pri_total *total;               /* [plans][dimension] as in the tallies */
+    struct pri_mean *merged; /* [plans][error, difference], [bar]: a unit's */
+    int64_t *used;           /* [links] as in the tallies */
+    pri_total *excess;       /* [nodes] as in the tallies */
+    pri_total *total;        /* [plans][dimension] as in the tallies */
 };
 
 /* --------------------------------------------------------------- prepare -- */
@@ -98,21 +101,20 @@ static enum pricer_status prepare_faithful(struct run *run,
     return PRICER_OK;
 }
 
+/* How many numbers the faithful engine's sums have. */
+static int64_t totals(const struct run *run)
+{
+    return run->engine == PRICER_ENGINE_FAST
+               ? 0
+               : run->job.count * run->job.network->dimension;
+}
+
 /* One engine and one tally for thread t. */
 static enum pricer_status prepare_thread(struct run *run, int32_t t)
 {
     const struct pricer_network *network = run->job.network;
-    struct pri_tally *tally = &run->tallies[t];
     bool fast = run->engine == PRICER_ENGINE_FAST;
-    int64_t totals = fast ? 0 : run->job.count * network->dimension;
-    tally->uplink = pri_alloc(network->nodes, sizeof *tally->uplink);
-    tally->link = pri_alloc(network->links, sizeof *tally->link);
-    tally->both = pri_alloc(network->links, sizeof *tally->both);
-    tally->used = pri_alloc(fast ? network->links : 0, sizeof *tally->used);
-    tally->total = pri_alloc(totals, sizeof *tally->total);
-    tally->excess = pri_alloc(network->nodes, sizeof *tally->excess);
-    if (!tally->uplink || !tally->link || !tally->both || !tally->used ||
-        !tally->total || !tally->excess)
+    if (!pri_tally_new(network, fast, totals(run), &run->tallies[t]))
         return PRICER_MEMORY;
     bool stored = (double)network->links * run->threads * 64 < 0x1p30;
     return fast ? pri_fast_new(&run->job, stored, &run->fast[t])
@@ -138,14 +140,12 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
     run->tallies = pri_alloc(run->threads, sizeof *run->tallies);
     run->errors = pri_alloc(with_bars * PRI_ROUNDS, sizeof *run->errors);
     run->bins = pri_alloc(each * PRICER_BINS, sizeof *run->bins);
-    run->means = pri_alloc(run->wave * job->count * 2, sizeof *run->means);
-    run->merged = pri_alloc(job->count * 2, sizeof *run->merged);
-    run->bars = pri_alloc(run->wave, sizeof *run->bars);
+    run->merged = pri_alloc(job->count * 2 + 1, sizeof *run->merged);
     run->used = pri_alloc(job->network->links, sizeof *run->used);
     run->excess = pri_alloc(job->network->nodes, sizeof *run->excess);
+    run->team = pri_team_new(run->threads);
     if (!run->fast || !run->faithful || !run->tallies || !run->errors ||
-        !run->bins || !run->means || !run->merged || !run->bars || !run->used ||
-        !run->excess)
+        !run->bins || !run->merged || !run->used || !run->excess || !run->team)
         return PRICER_MEMORY;
     for (int32_t t = 0; t < run->threads && status == PRICER_OK; t++)
         status = prepare_thread(run, t);
@@ -153,16 +153,6 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
                ? pri_fault(fault, status,
                            "the decoder is not one of this network and plan")
                : status;
-}
-
-static void free_tally(struct pri_tally *tally)
-{
-    free(tally->uplink);
-    free(tally->link);
-    free(tally->both);
-    free(tally->used);
-    free(tally->total);
-    free(tally->excess);
 }
 
 static void clean(struct run *run)
@@ -173,16 +163,15 @@ static void clean(struct run *run)
         if (run->faithful != NULL)
             pri_faithful_free(run->faithful[t]);
         if (run->tallies != NULL)
-            free_tally(&run->tallies[t]);
+            pri_tally_free(&run->tallies[t]);
     }
+    pri_team_free(run->team);
     free(run->fast);
     free(run->faithful);
     free(run->tallies);
     free(run->errors);
     free(run->bins);
-    free(run->means);
     free(run->merged);
-    free(run->bars);
     free(run->used);
     free(run->excess);
     free(run->total);
@@ -209,13 +198,14 @@ static void sort_into_bins(const double *errors, int count,
     }
 }
 
-/* Play unit `unit` of all, and leave its means as the wave's number `slot`. */
+/* Play unit `unit` of all on `thread`; its means are as run->merged. */
 static enum pricer_status play_unit(struct run *run,
                                     const struct pricer_simulation *simulation,
-                                    int64_t unit, int64_t slot,
+                                    int32_t thread, int64_t unit,
+                                    struct pri_mean *means,
                                     struct pricer_fault *fault)
 {
-    int32_t plans = run->job.count, thread = omp_get_thread_num();
+    int32_t plans = run->job.count;
     double *errors = run->errors + (int64_t)thread * (plans + 1) * PRI_ROUNDS;
     int64_t first = unit * run->unit, left = run->trials - first;
     int count = left < run->unit ? (int)left : run->unit;
@@ -227,17 +217,17 @@ static enum pricer_status play_unit(struct run *run,
                                 &run->tallies[thread], errors, fault);
     for (int32_t k = 0; k < plans && status == PRICER_OK; k++) {
         double *own = errors + (int64_t)k * PRI_ROUNDS, gap[PRI_ROUNDS];
-        struct pri_mean *means = run->means + (slot * plans + k) * 2;
         for (int t = 0; t < count; t++)
             gap[t] = own[t] - errors[t];
-        means[0] = pri_mean_of(own, count);
-        means[1] = pri_mean_of(gap, count);
+        means[2 * k] = pri_mean_of(own, count);
+        means[2 * k + 1] = pri_mean_of(gap, count);
         sort_into_bins(own, count, simulation->outcomes[k].first_octave,
                        run->bins + ((int64_t)thread * plans + k) * PRICER_BINS);
     }
-    if (status == PRICER_OK && run->job.decoder != NULL)
-        run->bars[slot] =
-            pri_mean_of(errors + (int64_t)plans * PRI_ROUNDS, count);
+    int bars = run->job.decoder != NULL ? count : 0;
+    if (status == PRICER_OK)
+        means[2 * plans] =
+            pri_mean_of(errors + (int64_t)plans * PRI_ROUNDS, bars);
     return status;
 }
 
@@ -245,95 +235,133 @@ static enum pricer_status play_unit(struct run *run,
 static void collect(struct run *run, int32_t thread,
                     struct pricer_simulation *simulation)
 {
-    struct pri_tally *tally = &run->tallies[thread];
-    bool fast = run->engine == PRICER_ENGINE_FAST;
-    for (int32_t i = 0; i < simulation->nodes; i++) {
-        simulation->uplink[i] += tally->uplink[i];
-        run->excess[i] += tally->excess[i];
-        tally->uplink[i] = 0;
-        tally->excess[i] = 0;
-    }
-    for (int32_t l = 0; l < simulation->links; l++) {
-        int32_t back = run->job.network->partner[l];
-        simulation->link[l] += tally->link[l];
-        simulation->both[l] += tally->both[l];
-        if (back >= 0)
-            simulation->both[back] += tally->both[l];
-        tally->link[l] = tally->both[l] = 0;
-        if (fast) {
-            run->used[l] += tally->used[l];
-            tally->used[l] = 0;
-        }
-    }
-    int64_t totals = fast ? 0 : run->job.count * run->job.network->dimension;
-    for (int64_t k = 0; k < totals; k++) {
-        run->total[k] += tally->total[k];
-        tally->total[k] = 0;
-    }
+    struct pri_counts counts = {simulation, run->used, run->excess, run->total,
+                                totals(run)};
+    int64_t *bins =
+        run->bins + (int64_t)thread * simulation->plans * PRICER_BINS;
+    pri_tally_collect(&run->tallies[thread], run->job.network, &counts);
     for (int32_t k = 0; k < simulation->plans; k++)
         for (int b = 0; b < PRICER_BINS; b++) {
-            int64_t *bins =
-                run->bins +
-                ((int64_t)thread * simulation->plans + k) * PRICER_BINS;
-            simulation->outcomes[k].bins[b] += bins[b];
-            bins[b] = 0;
+            simulation->outcomes[k].bins[b] += bins[k * PRICER_BINS + b];
+            bins[k * PRICER_BINS + b] = 0;
         }
 }
 
-/* Play `wave` units from `first` on. */
-static enum pricer_status play_wave(struct run *run, int64_t first,
-                                    int64_t wave,
-                                    struct pricer_simulation *simulation,
-                                    struct pricer_fault *fault)
+/* A wave while it is played: units from `first` on that threads take. */
+struct wave {
+    struct run *run;
+    struct pricer_simulation *simulation;
+    int64_t first, count;
+    struct pri_mean *means; /* [count] of a unit */
+    atomic_int_fast64_t next;
+    atomic_bool failed;
+    enum pricer_status status;
+    struct pricer_fault *fault;
+};
+
+/* The units of a wave that nobody has yet, on one thread's engine. */
+static void play_units(void *context, int32_t thread)
 {
-    enum pricer_status status = PRICER_OK;
-#pragma omp parallel for schedule(dynamic) num_threads(run->threads)
-    for (int64_t k = 0; k < wave; k++) {
+    struct wave *wave = context;
+    struct run *run = wave->run;
+    int64_t k, each = 2 * run->job.count + 1;
+    while ((k = atomic_fetch_add(&wave->next, 1)) < wave->count) {
         struct pricer_fault own = {""};
         enum pricer_status unit =
-            play_unit(run, simulation, first + k, k, &own);
-        if (unit != PRICER_OK) {
-#pragma omp critical
-            {
-                status = unit;
-                if (fault != NULL)
-                    *fault = own;
-            }
-            atomic_store(&run->job.stopped, true);
+            play_unit(run, wave->simulation, thread, wave->first + k,
+                      wave->means + k * each, &own);
+        if (unit == PRICER_OK)
+            continue;
+        if (!atomic_exchange(&wave->failed, true)) {
+            wave->status = unit;
+            if (wave->fault != NULL)
+                *wave->fault = own;
         }
+        atomic_store(&run->job.stopped, true);
     }
-    if (status != PRICER_OK)
-        return status;
-    int32_t each = 2 * run->job.count;
-    for (int64_t k = 0; k < wave; k++)
-        for (int32_t m = 0; m < each; m++)
+}
+
+/* A simulation that is played. */
+struct play {
+    struct run *run;
+    struct pricer_simulation *simulation;
+};
+
+static enum pricer_status play_wave(void *context, int64_t first, int64_t count,
+                                    void *results, struct pricer_fault *fault)
+{
+    struct play *play = context;
+    struct run *run = play->run;
+    struct wave wave = {.run = run,
+                        .simulation = play->simulation,
+                        .first = first,
+                        .count = count,
+                        .means = results,
+                        .fault = fault};
+    int64_t units = (run->trials + run->unit - 1) / run->unit;
+    run->job.done = (double)first / (double)units;
+    pri_team_run(run->team, run->threads, play_units, &wave);
+    for (int32_t t = 0; t < run->threads && wave.status == PRICER_OK; t++)
+        collect(run, t, play->simulation);
+    return wave.status;
+}
+
+/* Merge the means of units, which come in their order. */
+static enum pricer_status merge_wave(void *context, int64_t first,
+                                     int64_t count, const void *results,
+                                     struct pricer_fault *fault)
+{
+    struct run *run = ((struct play *)context)->run;
+    const struct pri_mean *means = results;
+    int64_t each = 2 * run->job.count + 1;
+    (void)first, (void)fault;
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t m = 0; m < each; m++)
             run->merged[m] =
-                pri_mean_merge(run->merged[m], run->means[k * each + m]);
-    for (int64_t k = 0; k < wave && run->job.decoder != NULL; k++)
-        run->bar = pri_mean_merge(run->bar, run->bars[k]);
-    for (int32_t t = 0; t < run->threads; t++)
-        collect(run, t, simulation);
-    simulation->trials = run->merged[0].count;
+                pri_mean_merge(run->merged[m], means[k * each + m]);
     return PRICER_OK;
+}
+
+/* What each rank has counted, and what rank 0 has merged, to all of them. */
+static enum pricer_status join(struct run *run,
+                               struct pricer_simulation *simulation)
+{
+    const struct pricer_crew *crew = run->crew;
+    struct pri_counts counts = {simulation, run->used, run->excess, run->total,
+                                totals(run)};
+    if (crew == NULL)
+        return PRICER_OK;
+    crew->spread(crew->context, 0, run->merged,
+                 (size_t)(2 * run->job.count + 1) * sizeof *run->merged);
+    for (int32_t k = 0; k < simulation->plans; k++)
+        crew->add(crew->context, simulation->outcomes[k].bins, PRICER_BINS);
+    return pri_counts_join(&counts, crew);
 }
 
 static enum pricer_status play(struct run *run,
                                struct pricer_simulation *simulation,
                                struct pricer_fault *fault)
 {
-    int64_t units = (run->trials + run->unit - 1) / run->unit;
-    enum pricer_status status = PRICER_OK;
-    for (int64_t done = 0; done < units && status == PRICER_OK;) {
-        int64_t wave = units - done < run->wave ? units - done : run->wave;
-        run->job.done = (double)done / (double)units;
-        if (!pri_tick(run->job.watch, run->job.done))
-            status = PRICER_STOPPED;
-        else
-            status = play_wave(run, done, wave, simulation, fault);
-        done += wave;
-    }
-    return status == PRICER_STOPPED && simulation->trials > 0 ? PRICER_OK
-                                                              : status;
+    struct play context = {run, simulation};
+    struct pricer_work work = {
+        .items = (run->trials + run->unit - 1) / run->unit,
+        .portion = run->wave,
+        .size = (size_t)(2 * run->job.count + 1) * sizeof(struct pri_mean),
+        .in_order = true,
+        .watch = run->job.watch,
+        .play = play_wave,
+        .take = merge_wave,
+        .context = &context};
+    if (run->crew != NULL)
+        run->job.watch = NULL; /* what is begun is finished */
+    enum pricer_status status = pri_crew_share(run->crew, &work, fault);
+    if (status != PRICER_OK && status != PRICER_STOPPED)
+        return status;
+    enum pricer_status joined = join(run, simulation);
+    simulation->trials = run->merged[0].count;
+    if (joined != PRICER_OK)
+        return joined;
+    return simulation->trials > 0 ? PRICER_OK : status;
 }
 
 /* ---------------------------------------------------------------- result -- */
@@ -358,13 +386,13 @@ static void summarise_decoded(const struct run *run,
                               struct pricer_outcome *outcome, double *excess,
                               double *vector)
 {
-    outcome->bar = run->bar.mean;
+    outcome->bar = run->merged[2 * run->job.count].mean;
     outcome->bias_predicted = NAN;
     if (run->engine == PRICER_ENGINE_FAITHFUL)
         return;
     for (int32_t i = 0; i < run->data.nodes; i++)
         excess[i] = ldexp((double)run->excess[i], -PRI_FRACTION) /
-                    (double)run->bar.count;
+                    (double)run->merged[2 * run->job.count].count;
     outcome->bias = pri_bias_length(&run->data, excess, vector);
 }
 
@@ -421,10 +449,13 @@ static void begin(const struct pricer_network *network,
     if (settings->decode != PRICER_DECODE_CONSTANT)
         run->job.decoder = settings->decoder;
     run->job.data = &run->data;
+    run->job.caller = pthread_self();
     run->engine = settings->engine;
     run->unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS;
-    run->threads =
-        settings->threads > 0 ? settings->threads : omp_get_num_procs();
+    run->threads = pri_threads(settings->threads, INT64_MAX);
+    if (run->threads > MOST_THREADS)
+        run->threads = MOST_THREADS;
+    run->crew = settings->crew;
     run->trials = settings->trials > 0 ? settings->trials : trials;
 }
 

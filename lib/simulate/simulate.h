@@ -10,7 +10,7 @@
 #include "round/round.h"
 
 #include <math.h>
-#include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* Whether settings and plans make sense for this network. */
@@ -94,14 +94,16 @@ struct pri_job {
         *decoder; /* of the first plan; NULL: constant */
     enum pricer_decode decode;
     const struct pricer_watch *watch;
+    pthread_t caller;    /* who may ask the watch */
     double done;         /* part of the trials when this wave began */
     atomic_bool stopped; /* the watch asked to stop, or a trial failed */
 };
 
-/* Ask the watch, from one thread only; false: stop. */
+/* Ask the watch, from the caller's thread only; false: stop. */
 static inline bool pri_poll(struct pri_job *job)
 {
-    if (omp_get_thread_num() == 0 && !pri_tick(job->watch, job->done))
+    if (job->watch != NULL && pthread_equal(job->caller, pthread_self()) &&
+        !pri_tick(job->watch, job->done))
         atomic_store(&job->stopped, true);
     return !atomic_load(&job->stopped);
 }
@@ -111,6 +113,7 @@ __extension__ typedef __int128 pri_total;
 /* What one thread adds up in one wave: integers, so that the order does not
  * matter. */
 struct pri_tally {
+    bool fast;
     uint32_t *uplink;  /* [nodes] trials in which the uplink was up */
     uint32_t *link;    /* [links] trials in which the link was up */
     uint32_t *both;    /* [links] trials in which it and its partner were up;
@@ -123,6 +126,31 @@ struct pri_tally {
     pri_total *excess; /* [nodes] sums of the weight less 1 that decoding gave
                           each node, in 2^-PRI_FRACTION; fast engine only */
 };
+
+/* Room for `totals` numbers of the server's sums; false: no memory, and what
+ * there is can be freed. */
+bool pri_tally_new(const struct pricer_network *network, bool fast,
+                   int64_t totals, struct pri_tally *tally);
+void pri_tally_free(struct pri_tally *tally);
+
+/* Where tallies are added up: the simulation's own counts, and those that only
+ * its summary needs. */
+struct pri_counts {
+    struct pricer_simulation *simulation;
+    int64_t *used;     /* [links] */
+    pri_total *excess; /* [nodes] */
+    pri_total *total;  /* [totals] */
+    int64_t totals;
+};
+
+/* Add a tally to the counts, and clear it. */
+void pri_tally_collect(struct pri_tally *tally,
+                       const struct pricer_network *network,
+                       struct pri_counts *counts);
+
+/* Add the counts of all ranks. */
+enum pricer_status pri_counts_join(struct pri_counts *counts,
+                                   const struct pricer_crew *crew);
 
 enum { PRI_FRACTION = 40 };
 

@@ -24,9 +24,16 @@ enum pricer_status material_network(struct material *material,
     return pricer_study_network(material->study, &material->network, fault);
 }
 
-enum pricer_status material_plan(struct material *material, int64_t id,
+enum pricer_status material_plan(struct material *material, const char *plan,
                                  struct pricer_fault *fault)
 {
+    int64_t id = 0;
+    enum pricer_status status =
+        plan == NULL
+            ? PRICER_OK
+            : pricer_study_find_plan(material->study, plan, &id, fault);
+    if (status != PRICER_OK)
+        return status;
     return pricer_study_plan(material->study, id, &material->network,
                              &material->plan, &material->record, fault);
 }

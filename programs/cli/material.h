@@ -28,9 +28,17 @@ enum pricer_status material_open(const char *path, bool writable,
 enum pricer_status material_network(struct material *material,
                                     struct pricer_fault *fault);
 
-/* Read a plan by its number, or with 0 the latest, and the network that it was
- * made for. What is said of a plan is said by its record's settings. */
-enum pricer_status material_plan(struct material *material, int64_t id,
+/* The row of struct option for a plan of the study. */
+#define PLAN_OPTION(store)                                                     \
+    {                                                                          \
+        "plan", OPTION_TEXT, store, "PLAN",                                    \
+            "which plan of the study, by number or name; default the latest"   \
+    }
+
+/* Read a plan by its number or name, or with NULL the latest, and the network
+ * that it was made for. What is said of a plan is said by its record's
+ * settings. */
+enum pricer_status material_plan(struct material *material, const char *plan,
                                  struct pricer_fault *fault);
 
 /* Close what is open; what is not stays alone. */

@@ -2,16 +2,11 @@
  * pricer: one table of verbs dispatches and prints the usage.
  */
 #include "common/program.h"
-#include "common/legend.h"
 #include "verbs.h"
 
 #include <string.h>
 
-static const struct verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} verbs[] = {
+static const struct verb verbs[] = {
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
     {"plans", verb_plans, "list, name and delete the plans of a study"},
@@ -51,43 +46,6 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* Take `word` out of argv, up to a "--"; whether it was there. */
-static bool take(int *argc, char **argv, const char *word)
-{
-    for (int k = 1; k < *argc && strcmp(argv[k], "--") != 0; k++)
-        if (strcmp(argv[k], word) == 0) {
-            memmove(argv + k, argv + k + 1, (size_t)(*argc - k) * sizeof *argv);
-            --*argc;
-            return true;
-        }
-    return false;
-}
-
-/* Run a verb, and explain the words of what it printed if that is asked for:
- * alone, or behind its tables. */
-static int run(const struct verb *verb, int argc, char **argv)
-{
-    bool explain = legend_known(verb->name) && take(&argc, argv, "--explain");
-    if (explain && argc == 1) {
-        legend_print(verb->name);
-        return 0;
-    }
-    for (int k = 1; explain && k < argc; k++)
-        if (strcmp(argv[k], "--json") == 0) {
-            fprintf(stderr,
-                    "pricer %s: --explain is for tables, not for "
-                    "--json\n",
-                    verb->name);
-            return 2;
-        }
-    int status = verb->run(argc, argv);
-    if (explain && status == 0) {
-        putchar('\n');
-        legend_print(verb->name);
-    }
-    return status;
-}
-
 static bool asks_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
@@ -116,7 +74,7 @@ int main(int argc, char **argv)
     }
     for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
         if (strcmp(argv[1], verbs[k].name) == 0)
-            return program_close(run(&verbs[k], argc - 1, argv + 1));
+            return program_close(verb_run(&verbs[k], argc - 1, argv + 1));
     fprintf(stderr, "pricer: there is no verb '%s'; --help lists them\n",
             argv[1]);
     return 2;

@@ -69,12 +69,12 @@ static void print_verdict(const struct plan_view *view)
         return;
     printf("Helps most: %s, which leaves %.3g %%.\n", found->remedy[0].words,
            100 * found->remedy[0].worst_case / centre);
-    for (int k = 1; k < found->remedies; k++)
-        printf("%s%s %.3g %%%s", k == 1 ? "(" : "; ", found->remedy[k].words,
+    for (int k = 1; k < found->remedies; k++) /* two a line */
+        printf("%s%s %.3g %%%s", k == 1 ? "(" : "", found->remedy[k].words,
                100 * found->remedy[k].worst_case / centre,
                k == found->remedies - 1 ? ")\n"
                : k % 2 == 0             ? ";\n"
-                                        : "");
+                                        : "; ");
 }
 
 /* The largest eps of what is in use, and the delta beside it. */

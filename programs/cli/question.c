@@ -134,9 +134,8 @@ void question_assumes(const struct pricer_question *question,
                      : "; a share is seen as often as its link is up, late "
                        "ones included");
     if (question->protect == PRICER_PROTECT_IDENTITY)
-        append(text, "; messages have the planned variance: what the integer "
-                     "grid adds is not counted, which matters where one noise "
-                     "is far below the largest");
+        append(text, "; messages have the variance with which they are sent on "
+                     "the integer grid");
 }
 
 int question_observers(const struct question_request *ask, int *first)

@@ -31,6 +31,9 @@ enum pricer_status reproduce_trust(struct reproduction *work);
 enum pricer_status reproduce_erdos_renyi(struct reproduction *work);
 enum pricer_status reproduce_table2(struct reproduction *work);
 
+/* What erdos-renyi says of privacy. */
+enum pricer_status reproduce_leakage(struct reproduction *work);
+
 /* Say how far the part is; PRICER_STOPPED if Ctrl-C was pressed. */
 enum pricer_status reproduce_tick(struct reproduction *work, double done);
 

@@ -1,7 +1,7 @@
 /*
- * The paper's Erdos-Renyi networks: the closed form against the optimiser, the
- * error with and without collaboration as most nodes lose the server, and how
- * much a relay learns as the network grows.
+ * The paper's Erdos-Renyi networks: the closed form against the optimiser, and
+ * the error with and without collaboration as most nodes lose the server. What
+ * a relay learns is in reproduce_leakage.c.
  */
 #include "reproduce.h"
 
@@ -208,105 +208,6 @@ static enum pricer_status collaboration(struct reproduction *work)
     return reproduce_plot(work, "collaboration", collaboration_plot);
 }
 
-/* --------------------------------------------------------------- leakage -- */
-
-static const char leakage_plot[] =
-    "set title 'What a relay learns about one node (m = 5, p = 0.9, q = 0.8)'"
-    "\n"
-    "set xrange [4:800]\n"
-    "set yrange [0.005:2]\n"
-    "set logscale xy\n"
-    "set xlabel 'nodes that cannot reach the server, n - m'\n"
-    "set ylabel '{/Symbol e} at {/Symbol d} = 10^{-3}'\n"
-    "set format y '%g'\n"
-    "plot 'leakage.csv' using ($1-5):3 every ::1 with linespoints pt 6 lc rgb "
-    "grey title \"paper's Theorem, as printed\", '' using ($1-5):4 every ::1 "
-    "with linespoints pt 7 lc rgb blue title 'exact', '' using "
-    "($1-5):(0.7/sqrt($1-5)) every ::1 with lines dt 3 lc rgb orange title "
-    "'slope -1/2'\n";
-
-/* ln of n over k. */
-static double log_choose(double n, double k)
-{
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
-}
-
-/* delta of a relay that sees the sum of one node's share and those of `others`
- * more, each there with probability p; mu is of one share in its own noise.
- * Exact where the relay knows who took part, an upper bound otherwise. */
-static double relay_delta(double eps, double mu, int others, double p)
-{
-    double total = 0;
-    for (int k = 0; k <= others; k++) {
-        double weight =
-            exp(log_choose(others, k) + k * log(p) + (others - k) * log1p(-p));
-        total += weight * pricer_gaussian_delta(eps, mu / sqrt(1. + k));
-    }
-    return p * total;
-}
-
-static double relay_eps(double delta, double mu, int others, double p)
-{
-    double low = 0, high = 100;
-    for (int step = 0; step < 100; step++) {
-        double middle = (low + high) / 2;
-        if (relay_delta(middle, mu, others, p) <= delta)
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
-}
-
-/* The paper's Theorem 4 (data) as printed: twice its Theorem 3. */
-static double printed_eps(double weight, double noise, int nodes, double p)
-{
-    double others = nodes - REACHING, square = noise * noise;
-    double length = log(2 / 1e-3);
-    double radius =
-        (square / 6 + sqrt(square / 9 + 4 * others * p * (1 - p) * square *
-                                            square / length) /
-                          2) *
-        length;
-    double left = others * p * square - radius;
-    return left > 0 ? 2 * weight * sqrt(2 * log(1.25 / delta_)) / sqrt(left)
-                    : INFINITY;
-}
-
-static enum pricer_status leakage(struct reproduction *work)
-{
-    static const int sizes[] = {10, 15, 25, 45, 85, 165, 325, 645};
-    const int count = sizeof sizes / sizeof *sizes;
-    const double p = 0.9, weight = 1 / (REACHING * p * uplink_q);
-    const double noise = slope() * weight; /* eps 1 */
-    struct reproduce_row row = {
-        .part = "erdos-renyi",
-        .what = "relay leakage; slope in n - m",
-        .paper = "-0.5",
-        .note = "exact account; falls faster than the paper's bound"};
-    FILE *csv = NULL;
-    double exact[8] = {0};
-    enum pricer_status status = reproduce_open(work, "leakage.csv", &csv);
-    if (status != PRICER_OK)
-        return status;
-    fputs("nodes,weight,printed_eps,exact_eps\n", csv);
-    for (int k = 0; k < count; k++) {
-        double mu = 2 * weight / noise;
-        exact[k] = relay_eps(delta_, mu, sizes[k] - REACHING - 1, p);
-        fprintf(csv, "%d,%.17g,%.17g,%.17g\n", sizes[k], weight,
-                printed_eps(weight, noise, sizes[k], p), exact[k]);
-    }
-    double rise = log(exact[count - 1] / exact[count - 2]) /
-                  log((sizes[count - 1] - REACHING) /
-                      (double)(sizes[count - 2] - REACHING));
-    snprintf(row.settings, sizeof row.settings, "%.3f", rise);
-    status = reproduce_close(work, "leakage.csv", csv, status);
-    if (status != PRICER_OK)
-        return status;
-    reproduce_row(work, &row);
-    return reproduce_plot(work, "leakage", leakage_plot);
-}
-
 enum pricer_status reproduce_erdos_renyi(struct reproduction *work)
 {
     enum pricer_status status =
@@ -316,6 +217,6 @@ enum pricer_status reproduce_erdos_renyi(struct reproduction *work)
     if (status == PRICER_OK)
         status = collaboration(work);
     if (status == PRICER_OK)
-        status = leakage(work);
+        status = reproduce_leakage(work);
     return status;
 }

@@ -1,14 +1,11 @@
 /*
- * The paper's ten nodes: its table of bias and error, and the convergence of
- * its gradient descent towards what the exact method proves to be the optimum.
+ * The paper's ten nodes: its table of bias and error beside what the exact
+ * method proves to be the optimum, and its true worst case.
  */
 #include "reproduce.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 static const char scenario[] =
-    "# The ten-node network of the paper's Table I and convergence figure.\n"
+    "# The ten-node network of the paper's Table I.\n"
     "dimension: 128\n"
     "radius: 1\n"
     "network:\n"
@@ -156,143 +153,4 @@ enum pricer_status reproduce_table1(struct reproduction *work)
     status = reproduce_close(work, "table1.csv", csv, status);
     return status != PRICER_OK ? status
                                : reproduce_plot(work, "table1", table1_plot);
-}
-
-/* ----------------------------------------------------------- convergence -- */
-
-enum { STARTS = 4, ITERATIONS = 100000, POINTS = 160 };
-static const double lambdas[] = {0, 0.01, 0.1, 0.5};
-enum { LAMBDAS = sizeof lambdas / sizeof *lambdas };
-
-/* Objectives at iterations spaced evenly in their logarithm. */
-struct trace {
-    int64_t iteration[POINTS];
-    double objective[POINTS][STARTS];
-    int count;
-};
-
-static void space_trace(struct trace *trace)
-{
-    trace->count = 0;
-    for (int k = 0; k < POINTS; k++) {
-        double place = pow(ITERATIONS, (double)k / (POINTS - 1));
-        int64_t iteration = (int64_t)floor(place + 0.5);
-        if (trace->count == 0 || iteration > trace->iteration[trace->count - 1])
-            trace->iteration[trace->count++] = iteration;
-    }
-}
-
-static int compare(const void *key, const void *element)
-{
-    int64_t a = *(const int64_t *)key, b = *(const int64_t *)element;
-    return (a > b) - (a < b);
-}
-
-static void record(void *context, int32_t start, int64_t iteration,
-                   double objective)
-{
-    struct trace *trace = context;
-    int64_t *found = bsearch(&iteration, trace->iteration, (size_t)trace->count,
-                             sizeof iteration, compare);
-    if (found != NULL)
-        trace->objective[found - trace->iteration][start] = objective;
-}
-
-static const char convergence_plot[] =
-    "set title 'Projected gradient descent, step 0.01, mean of 4 starts "
-    "(p_c = 0.9)'\n"
-    "set logscale xy\n"
-    "set xlabel 'iteration'\n"
-    "set ylabel 'objective'\n"
-    "set yrange [0.03:*]\nset xrange [1:100000]\nset format x '10^{%T}'\n"
-    "l(k) = sprintf('{/Symbol l} = %g', k)\n"
-    "plot for [k=0:3] 'convergence.csv' using 2:($1==word('0 0.01 0.1 0.5',"
-    "k+1)+0?$3:1/0) every ::1 with lines lw 2 lc rgb word(blue.' '.green.' '"
-    ".orange.' '.violet,k+1) title l(word('0 0.01 0.1 0.5',k+1)+0), for "
-    "[k=0:3] '' using 2:($1==word('0 0.01 0.1 0.5',k+1)+0?$6:1/0) every ::1 "
-    "with lines dt 2 lw 1 lc rgb word(blue.' '.green.' '.orange.' '.violet,"
-    "k+1) title (k==3?'exact optimum':'')\n";
-
-static void write_trace(FILE *csv, double lambda, const struct trace *trace,
-                        double optimum)
-{
-    for (int k = 0; k < trace->count; k++) {
-        double mean = 0, least = INFINITY, most = -INFINITY;
-        for (int s = 0; s < STARTS; s++) {
-            mean += trace->objective[k][s] / STARTS;
-            least = fmin(least, trace->objective[k][s]);
-            most = fmax(most, trace->objective[k][s]);
-        }
-        fprintf(csv, "%.17g,%lld,%.17g,%.17g,%.17g,%.17g\n", lambda,
-                (long long)trace->iteration[k], mean, least, most, optimum);
-    }
-}
-
-static enum pricer_status descend(struct reproduction *work,
-                                  const struct pricer_network *network,
-                                  double lambda, struct trace *trace, FILE *csv)
-{
-    struct pricer_settings settings = {.bias = PRICER_BIAS_L1,
-                                       .lambda = lambda,
-                                       .calibration =
-                                           PRICER_CALIBRATION_CLASSIC};
-    struct pricer_gradient options = {.iterations = ITERATIONS,
-                                      .starts = STARTS,
-                                      .seed = 1,
-                                      .trace = record,
-                                      .context = trace};
-    struct pricer_plan *plan = NULL;
-    struct pricer_error error;
-    struct judged optimum;
-    enum pricer_status status =
-        pricer_plan_descend(network, &settings, &options, &plan, &work->fault);
-    if (status == PRICER_OK)
-        status = pricer_plan_evaluate(network, &settings, plan, &error,
-                                      &work->fault);
-    if (status == PRICER_OK)
-        status = judge(work, network, &settings, &optimum);
-    pricer_plan_free(plan);
-    if (status != PRICER_OK)
-        return status;
-    write_trace(csv, lambda, trace, optimum.error.objective);
-    struct reproduce_row row = {
-        .part = "convergence",
-        .paper = "converges",
-        .note = "descent of 100000 iterations, best of 4; exact optimum"};
-    snprintf(row.what, sizeof row.what, "objective; p_c 0.9 lambda %g", lambda);
-    snprintf(row.settings, sizeof row.settings, "%.5f", error.objective);
-    snprintf(row.best, sizeof row.best, "%.5f", optimum.error.objective);
-    reproduce_row(work, &row);
-    return PRICER_OK;
-}
-
-enum pricer_status reproduce_convergence(struct reproduction *work)
-{
-    static const char *const overrides[] = {"network.p=0.9", NULL};
-    struct pricer_network *network = NULL;
-    struct trace *trace = calloc(1, sizeof *trace);
-    FILE *csv = NULL;
-    enum pricer_status status = trace == NULL ? PRICER_MEMORY : PRICER_OK;
-    if (status == PRICER_OK)
-        status = reproduce_write(work, "table1.yaml", scenario);
-    if (status == PRICER_OK)
-        status = reproduce_network(work, "table1.yaml", overrides, &network);
-    if (status == PRICER_OK)
-        status = reproduce_open(work, "convergence.csv", &csv);
-    if (status != PRICER_OK)
-        goto done;
-    fputs("lambda,iteration,objective,least,most,optimum\n", csv);
-    space_trace(trace);
-    for (int k = 0; k < LAMBDAS && status == PRICER_OK; k++) {
-        status = descend(work, network, lambdas[k], trace, csv);
-        if (status == PRICER_OK)
-            status = reproduce_tick(work, (k + 1.) / LAMBDAS);
-    }
-    status = reproduce_close(work, "convergence.csv", csv, status);
-    if (status == PRICER_OK)
-        status = reproduce_plot(work, "convergence", convergence_plot);
-done:
-    pricer_network_free(network);
-    free(trace);
-    return status;
 }

@@ -52,18 +52,59 @@ static const char plot[] =
     "pt 6 lc rgb green dt 2\n"
     "unset multiplot\n";
 
+static const char weights_plot[] =
+    "set title 'Mean weight of links, by trust in their receiver (one good "
+    "node of ten)'\n"
+    "set xlabel 'trusted hops k'\n"
+    "set ylabel 'mean weight {/Symbol a}'\n"
+    "set logscale y\n"
+    "set format y '%g'\n"
+    "set xrange [-0.2:5.2]\n"
+    "set key center right\n"
+    "of(c, p) = column(1)==p ? column(c) : 1/0\n"
+    "plot 'trust.csv' using 2:(of(9,0.9)) every ::1 with linespoints pt 7 lc "
+    "rgb blue title \"trusted, paper's settings, p_c 0.9\", '' using "
+    "2:(of(10,0.9)) every ::1 with linespoints pt 6 lc rgb blue dt 2 title "
+    "'not trusted', '' using 2:(of(9,0.1)) every ::1 with linespoints pt 7 lc "
+    "rgb orange title 'trusted, p_c 0.1', '' using 2:(of(10,0.1)) every ::1 "
+    "with linespoints pt 6 lc rgb orange dt 2 title 'not trusted', '' using "
+    "2:(of(11,0.9)) every ::1 with linespoints pt 7 lc rgb green title "
+    "'trusted, worst-case plan, p_c 0.9', '' using 2:(of(12,0.9)) every ::1 "
+    "with linespoints pt 6 lc rgb green dt 2 title 'not trusted'\n";
+
 enum { HOPS = 6 };
 
-/* Errors at the paper's settings, of our plan with the same noise, and of our
- * plan with noise that holds. */
+/* Mean weights of links whose receiver is trusted, and of the others; NAN where
+ * there are none. */
+struct weights {
+    double trusted, others;
+};
+
+/* Errors and weights at the paper's settings, of our plan with the same noise,
+ * and of our plan with noise that holds. */
 struct sweep {
     struct pricer_error paper, own, analytic;
+    struct weights paper_weights, own_weights, analytic_weights;
 };
+
+static struct weights weigh(const struct pricer_network *network,
+                            const struct pricer_plan *plan)
+{
+    double sum[2] = {0}, count[2] = {0};
+    for (int32_t l = 0; l < network->links; l++) {
+        int trusted = network->eps[l] > 1;
+        sum[trusted] += plan->weight[l];
+        count[trusted]++;
+    }
+    return (struct weights){count[1] > 0 ? sum[1] / count[1] : NAN,
+                            count[0] > 0 ? sum[0] / count[0] : NAN};
+}
 
 static enum pricer_status solve(struct reproduction *work,
                                 const struct pricer_network *network,
                                 const struct pricer_settings *settings,
-                                struct pricer_error *error)
+                                struct pricer_error *error,
+                                struct weights *weights)
 {
     struct pricer_plan *plan = NULL;
     struct pricer_solve_info info;
@@ -72,6 +113,8 @@ static enum pricer_status solve(struct reproduction *work,
     if (status == PRICER_OK)
         status =
             pricer_plan_evaluate(network, settings, plan, error, &work->fault);
+    if (status == PRICER_OK)
+        *weights = weigh(network, plan);
     pricer_plan_free(plan);
     return status;
 }
@@ -92,25 +135,32 @@ static enum pricer_status sweep_one(struct reproduction *work, double p,
     enum pricer_status status =
         reproduce_network(work, "trust.yaml", overrides, &network);
     if (status == PRICER_OK)
-        status = solve(work, network, &paper, &sweep->paper);
+        status =
+            solve(work, network, &paper, &sweep->paper, &sweep->paper_weights);
     if (status == PRICER_OK)
-        status = solve(work, network, &own, &sweep->own);
+        status = solve(work, network, &own, &sweep->own, &sweep->own_weights);
     if (status == PRICER_OK)
-        status = solve(work, network, &analytic, &sweep->analytic);
+        status = solve(work, network, &analytic, &sweep->analytic,
+                       &sweep->analytic_weights);
     pricer_network_free(network);
     return status;
 }
 
-/* "falls with every hop", or at which hops it does not; `own` is our plan's. */
-static void say_where(const struct sweep *sweeps, bool own, char *words,
-                      size_t room)
+static double error_of(const struct sweep *sweep, bool own, bool noise)
+{
+    const struct pricer_error *error = own ? &sweep->own : &sweep->paper;
+    return noise ? error->piv : error->mse_worst_case;
+}
+
+/* "falls with every hop", or at which hops it does not; `own` is our plan's,
+ * `noise` the variance from noise instead of the error. */
+static void say_where(const struct sweep *sweeps, bool own, bool noise,
+                      char *words, size_t room)
 {
     int first = 0, last = 0;
     for (int k = 1; k < HOPS; k++) {
-        const struct sweep *now = &sweeps[k], *before = &sweeps[k - 1];
-        double mse = (own ? now->own : now->paper).mse_worst_case;
-        double least = (own ? before->own : before->paper).mse_worst_case;
-        if (mse <= least * (1 + 1e-9))
+        if (error_of(&sweeps[k], own, noise) <=
+            error_of(&sweeps[k - 1], own, noise) * (1 + 1e-9))
             continue;
         first = first == 0 ? k : first;
         last = k;
@@ -123,14 +173,30 @@ static void say_where(const struct sweep *sweeps, bool own, char *words,
         snprintf(words, room, "rises between k = %d and %d", first - 1, last);
 }
 
+/* What the links to trusted and to other nodes weigh, one trusted hop. */
+static void weight_row(struct reproduction *work, double p,
+                       const struct sweep *one)
+{
+    struct reproduce_row row = {.part = "trust",
+                                .paper = "small without trust",
+                                .note = "mean over the links of each kind"};
+    snprintf(row.what, sizeof row.what,
+             "weight, trusted and not; k 1; p_c %.1f", p);
+    snprintf(row.settings, sizeof row.settings, "%.3f and %.1e",
+             one->paper_weights.trusted, one->paper_weights.others);
+    snprintf(row.best, sizeof row.best, "%.3f and %.1e",
+             one->own_weights.trusted, one->own_weights.others);
+    reproduce_row(work, &row);
+}
+
 static void sweep_rows(struct reproduction *work, double p,
                        const struct sweep *sweeps)
 {
     const struct sweep *none = &sweeps[0], *all = &sweeps[HOPS - 1];
     struct reproduce_row row = {.part = "trust", .paper = "falls with k"};
     char paper[48], own[48], note[160];
-    say_where(sweeps, false, paper, sizeof paper);
-    say_where(sweeps, true, own, sizeof own);
+    say_where(sweeps, false, false, paper, sizeof paper);
+    say_where(sweeps, true, false, own, sizeof own);
     snprintf(row.what, sizeof row.what, "worst-case MSE k 0 to 5; p_c %.1f", p);
     snprintf(row.settings, sizeof row.settings, "%.4f to %.4f",
              none->paper.mse_worst_case, all->paper.mse_worst_case);
@@ -144,8 +210,23 @@ static void sweep_rows(struct reproduction *work, double p,
              all->paper.piv);
     snprintf(row.best, sizeof row.best, "%.4f to %.4f", none->own.piv,
              all->own.piv);
-    row.note = "";
+    say_where(sweeps, false, true, paper, sizeof paper);
+    say_where(sweeps, true, true, own, sizeof own);
+    snprintf(note, sizeof note, "paper's settings: %s; ours: %s", paper, own);
     reproduce_row(work, &row);
+    weight_row(work, p, &sweeps[1]);
+}
+
+static void write_line(FILE *csv, double p, int hops, const struct sweep *one)
+{
+    fprintf(csv,
+            "%.17g,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,"
+            "%.17g\n",
+            p, hops, one->paper.mse_worst_case, one->paper.piv,
+            one->paper.bias_l1, one->own.mse_worst_case, one->own.piv,
+            one->analytic.mse_worst_case, one->paper_weights.trusted,
+            one->paper_weights.others, one->own_weights.trusted,
+            one->own_weights.others);
 }
 
 static enum pricer_status sweep_all(struct reproduction *work, FILE *csv)
@@ -158,11 +239,7 @@ static enum pricer_status sweep_all(struct reproduction *work, FILE *csv)
             struct sweep *one = &sweeps[k];
             status = sweep_one(work, probabilities[c], k, one);
             if (status == PRICER_OK)
-                fprintf(csv, "%.17g,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n",
-                        probabilities[c], k, one->paper.mse_worst_case,
-                        one->paper.piv, one->paper.bias_l1,
-                        one->own.mse_worst_case, one->own.piv,
-                        one->analytic.mse_worst_case);
+                write_line(csv, probabilities[c], k, one);
             if (status == PRICER_OK)
                 status = reproduce_tick(work, (c * HOPS + k + 1.) / (2 * HOPS));
         }
@@ -180,8 +257,14 @@ enum pricer_status reproduce_trust(struct reproduction *work)
         status = reproduce_open(work, "trust.csv", &csv);
     if (status != PRICER_OK)
         return status;
-    fputs("p_c,hops,mse,piv,bias,own_mse,own_piv,own_mse_analytic\n", csv);
+    fputs("p_c,hops,mse,piv,bias,own_mse,own_piv,own_mse_analytic,"
+          "weight_trusted,weight_others,own_weight_trusted,own_weight_others\n",
+          csv);
     status = sweep_all(work, csv);
     status = reproduce_close(work, "trust.csv", csv, status);
-    return status != PRICER_OK ? status : reproduce_plot(work, "trust", plot);
+    if (status == PRICER_OK)
+        status = reproduce_plot(work, "trust", plot);
+    if (status == PRICER_OK)
+        status = reproduce_plot(work, "weights", weights_plot);
+    return status;
 }

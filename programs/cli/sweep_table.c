@@ -10,11 +10,61 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const sweep_columns[SWEEP_COLUMNS] = {
-    "nodes",         "links",      "objective",  "gap",     "variance",
-    "piv",           "mse_paper",  "worst_case", "bias_l1", "trials",
-    "mse",           "mse_stderr", "predicted",  "bias",    "decoder_lower",
-    "decoder_upper", "bar"};
+/* The worst case, simulated error and its standard error of a rival. */
+#define RIVAL(name)                                                            \
+    {name "_worst_case", ERROR}, {name "_mse", ERROR},                         \
+    {                                                                          \
+        name "_mse_stderr", ERROR                                              \
+    }
+#define ERROR "squared units of the data"
+
+const struct sweep_column sweep_columns[SWEEP_COLUMNS] = {
+    {"nodes", "nodes"},
+    {"links", "links"},
+    {"objective", ERROR},
+    {"gap", "of the objective"},
+    {"variance", ERROR},
+    {"piv", ERROR},
+    {"mse_paper", ERROR},
+    {"worst_case", ERROR},
+    {"bias_l1", "weights"},
+    {"trials", "rounds"},
+    {"clipped", "vectors"},
+    {"mse", ERROR},
+    {"mse_stderr", ERROR},
+    {"predicted", ERROR},
+    {"bias", "units of the data"},
+    {"decoder_lower", ERROR},
+    {"decoder_upper", ERROR},
+    {"bar", ERROR},
+    {"link_eps", "log of odds"},
+    {"link_eps_lower", "log of odds"},
+    {"link_delta", "probability"},
+    {"server_eps", "log of odds"},
+    {"server_eps_lower", "log of odds"},
+    {"server_delta", "probability"},
+    {"server_floor", "probability"},
+    RIVAL("naive"),
+    RIVAL("unbiased"),
+    RIVAL("best"),
+    RIVAL("colrel"),
+    RIVAL("gradient"),
+    RIVAL("minimax"),
+    RIVAL("constant"),
+    RIVAL("adaptive"),
+};
+
+int sweep_rival_at(int rival, int number)
+{
+    return SWEEP_RIVAL + rival * SWEEP_OF_RIVAL + number;
+}
+
+const char *sweep_rival_name(int rival)
+{
+    return rival < STRATEGIES
+               ? strategy_name(rival)
+               : pricer_word(PRICER_WORDS_DECODE, rival - STRATEGIES);
+}
 
 /* ------------------------------------------------------------------ grid -- */
 
@@ -137,7 +187,8 @@ static void put_heading(FILE *file, const struct sweep_grid *grid)
     }
     fputs("status", file);
     for (int c = 0; c < SWEEP_COLUMNS; c++)
-        fprintf(file, ",%s", sweep_columns[c]);
+        if (grid->shown[c])
+            fprintf(file, ",%s", sweep_columns[c].name);
     fputc('\n', file);
 }
 
@@ -155,9 +206,9 @@ bool sweep_table_add(FILE *file, const struct sweep_grid *grid, int64_t cell,
     put_cell(file, grid, cell);
     put_text(file, row->words);
     for (int c = 0; c < SWEEP_COLUMNS; c++)
-        if (isnan(row->number[c]))
+        if (grid->shown[c] && isnan(row->number[c]))
             fputc(',', file);
-        else
+        else if (grid->shown[c])
             fprintf(file, ",%.17g", row->number[c]);
     fputc('\n', file);
     return fflush(file) == 0 && !ferror(file);
@@ -179,7 +230,8 @@ static char *text_of(const struct sweep_grid *grid, int64_t cell)
 }
 
 /* The status and numbers after the cell's values; false if they are damaged. */
-static bool read_rest(const char *at, struct sweep_row *row)
+static bool read_rest(const struct sweep_grid *grid, const char *at,
+                      struct sweep_row *row)
 {
     size_t length = 0;
     bool quoted = *at == '"';
@@ -193,6 +245,9 @@ static bool read_rest(const char *at, struct sweep_row *row)
     row->words[length] = '\0';
     at += quoted && *at == '"';
     for (int c = 0; c < SWEEP_COLUMNS; c++) {
+        row->number[c] = NAN;
+        if (!grid->shown[c])
+            continue;
         if (*at++ != ',')
             return false;
         char *end = NULL;
@@ -217,7 +272,7 @@ static long read_rows(FILE *file, const struct sweep_grid *grid,
         size_t prefix = expected == NULL ? 0 : strlen(expected);
         bool fits = prefix > 0 && length > 0 && line[length - 1] == '\n' &&
                     strncmp(line, expected, prefix) == 0 &&
-                    (cell < 0 || read_rest(line + prefix, &rows[cell]));
+                    (cell < 0 || read_rest(grid, line + prefix, &rows[cell]));
         free(expected);
         if (!fits)
             break;

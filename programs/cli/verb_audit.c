@@ -36,7 +36,7 @@ struct request {
     double eps;        /* 0: not given */
     double confidence; /* 0: not given */
     int64_t trials;    /* 0: not given */
-    int64_t plan;      /* 0: the latest */
+    const char *plan;  /* NULL: the latest */
     bool all;
     bool as_json;
 };
@@ -95,8 +95,7 @@ static int parse(int argc, char **argv, struct request *ask,
         {"confidence", OPTION_ABOVE, &ask->confidence, "C",
          "of each number shown; default 0.95"},
         {"seed", OPTION_COUNT, &ask->seed, "S", "default the scenario's"},
-        {"plan", OPTION_MANY, &ask->plan, "N",
-         "which plan of the study; default the latest"},
+        PLAN_OPTION(&ask->plan),
         {"all", OPTION_FLAG, &ask->all, NULL,
          "attack every node or link and not only the worst"},
         {"threads", OPTION_COUNT, &ask->about.threads, "N",

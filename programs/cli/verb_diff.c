@@ -37,12 +37,9 @@ static enum pricer_status load(struct pair *pair, int side, const char *path,
                                const char *plan, struct pricer_fault *fault)
 {
     struct material *from = &pair->side[side];
-    int64_t id = 0;
     enum pricer_status status = material_open(path, false, from, fault);
-    if (status == PRICER_OK && plan != NULL)
-        status = pricer_study_find_plan(from->study, plan, &id, fault);
     if (status == PRICER_OK)
-        status = material_plan(from, id, fault);
+        status = material_plan(from, plan, fault);
     if (status == PRICER_OK)
         status = pricer_plan_evaluate(from->network, &from->record.settings,
                                       from->plan, &pair->error[side], fault);

@@ -23,8 +23,8 @@ enum { ROWS = 15, KINDS = 3 };
 
 struct request {
     struct question_request about;
-    int mode; /* 1: the paper's bounds beside */
-    int64_t plan;
+    int mode;         /* 1: the paper's bounds beside */
+    const char *plan; /* NULL: the latest */
     bool all;
     bool as_json;
 };
@@ -45,8 +45,7 @@ static int parse(int argc, char **argv, struct request *ask,
         QUESTION_OPTIONS(&ask->about),
         {"mode", OPTION_CHOICE, &ask->mode, "exact|paper",
          "paper adds the paper's bounds as printed; default exact"},
-        {"plan", OPTION_MANY, &ask->plan, "N",
-         "which plan of the study; default the latest"},
+        PLAN_OPTION(&ask->plan),
         {"all", OPTION_FLAG, &ask->all, NULL, "show every statement"},
         {"threads", OPTION_COUNT, &ask->about.threads, "N",
          "default one per core"},

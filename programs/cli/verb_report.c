@@ -166,7 +166,7 @@ static enum pricer_status judge(struct report *report,
 
 /* The report borrows the material. */
 static enum pricer_status load(struct report *report, struct material *from,
-                               int64_t plan, struct pricer_fault *fault)
+                               const char *plan, struct pricer_fault *fault)
 {
     int64_t latest = 0;
     enum pricer_status status = material_open(report->path, false, from, fault);
@@ -177,7 +177,7 @@ static enum pricer_status load(struct report *report, struct material *from,
     report->settings = from->settings;
     if (status != PRICER_OK)
         return status;
-    bool planned = latest > 0 || plan > 0;
+    bool planned = latest > 0 || plan != NULL;
     status = planned ? material_plan(from, plan, fault)
                      : material_network(from, fault);
     report->network = from->network;
@@ -255,12 +255,11 @@ static void close_report(struct report *report)
 int verb_report(int argc, char **argv)
 {
     const char *output = "report.html";
-    int64_t plan = 0;
+    const char *plan = NULL;
     const struct option options[] = {
         {"output", OPTION_TEXT, &output, "FILE",
          "the page, also -o; - is standard output; default report.html"},
-        {"plan", OPTION_MANY, &plan, "N",
-         "the plan to report on; default: the latest"},
+        PLAN_OPTION(&plan),
         {NULL, OPTION_FLAG, NULL, NULL, NULL}};
     const char *operands[1];
     static char long_output[] = "--output";

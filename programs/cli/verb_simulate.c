@@ -2,9 +2,11 @@
  * pricer simulate: play a plan, and others on the same trials, and put what
  * came of it next to what was predicted.
  */
+#include "common/crew.h"
 #include "material.h"
 #include "print_simulation.h"
 #include "simulate_repeat.h"
+#include "strategy.h"
 #include "verbs.h"
 #include "pricer_decode.h"
 
@@ -18,17 +20,11 @@ static const struct usage usage = {
     "prediction. Ctrl-C ends it with the trials played so far.",
     "pricer simulate ten.pricer --trials 1000000 --data random"};
 
-/* What --strategy may name: the baselines in their order, then the paper's
- * planner. */
-static const char *const strategies[] = {"naive", "unbiased", "best", "colrel",
-                                         "gradient"};
-enum { STRATEGIES = sizeof strategies / sizeof *strategies };
-
 struct request {
     struct pricer_simulation_settings settings;
     const char *data; /* worst-case, random or a file */
     struct program_decoding decoding;
-    int64_t plan;
+    const char *plan; /* NULL: the latest */
     bool seeded;
     bool wanted[STRATEGIES];
 };
@@ -59,19 +55,13 @@ static enum pricer_status read_data(struct request *request, struct work *work,
 static enum pricer_status make_strategy(int strategy, struct work *work,
                                         struct pricer_fault *fault)
 {
-    const struct pricer_settings *settings = &work->from.record.settings;
-    struct pricer_plan **plan = &work->plans[work->count];
-    const struct pricer_gradient gradient = {.trace_every = INT64_MAX};
     enum pricer_status status =
-        strategy < PRICER_BASELINES
-            ? pricer_plan_baseline(work->from.network, settings,
-                                   (enum pricer_baseline)strategy, plan, fault)
-            : pricer_plan_descend(work->from.network, settings, &gradient, plan,
-                                  fault);
+        strategy_plan(strategy, work->from.network, &work->from.record.settings,
+                      &work->plans[work->count], fault);
     if (status == PRICER_OK)
-        work->names[work->count++] = strategies[strategy];
+        work->names[work->count++] = strategy_name(strategy);
     else if (fault->text[0] != '\0')
-        program_warn("strategy %s cannot be had", strategies[strategy]);
+        program_warn("strategy %s cannot be had", strategy_name(strategy));
     return status;
 }
 
@@ -90,7 +80,8 @@ static enum pricer_status read_work(const char *path, struct request *request,
                                     struct work *work,
                                     struct pricer_fault *fault)
 {
-    enum pricer_status status = material_open(path, true, &work->from, fault);
+    enum pricer_status status =
+        material_open(path, program_writes(), &work->from, fault);
     if (status == PRICER_OK)
         status = material_plan(&work->from, request->plan, fault);
     if (status != PRICER_OK)
@@ -149,7 +140,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
                          (long long)simulation->trials);
         seconds = program_seconds() - start;
     }
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && program_writes())
         status =
             pricer_study_add_simulation(work.from.study, work.from.record.id,
                                         work.names, simulation, &id, &fault);
@@ -168,26 +159,6 @@ static int simulate(const char *path, struct request *request, bool as_json)
     pricer_decoder_free(request->decoding.decoder);
     return status == PRICER_OK ? program_stored("simulation", id)
                                : program_fault(status, &fault);
-}
-
-/* Which strategies are wanted; false if one does not exist. */
-static bool choose_strategies(const struct option_list *list, bool *wanted)
-{
-    for (int k = 0; k < list->count; k++) {
-        int found = 0;
-        while (found < STRATEGIES &&
-               strcmp(list->items[k], strategies[found]) != 0)
-            found++;
-        if (found == STRATEGIES) {
-            fprintf(stderr,
-                    "pricer simulate: there is no strategy '%s'; "
-                    "--help lists them\n",
-                    list->items[k]);
-            return false;
-        }
-        wanted[found] = true;
-    }
-    return true;
 }
 
 int verb_simulate(int argc, char **argv)
@@ -209,10 +180,9 @@ int verb_simulate(int argc, char **argv)
          "integrate the noise out, or send every message; fast"},
         {"decoder", OPTION_CHOICE, &request.decoding.asked, PROGRAM_DECODERS,
          PROGRAM_DECODER_HELP},
-        {"strategy", OPTION_LIST, &list, "naive|unbiased|best|colrel|gradient",
+        {"strategy", OPTION_LIST, &list, STRATEGY_WORDS,
          "play this on the same trials; may be given again"},
-        {"plan", OPTION_MANY, &request.plan, "N",
-         "which plan of the study; the latest"},
+        PLAN_OPTION(&request.plan),
         {"threads", OPTION_COUNT, &threads, "N",
          "how many; one per core. The result is the same"},
         {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
@@ -221,11 +191,12 @@ int verb_simulate(int argc, char **argv)
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
-    if (!choose_strategies(&list, request.wanted))
+    if (!strategy_choose("simulate", &list, request.wanted))
         return 2;
     request.seeded = seed >= 0;
     request.settings.seed = (uint64_t)seed;
     request.settings.engine = (enum pricer_engine)engine;
-    request.settings.threads = threads > 1024 ? 1024 : (int32_t)threads;
+    request.settings.threads = program_threads(threads);
+    request.settings.crew = program_crew();
     return simulate(operands[0], &request, as_json);
 }

@@ -5,6 +5,16 @@
 #ifndef PROGRAM_VERBS_H
 #define PROGRAM_VERBS_H
 
+/* A row of a program's table of verbs. */
+struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+
+/* Run a verb; --explain adds the words of what it printed. */
+int verb_run(const struct verb *verb, int argc, char **argv);
+
 int verb_new(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_advise(int argc, char **argv);

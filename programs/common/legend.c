@@ -49,15 +49,15 @@ static const struct entry {
      "the sum of how much, over the nodes."},
     {PLAN | SWEEP, "paper",
      "the paper's error: no bound where biases differ in sign."},
-    {PLAN | SIMULATE, "no collaboration",
+    {PLAN | SIMULATE | SWEEP, "no collaboration",
      "every node for itself: nobody relays. naive: weight 1; unbiased: weight\n"
      "1/p; best: the weights of least worst case."},
-    {PLAN | SIMULATE, "ColRel",
+    {PLAN | SIMULATE | SWEEP, "ColRel",
      "relaying without noise, hence without privacy, and unbiased."},
     {PLAN, "certified",
      "proved by weak duality from the plan's multipliers, by other code than\n"
      "the planner's."},
-    {PLAN | SIMULATE, "decoder",
+    {PLAN | SIMULATE | SWEEP, "decoder",
      "how the server weighs the sums that arrived: constant counts each 1/n,\n"
      "minimax chooses coefficients by which of them did."},
     {PLAN, "W, B, g",
@@ -76,14 +76,15 @@ static const struct entry {
      "most, but for a probability delta. In words: strong up to 1, moderate "
      "up\n"
      "to 3, weak up to 10, practically none beyond."},
-    {PRIVACY, "eps lower",
+    {PRIVACY | SWEEP, "eps lower",
      "no smaller eps could come out of this account; below eps by rounding."},
-    {PRIVACY, "floor",
+    {PRIVACY | SWEEP, "floor",
      "the probability that data arrives bare, without any noise."},
     {PRIVACY, "account",
      "exact: the observer sees which links were up; bound: it is granted that\n"
      "knowledge; wide: eps is more than 1 % above its lower end."},
-    {SIMULATE, "predicted", "the expectation of the error for these data."},
+    {SIMULATE | SWEEP, "predicted",
+     "the expectation of the error for these data."},
     {SIMULATE, "off by",
      "measured less predicted, in standard errors: within 2 in 95 % of runs."},
     {SIMULATE, "+-", "one standard error of the number before it."},

@@ -125,7 +125,7 @@ expect 1 "is not a list" "$pricer" audit a.pricer --coalition 1,12
 expect 1 "--claim paper is about one round" "$pricer" audit a.pricer --claim paper --rounds 2
 expect 1 "--claim budget" "$pricer" audit a.pricer --claim budget --delta 1e-9
 expect 1 "is not between 1 and" "$pricer" audit a.pricer --rounds 99999999999
-expect 1 "there is no such plan" "$pricer" audit a.pricer --plan 7
+expect 1 "there is no plan 7" "$pricer" audit a.pricer --plan 7
 expect 1 "none: No such file" "$pricer" audit none
 
 # Two nodes and one link: nothing leaves node 1.

@@ -52,6 +52,13 @@ expect 0 "VERDICT: hardly better than answering the centre" \
 expect 0 "Helps most: every uplink failing half as often, which leaves 45 %." \
     "$pricer" plan lone.pricer --decoder constant
 
+# All changes in one sentence, each once, parted by one semicolon.
+lone 0.1 3
+"$pricer" plan lone.pricer --decoder constant --bias l1 --lambda 1 >out.txt 2>/dev/null
+sentence=$(sed -n '/^(/,/)$/p' out.txt | tr '\n' ' ')
+grep -qE '^\(([^;()]+ [0-9.e+]+ %; ){3}[^;()]+ [0-9.e+]+ %\) $' <<<"$sentence" ||
+    fail "the other changes read '$sentence': $(cat out.txt)"
+
 # eps in words, and the bet (e + 0.001) / (1 + e) = 0.7313275.
 for pair in "1 strong" "3 moderate" "10 weak" "10.5 practically none"; do
     lone 0.9 "${pair%% *}"

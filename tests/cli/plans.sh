@@ -52,6 +52,21 @@ holds "(SELECT min(abs(a.value->>'weight' - a.value->>'weight_before') >=
     FROM json_each(o, '\$.moved') a JOIN json_each(o, '\$.moved') b ON b.key = a.key + 1)"
 json diff ten.pricer paper
 holds "o->>'\$.plans[1].plan' = 3"
+# Every verb that takes a plan takes its name.
+"$pricer" report ten.pricer --plan 2 -o number.html >/dev/null
+"$pricer" report ten.pricer --plan paper -o name.html >/dev/null
+cmp -s number.html name.html || fail "a report by name is another"
+for verb in "simulate --trials 50" "privacy --observer link" "audit --observer link --trials 1000"; do
+    # shellcheck disable=SC2086
+    for plan in 2 paper; do
+        "$pricer" ${verb%% *} ten.pricer ${verb#* } --plan $plan --json 2>/dev/null |
+            grep -v '"seconds"' >$plan.json
+    done
+    [ -s 2.json ] && cmp -s 2.json paper.json || fail "$verb by name is another"
+    # shellcheck disable=SC2086
+    expect 1 "there is no plan strict" "$pricer" ${verb%% *} ten.pricer --plan strict
+done
+expect 1 "there is no plan strict" "$pricer" report ten.pricer --plan strict
 expect 0 "Every link carries the same" "$pricer" diff ten.pricer 1 1
 expect 1 "there is no plan strict" "$pricer" diff ten.pricer strict 1
 

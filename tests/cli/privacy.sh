@@ -84,7 +84,7 @@ expect 0 "server" "$pricer" privacy a.pricer --all
 expect 2 "--delta" "$pricer" privacy a.pricer --delta 2
 expect 2 "'0' for --delta (expected a number above 0)" "$pricer" privacy a.pricer --delta 0
 expect 2 "'0' for --rounds (expected a whole number above 0)" "$pricer" privacy a.pricer --rounds 0
-expect 2 "'0' for --plan" "$pricer" privacy a.pricer --plan 0
+expect 1 "there is no plan 0" "$pricer" privacy a.pricer --plan 0
 expect 1 "none: No such file" "$pricer" privacy none
 
 # Options: each names itself, and makes it no better for the node.

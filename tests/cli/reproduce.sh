@@ -45,9 +45,67 @@ rows = list(csv.DictReader(open("first/trust.csv")))
 for p in ("0.90000000000000002", "0.10000000000000001"):
     errors = [float(row["own_mse"]) for row in rows if row["p_c"] == p]
     assert len(errors) == 6 and errors == sorted(errors, reverse=True), errors
+for row in rows:
+    if row["hops"] in "1234":  # nobody sends much to whom it does not trust
+        assert float(row["weight_others"]) < 1e-3 * float(row["weight_trusted"])
 for row in csv.DictReader(open("first/erdos-renyi.csv")):
     a, b = float(row["closed_form"]), float(row["optimiser"])
     assert abs(a / b - 1) < 1e-8, row
+END
+python3 - <<'END' || fail "leakage.csv, conditions.csv or tails.csv"
+import csv
+read = lambda name: list(csv.DictReader(open(f"first/{name}.csv")))
+leaks = {(row["m"], row["others"]): row for row in read("leakage")}
+for others in ("5", "10", "20", "50", "100", "200"):
+    for kind in ("data_eps", "identity_eps"):  # m cancels
+        one, two, three = (float(leaks[m, others][kind])
+                           for m in ("5", "10", "20"))
+        assert abs(two / one - 1) < 1e-3 and abs(three / one - 1) < 1e-3
+fifty = {key: float(value) for key, value in leaks["5", "50"].items()}
+assert abs(fifty["data_eps"] / 0.0604525 - 1) < 1e-3  # NumPy
+assert abs(fifty["identity_printed"] - 0.085) < 5e-4
+assert fifty["identity_eps"] > 5 * fifty["identity_printed"]
+for row in leaks.values():
+    assert float(row["data_eps"]) <= float(row["data_corrected"]), row
+    assert float(row["identity_eps"]) <= float(row["identity_corrected"]), row
+for row in read("conditions"):  # sigma at the least eps meets what it should
+    p, least = float(row["p"]), float(row["eps_at_least"])
+    if p > 7 / 8:
+        sigma = 7.5529590653 / (int(row["m"]) * p * 0.8 * least)
+        assert 1 - 2 * sigma * (sigma + 2) * (1 - p) > 0, row
+    else:
+        assert least == float("inf"), row
+for row in read("tails"):
+    p, printed, bernstein, hoeffding, needed, tail = map(float, row.values())
+    assert needed <= min(bernstein, hoeffding) + 0.25, row
+    assert (bernstein < hoeffding) == (p < 0.245 or p > 0.755), row
+assert any(float(row["tail_at_printed"]) > 1e-3 for row in read("tails"))
+END
+
+# The descent: its own code and the library's end at the same objectives from
+# the same starts, nobody ends below the optimum, and bias is there to be drawn.
+"$pricer" reproduce convergence --to first --no-plots >/dev/null ||
+    fail "convergence"
+"$pricer" new descent.pricer first/convergence.yaml >/dev/null
+"$pricer" plan descent.pricer --method gradient --bias l1 --lambda 0.5 \
+    --calibration classic --iterations 30000 --trace-every 30000 --seed 1 \
+    --trace trace.csv >/dev/null 2>&1 || fail "plan --method gradient"
+python3 - <<'END' || fail "convergence.csv"
+import csv
+rows = list(csv.DictReader(open("first/convergence.csv")))
+number = lambda row, key: float(row[key])
+ends = [number(row, "objective") for row in csv.DictReader(open("trace.csv"))
+        if row["iteration"] == "30000"]
+last = {(row["method"], row["step"], row["lambda"]): row for row in rows}
+assert len(ends) == 4 and len(last) == 18
+mean = number(last["descent", "0.01", "0.5"], "objective")
+assert abs(mean / (sum(ends) / 4) - 1) < 1e-9, (mean, ends)
+for row in rows:
+    assert number(row, "objective") >= number(row, "optimum"), row
+    parts = number(row, "mse") + number(row, "lambda") * number(row, "bias")
+    assert abs(parts / number(row, "objective") - 1) < 1e-9, row
+for key, row in last.items():
+    assert row["iteration"] == ("1500" if key[0] == "adam" else "30000"), row
 END
 
 # Mistakes.

@@ -147,7 +147,7 @@ before=$(sqlite3 kept.pricer .dump | cksum)
 write_npy wrong.npy 9 128 1
 expect 1 "the data is 9 x 128" "$pricer" simulate kept.pricer --data wrong.npy
 expect 1 "nothing.npy" "$pricer" simulate kept.pricer --data nothing.npy
-expect 1 "there is no such plan" "$pricer" simulate kept.pricer --plan 7
+expect 1 "there is no plan 7" "$pricer" simulate kept.pricer --plan 7
 expect 2 "--engine" "$pricer" simulate kept.pricer --engine slow
 expect 2 "--trials" "$pricer" simulate kept.pricer --trials -1
 expect 2 "'0' for --trials" "$pricer" simulate kept.pricer --trials 0

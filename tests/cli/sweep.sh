@@ -89,15 +89,79 @@ PYTHON
 expect 0 "12 cells" "$pricer" sweep "$paper" "${long[@]}" --to cut
 cmp -s whole/sweep.csv cut/sweep.csv || fail "after a stop the table is another"
 
-# A full disk (here a limit on the size of files) ends it in words; with room again
-# it goes on, and the table is the same.
-full=(--vary network.p=0.1,0.3,0.5,0.7,0.9 --vary trust.eps=1,2,4 --trials 200 --decoder constant)
+# Own data, strategies, decoders and accounts: each column is what the other verbs
+# say of the same study.
+cat >rows.py <<'PYTHON'
+import random, struct, sys
+random.seed(int(sys.argv[1]))
+count, path = int(sys.argv[2]), sys.argv[3]
+head = "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, 128), }" % count
+head += " " * (-(len(head) + 11) % 64) + "\n"
+with open(path, "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+    for _ in range(count):
+        row = [random.gauss(0, 1) for _ in range(128)]
+        length = sum(x * x for x in row) ** 0.5
+        file.write(struct.pack("<128d", *(x / length / 2 for x in row)))
+PYTHON
+python3 rows.py 5 10 own.npy
+python3 rows.py 5 9 nine.npy
+beside=(--vary network.p=0.1,0.5 --set trust.eps=10 --trials 2000 --data own.npy --privacy
+    --strategy best --strategy colrel --decoder minimax --decoder constant)
+expect 0 "server eps" "$pricer" sweep "$paper" "${beside[@]}" --to own
+"$pricer" simulate one.pricer --trials 2000 --data own.npy --strategy best --strategy colrel \
+    --json >minimax.json
+"$pricer" simulate one.pricer --trials 2000 --data own.npy --decoder constant --json >constant.json
+for observer in link server; do
+    "$pricer" privacy one.pricer --observer $observer --json >$observer.json
+done
+"$pricer" sweep "$paper" "${beside[@]}" --to own --json >own.json
+python3 - <<'PYTHON' || fail "the columns of own data differ from the other verbs"
+import csv, json
+load = lambda name: json.load(open(name))
+row = list(csv.DictReader(open("own/sweep.csv")))[0]
+number = lambda name: float(row[name])
+first, constant = load("minimax.json"), load("constant.json")
+assert row["status"] == "ok" and number("clipped") == 0, row
+assert number("mse") == first["mse"] and number("constant_mse") == constant["mse"], row
+for name in ("best", "colrel"):
+    there = next(o for o in first["strategies"] if o["strategy"] == name)
+    assert number(name + "_mse") == there["mse"], (row, there)
+for observer in ("link", "server"):
+    told = load(observer + ".json")["statements"]
+    real = lambda v: float("inf") if v == "inf" else v
+    assert number(observer + "_eps") == max(real(s["epsilon"]) for s in told), row
+    assert number(observer + "_eps_lower") == max(real(s["epsilon_lower"]) for s in told), row
+    assert number(observer + "_delta") == max(s["delta"] for s in told), row
+spoken = load("own.json")
+assert list(spoken["rows"][0]) == list(row) and list(spoken["units"]) == list(row)[2:], spoken
+for name, value in spoken["rows"][0].items():
+    assert value is None and row[name] == "" or str(value) == row[name] or \
+        float(value) == float(row[name]), (name, value)
+PYTHON
+grep -q 'eps towards the server' own/sweep.gp || fail "the plot leaves the server out"
+# Other data under the same name are another sweep; data for other nodes say so.
+python3 rows.py 6 10 own.npy
+expect 1 "holds another sweep" "$pricer" sweep "$paper" "${beside[@]}" --to own
+expect 0 "1 of them not ok" "$pricer" sweep "$paper" --vary network.p=0.1 --data nine.npy --to nine
+expect 1 "nothing.csv" "$pricer" sweep "$paper" --vary network.p=0.1 --data nothing.csv --to x
+expect 2 "no strategy 'worst'" "$pricer" sweep "$paper" --vary network.p=0.1 --strategy worst --to x
+expect 2 "not 'maximin'" "$pricer" sweep "$paper" --vary network.p=0.1 --decoder maximin --to x
+expect 2 "at most 1" "$pricer" sweep "$paper" --vary network.p=0.1 --delta 2 --to x
+
+# A full disk (here a limit on the size of files) ends it in words wherever it comes;
+# with room again it goes on, and the table is the same.
+full=(--vary network.p=0.1,0.3,0.5,0.7,0.9 --vary trust.eps=1,2,4 --trials 200 --decoder constant
+    --strategy best --delta 1e-5)
 "$pricer" sweep "$paper" "${full[@]}" --to roomy >/dev/null 2>&1
-bash -c 'trap "" XFSZ; ulimit -f 2; "$@"' limited "$pricer" sweep "$paper" "${full[@]}" \
-    --to full >/dev/null 2>messages && fail "a full disk went unseen"
-grep -q 'sweep.csv: ' messages || fail "a full disk is not named: $(cat messages)"
+for room in 0 1 2 4; do
+    said=$(bash -c 'trap "" XFSZ; ulimit -f "$1"; shift; "$@"' limited $room "$pricer" sweep \
+        "$paper" "${full[@]}" --to full 2>&1 >/dev/null) && fail "a full disk went unseen"
+    grep -q 'full/sweep\.[a-z]*: ' <<<"$said" || fail "a full disk is not named: $said"
+done
 expect 0 "15 cells" "$pricer" sweep "$paper" "${full[@]}" --to full
 cmp -s roomy/sweep.csv full/sweep.csv || fail "after a full disk the table is another"
+cmp -s roomy/sweep.gp full/sweep.gp || fail "after a full disk the plot is another"
 
 # Another sweep does not mix with it; --force begins anew.
 expect 1 "holds another sweep" "$pricer" sweep "$paper" --vary network.p=0.1 --to all

@@ -202,6 +202,32 @@ static struct pricer_network *star(int32_t leaves, double p)
     return network;
 }
 
+/* What the relay learns about whether the first leaf took part. */
+struct question {
+    struct pri_scratch scratch;
+    struct pri_view view;
+};
+
+static void free_question(struct question *question)
+{
+    pri_scratch_free(&question->scratch);
+    pri_view_free(&question->view);
+}
+
+static enum pricer_status ask(const struct pricer_network *network,
+                              const struct pricer_plan *plan, double delta,
+                              int64_t rounds, struct question *question,
+                              struct pri_bracket *bracket)
+{
+    const bool member[16] = {true};
+    assert_int_equal(pri_view_identity(network, plan, network->from[0], member,
+                                       false, PRICER_RECEIVER, 0,
+                                       &question->view),
+                     PRICER_OK);
+    return pri_view_account(&question->view, delta, rounds, 0,
+                            &question->scratch, bracket);
+}
+
 /* Every set of others, by hand. */
 static double brute(const struct pricer_plan *plan, int leaves, double p,
                     double eps)
@@ -227,7 +253,7 @@ static void test_account(void **state)
 {
     (void)state;
     uint64_t seed = 8;
-    struct pri_identity identity = {0};
+    struct question question = {0};
     for (int trial = 0; trial < 8; trial++) {
         double p = .5 + .4 * test_uniform(&seed);
         int leaves = trial % 2 ? 8 : 14;
@@ -240,8 +266,7 @@ static void test_account(void **state)
             plan->noise[k] = .5 + test_uniform(&seed);
         }
         double delta = trial % 3 ? 1e-2 : .05;
-        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
-                                              delta, 1, &identity, &bracket),
+        assert_int_equal(ask(network, plan, delta, 1, &question, &bracket),
                          PRICER_OK);
         assert_close(bracket.floor, p * pow(1 - p, leaves - 1), 1e-9);
         assert_true(brute(plan, leaves, p, bracket.eps) <= delta * (1 + 1e-9));
@@ -251,7 +276,7 @@ static void test_account(void **state)
         pricer_plan_free(plan);
         pricer_network_free(network);
     }
-    pri_identity_free(&identity);
+    free_question(&question);
 }
 
 /* Without noise of its own the node only moves the mean: rounds are then one
@@ -259,7 +284,7 @@ static void test_account(void **state)
 static void test_rounds(void **state)
 {
     (void)state;
-    struct pri_identity identity = {0};
+    struct question question = {0};
     struct pri_scratch scratch = {0};
     struct pricer_network *network = star(2, 1);
     struct pricer_plan *plan = NULL;
@@ -273,10 +298,9 @@ static void test_rounds(void **state)
             assert_int_equal(
                 pri_link_account(.4, 1, delta, rounds, &scratch, &exact),
                 PRICER_OK);
-            assert_int_equal(pri_identity_account(network, plan, 0,
-                                                  PRICER_RECEIVER, delta,
-                                                  rounds, &identity, &composed),
-                             PRICER_OK);
+            assert_int_equal(
+                ask(network, plan, delta, rounds, &question, &composed),
+                PRICER_OK);
             assert_true(composed.eps >= exact.eps_lower);
             assert_true(composed.eps <= exact.eps * 1.01);
             assert_true(composed.eps_lower <= exact.eps);
@@ -284,7 +308,7 @@ static void test_rounds(void **state)
         }
     pricer_plan_free(plan);
     pricer_network_free(network);
-    pri_identity_free(&identity);
+    free_question(&question);
     pri_scratch_free(&scratch);
 }
 
@@ -314,7 +338,7 @@ static double exact_rounds(struct pri_presence presence, double p,
 static void test_noisy_rounds(void **state)
 {
     (void)state;
-    struct pri_identity identity = {0};
+    struct question question = {0};
     static const int64_t rounds[] = {2, 3, 40};
     uint64_t seed = 4;
     for (int trial = 0; trial < 12; trial++) {
@@ -330,9 +354,7 @@ static void test_noisy_rounds(void **state)
         plan->noise[1] = 1;
         struct pri_presence presence = {8, plan->weight[0],
                                         plan->noise[0] * plan->noise[0], 1};
-        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
-                                              delta, times, &identity,
-                                              &bracket),
+        assert_int_equal(ask(network, plan, delta, times, &question, &bracket),
                          PRICER_OK);
         assert_true(exact_rounds(presence, p, times, bracket.eps, PRI_BELOW) <=
                     delta);
@@ -342,7 +364,7 @@ static void test_noisy_rounds(void **state)
         pricer_plan_free(plan);
         pricer_network_free(network);
     }
-    pri_identity_free(&identity);
+    free_question(&question);
 }
 
 /* A node far louder than the others: losses so large that e^loss is none of the
@@ -350,7 +372,7 @@ static void test_noisy_rounds(void **state)
 static void test_loud_rounds(void **state)
 {
     (void)state;
-    struct pri_identity identity = {0};
+    struct question question = {0};
     for (double others = 1e-3; others < .2; others *= 6) {
         struct pricer_network *network = star(2, 1);
         network->dimension = 3000;
@@ -362,8 +384,7 @@ static void test_loud_rounds(void **state)
         plan->noise[0] = .5;
         plan->noise[1] = others;
         struct pri_presence presence = {3000, .7, .25, others * others};
-        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
-                                              1e-3, 4, &identity, &bracket),
+        assert_int_equal(ask(network, plan, 1e-3, 4, &question, &bracket),
                          PRICER_OK);
         assert_true(exact_rounds(presence, .7, 4, bracket.eps, PRI_BELOW) <=
                     1e-3);
@@ -373,7 +394,7 @@ static void test_loud_rounds(void **state)
         pricer_plan_free(plan);
         pricer_network_free(network);
     }
-    pri_identity_free(&identity);
+    free_question(&question);
 }
 
 /* A normal number, by the polar method. */
@@ -422,7 +443,7 @@ static void test_drawn_rounds(void **state)
     (void)state;
     enum { DRAWS = 100000, LEAVES = 5, ROUNDS = 6 };
     static const double delta = .02, p = .85;
-    struct pri_identity identity = {0};
+    struct question question = {0};
     uint64_t seed = 12;
     for (int trial = 0; trial < 4; trial++) {
         struct pricer_network *network = star(LEAVES, p);
@@ -434,9 +455,7 @@ static void test_drawn_rounds(void **state)
             plan->weight[k] = .2 + test_uniform(&seed);
             plan->noise[k] = pow(10, .5 * trial * (test_uniform(&seed) - .5));
         }
-        assert_int_equal(pri_identity_account(network, plan, 0, PRICER_RECEIVER,
-                                              delta, ROUNDS, &identity,
-                                              &bracket),
+        assert_int_equal(ask(network, plan, delta, ROUNDS, &question, &bracket),
                          PRICER_OK);
         assert_true(isfinite(bracket.eps));
         assert_true(bracket.eps_lower >= .98 * bracket.eps);
@@ -453,7 +472,7 @@ static void test_drawn_rounds(void **state)
         pricer_plan_free(plan);
         pricer_network_free(network);
     }
-    pri_identity_free(&identity);
+    free_question(&question);
 }
 
 int main(void)

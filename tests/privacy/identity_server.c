@@ -100,7 +100,7 @@ static void test_server(void **state)
             plan->self_noise[k] = k == 0 ? 0 : .8 + test_uniform(&seed);
         }
         assert_int_equal(pri_view_identity(network, plan, 0, NULL, true,
-                                           PRICER_RECEIVER, &view),
+                                           PRICER_RECEIVER, 0, &view),
                          PRICER_OK);
         assert_true(view.sources == 2 && view.pairs == 1);
         assert_int_equal(

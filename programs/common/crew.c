@@ -1,0 +1,31 @@
+/*
+ * Who runs the verb of this process: a program has one crew, as it has one
+ * standard output.
+ */
+#include "crew.h"
+
+static const struct pricer_crew *crew;
+static int32_t threads_each;
+
+void program_set_crew(const struct pricer_crew *now, int32_t threads)
+{
+    crew = now;
+    threads_each = threads;
+}
+
+const struct pricer_crew *program_crew(void)
+{
+    return crew;
+}
+
+bool program_writes(void)
+{
+    return crew == NULL || crew->rank == 0;
+}
+
+int32_t program_threads(int64_t asked)
+{
+    if (asked > 0)
+        return asked > 1024 ? 1024 : (int32_t)asked;
+    return threads_each;
+}
