@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "common/crew.h"
 #include "common/program.h"
+#include "plan_ranks.h"
 #include "ranks.h"
 
 #include <omp.h>
@@ -14,6 +15,7 @@
 /* Every rank calls the same verb with the same arguments. */
 static const struct verb verbs[] = {
     {"simulate", verb_simulate, "trials handed out to the ranks"},
+    {"plan", verb_plan_ranks, "a network that no rank holds all of"},
 };
 
 static void print_usage(FILE *out)

@@ -19,7 +19,8 @@ from pricer import _header
 BY_NUMPY = {'pricer_matrix_new', 'pricer_matrix_row'}
 # Without a wrapper so far: through pricer.lib only.
 BARE = {'pricer_stack_new', 'pricer_stack_free', 'pricer_stack_fit',
-        'pricer_stack_decode', 'pricer_stack_simulate'}
+        'pricer_stack_decode', 'pricer_stack_simulate',
+        'pricer_scenario_plan'}
 
 
 def read(path):
