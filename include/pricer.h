@@ -569,6 +569,31 @@ PRICER_API enum pricer_status pricer_plan_verify(
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     struct pricer_certificate *certificate, struct pricer_fault *fault);
 
+/* What pricer_scenario_plan() finds: of the whole, and of this rank. */
+struct pricer_parted {
+    int32_t nodes;
+    int64_t links;
+    int32_t own_nodes, ghosts;    /* held here: own nodes, and neighbours that
+                                  other ranks own */
+    int64_t own_links, cut_links; /* that leave own nodes; those to ghosts */
+    double make_seconds, check_seconds; /* for the network, for the check */
+    struct pricer_solve_info info;
+    struct pricer_certificate certificate;
+};
+
+/*
+ * Make a scenario's network, plan it and check the plan, by all ranks of a crew
+ * (NULL: this process alone), none of which holds more than its part: for
+ * networks that do not fit one machine. The plan itself is not kept. The same
+ * numbers on every rank, and, where the network has at least 32,768 nodes and
+ * links a rank, bit for bit those of pricer_plan_optimise(). Networks from
+ * files and budgets towards the server are refused. O(links / ranks).
+ */
+PRICER_API enum pricer_status pricer_scenario_plan(
+    const struct pricer_scenario *scenario,
+    const struct pricer_settings *settings, const struct pricer_crew *crew,
+    struct pricer_parted *found, struct pricer_fault *fault);
+
 /* What a plan is compared with. */
 enum pricer_baseline {
     PRICER_BASELINE_NAIVE = 0, /* no relaying, every own weight 1 */

@@ -89,6 +89,65 @@ double pri_joint(double reciprocity, double p, double p_back);
 enum pricer_status pri_check_trust(double eps, double delta,
                                    struct pricer_fault *fault);
 
+/* ----------------------------------------------------------------- parts -- */
+
+enum { PRI_BLOCKS = 64 }; /* most blocks of nodes that sums are formed of */
+
+/* How many blocks of about equal work so many links and nodes are cut into:
+ * whatever the threads, so that sums do not depend on them. */
+static inline int32_t pri_block_count(int64_t work)
+{
+    int64_t blocks = work / 32768;
+    blocks = blocks < 2 ? 1 : blocks > PRI_BLOCKS ? PRI_BLOCKS : blocks & ~1;
+    return (int32_t)blocks;
+}
+
+/*
+ * What one rank holds of a network that no rank holds all of: the rows of its
+ * own nodes, which are the nodes of some consecutive blocks, and of the
+ * neighbours that other ranks own, the ghosts, those links that lead to its own
+ * nodes. Nodes are in the order of the whole network, ghosts too, so that every
+ * loop over the neighbours of an own node meets them in the same order as in
+ * the whole.
+ */
+struct pri_part {
+    const struct pricer_crew *crew;  /* NULL: this process alone */
+    int32_t nodes;                   /* of the whole network */
+    int64_t links;                   /* of the whole network */
+    int32_t blocks;                  /* of the whole network */
+    int32_t block[PRI_BLOCKS + 1];   /* the first node of each, in the whole */
+    int64_t bounds[PRI_BLOCKS + 1];  /* the first block of each rank */
+    struct pricer_network *network;  /* own nodes and ghosts */
+    int32_t low, high;               /* its own nodes */
+    int32_t *number;                 /* [nodes here] in the whole network */
+    int64_t *give, *got;             /* [ranks] own nodes that are ghosts there,
+                                        ghosts from there */
+    int64_t *give_links, *got_links; /* [ranks] the same for links */
+    int32_t *giving, *giving_links;  /* those own ones, rank after rank */
+    double *given, *taken;           /* room for an exchange */
+};
+
+/*
+ * This rank's part of a scenario's network, which its rank of the crew makes
+ * by itself. All ranks call it. Networks from files and budgets towards the
+ * server are refused.
+ */
+enum pricer_status pri_part_make(const struct pricer_scenario *scenario,
+                                 const struct pricer_crew *crew,
+                                 const struct pricer_watch *watch,
+                                 struct pri_part **part,
+                                 struct pricer_fault *fault);
+void pri_part_free(struct pri_part *part);
+
+/* Give ghosts what their owners have: `width` numbers a node, side by side. */
+void pri_part_nodes(const struct pri_part *part, double *values, int width);
+
+/* The same for the links of ghosts: one number every `stride`. */
+void pri_part_links(const struct pri_part *part, double *values, int stride);
+
+/* Whether it is so on any rank. */
+bool pri_part_any(const struct pri_part *part, bool here);
+
 /* ---------------------------------------------------------------- tables -- */
 
 /* The trust where a links file gives none. */

@@ -35,6 +35,12 @@ int32_t pri_cell_list_line(const struct pri_cell_list *cells, double coordinate)
     return line < cells->across ? line : cells->across - 1;
 }
 
+/* The side of the square, in metres. */
+static double side_of(const struct pricer_scenario *scenario, int32_t nodes)
+{
+    return 1000 * sqrt(nodes / scenario->density);
+}
+
 /* The longest distance at which a link is above the cutoff. With a cutoff of 0
  * every pair is linked: one cell. */
 static double reach(const struct pricer_scenario *scenario, double side)
@@ -63,21 +69,24 @@ static void count_cells(const struct pricer_scenario *scenario, int32_t nodes,
 
 /* Give each node the next number of its cell. The starts move up while the
  * cells fill, and back when they are full. */
-static void number_nodes(const struct pricer_scenario *scenario, double side,
-                         struct pricer_network *net,
-                         struct pri_cell_list *cells)
+void pri_place_window(const struct pricer_scenario *scenario, int32_t nodes,
+                      struct pri_cell_list *cells, int32_t first,
+                      struct pricer_network *net)
 {
+    double side = side_of(scenario, nodes);
     double common =
         scenario->uplink.count > 0 ? scenario->uplink.values[0] : 0.1;
     int64_t all = (int64_t)cells->across * cells->across;
     struct pricer_random random = places(scenario);
-    for (int32_t i = 0; i < net->nodes; i++) {
+    for (int32_t i = 0; i < nodes; i++) {
         double number[4];
         draw(&random, number);
         double x = side * number[0], y = side * number[1];
         int64_t cell = (int64_t)pri_cell_list_line(cells, y) * cells->across +
                        pri_cell_list_line(cells, x);
-        int32_t place = cells->start[cell]++;
+        int32_t place = cells->start[cell]++ - first;
+        if (place < 0 || place >= net->nodes)
+            continue;
         net->x[place] = x;
         net->y[place] = y;
         bool good = number[2] < scenario->good_fraction;
@@ -87,14 +96,13 @@ static void number_nodes(const struct pricer_scenario *scenario, double side,
     cells->start[0] = 0;
 }
 
-enum pricer_status pri_place_nodes(const struct pricer_scenario *scenario,
-                                   struct pricer_network *network,
-                                   struct pri_cell_list *cells)
+enum pricer_status pri_place_cells(const struct pricer_scenario *scenario,
+                                   int32_t nodes, struct pri_cell_list *cells)
 {
-    double side = 1000 * sqrt(network->nodes / scenario->density);
+    double side = side_of(scenario, nodes);
     cells->size = reach(scenario, side);
     /* Never many more cells than nodes: empty cells would cost memory. */
-    double most = 1 + sqrt(network->nodes);
+    double most = 1 + sqrt(nodes);
     cells->across = (int32_t)fmin(most, floor(side / cells->size));
     if (cells->across < 1)
         cells->across = 1;
@@ -103,7 +111,6 @@ enum pricer_status pri_place_nodes(const struct pricer_scenario *scenario,
     cells->start = pri_alloc(all + 1, sizeof *cells->start);
     if (cells->start == NULL)
         return PRICER_MEMORY;
-    count_cells(scenario, network->nodes, side, cells);
-    number_nodes(scenario, side, network, cells);
+    count_cells(scenario, nodes, side, cells);
     return PRICER_OK;
 }

@@ -20,12 +20,17 @@ int32_t pri_cell_list_line(const struct pri_cell_list *cells,
                            double coordinate);
 
 /*
- * Place the nodes of a geometric scenario and give them uplinks. Nodes are
+ * The cells of a geometric scenario, with how many nodes each holds. Nodes are
  * numbered cell by cell, line by line: near in the plane is near in memory,
  * which is what every later pass over the links lives on. O(nodes).
  */
-enum pricer_status pri_place_nodes(const struct pricer_scenario *scenario,
-                                   struct pricer_network *network,
-                                   struct pri_cell_list *cells);
+enum pricer_status pri_place_cells(const struct pricer_scenario *scenario,
+                                   int32_t nodes, struct pri_cell_list *cells);
+
+/* Place those of the scenario's `nodes` that are numbered from `first` on, as
+ * many as the network has, and give them uplinks. O(nodes). */
+void pri_place_window(const struct pricer_scenario *scenario, int32_t nodes,
+                      struct pri_cell_list *cells, int32_t first,
+                      struct pricer_network *network);
 
 #endif

@@ -51,7 +51,7 @@ static void fill_crosses(void *context, int32_t low, int32_t high,
 
 void pri_problem_cross(struct pri_problem *problem)
 {
-    pri_sweep(problem, fill_crosses, problem, NULL);
+    pri_sweep_all(problem, fill_crosses, problem);
 }
 
 bool pri_problem_widen(struct pri_problem *problem)

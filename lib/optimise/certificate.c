@@ -20,7 +20,7 @@
 bool pri_certifier_new(const struct pri_problem *problem,
                        struct pri_certifier *certifier)
 {
-    double nodes = problem->nodes;
+    double nodes = problem->whole;
     *certifier = (struct pri_certifier){.problem = problem};
     certifier->scale = pri_alloc(problem->nodes, sizeof(double));
     certifier->cap = pri_alloc(problem->nodes, sizeof(double));
@@ -83,7 +83,7 @@ double pri_row_cap(const struct pri_certifier *certifier)
 {
     const struct pri_problem *problem = certifier->problem;
     double best = certifier->best, penalty = problem->penalty;
-    double all = problem->nodes + sqrt(best);
+    double all = problem->whole + sqrt(best);
     if (problem->bias == PRICER_BIAS_L1)
         return penalty > 0 ? pri_least(all, 1 + best / penalty) : all;
     if (problem->bias == PRICER_BIAS_L2)
@@ -315,7 +315,7 @@ void pri_conclude(struct pri_certifier *certifier,
         proof->distance += off * off;
     }
     certifier->best = pri_least(certifier->best, proof->primal);
-    double least = PRI_NOTHING * problem->nodes;
+    double least = PRI_NOTHING * problem->whole;
     /* It cannot be negative but by rounding, and so much it may be off. */
     proof->gap = fabs(proof->distance) / pri_most(proof->primal, least);
     if (isnan(proof->distance) || !(proof->primal < INFINITY))
@@ -331,6 +331,9 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
     if (!problem->summed)
         point->sum = 0;
     pri_sweep(problem, scale_rows, certifier, NULL);
+    pri_halo(problem, point->dual, 2);
+    pri_halo(problem, certifier->scale, 1);
+    pri_halo(problem, certifier->cap, 1);
     pri_sweep(problem, add_terms, certifier, &total);
     pri_conclude(certifier, &total, proof);
 }

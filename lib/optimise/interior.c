@@ -313,11 +313,20 @@ static void move(void *context, int32_t low, int32_t high,
     tally->sum[0] += sum;
 }
 
+/* Pairs are moved from their lower end: so is an own node's from a ghost below
+ * it, by the same numbers as where that is owned. */
+static void move_ghosts(struct pri_interior *state)
+{
+    struct pri_sweep_sums none = {.least = INFINITY};
+    if (state->problem->part != NULL)
+        move(state, 0, state->problem->part->low, &none);
+}
+
 /* The products as a part of the best value: what the gap would be if rows and
  * loads were what they should be. */
 static double product_gap(const struct pri_interior *state)
 {
-    double least = PRI_NOTHING * state->problem->nodes;
+    double least = PRI_NOTHING * state->problem->whole;
     double best = pri_most(state->run->certifier.best, least);
     return state->mean * state->count / best;
 }
@@ -326,7 +335,7 @@ static double product_gap(const struct pri_interior *state)
  * rows are about 1. */
 static double proximal_of(const struct pri_interior *state, double gap)
 {
-    double value = state->run->certifier.best / state->problem->nodes;
+    double value = state->run->certifier.best / state->problem->whole;
     double firm = pri_most(state->firm, sqrt(pri_least(1, gap)));
     return firm * pri_least(1, value / 7);
 }
@@ -362,12 +371,14 @@ static bool iterate(struct pri_interior *state)
     if (!pri_system_solve(state->system, state->right, state->right_sum, 0.03,
                           500, &state->step))
         return false;
+    pri_halo(problem, state->step.dual, 2);
     pri_sweep(problem, measure, state, &total);
     double fall = (1 - part) * state->mean * state->count;
     double best = total.sum[0] > 0 ? fall / (2 * total.sum[0]) : 1;
     state->length = total.least < 1 ? 0.995 * total.least : 1;
     if (!ahead)
         state->length = pri_least(state->length, pri_most(best, 0.1));
+    move_ghosts(state);
     pri_sweep(problem, move, state, &total);
     for (int64_t k = 0; k < 2 * (int64_t)problem->nodes; k++)
         state->point->dual[k] += state->length * state->step.dual[k];

@@ -16,7 +16,7 @@ static void start_shares(void *context, int32_t low, int32_t high,
     const struct pri_problem *problem = state->problem;
     double most = problem->bias == PRICER_BIAS_WORST_CASE ? 0.9 : 1;
     double first =
-        problem->summed ? problem->nodes + problem->penalty : INFINITY;
+        problem->summed ? problem->whole + problem->penalty : INFINITY;
     for (int32_t i = low; i < high; i++) {
         struct pri_arc *self = &problem->self[i];
         double sum = self->share = 1 / (self->cost + problem->crowd[i] + 1);
@@ -88,6 +88,8 @@ static void start_gains(void *context, int32_t low, int32_t high,
             gain = pri_least(gain, -0.1 * fabs(gain) - 0.1);
         dual[2 * (int64_t)i] = problem->kind[i] & PRI_GAIN_FIXED ? 0 : gain;
         tally->sum[0] += links;
+        tally->sum[1] +=
+            pri_bounded(problem, i, 0) + pri_bounded(problem, i, 1);
     }
 }
 
@@ -131,18 +133,19 @@ void pri_interior_start(struct pri_interior *state)
     const struct pri_problem *problem = state->problem;
     struct pri_sweep_sums shares, prices, gains;
     pri_sweep(problem, start_shares, state, &shares);
+    pri_halo_shares(problem);
     double sum =
         problem->summed ? 2 * (shares.sum[0] - problem->wanted_sum) : 0;
     state->point->sum = sum;
     pri_sweep(problem, start_prices, state, &prices);
+    pri_halo(problem, state->point->dual, 2);
     pri_sweep(problem, start_gains, state, &gains);
-    state->count = shares.sum[1];
-    for (int32_t i = 0; i < problem->nodes; i++)
-        state->count += pri_bounded(problem, i, 0) + pri_bounded(problem, i, 1);
+    pri_halo(problem, state->point->dual, 2);
+    state->count = shares.sum[1] + gains.sum[1];
     double cost = prices.sum[0] + gains.sum[0] + sum * sum / 2;
     state->target = pri_most(PRI_NOTHING, cost) / shares.sum[1];
     state->mean = state->target;
     state->length = 1;
     state->firm = 1e-2;
-    pri_sweep(problem, start_slacks, state, NULL);
+    pri_sweep_all(problem, start_slacks, state);
 }

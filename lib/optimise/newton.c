@@ -128,6 +128,7 @@ void pri_newton_evaluate(struct pri_newton *state)
     const struct pri_problem *problem = state->problem;
     struct pri_sweep_sums total;
     double sum = state->next.sum;
+    pri_halo(problem, state->next.dual, 2);
     pri_sweep(problem, evaluate, state, &total);
     state->value = total.sum[0] + sum * sum / 4 + problem->wanted_sum * sum;
     state->slope_sum =
@@ -198,7 +199,7 @@ void pri_newton_hold(struct pri_newton *state)
     pri_sweep(state->problem, hold, state, &total);
     double sum = state->system->summed ? state->slope_sum : 0;
     double size = fabs(state->value);
-    double least = PRI_NOTHING * state->problem->nodes;
+    double least = PRI_NOTHING * state->problem->whole;
     state->gap = (total.sum[0] + sum * sum) / pri_most(size, least);
 }
 

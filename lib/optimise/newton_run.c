@@ -76,7 +76,7 @@ static bool check(struct pri_newton *state)
 {
     struct pri_run *run = state->run;
     double before = run->kept.gap;
-    pri_sweep(state->problem, store_shares, state, NULL);
+    pri_sweep_all(state->problem, store_shares, state);
     pri_point_copy(state->problem, &state->here, &run->point);
     run->later = true;
     bool over = pri_run_certify(run);
@@ -97,11 +97,11 @@ static void pay(struct pri_newton *state)
     if (!(state->owed_least > 0))
         return;
     state->least = state->owed_least;
-    pri_sweep(state->problem, load_eases, state, NULL);
+    pri_sweep_all(state->problem, load_eases, state);
     pri_point_copy(state->problem, &state->owed, &state->next);
     pri_newton_evaluate(state);
     pri_newton_arrive(state);
-    pri_sweep(state->problem, store_shares, state, NULL);
+    pri_sweep_all(state->problem, store_shares, state);
     pri_point_copy(state->problem, &state->here, &run->trial);
     pri_certify(&run->certifier, &run->trial, &again);
     pri_run_write(run);
@@ -114,7 +114,7 @@ static void go_on(struct pri_newton *state)
     bool blunt = state->gap < 1e-2 * state->run->tolerance;
     if (blunt)
         state->least *= 1e-3;
-    pri_sweep(state->problem, load_eases, state, NULL);
+    pri_sweep_all(state->problem, load_eases, state);
     if (!blunt)
         return;
     pri_newton_arrive(state);
@@ -208,7 +208,7 @@ static void begin_at(struct pri_newton *state, enum pri_begin begin)
     set_bias(state, cold && problem->summed && !fixed);
     pri_point_copy(problem, &run->point, &state->next);
     set_kinds(state, begin);
-    pri_sweep(problem, load_eases, state, NULL);
+    pri_sweep_all(problem, load_eases, state);
     if (cold)
         pri_start(state->system, state->given, &state->next);
     if (cold && !state->full)

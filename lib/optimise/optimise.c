@@ -37,6 +37,7 @@ static bool keep_anything(struct pri_run *run)
             lone = lone && !first;
         }
     }
+    pri_halo_shares(problem);
     run->point.sum = -2 * problem->wanted_sum;
     run->kept.gap = INFINITY;
     return pri_run_certify(run);
@@ -62,7 +63,7 @@ static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
     struct pri_system *system = &run->system;
     enum pricer_status status = PRICER_OK;
     if (run->problem->nodes <= PRI_DENSE_NODES && system->dense == NULL &&
-        !pri_system_densify(system))
+        run->problem->part == NULL && !pri_system_densify(system))
         return PRICER_MEMORY;
     double enough[] = {steep || system->dense != NULL ? 0 : 5e-2, 1e-4, 0};
     for (int k = 0; k < 3 && status == PRICER_OK && !run->over; k++) {
@@ -99,11 +100,12 @@ static enum pricer_status solve(struct pri_run *run,
                                 const struct pricer_plan *warm)
 {
     enum pricer_status status = PRICER_OK;
-    if (keep_anything(run) || run->problem->unreached == run->problem->nodes)
+    if (keep_anything(run) || run->problem->unreached == run->problem->whole)
         return PRICER_OK;
     if (run->server != NULL)
         return solve_budgets(run, warm);
-    bool steep = run->system.dense == NULL && is_steep(run->problem);
+    bool steep = run->system.dense == NULL &&
+                 pri_anywhere(run->problem, is_steep(run->problem));
     if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
         status = pri_newton(run, PRI_BEGIN_PLAN);
     if (status == PRICER_OK && !run->over && !steep)
@@ -142,7 +144,7 @@ static enum pricer_status new_run(struct pri_run *run)
 static void report(const struct pri_run *run, struct pricer_solve_info *info)
 {
     const struct pricer_network *network = run->problem->network;
-    double unit = network->radius / network->nodes;
+    double unit = network->radius / run->problem->whole;
     unit *= unit;
     info->outcome = run->outcome;
     info->objective = run->kept.primal * unit;
@@ -157,8 +159,9 @@ static enum pricer_status optimise(
     const struct pricer_network *network,
     const struct pricer_settings *settings, const double *slope,
     const double *self_slope, const double *server_slope,
-    const struct pricer_plan *warm, struct pricer_plan *plan,
-    struct pricer_solve_info *info, struct pricer_fault *fault)
+    const struct pri_part *part, const struct pricer_plan *warm,
+    struct pricer_plan *plan, struct pricer_solve_info *info,
+    struct pricer_fault *fault)
 {
     struct pri_run run = {
         .settings = settings, .plan = plan, .outcome = PRICER_OUTCOME_LIMIT};
@@ -170,8 +173,8 @@ static enum pricer_status optimise(
                          "the network %d and %d",
                          (int)warm->nodes, (int)warm->links,
                          (int)network->nodes, (int)network->links);
-    status = pri_problem_new(network, settings, slope, self_slope, &run.problem,
-                             fault);
+    status = pri_problem_new(network, settings, slope, self_slope, part,
+                             &run.problem, fault);
     if (status != PRICER_OK)
         return status;
     if (server_slope != NULL && !pri_problem_widen(run.problem))
@@ -216,8 +219,8 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
     double began = seconds_now();
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
-        status = optimise(network, settings, slope, self_slope, NULL, warm,
-                          made, &found, fault);
+        status = optimise(network, settings, slope, self_slope, NULL, NULL,
+                          warm, made, &found, fault);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status == PRICER_MEMORY
@@ -256,7 +259,7 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
     }
     if (status == PRICER_OK)
         status = optimise(network, settings, made->noise, made->self_noise,
-                          server_slope, warm, made, &found, fault);
+                          server_slope, NULL, warm, made, &found, fault);
     if (status == PRICER_MEMORY)
         pri_fault(fault, status, "%s", pricer_status_text(status));
     if (status == PRICER_OK && server_slope != NULL)
@@ -273,5 +276,33 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
     *plan = made;
     if (info != NULL)
         *info = found;
+    return PRICER_OK;
+}
+
+enum pricer_status pri_optimise_part(const struct pri_part *part,
+                                     const struct pricer_settings *settings,
+                                     struct pricer_plan **plan,
+                                     struct pricer_solve_info *info,
+                                     struct pricer_fault *fault)
+{
+    const struct pricer_network *network = part->network;
+    struct pricer_plan *made = NULL;
+    double began = seconds_now();
+    enum pricer_status status = pricer_plan_new(network, &made, fault);
+    if (status == PRICER_OK)
+        status = pri_noise_slopes(network, settings, made->noise,
+                                  made->self_noise, fault);
+    if (status == PRICER_OK)
+        status = optimise(network, settings, made->noise, made->self_noise,
+                          NULL, part, NULL, made, info, fault);
+    if (status == PRICER_MEMORY)
+        pri_fault(fault, status, "%s", pricer_status_text(status));
+    if (status != PRICER_OK) {
+        pricer_plan_free(made);
+        return status;
+    }
+    fill_noise(made->noise, made->self_noise, made);
+    info->seconds = seconds_now() - began;
+    *plan = made;
     return PRICER_OK;
 }

@@ -120,6 +120,8 @@ static enum pricer_status allocate(struct pri_problem *problem)
         problem->wanted[i] = pri_network_ratio(problem->network, i);
         problem->wanted_sum += problem->wanted[i];
     }
+    if (problem->part != NULL) /* whose nodes are alike: rank by rank no sum */
+        problem->wanted_sum = problem->whole;
     problem->thin = pri_alloc(problem->arcs, sizeof *problem->thin);
     if (!problem->thin)
         return PRICER_MEMORY;
@@ -175,6 +177,17 @@ static void fill_nodes(void *context, int32_t low, int32_t high,
     }
 }
 
+/* What the ranks know of ghosts by themselves. */
+static void fill_ghosts(struct fill *fill)
+{
+    const struct pri_part *part = fill->problem->part;
+    struct pri_sweep_sums none = {.least = INFINITY};
+    if (part == NULL)
+        return;
+    fill_nodes(fill, 0, part->low, &none);
+    fill_nodes(fill, part->high, fill->problem->nodes, &none);
+}
+
 /* Which bounds and which unknowns the bias term makes. */
 static void set_bias(struct pri_problem *problem, double penalty)
 {
@@ -203,16 +216,20 @@ static enum pricer_status refuse_unreached(const struct pri_problem *problem,
     char names[200] = "";
     int32_t named = 0;
     size_t used = 0;
-    for (int32_t i = 0; i < problem->nodes && named < 8; i++)
+    const struct pri_part *part = problem->part;
+    int32_t low = part != NULL ? part->low : 0;
+    int32_t high = part != NULL ? part->high : problem->nodes;
+    for (int32_t i = low; i < high && named < 8; i++)
         if (problem->kind[i] & PRI_UNREACHED) {
+            int32_t number = part != NULL ? part->number[i] : i;
             used += (size_t)snprintf(names + used, sizeof names - used,
-                                     named > 0 ? ", %d" : "%d", (int)i);
+                                     named > 0 ? ", %d" : "%d", (int)number);
             named++;
         }
     return pri_fault(fault, PRICER_INFEASIBLE,
                      "no unbiased plan: %d of %d nodes reach the server by no "
                      "path: %s%s",
-                     (int)problem->unreached, (int)problem->nodes, names,
+                     (int)problem->unreached, (int)problem->whole, names,
                      problem->unreached > named ? ", ..." : "");
 }
 
@@ -243,11 +260,13 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
                                    const struct pricer_settings *settings,
                                    const double *slope,
                                    const double *self_slope,
+                                   const struct pri_part *part,
                                    struct pri_problem **problem,
                                    struct pricer_fault *fault)
 {
     enum pricer_status status = check_settings(settings, fault);
-    double nodes = network->nodes, radius = network->radius;
+    double nodes = part != NULL ? part->nodes : network->nodes;
+    double radius = network->radius;
     double penalty = settings->lambda * nodes / radius * nodes / radius;
     if (status != PRICER_OK)
         return status;
@@ -261,6 +280,8 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     made->network = network;
     made->bias = settings->bias;
     made->nodes = network->nodes;
+    made->part = part;
+    made->whole = part != NULL ? part->nodes : network->nodes;
     made->slope = slope;
     status = allocate(made);
     if (status != PRICER_OK)
@@ -274,6 +295,7 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
     struct fill fill = {made, self_slope};
     struct pri_sweep_sums total;
     pri_sweep(made, fill_nodes, &fill, &total);
+    fill_ghosts(&fill);
     pri_problem_cross(made);
     made->unreached = (int32_t)total.sum[0];
     set_bias(made, penalty);

@@ -21,7 +21,7 @@
 #ifndef PRICER_OPTIMISE_PROBLEM_H
 #define PRICER_OPTIMISE_PROBLEM_H
 
-#include "base/base.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,6 @@ struct pri_thin {
 };
 
 enum {
-    PRI_BLOCKS = 64,       /* most blocks of a sweep */
     PRI_FEW_NODES = 24,    /* most nodes for which Cholesky always solves */
     PRI_BUDGET_NODES = 24, /* the same with server budgets */
     PRI_DENSE_NODES = 300, /* most for which it does when all else failed */
@@ -83,10 +82,12 @@ enum {
 struct pri_problem {
     const struct pricer_network *network;
     enum pricer_bias bias;
-    int32_t nodes, arcs;
-    struct pri_team *team; /* who sweeps over the blocks */
-    int32_t blocks;
-    int32_t *block;         /* [blocks + 1] nodes, about equal in arcs */
+    const struct pri_part *part; /* what this rank has of it, or NULL: all */
+    int32_t whole;               /* nodes of the whole network */
+    int32_t nodes, arcs;         /* here, ghosts included */
+    struct pri_team *team;       /* who sweeps over the blocks */
+    int32_t blocks;              /* here */
+    int32_t *block;         /* [blocks + 1] own nodes, about equal in arcs */
     int32_t *start;         /* [nodes + 1] arcs of each node, by neighbour */
     int32_t *upper;         /* [nodes] the first arc to a higher node */
     const int32_t *to;      /* [arcs] the neighbour */
@@ -177,10 +178,35 @@ void pri_sweep(const struct pri_problem *problem,
 /* Cut the nodes into blocks of about equal work, whatever the threads. */
 void pri_sweep_cut(struct pri_problem *problem);
 
+/* The same as a sweep without sums, and for ghosts too: what every rank can
+ * work out for itself. Writes to the arcs of the nodes only. */
+void pri_sweep_all(const struct pri_problem *problem,
+                   void (*part)(void *context, int32_t low, int32_t high,
+                                struct pri_sweep_sums *tally),
+                   void *context);
+
+/* Give ghosts what their owners have; nothing where there are none. */
+static inline void pri_halo(const struct pri_problem *problem, double *values,
+                            int width)
+{
+    if (problem->part != NULL)
+        pri_part_nodes(problem->part, values, width);
+}
+
+/* The same for the shares of arcs that leave ghosts. */
+void pri_halo_shares(const struct pri_problem *problem);
+
+/* Whether it is so on any rank. */
+static inline bool pri_anywhere(const struct pri_problem *problem, bool here)
+{
+    return problem->part != NULL ? pri_part_any(problem->part, here) : here;
+}
+
 /* --------------------------------------------------------------- problem -- */
 
 /*
- * Make the problem of one network. slope[l] is the standard deviation of the
+ * Make the problem of one network, or of one rank's part of it, whose network
+ * that is. slope[l] is the standard deviation of the
  * noise per unit weight on link l, self_slope[i] that of node i's own link.
  * Refuses an unbiased plan where a node has no path to the server.
  */
@@ -188,6 +214,7 @@ enum pricer_status pri_problem_new(const struct pricer_network *network,
                                    const struct pricer_settings *settings,
                                    const double *slope,
                                    const double *self_slope,
+                                   const struct pri_part *part,
                                    struct pri_problem **problem,
                                    struct pricer_fault *fault);
 

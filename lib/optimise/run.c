@@ -12,7 +12,7 @@ bool pri_run_interrupted(struct pri_run *run, double gap)
     if (run->over)
         return true;
     run->over = true;
-    if (!pri_tick(run->settings->watch, done))
+    if (pri_anywhere(run->problem, !pri_tick(run->settings->watch, done)))
         run->outcome = PRICER_OUTCOME_STOPPED;
     else if (run->iterations >= run->limit)
         run->outcome = PRICER_OUTCOME_LIMIT;

@@ -16,7 +16,8 @@ struct beginning {
     const uint8_t *kind;
     double lower, upper; /* bounds of the gains */
     double *dual;
-    double sum; /* the sum multiplier */
+    double sum;   /* the sum multiplier */
+    double level; /* of the bias, as it is tried */
 };
 
 /*
@@ -102,17 +103,31 @@ static void start_prices(void *context, int32_t low, int32_t high,
             state->dual[2 * (int64_t)i + 1] = start_price(state, i);
 }
 
+static void sweep_rows(struct beginning *state)
+{
+    pri_sweep(state->problem, start_rows, state, NULL);
+    pri_halo(state->problem, state->dual, 2);
+}
+
+static void sweep_prices(struct beginning *state)
+{
+    pri_sweep(state->problem, start_prices, state, NULL);
+    pri_halo(state->problem, state->dual, 2);
+}
+
 /*
  * The bias that a level of minus the sum multiplier leaves, if rows grow in
  * proportion to what they are allowed to cost; the gain of a node is now what
  * its row costs when it is full.
  */
-static double bias_at(const struct beginning *state, double level)
+static void add_bias(void *context, int32_t low, int32_t high,
+                     struct pri_sweep_sums *tally)
 {
+    const struct beginning *state = context;
     const struct pri_problem *problem = state->problem;
-    double penalty = problem->penalty, bias = 0;
+    double penalty = problem->penalty, level = state->level, bias = 0;
     bool soft = problem->bias == PRICER_BIAS_L2;
-    for (int32_t i = 0; i < problem->nodes; i++) {
+    for (int32_t i = low; i < high; i++) {
         double full = state->dual[2 * (int64_t)i], wanted = problem->wanted[i];
         double most = level + (soft ? 2 * penalty * wanted : penalty);
         double row = most / (soft ? full + 2 * penalty : full);
@@ -123,7 +138,15 @@ static double bias_at(const struct beginning *state, double level)
         else
             bias += row < wanted ? wanted - row : 0;
     }
-    return bias;
+    tally->sum[0] += bias;
+}
+
+static double bias_at(struct beginning *state, double level)
+{
+    struct pri_sweep_sums total;
+    state->level = level;
+    pri_sweep(state->problem, add_bias, state, &total);
+    return total.sum[0];
 }
 
 /* Shift everything to the level, within the bounds. */
@@ -149,7 +172,7 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
 {
     const struct pri_problem *problem = system->problem;
     struct beginning state = {system,   problem,     kind, -INFINITY,
-                              INFINITY, point->dual, 0};
+                              INFINITY, point->dual, 0,    0};
     point->sum = 0;
     for (int32_t i = 0; i < problem->nodes; i++) {
         point->dual[2 * (int64_t)i] = 0;
@@ -157,10 +180,10 @@ void pri_start(const struct pri_system *system, const uint8_t *kind,
             kind[i] & PRI_OWN_FREE ? problem->crowd[i] : 0;
     }
     for (int round = 0; round < 2; round++) {
-        pri_sweep(problem, start_rows, &state, NULL);
-        pri_sweep(problem, start_prices, &state, NULL);
+        sweep_rows(&state);
+        sweep_prices(&state);
     }
-    pri_sweep(problem, start_rows, &state, NULL);
+    sweep_rows(&state);
 }
 
 void pri_start_level(const struct pri_system *system, const uint8_t *kind,
@@ -173,7 +196,8 @@ void pri_start_level(const struct pri_system *system, const uint8_t *kind,
                               problem->lower_bound,
                               problem->upper_bound,
                               point->dual,
-                              point->sum};
+                              point->sum,
+                              0};
     double low = 0, high = 2 * problem->wanted_sum;
     for (int step = 0; step < 30 && problem->summed; step++) {
         double level = (low + high) / 2;
@@ -187,8 +211,8 @@ void pri_start_relax(const struct pri_system *system, const uint8_t *kind,
                      double lower, double upper, struct pri_point *point)
 {
     const struct pri_problem *problem = system->problem;
-    struct beginning state = {system, problem,     kind,      lower,
-                              upper,  point->dual, point->sum};
-    pri_sweep(problem, start_prices, &state, NULL);
-    pri_sweep(problem, start_rows, &state, NULL);
+    struct beginning state = {system, problem,     kind,       lower,
+                              upper,  point->dual, point->sum, 0};
+    sweep_prices(&state);
+    sweep_rows(&state);
 }

@@ -43,7 +43,8 @@ bool pri_system_new(const struct pri_problem *problem,
         bool loose = crowd > 0 && crowd < INFINITY;
         system->ease[i] = loose ? 1 / (2 * crowd) : 0;
     }
-    return nodes > PRI_FEW_NODES || pri_system_densify(system);
+    return nodes > PRI_FEW_NODES || problem->part != NULL ||
+           pri_system_densify(system);
 }
 
 void pri_system_free(struct pri_system *system)
@@ -266,6 +267,7 @@ static double precondition(struct pri_system *system,
 static double apply(struct pri_system *system)
 {
     struct pri_sweep_sums total;
+    pri_halo(system->problem, system->direction, 2);
     pri_sweep(system->problem, multiply, system, &total);
     if (!system->summed)
         return total.sum[0];

@@ -5,7 +5,7 @@
 #ifndef PRICER_PLAN_H
 #define PRICER_PLAN_H
 
-#include "base/base.h"
+#include "network/network.h"
 
 /* The derivative of the objective by every weight and every noise of a plan. */
 struct pri_gradient {
@@ -33,6 +33,17 @@ enum pricer_status pri_plan_mse(const struct pricer_network *network,
                                 const struct pricer_plan *plan,
                                 const double *data, double *mse,
                                 struct pricer_fault *fault);
+
+/*
+ * pricer_plan_verify() by all ranks of a crew, each of its own nodes and links
+ * with what the others' plans say of its ghosts, which the plan has afterwards.
+ * The certificate is of the whole, and the same on every rank.
+ */
+enum pricer_status pri_verify_part(const struct pri_part *part,
+                                   const struct pricer_settings *settings,
+                                   struct pricer_plan *plan,
+                                   struct pricer_certificate *certificate,
+                                   struct pricer_fault *fault);
 
 /* --------------------------------------------------------------- descent -- */
 

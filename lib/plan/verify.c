@@ -39,14 +39,15 @@ static void check_numbers(struct pri_audit *audit)
 {
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
-    for (int32_t i = 0; i < net->nodes; i++)
+    for (int32_t i = audit->low; i < audit->high; i++)
         if (!pri_is_amount(plan->self_weight[i]) ||
             !pri_is_amount(plan->self_noise[i])) {
             audit->certificate->feasible = false;
             pri_complain(audit, "the weight or noise", i, i,
                          plan->self_weight[i]);
         }
-    for (int32_t l = 0; l < net->links; l++)
+    for (int32_t l = net->out_start[audit->low];
+         l < net->out_start[audit->high]; l++)
         if (!pri_is_amount(plan->weight[l]) || !pri_is_amount(plan->noise[l])) {
             audit->certificate->feasible = false;
             pri_complain(audit, "the weight or noise", net->from[l], net->to[l],
@@ -106,11 +107,10 @@ static void add_relay(struct pri_audit *audit, int32_t j)
  */
 static void add_bias(struct pri_audit *audit)
 {
-    const struct pricer_network *net = audit->network;
     enum pricer_bias kind = audit->settings->bias;
     struct pricer_certificate *certificate = audit->certificate;
     long double sum = 0, sizes = 0, squares = 0;
-    for (int32_t i = 0; i < net->nodes; i++) {
+    for (int32_t i = audit->low; i < audit->high; i++) {
         int terms;
         long double bias = row_bias(audit, i, &terms), size = fabsl(bias);
         bool wrong = (kind == PRICER_BIAS_UNBIASED && size > 1e-9L) ||
@@ -127,6 +127,12 @@ static void add_bias(struct pri_audit *audit)
         sizes += size;
         squares += bias * bias;
     }
+    long double sums[] = {audit->objective, sum, sizes, squares};
+    pri_verify_sum(audit, sums, 4);
+    audit->objective = sums[0];
+    sum = sums[1];
+    sizes = sums[2];
+    squares = sums[3];
     if (kind == PRICER_BIAS_WORST_CASE)
         audit->objective += audit->square * sizes * sizes;
     else
@@ -156,7 +162,7 @@ static long double share_cap(const struct pri_audit *audit, int32_t j)
 static void set_cap(struct pri_audit *audit)
 {
     long double objective = audit->objective, penalty = audit->penalty;
-    audit->cap = audit->network->nodes + sqrtl(objective / audit->square);
+    audit->cap = audit->nodes + sqrtl(objective / audit->square);
     switch (audit->settings->bias) {
     case PRICER_BIAS_UNBIASED:
     case PRICER_BIAS_WORST_CASE:
@@ -382,21 +388,26 @@ static void find_bound(struct pri_audit *audit)
     const struct pricer_network *net = audit->network;
     long double bound = 0, size = 0, sum = audit->plan->sum_multiplier;
     set_cap(audit);
-    for (int32_t i = 0; i < net->nodes; i++) {
+    for (int32_t i = audit->low; i < audit->high; i++) {
         long double part = node_bound(audit, i);
         bound += part;
         size += fabsl(part);
     }
-    for (int32_t l = 0; l < net->links; l++) {
+    for (int32_t l = net->out_start[audit->low];
+         l < net->out_start[audit->high]; l++) {
         long double part = link_peak(audit, l);
         bound -= part;
         size += fabsl(part);
     }
+    long double sums[] = {bound, size};
+    pri_verify_sum(audit, sums, 2);
+    bound = sums[0];
+    size = sums[1];
     if (audit->settings->bias != PRICER_BIAS_UNBIASED) {
         bound -= sum * sum / (4 * audit->square) + audit->wanted * sum;
         size += sum * sum / (4 * audit->square) + audit->wanted * fabsl(sum);
     }
-    long double terms = (long double)net->nodes + net->links;
+    long double terms = (long double)audit->nodes + audit->links;
     audit->bound =
         bound - (terms + 64) * LDBL_EPSILON * (size + audit->objective);
 }
@@ -406,7 +417,7 @@ static void find_bound(struct pri_audit *audit)
 static void conclude(struct pri_audit *audit)
 {
     struct pricer_certificate *certificate = audit->certificate;
-    long double nodes = audit->network->nodes, unit = nodes * nodes;
+    long double nodes = audit->nodes, unit = nodes * nodes;
     long double least = 1e-7L * audit->square * nodes;
     long double gap =
         (audit->objective - audit->bound) / fmaxl(audit->objective, least);
@@ -417,53 +428,82 @@ static void conclude(struct pri_audit *audit)
         certificate->gap = INFINITY;
 }
 
+/* Ghosts are there for the sums, but judged by their owners: before their
+ * links have weights. */
+static void judge(struct pri_audit *audit, void (*meet_ghosts)(void *context),
+                  void *context)
+{
+    check_numbers(audit);
+    if (meet_ghosts != NULL) {
+        pri_check_noise(audit);
+        meet_ghosts(context);
+    }
+    for (int32_t j = audit->low; j < audit->high; j++)
+        add_relay(audit, j);
+    add_bias(audit);
+    if (meet_ghosts == NULL)
+        pri_check_noise(audit);
+    pri_check_server(audit);
+    find_bound(audit);
+    pri_verify_join(audit);
+    conclude(audit);
+}
+
+enum pricer_status pri_verify_run(struct pri_audit *audit,
+                                  void (*meet_ghosts)(void *context),
+                                  void *context,
+                                  struct pricer_certificate *certificate,
+                                  struct pricer_fault *fault)
+{
+    const struct pricer_network *network = audit->network;
+    const struct pricer_settings *settings = audit->settings;
+    struct pricer_certificate found = {.feasible = true};
+    long double nodes = audit->nodes;
+    audit->certificate = &found;
+    audit->threads = pri_threads(settings->threads, network->links);
+    audit->square = (long double)network->radius * network->radius;
+    for (int32_t i = audit->low; i < audit->high; i++)
+        audit->wanted += pri_wanted(audit, i);
+    pri_verify_sum(audit, &audit->wanted, 1);
+    audit->penalty = nodes * nodes * settings->lambda;
+    audit->slope = pri_alloc(network->links, sizeof(double));
+    audit->self_slope = pri_alloc(network->nodes, sizeof(double));
+    enum pricer_status status = PRICER_MEMORY;
+    audit->server_slope = pri_alloc(network->nodes, sizeof(double));
+    if (audit->slope != NULL && audit->self_slope != NULL &&
+        audit->server_slope != NULL)
+        status = pri_noise_slopes(network, settings, audit->slope,
+                                  audit->self_slope, fault);
+    if (status == PRICER_OK)
+        status =
+            pri_server_slopes(network, settings, audit->server_slope, fault);
+    if (status == PRICER_OK) {
+        judge(audit, meet_ghosts, context);
+        *certificate = found;
+    }
+    free(audit->slope);
+    free(audit->self_slope);
+    free(audit->server_slope);
+    return status;
+}
+
 enum pricer_status pricer_plan_verify(const struct pricer_network *network,
                                       const struct pricer_settings *settings,
                                       const struct pricer_plan *plan,
                                       struct pricer_certificate *certificate,
                                       struct pricer_fault *fault)
 {
-    struct pricer_certificate found = {.feasible = true};
     struct pri_audit audit = {.network = network,
                               .settings = settings,
                               .plan = plan,
-                              .certificate = &found};
+                              .high = network->nodes,
+                              .nodes = network->nodes,
+                              .links = network->links};
     if (plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,
                          "the plan has %d nodes and %d links, the network %d "
                          "and %d",
                          (int)plan->nodes, (int)plan->links,
                          (int)network->nodes, (int)network->links);
-    long double nodes = network->nodes;
-    audit.threads = pri_threads(settings->threads, network->links);
-    audit.square = (long double)network->radius * network->radius;
-    for (int32_t i = 0; i < network->nodes; i++)
-        audit.wanted += pri_wanted(&audit, i);
-    audit.penalty = nodes * nodes * settings->lambda;
-    audit.slope = pri_alloc(network->links, sizeof(double));
-    audit.self_slope = pri_alloc(network->nodes, sizeof(double));
-    enum pricer_status status = PRICER_MEMORY;
-    audit.server_slope = pri_alloc(network->nodes, sizeof(double));
-    if (audit.slope != NULL && audit.self_slope != NULL &&
-        audit.server_slope != NULL)
-        status = pri_noise_slopes(network, settings, audit.slope,
-                                  audit.self_slope, fault);
-    if (status == PRICER_OK)
-        status =
-            pri_server_slopes(network, settings, audit.server_slope, fault);
-    if (status == PRICER_OK) {
-        check_numbers(&audit);
-        for (int32_t j = 0; j < network->nodes; j++)
-            add_relay(&audit, j);
-        add_bias(&audit);
-        pri_check_noise(&audit);
-        pri_check_server(&audit);
-        find_bound(&audit);
-        conclude(&audit);
-        *certificate = found;
-    }
-    free(audit.slope);
-    free(audit.self_slope);
-    free(audit.server_slope);
-    return status;
+    return pri_verify_run(&audit, NULL, NULL, certificate, fault);
 }

@@ -1,10 +1,11 @@
 /*
- * The check of a plan in two files: its budgets, and all the rest.
+ * The check of a plan in three files: its budgets, what ranks of a crew add to
+ * each other, and all the rest.
  */
 #ifndef PRICER_PLAN_VERIFY_H
 #define PRICER_PLAN_VERIFY_H
 
-#include "base/base.h"
+#include "network/network.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,9 @@ struct pri_audit {
     const struct pricer_settings *settings;
     const struct pricer_plan *plan;
     struct pricer_certificate *certificate;
+    const struct pri_part *part; /* whose network it is, or NULL */
+    int32_t low, high;           /* nodes to look at: not at ghosts */
+    int64_t nodes, links;        /* of the whole network */
     int threads;
     double *slope, *self_slope;
     double *server_slope;         /* [nodes] 0: no budget */
@@ -27,14 +31,31 @@ static inline void pri_complain(struct pri_audit *audit, const char *what,
                                 int32_t from, int32_t to, long double value)
 {
     struct pricer_certificate *certificate = audit->certificate;
+    const int32_t *number = audit->part != NULL ? audit->part->number : NULL;
     if (certificate->words[0] == '\0')
         snprintf(certificate->words, sizeof certificate->words,
-                 "%s of %d,%d is %.9Lg", what, (int)from, (int)to, value);
+                 "%s of %d,%d is %.9Lg", what,
+                 (int)(number != NULL ? number[from] : from),
+                 (int)(number != NULL ? number[to] : to), value);
 }
 
 /* Count the links that say more than their budgets allow, and name the first.
  * A node's own part counts in every round, heard by the server or not. */
 void pri_check_noise(struct pri_audit *audit);
+
+/* Add each of at most 4 values over the ranks, in their order. */
+void pri_verify_sum(const struct pri_audit *audit, long double *values,
+                    int count);
+
+/* All of it. Where there are ghosts, meet_ghosts() gives them their plans. */
+enum pricer_status pri_verify_run(struct pri_audit *audit,
+                                  void (*meet_ghosts)(void *context),
+                                  void *context,
+                                  struct pricer_certificate *certificate,
+                                  struct pricer_fault *fault);
+
+/* What all ranks have found, in the certificate of each. */
+void pri_verify_join(struct pri_audit *audit);
 
 /* The same for nodes and their budgets towards the server. */
 void pri_check_server(struct pri_audit *audit);

@@ -21,7 +21,9 @@ static void place(double cutoff, double good, struct pricer_network **network,
                                        .good_uplink = .9,
                                        .uplink = {&common, 1}};
     assert_int_equal(pri_network_new(NODES, true, network), PRICER_OK);
-    assert_int_equal(pri_place_nodes(&scenario, *network, cells), PRICER_OK);
+    int32_t all = (*network)->nodes;
+    assert_int_equal(pri_place_cells(&scenario, all, cells), PRICER_OK);
+    pri_place_window(&scenario, all, cells, 0, *network);
 }
 
 static void test_cells(void **state)

@@ -18,7 +18,7 @@ from pricer import _header
 # NumPy makes and reads matrices itself.
 BY_NUMPY = {'pricer_matrix_new', 'pricer_matrix_row'}
 # For programs of several processes: through pricer.lib only.
-BARE = {'pricer_work_share'}
+BARE = {'pricer_work_share', 'pricer_scenario_plan'}
 
 
 def read(path):
