@@ -183,7 +183,7 @@ enum pricer_status pricer_kmeans_points(const struct pricer_matrix *data,
 }
 
 /* A rank's rows of a file are those of its chunks. */
-static void choose_slice(struct pri_part *part)
+static void choose_slice(struct pri_rows_wanted *part)
 {
     struct pri_chunks own = pri_chunks_of(part->rows, part->rank, part->ranks);
     part->first = pri_chunk_start(&own, own.low);
@@ -195,7 +195,7 @@ enum pricer_status pricer_kmeans_read(const char *path, bool unit_norm,
                                       struct pricer_matrix **points,
                                       int64_t *rows, struct pricer_fault *fault)
 {
-    struct pri_part part = {.choose = choose_slice, .ranks = 1};
+    struct pri_rows_wanted part = {.choose = choose_slice, .ranks = 1};
     struct pricer_matrix *data = NULL;
     if (crew != NULL) {
         part.rank = crew->rank;

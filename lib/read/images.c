@@ -73,7 +73,7 @@ static enum pricer_status read_shape(struct pri_stream *stream, int dimensions,
 }
 
 enum pricer_status pri_idx_read(struct pri_stream *stream,
-                                struct pri_part *part,
+                                struct pri_rows_wanted *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault)
 {
@@ -128,7 +128,7 @@ static enum pricer_status check_records(const struct pri_stream *stream,
 }
 
 enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
-                                  struct pri_part *part,
+                                  struct pri_rows_wanted *part,
                                   struct pricer_matrix **matrix,
                                   struct pricer_fault *fault)
 {

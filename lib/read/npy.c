@@ -214,7 +214,7 @@ static enum pricer_status judge(const struct pri_stream *stream,
 }
 
 enum pricer_status pri_npy_read(struct pri_stream *stream,
-                                struct pri_part *part,
+                                struct pri_rows_wanted *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault)
 {

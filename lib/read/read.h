@@ -57,14 +57,16 @@ enum pricer_status pri_csv_read(const struct pri_csv *csv,
 
 /* Which rows of a file of vectors are wanted: asked when their number is
  * known. */
-struct pri_part {
-    void (*choose)(struct pri_part *part); /* sets first and last; NULL: all */
-    int32_t rank, ranks;                   /* for whoever chooses */
+struct pri_rows_wanted {
+    void (*choose)(
+        struct pri_rows_wanted *part); /* sets first and last; NULL: all */
+    int32_t rank, ranks;               /* for whoever chooses */
     int64_t rows, first, last;
 };
 
 /* pricer_matrix_read() of some rows: the memory of the others is not used. */
-enum pricer_status pri_matrix_read_part(const char *path, struct pri_part *part,
+enum pricer_status pri_matrix_read_part(const char *path,
+                                        struct pri_rows_wanted *part,
                                         struct pricer_matrix **matrix,
                                         struct pricer_fault *fault);
 

@@ -59,20 +59,20 @@ enum pricer_status pri_stream_fault(const struct pri_stream *stream,
 /* Each reads what stands behind the first byte's hint into a new matrix; of the
  * rows only those of the part, which is told how many there are. */
 enum pricer_status pri_npy_read(struct pri_stream *stream,
-                                struct pri_part *part,
+                                struct pri_rows_wanted *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault);
 enum pricer_status pri_idx_read(struct pri_stream *stream,
-                                struct pri_part *part,
+                                struct pri_rows_wanted *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault);
 enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
-                                  struct pri_part *part,
+                                  struct pri_rows_wanted *part,
                                   struct pricer_matrix **matrix,
                                   struct pricer_fault *fault);
 
 /* Tell the part how many rows there are, and let it choose among them. */
-static inline void pri_part_choose(struct pri_part *part, int64_t rows)
+static inline void pri_part_choose(struct pri_rows_wanted *part, int64_t rows)
 {
     part->rows = part->last = rows;
     part->first = 0;

@@ -45,7 +45,7 @@ static bool ends_in(const char *text, const char *ending)
  * distinguishes it from IDX.
  */
 static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
-                                    struct pri_part *part,
+                                    struct pri_rows_wanted *part,
                                     struct pricer_matrix **matrix,
                                     struct pricer_fault *fault)
 {
@@ -68,7 +68,7 @@ static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
 }
 
 static enum pricer_status read_any(const char *path, bool labels,
-                                   struct pri_part *part,
+                                   struct pri_rows_wanted *part,
                                    struct pricer_matrix **matrix,
                                    struct pricer_fault *fault)
 {
@@ -95,10 +95,11 @@ enum pricer_status pricer_matrix_read(const char *path,
                                       struct pricer_matrix **matrix,
                                       struct pricer_fault *fault)
 {
-    return read_any(path, false, &(struct pri_part){0}, matrix, fault);
+    return read_any(path, false, &(struct pri_rows_wanted){0}, matrix, fault);
 }
 
-enum pricer_status pri_matrix_read_part(const char *path, struct pri_part *part,
+enum pricer_status pri_matrix_read_part(const char *path,
+                                        struct pri_rows_wanted *part,
                                         struct pricer_matrix **matrix,
                                         struct pricer_fault *fault)
 {
@@ -109,5 +110,5 @@ enum pricer_status pri_matrix_read_labels(const char *path,
                                           struct pricer_matrix **matrix,
                                           struct pricer_fault *fault)
 {
-    return read_any(path, true, &(struct pri_part){0}, matrix, fault);
+    return read_any(path, true, &(struct pri_rows_wanted){0}, matrix, fault);
 }
