@@ -123,9 +123,10 @@ struct pricer_crew {
                                 struct pricer_fault *fault);
     /* Add each value over all ranks. */
     void (*add)(void *context, int64_t *values, int64_t count);
-    /* Complete an array of `count` items of `size` bytes, of which rank r has
-     * those from count * r / ranks on, up to those of rank r + 1. */
-    void (*gather)(void *context, void *items, size_t size, int64_t count);
+    /* Complete an array of items of `size` bytes, of which rank r has those
+     * from bounds[r] to bounds[r + 1]; bounds[ranks] is their number. */
+    void (*gather)(void *context, void *items, size_t size,
+                   const int64_t *bounds);
     /* Give everyone what rank `from` has. */
     void (*spread)(void *context, int32_t from, void *bytes, size_t size);
     /* Send each rank r its give[r] items, one after the other in `given`, and

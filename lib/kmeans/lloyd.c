@@ -85,8 +85,13 @@ struct pri_chunks pri_chunks_of(int64_t rows, int32_t rank, int32_t ranks)
 void pri_complete(const struct pricer_crew *crew, void *items, size_t size,
                   int32_t count)
 {
-    if (crew != NULL)
-        crew->gather(crew->context, items, size, count);
+    for (int32_t r = 0; crew != NULL && r < crew->ranks; r++) {
+        int64_t low = pri_share_start(count, r, crew->ranks);
+        int64_t high = pri_share_start(count, r + 1, crew->ranks);
+        if (high > low)
+            crew->spread(crew->context, r, (char *)items + (size_t)low * size,
+                         (size_t)(high - low) * size);
+    }
 }
 
 enum pricer_status pri_lloyd_new(const struct pri_points *points,

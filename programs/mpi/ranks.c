@@ -36,16 +36,13 @@ static void spread(void *context, int32_t from, void *bytes, size_t size)
 }
 
 /* A rank's part at a time: no count grows beyond what spread() cuts. */
-static void gather(void *context, void *items, size_t size, int64_t count)
+static void gather(void *context, void *items, size_t size,
+                   const int64_t *bounds)
 {
     struct ranks *ranks = context;
-    for (int32_t r = 0; r < ranks->crew.ranks; r++) {
-        int64_t low = count * r / ranks->crew.ranks;
-        int64_t high = count * (r + 1) / ranks->crew.ranks;
-        if (high > low)
-            spread(context, r, (char *)items + (size_t)low * size,
-                   (size_t)(high - low) * size);
-    }
+    for (int32_t r = 0; r < ranks->crew.ranks; r++)
+        spread(context, r, (char *)items + (size_t)bounds[r] * size,
+               (size_t)(bounds[r + 1] - bounds[r]) * size);
 }
 
 /* Pairs of ranks one after the other, in steps in which each sends to the rank
