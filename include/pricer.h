@@ -6,11 +6,12 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Six headers stand on this one:
+ * and each part needs only the parts above it. Seven headers stand on this one:
  * pricer_decode.h makes the most of the sums that arrived, pricer_study.h keeps
  * all of it in a file and knows the members and rounds of a real fleet,
- * pricer_members.h what its server remembers of them, pricer_audit.h attacks what nodes send, and pricer_kmeans.h and
- * pricer_power.h cluster data that is spread over the nodes and find its
+ * pricer_members.h what its server remembers of them, pricer_audit.h attacks what nodes send,
+ * pricer_reference.h plays rounds that are relative to the last estimate, and
+ * pricer_kmeans.h and pricer_power.h cluster data that is spread over the nodes and find its
  * principal components.
  *
  * Rules that hold everywhere:
@@ -215,7 +216,10 @@ enum { PRICER_NAME_TEXT = 64 };
  * `radius`, node i one of length at most node_radius[i] <= radius. Two data sets
  * of node i that must not be told apart are at most node_diameter[i] <=
  * 2 node_radius[i] away from each other: what changes if one of its records
- * does, or 2 node_radius[i] if all may change. Node i reaches the server with
+ * does, or 2 node_radius[i] if all may change. Where rounds are relative to the
+ * last estimate (`reach` is above 0), data are as long as `reach`, and the vector
+ * that all this is about is how far a node's data are from that estimate, cut to
+ * `radius` (pricer_reference.h). Node i reaches the server with
  * probability uplink[i] in a round. A link l carries from[l]'s data to the relay to[l] with probability p[l];
  * joint[l] is the probability that l and its partner, the link in the other
  * direction, are up together (0 without a partner). The data that a link
@@ -235,6 +239,7 @@ enum { PRICER_NAME_TEXT = 64 };
 struct pricer_network {
     int64_t dimension;
     double radius;
+    double reach; /* of the data, where rounds are relative; 0: they are not */
     int32_t nodes;
     int32_t links;
     double *uplink;                    /* [nodes] */
@@ -888,6 +893,7 @@ struct pricer_slice {
     int64_t dimension;
     double radius;   /* the node's own */
     double diameter; /* the node's own; 0: twice the radius */
+    double reach;    /* of the data, where rounds are relative; else 0 */
     struct pricer_grid grid;
     int32_t parts; /* at most so many messages add up in what it relays */
     int32_t count;

@@ -231,6 +231,8 @@ enum pricer_withheld {
     PRICER_WITHHELD_LATE,      /* the vector was not ready in time */
     PRICER_WITHHELD_VECTOR,    /* there was no vector */
     PRICER_WITHHELD_LEDGER,    /* the ledger failed, or has the round already */
+    PRICER_WITHHELD_REFERENCE, /* it lacks the estimate that the round is
+                                  relative to */
     PRICER_WITHHELD_KINDS,
 };
 
@@ -421,6 +423,17 @@ struct pricer_rounds_summary {
     double weight;       /* mean part of the plan's weight, NAN: no round */
     double bar;          /* mean error bar of the estimates, NAN: none */
 };
+
+/*
+ * The latest estimate that is stored, of `dimension` numbers, and its round; 0
+ * where there is none of that length, and the estimate is then as it was. O(log
+ * rounds) where rounds gave estimates lately.
+ */
+PRICER_API enum pricer_status pricer_study_estimate(struct pricer_study *study,
+                                                    int64_t dimension,
+                                                    int64_t *round,
+                                                    double *estimate,
+                                                    struct pricer_fault *fault);
 
 /* Over the latest `most` stored rounds, 0: all. O(rounds). */
 PRICER_API enum pricer_status pricer_study_rounds(

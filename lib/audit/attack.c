@@ -17,6 +17,7 @@
  * too small or too large for a double because the data is.
  */
 #include "audit.h"
+#include "pricer_reference.h"
 #include "round/round.h"
 
 #include <math.h>
@@ -131,6 +132,35 @@ static bool reserve(struct pri_attack *attack)
            attack->sum;
 }
 
+/*
+ * Rounds relative to a reference: data that is too long in both directions, less
+ * a reference that lies between the centre and one of them. What is left is
+ * longer than the radius on either side, so that the code has to cut it.
+ */
+static enum pricer_status set_changes(struct pri_attack *attack,
+                                      struct pricer_fault *fault)
+{
+    const struct pricer_network *net = attack->network;
+    const struct pricer_slice slice = {.node = attack->node,
+                                       .dimension = attack->dimension,
+                                       .reach = net->reach};
+    int64_t last = attack->dimension - 1;
+    double *reference = pri_alloc(attack->dimension, sizeof *reference);
+    if (reference == NULL)
+        return PRICER_MEMORY;
+    reference[last] = (net->reach - net->radius) / 2;
+    attack->first[last] = TOO_LONG * net->reach;
+    attack->other[last] = -TOO_LONG * net->reach;
+    enum pricer_status status = pricer_round_change(
+        &slice, attack->first, reference, attack->first, fault);
+    if (status == PRICER_OK)
+        status = pricer_round_change(&slice, attack->other, reference,
+                                     attack->other, fault);
+    attack->span = 1;
+    free(reference);
+    return status;
+}
+
 /* The two ends of the diameter; where that is all of the ball, data that is too
  * long. */
 static void set_data(struct pri_attack *attack)
@@ -173,11 +203,14 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
     enum pricer_status status = reserve(made) ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
         status = pricer_grid_choose(network, plan, &made->grid, fault);
+    if (status == PRICER_OK && network->reach > 0)
+        status = set_changes(made, fault);
     if (status != PRICER_OK) {
         pri_attack_free(made);
         return status;
     }
-    set_data(made);
+    if (network->reach == 0)
+        set_data(made);
     list_members(made, settings);
     list_observations(made,
                       question->observer == PRICER_OBSERVER_SERVER ||

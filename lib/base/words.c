@@ -28,7 +28,8 @@ static const char *const words[VOCABULARIES][MOST] = {
                            "range", "stranger", "refused", "plan"},
     [PRICER_WORDS_CREDIT] = {"none", "losses"},
     [PRICER_WORDS_ORIGIN] = {"scenario", "measured"},
-    [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger"},
+    [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger",
+                               "reference"},
     [PRICER_WORDS_RELAYS] = {"sums", "shares"},
 };
 

@@ -313,6 +313,10 @@ static enum pricer_status check(const struct pricer_matrix *points,
                                 const struct pricer_kmeans_settings *settings,
                                 struct pricer_fault *fault)
 {
+    if (network->reach > 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "K-means is not defined for rounds relative to the "
+                         "last estimate: leave reference out");
     if (rows > INT32_MAX)
         return pri_fault(fault, PRICER_VALUE, "%lld points are too many",
                          (long long)rows);

@@ -150,6 +150,8 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
         status = give_budgets(scenario, net, fault);
     if (status == PRICER_OK)
         status = measure(scenario, net, fault);
+    if (status == PRICER_OK)
+        status = pri_network_relate(net, scenario->step, fault);
     free(cells.start);
     if (status != PRICER_OK) {
         pricer_network_free(net);
@@ -174,12 +176,19 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
                                           scenario->diameter};
     char *nodes = pri_scenario_path(scenario, scenario->nodes_file);
     char *links = pri_scenario_path(scenario, scenario->links_file);
+    struct pricer_network *made = NULL;
     enum pricer_status status = PRICER_MEMORY;
     if (nodes != NULL && links != NULL)
-        status = pri_csv_network(nodes, links, &measures, &trust, watch,
-                                 network, fault);
+        status = pri_csv_network(nodes, links, &measures, &trust, watch, &made,
+                                 fault);
     free(nodes);
     free(links);
+    if (status == PRICER_OK)
+        status = pri_network_relate(made, scenario->step, fault);
+    if (status == PRICER_OK)
+        *network = made;
+    else
+        pricer_network_free(made);
     return status;
 }
 

@@ -110,10 +110,12 @@ enum pricer_status pricer_network_measured(
     if (status == PRICER_OK)
         status = pri_network_lengths(made, 0, network->node_radius,
                                      network->node_diameter, NULL, fault);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK) {
+        made->reach = network->reach;
         *result = made;
-    else
+    } else {
         pricer_network_free(made);
+    }
 done:
     free(nodes);
     free(links);

@@ -163,3 +163,29 @@ enum pricer_status pri_network_alike(const struct pricer_network *network,
     }
     return PRICER_OK;
 }
+
+enum pricer_status pri_network_relate(struct pricer_network *net, double step,
+                                      struct pricer_fault *fault)
+{
+    if (step == 0)
+        return PRICER_OK;
+    enum pricer_status status =
+        pri_network_alike(net, "reference: last", false, fault);
+    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++)
+        if (net->node_diameter[i] < 2 * step)
+            return pri_fault(fault, PRICER_VALUE,
+                             "node %d has a diameter of %.9g, less than %.9g, "
+                             "twice the step: with 'reference: last' what a "
+                             "link shows is hidden by noise for two steps, no "
+                             "less",
+                             (int)i, net->node_diameter[i], 2 * step);
+    if (status != PRICER_OK)
+        return status;
+    net->reach = net->radius;
+    net->radius = step;
+    for (int32_t i = 0; i < net->nodes; i++) {
+        net->node_radius[i] = step;
+        net->node_diameter[i] = 2 * step;
+    }
+    return PRICER_OK;
+}

@@ -65,6 +65,14 @@ enum pricer_status pri_network_lengths(struct pricer_network *network,
                                        struct pricer_place *place,
                                        struct pricer_fault *fault);
 
+/*
+ * Make the rounds of a network relative to the last estimate: what nodes share
+ * are changes of at most `step`, while data are as long as the radius was. All
+ * nodes must have that radius, and no diameter below 2 step. 0: nothing to do.
+ */
+enum pricer_status pri_network_relate(struct pricer_network *net, double step,
+                                      struct pricer_fault *fault);
+
 /* The radius of a node over that of the network, at most 1. */
 static inline double pri_network_ratio(const struct pricer_network *network,
                                        int32_t node)

@@ -246,6 +246,8 @@ static enum pricer_status make_room(struct making *making)
     net->radius = scenario->radius;
     enum pricer_status measured = pri_network_lengths(
         net, scenario->diameter, NULL, NULL, NULL, making->fault);
+    if (measured == PRICER_OK)
+        measured = pri_network_relate(net, scenario->step, making->fault);
     if (measured != PRICER_OK)
         return measured;
     for (int32_t i = 0; i < net->nodes; i++) {

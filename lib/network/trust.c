@@ -27,6 +27,7 @@ static enum pricer_status copy_network(const struct pricer_network *network,
     }
     made->dimension = network->dimension;
     made->radius = network->radius;
+    made->reach = network->reach;
     copy(made->uplink, network->uplink, n, sizeof(double));
     copy(made->self_eps, network->self_eps, n, sizeof(double));
     copy(made->self_delta, network->self_delta, n, sizeof(double));

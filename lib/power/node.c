@@ -34,6 +34,10 @@ static enum pricer_status check(const struct pricer_matrix *rows,
                                 const struct pricer_power_settings *settings,
                                 struct pricer_fault *fault)
 {
+    if (network->reach > 0)
+        return pri_fault(fault, PRICER_VALUE,
+                         "power iteration is not defined for rounds relative "
+                         "to the last estimate: leave reference out");
     if (rows->element != PRICER_FLOAT32)
         return pri_fault(fault, PRICER_VALUE,
                          "rows have to be in single precision");

@@ -76,6 +76,8 @@ static enum pricer_status check_question(const struct pricer_network *network,
         status = pri_repeat_check(question, fault);
     if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
         status = check_members(network, question, fault);
+    if (status == PRICER_OK)
+        status = pri_reference_check(network, question, fault);
     return status;
 }
 

@@ -21,6 +21,8 @@ static const struct pri_key keys[] = {
     {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"diameter", PRI_KEY_NUMBER, AT(diameter), 0, 1e300, OPEN_LOW, NULL, 0},
+    {"reference", PRI_KEY_CHOICE, AT(reference), 0, 0, CLOSED, "none|last", 0},
+    {"step", PRI_KEY_NUMBER, AT(step), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
     {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
     {"repeat", PRI_KEY_COUNT, AT(repeat), 1, 64, CLOSED, NULL, 0},
@@ -303,6 +305,8 @@ static void fill_defaults(struct pricer_scenario *scenario)
 {
     scenario->radius = either(scenario->radius, 1);
     scenario->diameter = either(scenario->diameter, 0);
+    scenario->reference = scenario->reference < 0 ? 0 : scenario->reference;
+    scenario->step = either(scenario->step, 0);
     scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
     scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
     scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
@@ -328,6 +332,41 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->calibration =
         scenario->calibration < 0 ? 0 : scenario->calibration;
     scenario->credit = scenario->credit < 0 ? 0 : scenario->credit;
+}
+
+/* Rounds relative to the last estimate, and what does not go with them. */
+static enum pricer_status check_reference(
+    const struct pricer_scenario *scenario, struct pricer_fault *fault)
+{
+    if (scenario->reference == 0 && scenario->step > 0)
+        return pri_scenario_fault(
+            scenario, "step", fault,
+            "step is how far a change may go with 'reference: last', which is "
+            "not there");
+    if (scenario->reference == 0)
+        return PRICER_OK;
+    if (scenario->step == 0)
+        return pri_scenario_fault(
+            scenario, "reference", fault,
+            "reference is last and the key step, how far a change from the "
+            "last estimate may go, is missing");
+    if (scenario->step > scenario->radius)
+        return pri_scenario_fault(scenario, "step", fault,
+                                  "step = %.12g is above %.12g, the radius: "
+                                  "leave reference out",
+                                  scenario->step, scenario->radius);
+    if (scenario->repeat > 1)
+        return pri_scenario_fault(
+            scenario, "repeat", fault,
+            "repeat is for data that stay, reference for data that move: they "
+            "do not go together");
+    if (scenario->diameter > 0 && scenario->diameter < 2 * scenario->step)
+        return pri_scenario_fault(
+            scenario, "diameter", fault,
+            "diameter = %.12g is below %.12g, twice the step: with 'reference: "
+            "last' what a link shows is hidden by noise for two steps, no less",
+            scenario->diameter, 2 * scenario->step);
+    return PRICER_OK;
 }
 
 enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
@@ -358,5 +397,5 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
             scenario, "repeat", fault,
             "repeat goes with credit none alone: what is lost in one attempt "
             "arrives in another");
-    return status;
+    return status == PRICER_OK ? check_reference(scenario, fault) : status;
 }

@@ -94,7 +94,7 @@ struct pri_names {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 39 };
+enum { PRI_SCENARIO_KEYS = 41 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -106,6 +106,7 @@ struct pricer_scenario {
     int64_t dimension, rounds, repeat, seed;
     double radius;
     double diameter; /* of neighbouring data; 0: twice the radius */
+    double step;     /* a change from the last estimate; 0: no reference */
     double horizon;  /* 0: not given */
 
     int generator;
@@ -126,7 +127,7 @@ struct pricer_scenario {
     double probable_above;               /* p above which a link is good */
     double probable_eps, probable_delta; /* trust over good links */
 
-    int bias, calibration, credit;
+    int bias, calibration, credit, reference;
     double lambda;
 };
 

@@ -116,6 +116,7 @@ enum pricer_status pricer_slice_build(const struct pricer_network *network,
     made->dimension = network->dimension;
     made->radius = network->node_radius[node];
     made->diameter = network->node_diameter[node];
+    made->reach = network->reach;
     made->grid = *grid;
     made->parts = 1;
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];

@@ -117,6 +117,33 @@ const double *pri_faithful_estimate(const struct pri_faithful *faithful)
     return faithful->estimate;
 }
 
+/* Whether the plan has data in a part, and not only noise. */
+static bool has_data(const struct pricer_slice *slice, int32_t relay)
+{
+    const struct pricer_share *share = pri_slice_find(slice, relay);
+    return share != NULL && share->weight > 0;
+}
+
+bool pri_faithful_any(const struct pri_faithful *faithful)
+{
+    const struct pricer_network *network = faithful->job->network;
+    struct pricer_slice *const *slices =
+        faithful->slices + (int64_t)(faithful->job->count - 1) * network->nodes;
+    for (int32_t j = 0; j < network->nodes; j++) {
+        if (!faithful->uplink[j])
+            continue;
+        if (has_data(slices[j], j))
+            return true;
+        for (int32_t k = network->in_start[j]; k < network->in_start[j + 1];
+             k++) {
+            int32_t l = network->in_link[k];
+            if (faithful->link[l] && has_data(slices[network->from[l]], j))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void draw(struct pri_faithful *faithful, int64_t round,
                  struct pri_tally *tally)
 {

@@ -182,6 +182,9 @@ enum pricer_status pri_faithful_new(struct pri_job *job,
 void pri_faithful_free(struct pri_faithful *faithful);
 /* What the last trial's last plan estimated: [dimension], until the next. */
 const double *pri_faithful_estimate(const struct pri_faithful *faithful);
+/* Whether somebody's data reached the server in the last trial: nothing but that
+ * is an estimate. */
+bool pri_faithful_any(const struct pri_faithful *faithful);
 enum pricer_status pri_faithful_play(struct pri_faithful *faithful,
                                      int64_t first, int count,
                                      struct pri_tally *tally, double *errors,

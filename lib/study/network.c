@@ -45,6 +45,7 @@ enum pricer_status pri_study_store_settings(
     } numbers[] = {
         {"dimension", (double)network->dimension},
         {"radius", network->radius},
+        {"reach", network->reach},
         {"rounds", (double)scenario->rounds},
         {"seed", (double)scenario->seed},
         {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
@@ -416,7 +417,7 @@ static enum pricer_status load_links(const struct pricer_study *study,
 struct size {
     int64_t nodes, links;
     int64_t placed; /* nodes with a position */
-    double dimension, radius;
+    double dimension, radius, reach;
 };
 
 static enum pricer_status load_size(const struct pricer_study *study,
@@ -441,12 +442,15 @@ static enum pricer_status load_size(const struct pricer_study *study,
             read_number(study, query, "dimension", &size->dimension, fault);
     if (status == PRICER_OK)
         status = read_number(study, query, "radius", &size->radius, fault);
+    if (status == PRICER_OK && read_setting(query, "reach") != NULL)
+        status = read_number(study, query, "reach", &size->reach, fault);
     sqlite3_finalize(query);
     if (status == PRICER_OK &&
         !(size->nodes >= 1 && size->nodes < INT32_MAX &&
           size->links < INT32_MAX && size->dimension >= 1 &&
           size->dimension <= 1e12 && size->radius > 0 &&
-          isfinite(size->radius)))
+          isfinite(size->radius) && isfinite(size->reach) &&
+          (size->reach == 0 || size->reach >= size->radius)))
         status = pri_fault(fault, PRICER_VALUE,
                            "%.300s: the size of the network is out of range",
                            study->path);
@@ -468,6 +472,7 @@ enum pricer_status pricer_study_network(struct pricer_study *study,
     if (status == PRICER_OK) {
         net->dimension = (int64_t)size.dimension;
         net->radius = size.radius;
+        net->reach = size.reach;
     }
     if (status == PRICER_OK)
         status = load_nodes(study, net, fault);

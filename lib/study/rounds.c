@@ -344,3 +344,47 @@ enum pricer_status pricer_study_plan_rounds(
                   " ORDER BY round DESC",
                   plan, summary, fault);
 }
+
+/* A stored vector, if all of it is finite. */
+static bool take_vector(const void *blob, int64_t dimension, double *vector)
+{
+    const char *bytes = blob;
+    for (int64_t k = 0; k < dimension; k++) {
+        uint64_t word;
+        memcpy(&word, bytes + 8 * k, sizeof word);
+        word = le64toh(word);
+        memcpy(&vector[k], &word, sizeof word);
+        if (!isfinite(vector[k]))
+            return false;
+    }
+    return true;
+}
+
+enum pricer_status pricer_study_estimate(struct pricer_study *study,
+                                         int64_t dimension, int64_t *round,
+                                         double *estimate,
+                                         struct pricer_fault *fault)
+{
+    sqlite3_stmt *query = NULL;
+    double *found = pri_alloc(dimension, sizeof *found);
+    if (found == NULL)
+        return PRICER_MEMORY;
+    enum pricer_status status = pri_study_prepare(
+        study,
+        "SELECT round, estimate FROM round WHERE estimate IS NOT NULL ORDER BY"
+        " round DESC LIMIT 1",
+        &query, fault);
+    int step = status == PRICER_OK ? sqlite3_step(query) : SQLITE_DONE;
+    bool there = step == SQLITE_ROW &&
+                 sqlite3_column_bytes(query, 1) == 8 * dimension &&
+                 take_vector(sqlite3_column_blob(query, 1), dimension, found);
+    if (status == PRICER_OK && step != SQLITE_ROW && step != SQLITE_DONE)
+        status = pri_study_fault(study, fault);
+    if (status == PRICER_OK)
+        *round = there ? sqlite3_column_int64(query, 0) : 0;
+    if (status == PRICER_OK && there)
+        memcpy(estimate, found, (size_t)dimension * sizeof *found);
+    sqlite3_finalize(query);
+    free(found);
+    return status;
+}

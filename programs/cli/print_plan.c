@@ -213,6 +213,10 @@ void plan_view_json(const struct plan_view *view)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", view->network->nodes);
     json_count(&json, "links", view->network->links);
+    json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
+    json_number(&json, "radius", view->network->radius);
+    if (view->network->reach > 0)
+        json_number(&json, "reach", view->network->reach);
     json_text(&json, "bias",
               pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     json_number(&json, "lambda", view->settings.lambda);
@@ -380,6 +384,10 @@ void plan_view_tables(const struct plan_view *view)
                (long long)view->origin.rounds, (long long)view->origin.first,
                (long long)view->origin.last);
     meaning_tables(view);
+    char relative[MEANING_REFERENCE_ROOM];
+    if (meaning_reference(view->network, view->error.mse_worst_case,
+                          relative)[0] != '\0')
+        printf("\n%s\n", relative);
     putchar('\n');
     plan_errors_print(view);
     putchar('\n');

@@ -138,6 +138,14 @@ static void print_heading(const struct privacy_answers *answers)
         question->observer != PRICER_OBSERVER_RELAY)
         printf("This is about the sums alone: in a fleet every SUM names whose "
                "shares it\ncontains, which tells the server who took part.\n");
+    if (answers->network->reach > 0)
+        printf("Rounds are relative to the last estimate: a change of up to %g "
+               "is shared, and any data\nare kept from being told from any "
+               "other%s.\n",
+               answers->network->radius,
+               question->observer == PRICER_OBSERVER_LINK
+                   ? " by what goes over the link alone"
+                   : "");
     if (question->repeat > 1)
         printf(
             "A round has %lld attempts with the same payloads, each released "

@@ -328,6 +328,12 @@ static enum pricer_status do_cell(struct stage *stage,
                  "a sweep plays rounds of one attempt: leave repeat out");
         return PRICER_VALUE;
     }
+    if (stage->network->reach > 0) {
+        snprintf(fault->text, sizeof fault->text,
+                 "a sweep plays single rounds: leave reference out, or see "
+                 "'pricer simulate --rounds'");
+        return PRICER_VALUE;
+    }
     stage->share->from = stage->share->to = 0;
     stage->watch = (struct pricer_watch){tick, stage->share};
     stage->settings.threads = (int32_t)request->threads;

@@ -276,8 +276,10 @@ static enum pricer_status choose_all(const struct request *ask,
         count = 1; /* links alone have one */
     else if (count > 1 && ask->at >= 0)
         count--; /* all but the server */
+    bool relative = work->from.network->reach > 0 && ask->about.rounds > 1;
     for (int k = first; k < first + count && status == PRICER_OK; k++)
-        status = choose(ask, (enum pricer_observer)k, work, fault);
+        if (!relative || count == 1 || k != PRICER_OBSERVER_RELAY)
+            status = choose(ask, (enum pricer_observer)k, work, fault);
     return status;
 }
 

@@ -16,9 +16,15 @@ static void report(const char *path, const struct pricer_network *network,
 {
     struct json json = {.out = stdout};
     if (!as_json) {
-        printf("%s: %d nodes, %d links, dimension %lld, radius %g\n", path,
+        bool relative = network->reach > 0;
+        printf("%s: %d nodes, %d links, dimension %lld, radius %g", path,
                (int)network->nodes, (int)network->links,
-               (long long)network->dimension, network->radius);
+               (long long)network->dimension,
+               relative ? network->reach : network->radius);
+        if (relative)
+            printf(", rounds relative to the last estimate with step %g",
+                   network->radius);
+        putchar('\n');
         return;
     }
     json_open(&json, NULL, '{');
@@ -26,7 +32,10 @@ static void report(const char *path, const struct pricer_network *network,
     json_count(&json, "nodes", network->nodes);
     json_count(&json, "links", network->links);
     json_count(&json, "dimension", network->dimension);
-    json_number(&json, "radius", network->radius);
+    json_number(&json, "radius",
+                network->reach > 0 ? network->reach : network->radius);
+    if (network->reach > 0)
+        json_number(&json, "step", network->radius);
     json_close(&json, '}');
 }
 

@@ -154,8 +154,14 @@ static enum pricer_status ask_all(const struct request *ask, struct work *work,
 {
     enum pricer_status status = PRICER_OK;
     int first, count = question_observers(&ask->about, &first);
-    for (int k = first; k < first + count && status == PRICER_OK; k++)
-        status = ask_one(ask, k, work, fault);
+    bool relative = work->from.network->reach > 0 && ask->about.rounds > 1;
+    for (int k = first; k < first + count && status == PRICER_OK; k++) {
+        if (relative && count > 1 && k == PRICER_OBSERVER_RELAY)
+            program_warn("relays know the estimates that rounds are relative "
+                         "to: ask for them with --coalition J,reader");
+        else
+            status = ask_one(ask, k, work, fault);
+    }
     return status;
 }
 

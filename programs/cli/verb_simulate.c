@@ -6,6 +6,7 @@
 #include "material.h"
 #include "print_simulation.h"
 #include "simulate_repeat.h"
+#include "simulate_walk.h"
 #include "strategy.h"
 #include "verbs.h"
 #include "pricer_decode.h"
@@ -26,6 +27,7 @@ struct request {
     struct program_decoding decoding;
     const char *plan; /* NULL: the latest */
     bool seeded;
+    struct walk_request walk;
     bool wanted[STRATEGIES];
 };
 
@@ -111,6 +113,23 @@ static void free_work(struct work *work)
     material_close(&work->from);
 }
 
+/* Rounds one after another, of the plan alone. */
+static enum pricer_status play_walk(const struct request *request,
+                                    const struct work *work,
+                                    struct pricer_fault *fault)
+{
+    const char *wrong =
+        work->from.settings.repeat > 1
+            ? "--rounds is for rounds of one attempt: leave repeat out"
+        : work->count > 1 ? "--rounds plays the plan alone, without --strategy"
+                          : NULL;
+    if (wrong == NULL)
+        return simulate_walk(&work->from, &request->settings, &request->walk,
+                             fault);
+    snprintf(fault->text, sizeof fault->text, "%s", wrong);
+    return PRICER_VALUE;
+}
+
 static int simulate(const char *path, struct request *request, bool as_json)
 {
     struct work work = {0};
@@ -120,9 +139,12 @@ static int simulate(const char *path, struct request *request, bool as_json)
     double seconds = 0;
     int64_t id = 0;
     enum pricer_status status = read_work(path, request, &work, &fault);
-    if (status == PRICER_OK && work.from.settings.repeat > 1) {
-        status =
-            simulate_repeat(&work.from, &request->settings, as_json, &fault);
+    bool repeats = work.from.settings.repeat > 1;
+    if (status == PRICER_OK && (repeats || request->walk.rounds > 0)) {
+        status = request->walk.rounds > 0
+                     ? play_walk(request, &work, &fault)
+                     : simulate_repeat(&work.from, &request->settings, as_json,
+                                       &fault);
         free_work(&work);
         pricer_decoder_free(request->decoding.decoder);
         return status == PRICER_OK ? 0 : program_fault(status, &fault);
@@ -182,6 +204,13 @@ int verb_simulate(int argc, char **argv)
          PROGRAM_DECODER_HELP},
         {"strategy", OPTION_LIST, &list, STRATEGY_WORDS,
          "play this on the same trials; may be given again"},
+        {"rounds", OPTION_MANY, &request.walk.rounds, "T",
+         "play T rounds one after another, N walks (200): how well the "
+         "estimate follows"},
+        {"csv", OPTION_TEXT, &request.walk.csv, "FILE",
+         "with --rounds: the error of every round"},
+        {"plot", OPTION_TEXT, &request.walk.plot, "FILE",
+         "with --rounds: the same as a picture, SVG"},
         PLAN_OPTION(&request.plan),
         {"threads", OPTION_COUNT, &threads, "N",
          "how many; one per core. The result is the same"},
@@ -193,6 +222,11 @@ int verb_simulate(int argc, char **argv)
         return go;
     if (!strategy_choose("simulate", &list, request.wanted))
         return 2;
+    if (request.walk.rounds == 0 && (request.walk.csv || request.walk.plot)) {
+        fputs("pricer simulate: --csv and --plot are for --rounds\n", stderr);
+        return 2;
+    }
+    request.walk.as_json = as_json;
     request.seeded = seed >= 0;
     request.settings.seed = (uint64_t)seed;
     request.settings.engine = (enum pricer_engine)engine;

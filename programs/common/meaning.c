@@ -65,3 +65,22 @@ const char *meaning_near(const struct pricer_network *network,
                  most);
     return text;
 }
+
+const char *meaning_reference(const struct pricer_network *network,
+                              double error, char text[MEANING_REFERENCE_ROOM])
+{
+    double step = network->radius, reach = network->reach;
+    text[0] = '\0';
+    if (reach > 0)
+        snprintf(
+            text, MEANING_REFERENCE_ROOM,
+            "Rounds are relative to the last estimate: what is shared is "
+            "how far data are from it,\nup to the step, %g, which R stands "
+            "for here; the data's own radius is %g. An error of\n%.4g is "
+            "%.3g %% of the step squared and %.3g %% of that radius "
+            "squared, while no node\nis further than the step from the "
+            "estimate.",
+            step, reach, error, 100 * error / step / step,
+            100 * error / reach / reach);
+    return text;
+}

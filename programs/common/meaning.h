@@ -44,4 +44,12 @@ enum { MEANING_NEAR_ROOM = 160 };
 const char *meaning_near(const struct pricer_network *network,
                          char text[MEANING_NEAR_ROOM]);
 
+/*
+ * Where rounds are relative to the last estimate: what the radius in all numbers
+ * is, and an error beside the data's own radius; otherwise "".
+ */
+enum { MEANING_REFERENCE_ROOM = 360 };
+const char *meaning_reference(const struct pricer_network *network,
+                              double error, char text[MEANING_REFERENCE_ROOM]);
+
 #endif

@@ -146,6 +146,12 @@ static enum pricer_status load_study(struct demo *demo,
                                &record, fault);
     if (status != PRICER_OK)
         return status;
+    if (demo->network->reach > 0) {
+        snprintf(fault->text, sizeof fault->text,
+                 "a demo gives its nodes data that have nothing in common, "
+                 "which no step follows: leave reference out");
+        return PRICER_VALUE;
+    }
     demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
     return program_decoder(demo->study, record.id, demo->network,
                            &demo->decoding, fault);

@@ -89,8 +89,11 @@ struct node {
     int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
     bool own_refused;
-    bool illegible;   /* the ledger failed while the slice was judged */
-    double *data;     /* [dimension] the private vector */
+    bool illegible;          /* the ledger failed while the slice was judged */
+    double *data;            /* [dimension] the private vector */
+    double *reference;       /* [dimension] that rounds may be relative to */
+    int64_t reference_round; /* whose estimate it is; 0: zero */
+    uint8_t reference_digest[WIRE_DIGEST];
     int64_t *own;     /* [dimension] its own part of the sum */
     int64_t *sum;     /* [dimension] what goes to the server */
     int64_t *scratch; /* [dimension] a message that is being read */
@@ -149,6 +152,17 @@ void node_greet(struct node *node);
 void node_take_mark(struct node *node, const void *data, size_t size);
 bool node_is_far(const struct node *node, int64_t round);
 void node_yield(struct node *node);
+
+/*
+ * node_reference.c: REFERENCE; whether the node has the one that the round is
+ * relative to; the vector that it shares then, in the place of its own; and the
+ * length to which data are clipped.
+ */
+void node_take_reference(struct node *node, const void *data, size_t size);
+bool node_has_reference(struct node *node);
+enum pricer_status node_make_change(struct node *node,
+                                    struct pricer_fault *fault);
+double node_reach(const struct node *node);
 
 /* node_make.c: the vector is there, make and charge every part of the round;
  * or it is not, and this is why what needs it is withheld. */

@@ -430,12 +430,12 @@ static void check_vector(struct check *check, struct node *node)
     }
     for (int64_t k = 0; k < node->slice.dimension; k++)
         square += node->data[k] * node->data[k];
-    if (sqrt(square) > node->slice.radius * (1 + 1e-12))
+    if (sqrt(square) > node_reach(node) * (1 + 1e-12))
         tell(
             check, NOTE, "vector",
             "%s: length %g, and is clipped to the radius %g: scale it, or plan "
             "with another",
-            from, sqrt(square), node->slice.radius);
+            from, sqrt(square), node_reach(node));
     else
         tell(check, GOOD, "vector", "%s: %lld numbers, length %g", from,
              (long long)node->slice.dimension, sqrt(square));

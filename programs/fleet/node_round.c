@@ -177,12 +177,19 @@ static void start_vector(struct node *node)
         node->state = NODE_HOLD;
         return;
     }
+    if (!node_has_reference(node)) {
+        node_withhold(node, WIRE_PART_REFERENCE);
+        node_refuse(node, node->open.round, WIRE_CODE_REFERENCE, node->number,
+                    "the estimate that the round is relative to is not here");
+        node->state = NODE_HOLD;
+        return;
+    }
     node_withhold(node, WIRE_PART_VECTOR);
     const int64_t now = daemon_clock();
     const struct feed_round round = {
         .round = node->open.round,
         .dimension = node->slice.dimension,
-        .radius = node->slice.radius,
+        .radius = node_reach(node),
         .wait = no_sooner(find_deadline(node) - now, 0),
         .clock = now,
         .left = node_left(node),
@@ -216,14 +223,19 @@ void node_take_vector(struct node *node)
 {
     struct pricer_fault fault = {""};
     node->state = NODE_HOLD;
-    if (vector_take(&node->vector, node->slice.dimension, node->data, &fault) !=
-        PRICER_OK) {
+    double length = 0;
+    enum pricer_status status =
+        vector_take(&node->vector, node->slice.dimension, node->data, &fault);
+    if (status == PRICER_OK) {
+        length = node_measure(node);
+        status = node_make_change(node, &fault);
+    }
+    if (status != PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
         node_answer(node, 0, fault.text);
         return;
     }
-    double length = node_measure(node);
     node_make_parts(node);
     node_answer(node, length, NULL);
 }
@@ -299,12 +311,14 @@ static void finish(struct node *node)
     node->rounds++;
 }
 
-/* The time at which a round that nobody announced would begin, or INT64_MAX. */
+/* The time at which a round that nobody announced would begin, or INT64_MAX; what
+ * a round is relative to only OPEN tells. */
 static int64_t expected(const struct node *node)
 {
     int64_t past = node->taken - node->base_round;
-    if (!node->sliced || node->base_round == 0 || node->open.period == 0 ||
-        node->taken < node->base_round || past >= node->open.ahead)
+    if (!node->sliced || node->slice.reach > 0 || node->base_round == 0 ||
+        node->open.period == 0 || node->taken < node->base_round ||
+        past >= node->open.ahead)
         return INT64_MAX;
     return node->base_time + (past + 1) * node->open.period;
 }

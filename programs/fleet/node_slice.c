@@ -156,6 +156,7 @@ void node_free_slice(struct node *node)
     free(node->charges);
     free(node->ratios);
     free(node->data);
+    free(node->reference);
     free(node->own);
     free(node->sum);
     free(node->scratch);
@@ -165,7 +166,8 @@ void node_free_slice(struct node *node)
     node->sources = NULL;
     node->charges = NULL;
     node->ratios = NULL;
-    node->data = NULL;
+    node->data = node->reference = NULL;
+    node->reference_round = 0;
     node->own = node->sum = node->scratch = NULL;
     node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
@@ -184,6 +186,7 @@ static bool make_room(struct node *node)
     node->charges = calloc(out + 2, sizeof *node->charges);
     node->ratios = calloc(out + 1, sizeof *node->ratios);
     node->data = calloc(dimension, sizeof *node->data);
+    node->reference = calloc(dimension, sizeof *node->reference);
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
     node->scratch = calloc(dimension, sizeof *node->scratch);
@@ -191,8 +194,9 @@ static bool make_room(struct node *node)
     node->sent = calloc(wire_sent_size((int32_t)out) + 1, 1);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
-           node->data != NULL && node->own != NULL && node->sum != NULL &&
-           node->scratch != NULL && node->parts != NULL && node->sent != NULL;
+           node->data != NULL && node->reference != NULL && node->own != NULL &&
+           node->sum != NULL && node->scratch != NULL && node->parts != NULL &&
+           node->sent != NULL;
 }
 
 /* Whether a neighbour's key follows another, whose signature it has; its text. */
@@ -401,7 +405,8 @@ static bool open_inbox(struct node *node)
 }
 
 /* How far apart data are that must not be told apart is the node's own word: a
- * server that could say so would choose the noise. */
+ * server that could say so would choose the noise. Changes from a reference are
+ * twice the radius apart, whatever the data are. */
 static void fill_part(struct node *node)
 {
     const struct wire_slice *slice = &node->slice;
@@ -410,7 +415,9 @@ static void fill_part(struct node *node)
         .nodes = slice->nodes,
         .dimension = slice->dimension,
         .radius = slice->radius,
-        .diameter = node->diameter > 0 && node->diameter < 2 * slice->radius
+        .reach = slice->reach,
+        .diameter = node->diameter > 0 && slice->reach == 0 &&
+                            node->diameter < 2 * slice->radius
                         ? node->diameter
                         : 2 * slice->radius,
         .grid = {slice->exponent, slice->grid},

@@ -45,9 +45,10 @@ struct seat {
     struct wire_ending ending[WIRE_ENDING]; /* its links with fewest left */
     bool ready;                             /* it has its slice */
     bool results;                           /* it wants estimates */
-    bool asked;                             /* to take part in this round */
-    bool answered;                          /* in this round */
-    bool missed;                            /* its silence is in the log */
+    int64_t given;  /* the reference that it was sent; -1: none */
+    bool asked;     /* to take part in this round */
+    bool answered;  /* in this round */
+    bool missed;    /* its silence is in the log */
     int8_t own_why; /* why it last withheld its own part; -1: it did not */
     int64_t refusals;
     int64_t code;    /* of the latest refusal, 0: none */
@@ -82,6 +83,16 @@ struct decoding {
     double weight;       /* that arrived */
     double noise;        /* that arrived: sum of squares */
     double bar;          /* of the last round: about its squared error */
+};
+
+/* What rounds are relative to, where the network says so. */
+struct reference {
+    int64_t before;          /* that of the round which has just ended */
+    int64_t round;           /* whose estimate it is; 0: zero */
+    double *vector;          /* [dimension] */
+    double *next;            /* [dimension] room for the one after it */
+    struct wire_bytes bytes; /* as REFERENCE */
+    uint8_t digest[WIRE_DIGEST];
 };
 
 /* What is remembered of the latest rounds, for people who look: no look reads
@@ -164,6 +175,7 @@ struct server {
     int8_t *claimed;        /* [links] the part that its relay says it got */
     int8_t *sent;           /* [links] the part that its sender says it sent */
     struct decoding decoding;
+    struct reference reference;
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
 
     /* since the start */
@@ -250,6 +262,20 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 void server_decode(struct server *server);
 bool server_is_bad(const struct server *server);
 void server_print_bar(const struct server *server, FILE *out);
+
+/*
+ * server_reference.c: the last estimate as the study has it, when a plan is
+ * taken; what OPEN says of it; to a node that was not sent it yet; the estimate
+ * from the change in its place; and a round is stored, whose estimate is the next
+ * reference.
+ */
+enum pricer_status server_reference_load(struct server *server,
+                                         struct pricer_fault *fault);
+void server_reference_unload(struct server *server);
+void server_reference_name(const struct server *server, struct wire_open *open);
+void server_reference_send(struct server *server, struct seat *seat);
+void server_reference_follow(struct server *server);
+void server_reference_keep(struct server *server);
 
 /* server_watch.c: what is wrong, a line each; answers how many. How many nodes
  * have their slice, and how many of them could send something; whether that is

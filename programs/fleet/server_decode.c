@@ -245,6 +245,13 @@ void server_print_bar(const struct server *server, FILE *out)
     double square = meaning_centre(server->network);
     const struct decoding *decoding = &server->decoding;
     fprintf(out, "error at most about %.2g R^2", decoding->bar / square);
+    if (server->network->reach > 0)
+        fprintf(out,
+                " (R the step of %g; %.2g of the data's radius squared, while "
+                "no node is further than the step from round %lld)",
+                server->network->radius,
+                decoding->bar / server->network->reach / server->network->reach,
+                (long long)server->reference.before);
     if (server_is_bad(server))
         fprintf(out,
                 ", where the plan's worst case is %.2g R^2 and no estimate at "

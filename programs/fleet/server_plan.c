@@ -102,6 +102,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .nodes = network->nodes,
         .dimension = network->dimension,
         .radius = network->node_radius[node],
+        .reach = network->reach,
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
@@ -164,6 +165,7 @@ static enum pricer_status digest_slices(struct server *server)
         seat->ready = seat->told = false;
         seat->own_why = -1;
         seat->sliced = 0;
+        seat->given = -1;
         if (seat->enrolled &&
             hub_send(seat->peer, server->bytes.data, server->bytes.size))
             seat->sliced = daemon_clock();
@@ -273,6 +275,8 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
     if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
     if (status == PRICER_OK)
+        status = server_reference_load(server, fault);
+    if (status == PRICER_OK)
         server->stale = false;
     return status;
 }
@@ -379,6 +383,7 @@ void server_unload(struct server *server)
     free(server->claimed);
     free(server->sent);
     server_decoder_unload(server);
+    server_reference_unload(server);
     free(server->truth);
     wire_free(&server->bytes);
 }

@@ -42,6 +42,7 @@ static void take_hello(struct server *server, int32_t node, const void *data,
         return;
     if (server_write_slice(server, node)) {
         send_to(server, seat);
+        seat->given = -1;
         seat->sliced = now;
     }
 }
@@ -58,6 +59,8 @@ static void take_refusal(struct server *server, int32_t node, const void *data,
         return;
     }
     seat->refusals++;
+    if (refusal.code == WIRE_CODE_REFERENCE)
+        seat->given = -1; /* it is sent again */
     bool new = seat->code != refusal.code || seat->to != refusal.to;
     seat->code = refusal.code;
     seat->to = refusal.to;
@@ -123,6 +126,7 @@ static void see_opened(void *context, struct hub_peer *peer)
         hub_forget(seat->peer);
     seat->peer = peer;
     seat->issued = 0;
+    seat->given = -1;
     strcpy(seat->shown, key);
     server->stale = server->stale || strcmp(seat->key, key) != 0;
 }
@@ -223,6 +227,7 @@ static void open_round(struct server *server, int64_t now)
     memset(server->own, -1, (size_t)server->network->nodes);
     memset(server->contributed, 0, (size_t)server->network->nodes);
     server_decoder_open(server);
+    server_reference_name(server, &open);
     wire_write_open(&server->bytes, &open);
     server->open = true;
     server->estimated = false;
@@ -233,8 +238,10 @@ static void open_round(struct server *server, int64_t now)
         seat->answered = false;
         seat->asked = seat->ready;
         server->uplink[i] = is_tried(seat, now) ? 0 : -1;
-        if (seat->ready)
-            send_to(server, seat);
+        if (!seat->ready)
+            continue;
+        server_reference_send(server, seat);
+        send_to(server, seat);
     }
 }
 
@@ -323,6 +330,7 @@ static void estimate(struct server *server)
                                  ? server->decoding.weight / server->plan_weight
                                  : 0;
     server_decode(server);
+    server_reference_follow(server);
     measure_error(server);
 }
 
@@ -377,6 +385,7 @@ static enum pricer_status close_round(struct server *server,
     if (status != PRICER_OK)
         return status;
     server_find_disputes(server);
+    server_reference_keep(server);
     count_round(server);
     server_history_note(server);
     publish(server);

@@ -26,6 +26,8 @@ const char *server_refusal_text(int64_t code)
         [WIRE_CODE_LEDGER] = "its ledger failed",
         [WIRE_CODE_CREDIT] = "it gives losses no credit",
         [WIRE_CODE_BEHIND] = "its ledger is behind what it has sent",
+        [WIRE_CODE_REFERENCE] =
+            "it lacks the estimate that the round is relative to",
     };
     return code > 0 && code < WIRE_CODES ? texts[code] : "an unknown reason";
 }

@@ -144,7 +144,8 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         "data        vector.npy\nrow         0\n#command    ./make-vector\n"
         "#feed       unix:feed\n",
         (long long)setup->network->dimension,
-        setup->network->node_radius[k - 1]);
+        setup->network->reach > 0 ? setup->network->reach
+                                  : setup->network->node_radius[k - 1]);
     double diameter = setup->network->node_diameter[k - 1];
     if (diameter < 2 * setup->network->node_radius[k - 1])
         fprintf(out,

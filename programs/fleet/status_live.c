@@ -116,9 +116,12 @@ static void print_summary(FILE *out, const struct server *server)
         fprintf(out, "<p>%sThis round: ", server_is_bad(server) ? "<em>" : "");
         server_print_bar(server, out);
         fprintf(out,
-                ".%s R is the radius of the data: R² is the error of "
+                ".%s R is the radius of %s: R² is the error of "
                 "answering nothing.</p>\n",
-                server_is_bad(server) ? "</em>" : "");
+                server_is_bad(server) ? "</em>" : "",
+                server->network->reach > 0
+                    ? "changes, as rounds are relative to the last estimate"
+                    : "the data");
     } else {
         fputs("<p><em>This round: no estimate, as nobody's data arrived."
               "</em></p>\n",

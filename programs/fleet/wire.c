@@ -150,7 +150,7 @@ static void put_follows(struct writer *writer, const struct wire_out *out)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 15, WIRE_SLICE);
+    begin(&writer, bytes, 16, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
@@ -184,13 +184,14 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
         put_uint(&writer, slice->in[k].limit);
         put_double(&writer, slice->in[k].length);
     }
+    put_double(&writer, slice->reach);
     return !writer.failed;
 }
 
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 {
     struct writer writer;
-    begin(&writer, bytes, 10, WIRE_OPEN);
+    begin(&writer, bytes, 12, WIRE_OPEN);
     put_uint(&writer, open->plan);
     put_uint(&writer, open->round);
     put_uint(&writer, open->period);
@@ -199,6 +200,8 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
     put_uint(&writer, open->share);
     put_uint(&writer, open->uplink);
     put_bool(&writer, open->early);
+    put_uint(&writer, open->reference);
+    put_bin(&writer, open->reference_digest, open->relative ? WIRE_DIGEST : 0);
     return !writer.failed;
 }
 
@@ -239,6 +242,16 @@ bool wire_write_result(struct wire_bytes *bytes,
     put_uint(&writer, result->contributors);
     put_uint(&writer, result->decoder);
     put_double(&writer, result->bar);
+    put_words(&writer, bytes, estimate, count);
+    return !writer.failed;
+}
+
+bool wire_write_reference(struct wire_bytes *bytes, int64_t round,
+                          const double *estimate, int64_t count)
+{
+    struct writer writer;
+    begin(&writer, bytes, 4, WIRE_REFERENCE);
+    put_uint(&writer, round);
     put_words(&writer, bytes, estimate, count);
     return !writer.failed;
 }
@@ -313,4 +326,11 @@ void wire_part_set(uint8_t *parts, int32_t k, enum wire_part part)
 {
     int shift = 4 * (k % 2);
     parts[k / 2] = (uint8_t)((parts[k / 2] & ~(15 << shift)) | part << shift);
+}
+
+void wire_slice_free(struct wire_slice *slice)
+{
+    free(slice->out);
+    free(slice->in);
+    *slice = (struct wire_slice){0};
 }

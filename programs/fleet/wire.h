@@ -22,6 +22,7 @@ enum wire_type {
     WIRE_RESULT,
     WIRE_REFUSAL,
     WIRE_MARK,
+    WIRE_REFERENCE,
     WIRE_TYPES,
 };
 
@@ -51,14 +52,15 @@ enum {
  * in-neighbour. A share carries data or says why not.
  */
 enum wire_part {
-    WIRE_PART_DOWN = 0, /* nothing came: the link was down */
-    WIRE_PART_DATA,     /* it is in the sum */
-    WIRE_PART_PROBE,    /* the link was up; the plan sends nothing over it */
-    WIRE_PART_SPENT,    /* withheld: the budget is spent */
-    WIRE_PART_TRUST,    /* withheld: the trust file does not allow it */
-    WIRE_PART_LATE,     /* withheld: the vector was not ready in time */
-    WIRE_PART_VECTOR,   /* withheld: there is no vector */
-    WIRE_PART_LEDGER,   /* withheld: the ledger failed */
+    WIRE_PART_DOWN = 0,  /* nothing came: the link was down */
+    WIRE_PART_DATA,      /* it is in the sum */
+    WIRE_PART_PROBE,     /* the link was up; the plan sends nothing over it */
+    WIRE_PART_SPENT,     /* withheld: the budget is spent */
+    WIRE_PART_TRUST,     /* withheld: the trust file does not allow it */
+    WIRE_PART_LATE,      /* withheld: the vector was not ready in time */
+    WIRE_PART_VECTOR,    /* withheld: there is no vector */
+    WIRE_PART_LEDGER,    /* withheld: the ledger failed */
+    WIRE_PART_REFERENCE, /* withheld: the round's reference is not there */
     WIRE_PARTS,
 };
 
@@ -75,6 +77,7 @@ enum wire_code {
     WIRE_CODE_LEDGER,
     WIRE_CODE_CREDIT,
     WIRE_CODE_BEHIND,
+    WIRE_CODE_REFERENCE,
     WIRE_CODES,
 };
 
@@ -129,10 +132,11 @@ struct wire_slice {
     int32_t node, nodes;
     int64_t dimension;
     double radius;
-    int32_t exponent;          /* the grid's step is 2^exponent */
-    int64_t grid;              /* the largest value of any message */
-    int64_t rounds;            /* that the plan was made for */
-    bool credit;               /* the plan counts on losses */
+    double reach;     /* of the data, where rounds are relative; else 0 */
+    int32_t exponent; /* the grid's step is 2^exponent */
+    int64_t grid;     /* the largest value of any message */
+    int64_t rounds;   /* that the plan was made for */
+    bool credit;      /* the plan counts on losses */
     uint8_t seal[WIRE_DIGEST]; /* of the plan, the same in all its slices */
     struct wire_own own;
     int32_t out_count, in_count;
@@ -148,6 +152,9 @@ struct wire_open {
     int64_t share;  /* milliseconds */
     int64_t uplink; /* milliseconds */
     bool early;
+    bool relative;     /* to what follows */
+    int64_t reference; /* the round of that estimate; 0: zero */
+    uint8_t reference_digest[WIRE_DIGEST]; /* of its bytes, as in REFERENCE */
 };
 
 /* Vectors stay where the message is: 8 bytes an element, little-endian. */
@@ -176,6 +183,13 @@ struct wire_result {
     double bar; /* the squared error is at most about that; 0: no estimate */
     const uint8_t *estimate;
     size_t size; /* 0: the round gave no estimate */
+};
+
+/* The estimate that rounds to come are relative to. */
+struct wire_reference {
+    int64_t round;
+    const uint8_t *estimate;
+    size_t size;
 };
 
 enum { WIRE_DECODERS = 3 };
@@ -207,6 +221,8 @@ bool wire_write_result(struct wire_bytes *bytes,
 bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal);
 bool wire_write_mark(struct wire_bytes *bytes, const struct wire_mark *mark);
+bool wire_write_reference(struct wire_bytes *bytes, int64_t round,
+                          const double *estimate, int64_t count);
 
 /* The type of a message, or 0 if it is none of this version. */
 int wire_type(const void *data, size_t size);
@@ -222,6 +238,8 @@ bool wire_read_result(const void *data, size_t size,
 bool wire_read_refusal(const void *data, size_t size,
                        struct wire_refusal *refusal);
 bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark);
+bool wire_read_reference(const void *data, size_t size,
+                         struct wire_reference *reference);
 
 /* The same for a slice, whose arrays the caller frees; also checks every rule
  * of the page for slices. */

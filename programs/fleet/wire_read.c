@@ -239,8 +239,9 @@ bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 {
     const int64_t day = 24 * 3600 * INT64_C(1000);
-    struct cursor cursor = begin(data, size, 10, WIRE_OPEN);
+    struct cursor cursor = begin(data, size, 12, WIRE_OPEN);
     struct wire_open found = {0};
+    size_t length = 0;
     found.plan = take_uint(&cursor, any);
     found.round = take_uint(&cursor, any);
     found.period = take_uint(&cursor, day);
@@ -249,7 +250,14 @@ bool wire_read_open(const void *data, size_t size, struct wire_open *open)
     found.share = take_uint(&cursor, day);
     found.uplink = take_uint(&cursor, day);
     found.early = take_bool(&cursor);
-    if (!end(&cursor) || found.round < 1 || found.send > found.share ||
+    found.reference = take_uint(&cursor, any);
+    const uint8_t *digest = take_bin(&cursor, &length);
+    found.relative = length == WIRE_DIGEST && !cursor.bad;
+    if (found.relative)
+        memcpy(found.reference_digest, digest, WIRE_DIGEST);
+    if (!end(&cursor) || found.reference >= found.round ||
+        (!found.relative && (length > 0 || found.reference > 0)) ||
+        found.round < 1 || found.send > found.share ||
         found.share > found.uplink || (found.period == 0 && found.ahead > 0))
         return false;
     *open = found;
@@ -327,6 +335,19 @@ bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark)
     if (!end(&cursor) || found.next <= found.session)
         return false;
     *mark = found;
+    return true;
+}
+
+bool wire_read_reference(const void *data, size_t size,
+                         struct wire_reference *reference)
+{
+    struct cursor cursor = begin(data, size, 4, WIRE_REFERENCE);
+    struct wire_reference found = {0};
+    found.round = take_uint(&cursor, any);
+    found.estimate = take_bin(&cursor, &found.size);
+    if (!end(&cursor) || found.round < 1)
+        return false;
+    *reference = found;
     return true;
 }
 
@@ -421,6 +442,7 @@ static bool is_sound(const struct wire_slice *slice)
 {
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
         slice->dimension < 1 || !(slice->radius > 0) || slice->rounds < 1 ||
+        (slice->reach != 0 && !(slice->reach >= slice->radius)) ||
         slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
@@ -446,7 +468,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 15, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 16, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
@@ -466,17 +488,11 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.own.limit = take_uint(&cursor, any);
     if (!cursor.bad)
         take_links(&cursor, &found);
+    found.reach = take_double(&cursor);
     if (!end(&cursor) || !is_sound(&found)) {
         wire_slice_free(&found);
         return false;
     }
     *slice = found;
     return true;
-}
-
-void wire_slice_free(struct wire_slice *slice)
-{
-    free(slice->out);
-    free(slice->in);
-    *slice = (struct wire_slice){0};
 }

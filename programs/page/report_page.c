@@ -113,7 +113,9 @@ void page_open(const struct report *report)
             " nodes and %" PRId32 " links that come and go: vectors of %" PRId64
             " numbers, no longer than %g.</p>\n</header>\n<main>\n",
             report->network->nodes, report->network->links,
-            report->network->dimension, report->network->radius);
+            report->network->dimension,
+            report->network->reach > 0 ? report->network->reach
+                                       : report->network->radius);
 }
 
 void page_close(const struct report *report)
@@ -150,6 +152,9 @@ static void print_meaning(const struct report *report)
             "estimate from the mean, in squared units of the data; R = %g: no "
             "vector is longer, and answering the centre has R².</p>\n",
             report->network->radius);
+    char relative[MEANING_REFERENCE_ROOM];
+    if (meaning_reference(report->network, error, relative)[0] != '\0')
+        fprintf(report->out, "<p>%s</p>\n", relative);
 }
 
 void report_summary(const struct report *report)

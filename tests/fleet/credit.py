@@ -123,12 +123,13 @@ class Server:
         self.until('HELLO', lambda: self.hello is not None)
         out = [[1, self.peer_key, self.address(1), .5, noise, p, b'']]
         digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
-                           credit, bytes([plan] * 16), [0.0, 0.0, 0], out, [])
+                           credit, bytes([plan] * 16), [0.0, 0.0, 0], out, [],
+                           0.0)
         self.until('the slice', lambda: self.hello[0] == digest)
         return self.hello
 
     def run_round(self, plan, number):
-        self.send(OPEN, plan, number, 0, 0, 0, 2000, 3000, True)
+        self.send(OPEN, plan, number, 0, 0, 0, 2000, 3000, True, 0, b'')
         self.until(f'round {number}', lambda: number in self.shares and
                    number in self.sums)
         return self.shares[number]

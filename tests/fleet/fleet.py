@@ -44,7 +44,8 @@ def expect(condition, message):
 class Fleet:
     def __init__(self, build, nodes=4, dimension=16, p=.5, uplink=None, seed=7,
                  reciprocity=1, weight=.4, noise=.1, own=.6, own_noise=.1,
-                 host=lambda i: '127.0.0.1', topology=None):
+                 host=lambda i: '127.0.0.1', topology=None, keys='',
+                 data_given=None):
         self.build = build
         self.nodes = nodes
         self.dimension = dimension
@@ -60,6 +61,7 @@ class Fleet:
         self.write('links.csv', 'from,to,p,eps,delta\n' + ''.join(
             f'{i},{j},{p},50,1e-3\n' for i, j in pairs))
         self.write('s.yaml', f'dimension: {dimension}\nradius: 1\nseed: {seed}\n'
+                   f'{keys}'
                    'network: {files: {nodes: nodes.csv, links: links.csv}, '
                    f'reciprocity: {reciprocity}}}\n')
         self.run('pricer', 'new', self.study, self.path('s.yaml'))
@@ -67,6 +69,8 @@ class Fleet:
         rng = np.random.default_rng(seed)
         data = rng.normal(size=(nodes, dimension))
         data *= .95 / np.linalg.norm(data, axis=1)[:, None]
+        if data_given is not None:
+            data = data_given
         self.data = data
         np.save(self.path('data.npy'), data)
         np.save(self.path('mean.npy'), data.mean(axis=0))

@@ -94,8 +94,8 @@ class Node:
 
     def take_slice(self, frame, elements):
         (plan, node, nodes, dimension, radius, exponent, grid, rounds, credit,
-         seal, own, out, into) = elements
-        if node != self.number:
+         seal, own, out, into, reach) = elements
+        if node != self.number or reach != 0:   # knows no relative rounds
             self.send(self.server, REFUSAL, 0, 1, self.number)
             return
         for peer in self.peers.values():
@@ -125,7 +125,7 @@ class Node:
         return values
 
     def take_open(self, plan, number, period, ahead, send, share, uplink,
-                  early):
+                  early, reference, reference_digest):
         if not self.slice or plan != self.slice['plan'] or number <= self.last:
             return
         now = time.monotonic()

@@ -2,9 +2,11 @@
  * Compare the rounds that a fleet stored in a study with the faithful
  * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS [DECODER].
  * Round r is trial r - 1; the study must hold exactly ROUNDS of them, decoded
- * by the plan's decoder where one is named, with the same bars.
+ * by the plan's decoder where one is named, with the same bars. Where rounds are
+ * relative to the last estimate they are the first walk's.
  */
 #include "pricer_decode.h"
+#include "pricer_reference.h"
 #include "simulate/simulate.h"
 #include "study/study.h"
 
@@ -147,6 +149,45 @@ static int compare(struct replay *replay, int64_t rounds,
     return round == rounds ? 0 : 1;
 }
 
+/* The same for rounds that are relative to the last estimate. */
+static int compare_walk(struct replay *replay, int64_t rounds,
+                        struct pricer_fault *fault)
+{
+    const struct pricer_simulation_settings settings = {
+        .trials = 1,
+        .seed = replay->job.seed,
+        .data = PRICER_DATA_GIVEN,
+        .given = replay->given,
+        .decoder = replay->decoder,
+        .decode = (enum pricer_decode)replay->decode,
+    };
+    struct pricer_walk *walk = NULL;
+    sqlite3_stmt *query = NULL;
+    int64_t d = replay->network->dimension, t = 0, made = 0;
+    bool same = true;
+    if (pricer_walk_play(replay->network, replay->plan, &settings, rounds,
+                         &walk, fault) != PRICER_OK) {
+        printf("%s\n", fault->text);
+        return 1;
+    }
+    sqlite3_prepare_v2(replay->study->database,
+                       "SELECT round, estimate FROM round ORDER BY round", -1,
+                       &query, NULL);
+    for (; same && sqlite3_step(query) == SQLITE_ROW; t++) {
+        size_t size = (size_t)sqlite3_column_bytes(query, 1);
+        same = t < rounds && sqlite3_column_int64(query, 0) == t + 1 &&
+               size == (walk->made[t] ? 8 * (size_t)d : 0) &&
+               (size == 0 || memcmp(sqlite3_column_blob(query, 1),
+                                    walk->estimate + t * d, size) == 0);
+        made += size > 0;
+    }
+    sqlite3_finalize(query);
+    pricer_walk_free(walk);
+    printf("%" PRId64 " rounds, %" PRId64 " with an estimate, %s the walk\n", t,
+           made, same ? "equal" : "the last of which differs from");
+    return same && t == rounds ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct replay replay = {0};
@@ -160,7 +201,9 @@ int main(int argc, char **argv)
     if (status == PRICER_OK)
         status = make_room(&replay);
     int result = 1;
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && replay.network->reach > 0)
+        result = compare_walk(&replay, strtoll(argv[4], NULL, 10), &fault);
+    else if (status == PRICER_OK)
         result = compare(&replay, strtoll(argv[4], NULL, 10), &fault);
     else
         printf("%s\n", fault.text);

@@ -154,9 +154,11 @@ static void test_round_trips(void **state)
     for (int k = 0; k < 2; k++)
         assert_true(hello_back.ending[k].to == hello.ending[k].to &&
                     hello_back.ending[k].left == hello.ending[k].left);
-    struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, false}, open_back;
+    struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, .early = false},
+                     open_back;
     assert_true(wire_write_open(&bytes, &open));
     assert_true(wire_read_open(bytes.data, bytes.size, &open_back));
+    assert_true(!open_back.relative && open_back.reference == 0);
     assert_true(open_back.plan == 1 && open_back.round == 2 &&
                 open_back.ahead == 1000 && open_back.period == 5);
     assert_true(open_back.send == 10 && open_back.share == 20 &&
@@ -265,6 +267,50 @@ static void test_withheld(void **state)
     wire_free(&bytes);
 }
 
+/* What a round is relative to, and the estimate itself. */
+static void test_reference(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    struct wire_open back, open = {.plan = 1, .round = 9, .relative = true};
+    memset(open.reference_digest, 7, WIRE_DIGEST);
+    for (open.reference = 0; open.reference < 12; open.reference++) {
+        assert_true(wire_write_open(&bytes, &open));
+        bool sound = wire_read_open(bytes.data, bytes.size, &back);
+        assert_true(sound == (open.reference < open.round));
+        assert_true(!sound ||
+                    (back.relative && back.reference == open.reference &&
+                     memcmp(back.reference_digest, open.reference_digest,
+                            WIRE_DIGEST) == 0));
+    }
+    open.relative = false; /* a round, and no digest */
+    open.reference = 3;
+    assert_true(wire_write_open(&bytes, &open));
+    assert_false(wire_read_open(bytes.data, bytes.size, &back));
+    const double estimate[] = {1.5, -0.0, 1e300};
+    struct wire_reference reference;
+    assert_true(wire_write_reference(&bytes, 4, estimate, 3));
+    assert_int_equal(wire_type(bytes.data, bytes.size), WIRE_REFERENCE);
+    assert_true(wire_read_reference(bytes.data, bytes.size, &reference));
+    assert_true(reference.round == 4 && reference.size == 24);
+    for (int k = 0; k < 3; k++)
+        assert_true(wire_number(reference.estimate, k) == estimate[k]);
+    assert_false(wire_read_reference(bytes.data, bytes.size - 1, &reference));
+    assert_true(wire_write_reference(&bytes, 0, estimate, 3));
+    assert_false(wire_read_reference(bytes.data, bytes.size, &reference));
+    struct wire_slice slice = example, again = {0};
+    for (int k = 0; k < 4; k++) {
+        const double reaches[] = {0, 1.5, 20, 1.4};
+        slice.reach = reaches[k];
+        assert_true(wire_write_slice(&bytes, &slice));
+        bool sound = wire_read_slice(bytes.data, bytes.size, &again);
+        assert_true(sound == (k < 3));
+        assert_true(!sound || again.reach == reaches[k]);
+        wire_slice_free(&again);
+    }
+    wire_free(&bytes);
+}
+
 static bool read_any(const void *data, size_t size)
 {
     struct wire_hello hello;
@@ -272,6 +318,7 @@ static bool read_any(const void *data, size_t size)
     struct wire_share share;
     struct wire_sum sum;
     struct wire_refusal refusal;
+    struct wire_reference reference;
     struct wire_slice slice;
     if (wire_read_slice(data, size, &slice)) {
         wire_slice_free(&slice);
@@ -281,7 +328,8 @@ static bool read_any(const void *data, size_t size)
            wire_read_open(data, size, &open) ||
            wire_read_share(data, size, &share) ||
            wire_read_sum(data, size, &sum) ||
-           wire_read_refusal(data, size, &refusal);
+           wire_read_refusal(data, size, &refusal) ||
+           wire_read_reference(data, size, &reference);
 }
 
 /* No message is the beginning of another, nor one with something behind it. */
@@ -349,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_withheld),
         cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_reference),
         cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

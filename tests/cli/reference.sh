@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Rounds relative to the last estimate as a user meets them: planned, accounted
+# for, audited and played, refused where they mean nothing, and every mistake in
+# the scenario with its line. $1: the build folder.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "$1")
+pricer=$build/pricer
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+# shellcheck source=tests/expect.sh
+. "$here"/tests/expect.sh
+
+cat >six.yaml <<END
+dimension: 4
+radius: 2
+reference: last
+step: 0.5
+rounds: 3
+network: {generator: ring, nodes: 6, p: 0.8, hops: 2, uplink: 0.6}
+trust: {eps: 8, delta: 1e-3, self: {eps: 8}}
+END
+expect 0 "step 0.5" "$pricer" new six.pricer six.yaml
+expect 0 "relative to the last estimate" "$pricer" plan six.pricer
+"$pricer" plan six.pricer --json >plan.json || fail "no plan"
+
+# The same network with the step in place of the radius has the same plan, and
+# the same accounts of links and server.
+grep -v "^reference\|^step" six.yaml | sed 's/^radius.*/radius: 0.5/' >plain.yaml
+"$pricer" new plain.pricer plain.yaml >/dev/null || fail "no study"
+"$pricer" plan plain.pricer --json >plain.json || fail "no plan"
+for study in six plain; do
+    for observer in link server; do
+        "$pricer" privacy $study.pricer --observer $observer --json \
+            >$study-$observer.json || fail "no account"
+    done
+done
+python3 - <<'PYTHON' || fail "the plan is not that of the step"
+import json
+one, two = (json.load(open(f)) for f in ("plan.json", "plain.json"))
+assert one["mse_worst_case"] == two["mse_worst_case"] > 0
+assert one["reference"] == "last" and two["reference"] == "none"
+assert one["radius"] == two["radius"] == 0.5 and one["reach"] == 2
+for who in ("link", "server"):
+    a, b = (open(f"{study}-{who}.json").read() for study in ("six", "plain"))
+    assert a == b, who
+PYTHON
+
+# Who sees sums or shares of several nodes sees the reference move.
+expect 0 "coalition J,reader" "$pricer" privacy six.pricer
+expect 1 "coalition with a reader" "$pricer" privacy six.pricer --observer relay
+expect 1 "coalition with a reader" "$pricer" privacy six.pricer --observer listener
+expect 1 "coalition with a reader" "$pricer" privacy six.pricer --coalition 1,2
+expect 0 "eps" "$pricer" privacy six.pricer --observer relay --rounds 1
+expect 0 "eps" "$pricer" privacy six.pricer --coalition 1,reader --relays shares
+expect 0 "eps" "$pricer" privacy six.pricer --observer reader
+expect 0 "holds" "$pricer" audit six.pricer --trials 4000
+"$pricer" audit six.pricer --trials 20000 --observer link --rounds 1 --eps 1 >/dev/null
+[ $? -eq 3 ] || fail "the audit does not see two steps behind the noise"
+
+# Played: a picture, a table, and JSON that is the same.
+expect 0 "nodes cut" "$pricer" simulate six.pricer --rounds 12 --trials 30 \
+    --csv walk.csv --plot walk.svg
+expect 0 "each round by itself" "$pricer" simulate plain.pricer --rounds 3 --trials 5
+"$pricer" simulate six.pricer --rounds 12 --trials 30 --json >walk.json || fail "no walk"
+python3 - <<'PYTHON' || fail "the walk's files"
+import csv, json
+import xml.dom.minidom
+walk = json.load(open("walk.json"))
+rows = list(csv.DictReader(open("walk.csv")))
+assert [float(r["error"]) for r in rows] == walk["error"] and len(rows) == 12
+assert walk["error"][-1] < walk["error"][0] and walk["cut"][0] == 6
+assert xml.dom.minidom.parse("walk.svg").documentElement.tagName == "svg"
+PYTHON
+expect 1 "rows" "$pricer" simulate six.pricer --rounds 3 --data \
+    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+expect 2 "are for --rounds" "$pricer" simulate six.pricer --csv walk.csv
+expect 0 "six.html" "$pricer" report six.pricer -o six.html
+grep -q "relative to the last estimate" six.html ||
+    fail "the report does not say that rounds are relative"
+
+# What is not defined says so.
+expect 1 "leave reference out" "$pricer" demo six.pricer --rounds 1 --keep demo
+"$pricer" sweep six.yaml --vary network.p=0.5 >/dev/null 2>&1
+grep -q "leave reference out" sweep/sweep.csv || fail "a sweep plays walks"
+expect 1 "K-means is not defined" "$pricer" kmeans six.pricer --data \
+    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+expect 1 "power iteration is not defined" "$pricer" power six.pricer --data \
+    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+
+# Mistakes, each with file and line.
+wrong() { # the line, what is said, the scenario's first lines
+    printf '%s\n' "$3" >bad.yaml
+    grep "^network\|^trust\|^dimension" six.yaml >>bad.yaml
+    expect 1 "bad.yaml:$1: $2" "$pricer" new bad.pricer bad.yaml
+}
+wrong 1 "reference is 'first', expected none|last" "reference: first"
+wrong 1 "reference is last and the key step" "reference: last"
+wrong 1 "step is how far" "step: 0.1"
+wrong 2 "step = 3 is above 1" $'reference: last\nstep: 3'
+wrong 2 "step = 0 is outside" $'reference: last\nstep: 0'
+wrong 2 "step is 'wide', expected a number" $'reference: last\nstep: wide'
+wrong 3 "repeat is for data that stay" $'reference: last\nstep: 0.1\nrepeat: 2'
+wrong 3 "diameter = 0.1 is below 0.2, twice the step" $'reference: last\nstep: 0.1\ndiameter: 0.1'
+printf 'node,p,radius\n0,.5,1\n1,.5,.5\n' >nodes.csv
+printf 'from,to,p,eps,delta\n0,1,.5,1,1e-3\n' >links.csv
+printf '%s\n' 'dimension: 2' 'reference: last' 'step: 0.1' \
+    'network: {files: {nodes: nodes.csv, links: links.csv}}' >files.yaml
+expect 1 "reference: last cannot count with radii that differ" \
+    "$pricer" new bad.pricer files.yaml
+exit $bad
