@@ -71,13 +71,11 @@ static enum pricer_status check_question(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "whoever receives a link sees who sent the packet: "
                          "there is no identity to protect");
-    enum pricer_status status = pri_question_check(question, fault);
+    enum pricer_status status = pri_question_check(network, question, fault);
     if (status == PRICER_OK)
         status = pri_repeat_check(question, fault);
     if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
         status = check_members(network, question, fault);
-    if (status == PRICER_OK)
-        status = pri_reference_check(network, question, fault);
     return status;
 }
 

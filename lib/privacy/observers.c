@@ -10,7 +10,32 @@ static bool is_own(const struct pricer_question *question)
            question->observer == PRICER_OBSERVER_LISTENER;
 }
 
-enum pricer_status pri_question_check(const struct pricer_question *question,
+/*
+ * Over several rounds with a reference the sums of others move with it, and it
+ * moves with the node's data: whoever sees such sums, or shares of several nodes,
+ * is accounted for as one who sees the estimates too, or not at all
+ * (docs/mathematics.md, "Rounds relative to the last estimate"). Payloads of one
+ * node alone are covered by its noise, and the server knows the reference.
+ */
+static enum pricer_status check_reference(
+    const struct pricer_network *network,
+    const struct pricer_question *question, struct pricer_fault *fault)
+{
+    bool coalition = question->observer == PRICER_OBSERVER_COALITION;
+    bool reads = coalition && (question->with_server || question->with_reader);
+    bool partial = question->observer == PRICER_OBSERVER_RELAY ||
+                   question->observer == PRICER_OBSERVER_LISTENER ||
+                   (coalition && !reads);
+    if (network->reach == 0 || question->rounds <= 1 || !partial)
+        return PRICER_OK;
+    return pri_fault(fault, PRICER_VALUE,
+                     "rounds are relative to the last estimate, which everyone "
+                     "gets: over several rounds ask for a coalition with a "
+                     "reader (--coalition 3,reader), or with --rounds 1");
+}
+
+enum pricer_status pri_question_check(const struct pricer_network *network,
+                                      const struct pricer_question *question,
                                       struct pricer_fault *fault)
 {
     bool identity = question->protect == PRICER_PROTECT_IDENTITY;
@@ -29,31 +54,7 @@ enum pricer_status pri_question_check(const struct pricer_question *question,
     if (identity && question->silent > 0)
         return pri_fault(fault, PRICER_VALUE,
                          "there is no account of identities with silent nodes");
-    return PRICER_OK;
-}
-
-/*
- * Over several rounds with a reference the sums of others move with it, and it
- * moves with the node's data: whoever sees such sums, or shares of several nodes,
- * is accounted for as one who sees the estimates too, or not at all
- * (docs/mathematics.md, "Rounds relative to the last estimate"). Payloads of one
- * node alone are covered by its noise, and the server knows the reference.
- */
-enum pricer_status pri_reference_check(const struct pricer_network *network,
-                                       const struct pricer_question *question,
-                                       struct pricer_fault *fault)
-{
-    bool coalition = question->observer == PRICER_OBSERVER_COALITION;
-    bool reads = coalition && (question->with_server || question->with_reader);
-    bool partial = question->observer == PRICER_OBSERVER_RELAY ||
-                   question->observer == PRICER_OBSERVER_LISTENER ||
-                   (coalition && !reads);
-    if (network->reach == 0 || question->rounds <= 1 || !partial)
-        return PRICER_OK;
-    return pri_fault(fault, PRICER_VALUE,
-                     "rounds are relative to the last estimate, which everyone "
-                     "gets: over several rounds ask for a coalition with a "
-                     "reader (--coalition 3,reader), or with --rounds 1");
+    return check_reference(network, question, fault);
 }
 
 bool pri_question_reads(const struct pricer_question *question)

@@ -21,13 +21,9 @@ struct pri_sight {
 };
 
 /* What does not go together in a question, as a fault. */
-enum pricer_status pri_question_check(const struct pricer_question *question,
+enum pricer_status pri_question_check(const struct pricer_network *network,
+                                      const struct pricer_question *question,
                                       struct pricer_fault *fault);
-
-/* What has no account where rounds are relative to the last estimate. */
-enum pricer_status pri_reference_check(const struct pricer_network *network,
-                                       const struct pricer_question *question,
-                                       struct pricer_fault *fault);
 
 /* Whether it is about the estimate and not about all that the server sees. */
 bool pri_question_reads(const struct pricer_question *question);

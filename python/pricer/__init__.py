@@ -19,6 +19,7 @@ from ._library import (BusyFault, Fault, FileFault, FormatFault,
                        ffi, find_word, lib, version, word)
 from .components import Components, power, power_dimension
 from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
+from .following import Walk, walk
 from .network import LINK, NODE, Network, Scenario, Settings
 from .participant import (GoneFault, LateFault, NodeFault, NodePlan,
                           NoEstimateFault, Participant, RefusedFault, Result,
@@ -43,8 +44,9 @@ __all__ = [
     "RefusedFault", "Repeated", "Result", "Round", "Rounds", "Scenario",
     "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
     "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
-    "ValueFault", "baseline", "calibrate", "decode", "delta_gaussian",
+    "ValueFault", "Walk", "baseline", "calibrate", "decode", "delta_gaussian",
     "descend", "erdos_renyi", "ffi", "find_word", "genie", "joint", "lib",
     "new_study", "open_study", "plan", "power", "power_dimension",
-    "privacy", "read_vectors", "simulate", "version", "word", "write_npy",
+    "privacy", "read_vectors", "simulate", "version", "walk", "word",
+    "write_npy",
 ]

@@ -213,6 +213,12 @@ class Network:
         return self._c.dimension
 
     @property
+    def reach(self) -> float:
+        """The radius of the data where rounds are relative to the last estimate
+        (`reference: last`), and radius is then the step; otherwise 0."""
+        return self._c.reach
+
+    @property
     def radius(self) -> float:
         """No vector is longer."""
         return self._c.radius

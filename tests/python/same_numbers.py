@@ -158,6 +158,22 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(other['difference'], mine.outcomes[1].difference)
             self.assertEqual(int(mine.outcomes[0].trials.sum()), trials)
 
+    def test_walk(self):
+        name = os.path.join('following', 'following.yaml')
+        network = self.study(name, {})
+        self.assertEqual((network.radius, network.reach), (.15, 1))
+        command('plan', self.path)
+        said = command('simulate', self.path, '--rounds', '5', '--trials', '4',
+                       '--decoder', 'constant', '--data', 'random', '--json')
+        made = pricer.walk(pricer.plan(network), 5, walks=4, data='random',
+                           threads=2)
+        for key in ('error', 'error_stderr', 'cut'):
+            self.assertEqual(said[key], list(getattr(made, key)), key)
+        self.assertEqual(made.estimate.shape, (5, 8))
+        self.assertTrue(made.made.all() and np.isnan(made.bar).all())
+        self.assertTrue((np.linalg.norm(made.estimate, axis=1) <= 1 + 1e-9)
+                        .all())
+
     def test_repeat(self):
         """Attempts with the same payloads: what the server learns from all of
         them, and all their sums decoded together."""
