@@ -52,6 +52,8 @@ struct pricer_decoder_settings {
  */
 struct pricer_decoder {
     int32_t nodes, rank;
+    int32_t attempts; /* of a round that are decoded together; 1: it is for
+                       * receivers, more: for stacks alone */
     bool blind;
     double blend, horizon;
     double *own;    /* [nodes] */
@@ -228,6 +230,11 @@ PRICER_API void pricer_stack_decode(struct pricer_stack *stack,
                                     double *coefficient,
                                     struct pricer_decoded *decoded);
 
+/* From now on these own parts are not in their sums, [attempts][nodes]; NULL:
+ * all are. */
+PRICER_API void pricer_stack_withhold(struct pricer_stack *stack,
+                                      const bool *withheld);
+
 /* What became of simulated rounds of several attempts. */
 struct pricer_repeated {
     int64_t trials;
@@ -240,8 +247,8 @@ struct pricer_repeated {
 };
 
 /* Play them for the data of the settings, whose decoder is that of the stack;
- * engine and watch do not count: noise is integrated out. The same for any
- * number of threads. */
+ * watch does not count. The faithful engine makes every message, and knows no
+ * `fresh`, which is NAN. The same for any number of threads. */
 PRICER_API enum pricer_status pricer_stack_simulate(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_simulation_settings *settings, int32_t attempts,

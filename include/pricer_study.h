@@ -241,15 +241,16 @@ struct pricer_round_record {
     int64_t round, plan;
     int32_t nodes, links;
     int64_t dimension;
-    const int8_t *uplink;      /* [nodes] 1: its sum arrived, 0: not, -1: not
-                               tried */
-    const int8_t *link;        /* [links] 1: the link was up, 0: not, -1: not
-                               known or not tried */
-    const int8_t *own;         /* [nodes] why its own part was withheld, an enum
+    int32_t attempts;       /* with the same payloads; 0: 1 */
+    const int8_t *uplink;   /* [attempts][nodes] 1: its sum arrived, 0: not,
+                               -1: not tried */
+    const int8_t *link;     /* [attempts][links] 1: the link was up, 0: not,
+                               -1: not known or not tried */
+    const int8_t *own;      /* [nodes] why its own part was withheld, an enum
                                pricer_withheld, -1: it was not; or NULL */
-    const int8_t *withheld;    /* [links] the same for shares; or NULL */
-    int32_t contributors;      /* nodes whose data is in the sums */
-    double weight;             /* that arrived, of all the plan's, 0 to 1 */
+    const int8_t *withheld; /* [links] the same for shares; or NULL */
+    int32_t contributors;   /* nodes whose data is in the sums */
+    double weight; /* that arrived, of all the plan's and attempts, 0 to 1 */
     const double *estimate;    /* [dimension]; NULL: nothing to estimate from */
     double error;              /* squared distance from the mean, or NAN */
     enum pricer_decode decode; /* what made the estimate from the sums */
@@ -292,8 +293,8 @@ struct pricer_delivery {
 };
 
 /*
- * What the stored rounds say about the links. both[l] counts the rounds in
- * which l and its partner are both known, and both arrived.
+ * What the stored rounds say about the links. Every attempt of a round counts
+ * for itself. both[l] counts the attempts in which l and its partner are both known, and both arrived.
  */
 struct pricer_deliveries {
     int32_t nodes, links;

@@ -16,48 +16,14 @@
  * accounts grant it. It measures in units of the radius, so that no square is
  * too small or too large for a double because the data is.
  */
-#include "audit.h"
+#include "attack.h"
 #include "pricer_reference.h"
-#include "round/round.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* Dimensions of a message about data, and how much too long the data is. */
 enum { AXES_MOST = 32, TOO_LONG = 3 };
-
-/* One sum that the observer may see. */
-struct observation {
-    int32_t relay; /* who adds it up; the attacked node: its own part */
-    int32_t link;  /* the link that carries the data to the relay, or -1 */
-    double weight; /* of the attacked node's data in the sum */
-    double noise;  /* standard deviation of the attacked node's noise in it */
-    bool direct;   /* seen by a member, without uplink and own part */
-};
-
-struct pri_attack {
-    const struct pricer_network *network;
-    const struct pricer_plan *plan;
-    struct pri_audit_code code;
-    struct pricer_grid grid;
-    uint64_t seed;
-    int32_t node;      /* the attacked one */
-    bool identity;     /* whether it took part is attacked, not its data */
-    bool radio;        /* the observer hears what does not arrive */
-    bool one_link;     /* the observer sees a single link */
-    double span;       /* half the diameter, or the radius, in radii */
-    int64_t dimension; /* of the messages that are played */
-    int64_t rounds;    /* of a trial */
-    int32_t observations;
-    struct observation *observation; /* [observations] */
-    bool *member;                    /* [nodes] */
-    struct pricer_slice **slice;     /* [nodes] made when first needed */
-    double *first;                   /* [dimension] data, first hypothesis */
-    double *other;                   /* [dimension] data, other hypothesis */
-    double *zero;                    /* [dimension] data of all other nodes */
-    int64_t *message;                /* [dimension] */
-    int64_t *sum;                    /* [dimension] */
-};
 
 void pri_attack_free(struct pri_attack *attack)
 {
@@ -197,6 +163,7 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
         .one_link = question->observer == PRICER_OBSERVER_LINK,
         .dimension = network->dimension,
         .rounds = question->rounds > 0 ? question->rounds : 1,
+        .attempts = question->repeat > 1 ? question->repeat : 1,
     };
     if (!made->identity && made->dimension > AXES_MOST)
         made->dimension = AXES_MOST;
@@ -236,102 +203,7 @@ double pri_attack_cost(const struct pri_attack *attack)
                              : net->p[observation->link];
         cost += seen * carried * message * (attack->one_link ? 1 : 1 + others);
     }
-    return cost * (double)attack->rounds;
-}
-
-/* Whether a link, or an uplink (link = -1), is up in a round. */
-static bool is_up(const struct pri_attack *attack, int64_t round, int32_t link,
-                  int32_t from)
-{
-    const struct pricer_network *net = attack->network;
-    if (link < 0)
-        return pricer_round_up(attack->seed, round,
-                               &(struct pricer_pair){from, PRICER_SERVER,
-                                                     net->uplink[from], 0, 0});
-    int32_t back = net->partner[link];
-    return pricer_round_up(
-        attack->seed, round,
-        &(struct pricer_pair){from, net->to[link], net->p[link],
-                              back < 0 ? 0 : net->p[back], net->joint[link]});
-}
-
-/* Node `from` writes its message to `to` (itself: its own part), which is added
- * to attack->sum. */
-static enum pricer_status send(struct pri_attack *attack, int64_t round,
-                               int32_t from, int32_t to, const double *data,
-                               struct pricer_fault *fault)
-{
-    struct pricer_slice **slice = &attack->slice[from];
-    struct pricer_random random;
-    enum pricer_status status = PRICER_OK;
-    if (*slice == NULL) {
-        status = pricer_slice_build(attack->network, attack->plan,
-                                    &attack->grid, from, slice, fault);
-        if (status != PRICER_OK)
-            return status;
-        (*slice)->dimension = attack->dimension;
-    }
-    const struct pricer_share *share = pri_slice_find(*slice, to);
-    if (share == NULL)
-        return PRICER_OK;
-    pricer_random_replay(&random, attack->seed, PRICER_PURPOSE_NOISE, round,
-                         from, to);
-    status = attack->code.share(*slice, share, data, &random, attack->message,
-                                fault);
-    if (status != PRICER_OK)
-        return status;
-    return pricer_round_add(&attack->grid, 1, attack->message,
-                            attack->dimension, attack->sum, fault);
-}
-
-/* A variance in squared radii. */
-static double variance_of(const struct pri_attack *attack, double noise)
-{
-    double relative = noise / attack->network->radius;
-    return relative * relative;
-}
-
-/* A coordinate of the sum in radii. */
-static double seen_at(const struct pri_attack *attack, int64_t coordinate)
-{
-    return ldexp((double)attack->sum[coordinate], attack->grid.exponent) /
-           attack->network->radius;
-}
-
-/*
- * One sum, without what members put into it, who know that; `data` is NULL if
- * the node takes no part. *others is the variance that the plan has in it
- * besides the attacked node's own.
- */
-static enum pricer_status make_sum(struct pri_attack *attack, int64_t round,
-                                   const struct observation *observation,
-                                   const double *data, double *others,
-                                   struct pricer_fault *fault)
-{
-    const struct pricer_network *net = attack->network;
-    const struct pricer_plan *plan = attack->plan;
-    int32_t at = observation->relay, node = attack->node;
-    enum pricer_status status = PRICER_OK;
-    *others = 0;
-    for (int64_t k = 0; k < attack->dimension; k++)
-        attack->sum[k] = 0;
-    if (data != NULL)
-        status = send(attack, round, node, at, data, fault);
-    if (status == PRICER_OK && at != node && !observation->direct) {
-        *others = variance_of(attack, plan->self_noise[at]);
-        status = send(attack, round, at, at, attack->zero, fault);
-    }
-    for (int32_t k = net->in_start[at];
-         k < net->in_start[at + 1] && status == PRICER_OK && !attack->one_link;
-         k++) {
-        int32_t l = net->in_link[k], from = net->from[l];
-        if (from == node || attack->member[from] ||
-            !is_up(attack, round, l, from))
-            continue;
-        *others += variance_of(attack, plan->noise[l]);
-        status = send(attack, round, from, at, attack->zero, fault);
-    }
-    return status;
+    return cost * (double)(attack->rounds * attack->attempts);
 }
 
 /* Add the log-likelihood ratio of one sum, the two ends of the diameter. */
@@ -339,8 +211,8 @@ static void weigh_data(const struct pri_attack *attack,
                        const struct observation *observation, double others,
                        struct pri_trial *result)
 {
-    double variance = variance_of(attack, observation->noise) + others;
-    double seen = seen_at(attack, attack->dimension - 1);
+    double variance = pri_attack_variance(attack, observation->noise) + others;
+    double seen = pri_attack_seen(attack, attack->dimension - 1);
     if (variance == 0) {
         result->ratio += seen == 0 ? 0 : seen > 0 ? INFINITY : -INFINITY;
         result->mu = INFINITY;
@@ -356,10 +228,11 @@ static void weigh_presence(const struct pri_attack *attack,
                            const struct observation *observation, double others,
                            struct pri_trial *result)
 {
-    double own = variance_of(attack, observation->noise), all = own + others;
+    double own = pri_attack_variance(attack, observation->noise),
+           all = own + others;
     double near = 0, far = 0;
     for (int64_t k = 0; k < attack->dimension; k++) {
-        double seen = seen_at(attack, k);
+        double seen = pri_attack_seen(attack, k);
         double mean = observation->weight * attack->span;
         double left = seen - (k == attack->dimension - 1 ? mean : 0);
         far += seen * seen;
@@ -378,20 +251,22 @@ static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
                                      bool other, struct pri_trial *result,
                                      struct pricer_fault *fault)
 {
+    const struct moment when = {round, 0};
     const double *data = !other             ? attack->first
                          : attack->identity ? NULL
                                             : attack->other;
     for (int32_t k = 0; k < attack->observations; k++) {
         const struct observation *observation = &attack->observation[k];
-        bool carried = observation->link < 0 || attack->radio ||
-                       is_up(attack, round, observation->link, attack->node);
+        bool carried =
+            observation->link < 0 || attack->radio ||
+            pri_attack_is_up(attack, when, observation->link, attack->node);
         bool seen = observation->direct || attack->radio ||
-                    is_up(attack, round, -1, observation->relay);
+                    pri_attack_is_up(attack, when, -1, observation->relay);
         double others;
         if (!carried || !seen)
             continue;
         enum pricer_status status =
-            make_sum(attack, round, observation, data, &others, fault);
+            pri_attack_sum(attack, when, observation, data, &others, fault);
         if (status != PRICER_OK)
             return status;
         if (attack->identity)
@@ -410,7 +285,9 @@ enum pricer_status pri_attack_play(struct pri_attack *attack, int64_t trial,
     int64_t first = (2 * trial + other) * attack->rounds;
     for (int64_t k = 0; k < attack->rounds; k++) {
         enum pricer_status status =
-            play_round(attack, first + k, other, &found, fault);
+            attack->attempts > 1
+                ? pri_attack_attempts(attack, first + k, other, &found, fault)
+                : play_round(attack, first + k, other, &found, fault);
         if (status != PRICER_OK)
             return status;
     }

@@ -25,6 +25,9 @@ void pri_receiver_group(struct pricer_receiver *receiver,
                         const uint64_t *uplink, const uint64_t *link, int count,
                         const struct pri_decoded_group *group);
 
+/* Whether every number of a decoder, which may come from a file, is usable. */
+bool pri_decoder_is_sound(const struct pricer_decoder *decoder);
+
 /* The last stack that was decoded: r of every node, less 1 / n, and beta' V beta
  * times dimension, in the data's units. */
 const double *pri_stack_excess(const struct pricer_stack *stack);

@@ -69,22 +69,6 @@ static bool copy_decoder(const struct pricer_decoder *decoder,
            receiver->adapted_x && receiver->wide_cap && receiver->work;
 }
 
-/* Whether every number of a decoder, which may come from a file, is usable. */
-static bool is_sound(const struct pricer_decoder *decoder)
-{
-    int64_t n = decoder->nodes, rank = decoder->rank;
-    bool sound = decoder->blend >= 0 && decoder->blend <= 1;
-    for (int64_t i = 0; i < n && sound; i++) {
-        double own = decoder->own[i], length = own;
-        for (int64_t c = 0; c < rank; c++)
-            length +=
-                decoder->shared[i * rank + c] * decoder->shared[i * rank + c];
-        sound = own >= 0 && fabs(length - 1) < 1e-6 &&
-                isfinite(decoder->target[i]) && decoder->cap[i] >= 0;
-    }
-    return sound;
-}
-
 /* Words that the bits of a round take: entries, then uplinks. */
 static int64_t words_of(const struct pri_rows *rows)
 {
@@ -134,10 +118,10 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
         return PRICER_VALUE;
     if (decoder->nodes != n || plan->nodes != n ||
         plan->links != network->links || decoder->rank < 1 ||
-        decoder->rank > most)
+        decoder->rank > most || decoder->attempts > 1)
         return pri_fault(fault, PRICER_VALUE,
                          "the decoder is not for this network");
-    if (!is_sound(decoder))
+    if (!pri_decoder_is_sound(decoder))
         return pri_fault(fault, PRICER_VALUE,
                          "the decoder has numbers outside their range");
     struct pricer_receiver *made = pri_alloc(1, sizeof *made);

@@ -28,6 +28,7 @@ void pricer_stack_free(struct pricer_stack *stack)
     free(stack->attempt);
     free(stack->came);
     free(stack->up);
+    free(stack->withheld);
     free(stack->a);
     free(stack->image);
     free(stack->v);
@@ -50,6 +51,7 @@ static bool make_room(struct pricer_stack *stack)
     stack->attempt = pri_alloc(most, sizeof *stack->attempt);
     stack->came = pri_alloc((int64_t)stack->attempts * stack->rows.entries, 1);
     stack->up = pri_alloc(most, sizeof *stack->up);
+    stack->withheld = pri_alloc(most, sizeof *stack->withheld);
     stack->a = pri_alloc(most * n, sizeof(double));
     stack->image = pri_alloc(most * n, sizeof(double));
     stack->v = pri_alloc(most * most, sizeof(double));
@@ -59,8 +61,9 @@ static bool make_room(struct pricer_stack *stack)
     stack->excess = pri_alloc(n, sizeof(double));
     return stack->own && stack->shared && stack->target && stack->cap &&
            stack->x && stack->relay && stack->attempt && stack->came &&
-           stack->up && stack->a && stack->image && stack->v && stack->factor &&
-           stack->size && stack->beta && stack->excess;
+           stack->up && stack->withheld && stack->a && stack->image &&
+           stack->v && stack->factor && stack->size && stack->beta &&
+           stack->excess;
 }
 
 enum pricer_status pri_stack_new(const struct pricer_network *network,
@@ -271,9 +274,13 @@ enum pricer_status pricer_stack_new(const struct pricer_network *network,
     if (pri_network_alike(network, "the decoder of repeated rounds", false,
                           fault) != PRICER_OK)
         return PRICER_VALUE;
-    if (decoder->nodes != n || decoder->rank != n || decoder->blind)
+    if (decoder->nodes != n || decoder->rank != n || decoder->blind ||
+        decoder->attempts != attempts)
         return pri_fault(fault, PRICER_VALUE,
                          "the decoder is not one of this network's stacks");
+    if (!pri_decoder_is_sound(decoder))
+        return pri_fault(fault, PRICER_VALUE,
+                         "the decoder has numbers outside their range");
     enum pricer_status status =
         pri_stack_new(network, plan, attempts, &made, fault);
     if (status != PRICER_OK)
@@ -294,6 +301,13 @@ enum pricer_status pricer_stack_new(const struct pricer_network *network,
     return PRICER_OK;
 }
 
+void pricer_stack_withhold(struct pricer_stack *stack, const bool *withheld)
+{
+    int64_t all = (int64_t)stack->rows.nodes * stack->attempts;
+    for (int64_t k = 0; k < all; k++)
+        stack->withheld[k] = withheld != NULL && withheld[k];
+}
+
 void pricer_stack_decode(struct pricer_stack *stack, const bool *uplink,
                          const bool *link, double *coefficient,
                          struct pricer_decoded *decoded)
@@ -304,7 +318,8 @@ void pricer_stack_decode(struct pricer_stack *stack, const bool *uplink,
     for (int64_t t = 0; t < stack->attempts; t++)
         for (int32_t k = 0; k < rows->entries; k++)
             stack->came[t * rows->entries + k] =
-                rows->link[k] < 0 || link[t * stack->links + rows->link[k]];
+                rows->link[k] < 0 ? !stack->withheld[t * n + rows->from[k]]
+                                  : link[t * stack->links + rows->link[k]];
     pri_stack_solve(stack, &stack->model);
     memset(coefficient, 0, (size_t)all * sizeof *coefficient);
     for (int32_t a = 0; a < stack->sums; a++) {

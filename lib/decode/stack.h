@@ -24,6 +24,7 @@ struct pricer_stack {
     int32_t *relay, *attempt; /* [attempts nodes] */
     bool *came;               /* [attempts][entries] */
     bool *up;                 /* [attempts][nodes] */
+    bool *withheld;           /* [attempts][nodes] the own part is not in it */
     double *a, *image;        /* [sums][nodes] A, A X */
     double *v, *factor;       /* [sums][sums] V, H and its factor */
     double *size, *beta;      /* [sums] */

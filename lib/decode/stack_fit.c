@@ -319,6 +319,8 @@ enum pricer_status pricer_stack_fit(
     if (status != PRICER_OK)
         return status;
     status = pricer_decoder_new(network->nodes, network->nodes, &made, fault);
+    if (status == PRICER_OK)
+        made->attempts = attempts;
     search.x = pri_alloc(n * n, sizeof(double));
     search.target = pri_alloc(n, sizeof(double));
     if (status == PRICER_OK && (!search.x || !search.target))

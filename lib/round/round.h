@@ -37,6 +37,11 @@ void pri_draw_pair(const struct pri_pair *pair,
                    int32_t high, uint64_t *forward, uint64_t *backward);
 
 /* The share for a receiver, or NULL. O(log count). */
+/* The replayed noise of a payload: that of its round, whichever attempt it is
+ * sent in. A second noise on the same data would be a second release. */
+void pri_round_noise(struct pricer_random *random, uint64_t seed, int64_t round,
+                     int64_t attempt, int32_t from, int32_t to);
+
 const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
                                           int32_t to);
 

@@ -1,9 +1,7 @@
 /*
  * Rounds of several attempts with the same payloads, played: links are drawn,
- * the noise is integrated out.
- *
- * Attempt t of trial s draws the links of round s attempts + t, as every engine
- * draws those of a round.
+ * and the noise is integrated out, or with the faithful engine drawn too and
+ * every message made (attempts.c).
  */
 #include "simulate.h"
 
@@ -18,13 +16,17 @@ struct repeat {
     int32_t attempts;
     uint64_t seed;
     const double *gram; /* [nodes][nodes] of the data */
+    const struct pri_data *data;
+    const double *mean; /* [dimension] of the data; faithful engine only */
+    bool faithful;
 };
 
 /* One thread's room. */
 struct hand {
     struct pricer_stack *stack;
-    bool *uplink, *link;          /* [attempts][nodes], [attempts][links] */
-    double *coefficient, *excess; /* [attempts][nodes], [nodes] */
+    struct pri_attempts *attempts; /* NULL: noise is integrated out */
+    bool *uplink, *link;           /* [attempts][nodes], [attempts][links] */
+    double *coefficient, *excess;  /* [attempts][nodes], [nodes] */
 };
 
 static bool hand_new(const struct repeat *repeat, struct hand *hand)
@@ -37,39 +39,22 @@ static bool hand_new(const struct repeat *repeat, struct hand *hand)
         .excess = pri_alloc(repeat->network->nodes, sizeof(double))};
     return hand->uplink && hand->link && hand->coefficient && hand->excess &&
            pricer_stack_new(repeat->network, repeat->plan, repeat->decoder,
-                            repeat->attempts, &hand->stack, NULL) == PRICER_OK;
+                            repeat->attempts, &hand->stack,
+                            NULL) == PRICER_OK &&
+           (!repeat->faithful ||
+            pri_attempts_new(repeat->network, repeat->plan, repeat->data,
+                             repeat->seed, repeat->attempts, &hand->attempts,
+                             NULL) == PRICER_OK);
 }
 
 static void hand_free(struct hand *hand)
 {
     pricer_stack_free(hand->stack);
+    pri_attempts_free(hand->attempts);
     free(hand->uplink);
     free(hand->link);
     free(hand->coefficient);
     free(hand->excess);
-}
-
-static void draw(const struct repeat *repeat, int64_t trial, struct hand *hand)
-{
-    const struct pricer_network *network = repeat->network;
-    for (int64_t t = 0; t < repeat->attempts; t++) {
-        int64_t round = trial * repeat->attempts + t;
-        bool *uplink = hand->uplink + t * network->nodes;
-        bool *link = hand->link + t * network->links;
-        for (int32_t i = 0; i < network->nodes; i++)
-            uplink[i] = pricer_round_up(
-                repeat->seed, round,
-                &(struct pricer_pair){i, PRICER_SERVER, network->uplink[i], 0,
-                                      0});
-        for (int32_t l = 0; l < network->links; l++) {
-            int32_t back = network->partner[l];
-            link[l] = pricer_round_up(
-                repeat->seed, round,
-                &(struct pricer_pair){
-                    network->from[l], network->to[l], network->p[l],
-                    back < 0 ? 0 : network->p[back], network->joint[l]});
-        }
-    }
 }
 
 /* r'Gr. */
@@ -83,21 +68,50 @@ static double square_of(const struct repeat *repeat, const double *r)
     return fmax(sum, 0);
 }
 
+static double distance(const struct repeat *repeat, const double *estimate)
+{
+    double square = 0;
+    for (int64_t c = 0; c < repeat->network->dimension; c++) {
+        double off = estimate[c] - repeat->mean[c];
+        square += off * off;
+    }
+    return square;
+}
+
+/* Errors of the stack and of equal coefficients, every message made. */
+static enum pricer_status play_messages(const struct repeat *repeat,
+                                        int64_t trial, struct hand *hand,
+                                        double *errors)
+{
+    enum pricer_status status = pri_attempts_play(
+        hand->attempts, trial, hand->uplink, hand->link, NULL);
+    errors[0] =
+        distance(repeat, pri_attempts_combine(hand->attempts, hand->uplink,
+                                              hand->coefficient));
+    errors[UNIT] = distance(repeat, pri_attempts_mean(hand->attempts));
+    errors[2 * UNIT] = 0;
+    return status;
+}
+
 /* Errors of the three, and the bar. */
-static void play(const struct repeat *repeat, int64_t trial, struct hand *hand,
-                 double *errors)
+static enum pricer_status play(const struct repeat *repeat, int64_t trial,
+                               struct hand *hand, double *errors)
 {
     struct pricer_decoded decoded;
     double heard, fresh;
-    draw(repeat, trial, hand);
+    pri_attempts_draw(repeat->network, repeat->seed, repeat->attempts, trial,
+                      hand->uplink, hand->link);
     pricer_stack_decode(hand->stack, hand->uplink, hand->link,
                         hand->coefficient, &decoded);
+    errors[3 * UNIT] = decoded.bar;
+    if (repeat->faithful)
+        return play_messages(repeat, trial, hand, errors);
     errors[0] = square_of(repeat, pri_stack_excess(hand->stack)) +
                 pri_stack_heard(hand->stack);
     pri_stack_equal(hand->stack, hand->excess, &heard, &fresh);
     errors[UNIT] = square_of(repeat, hand->excess) + heard;
     errors[2 * UNIT] = square_of(repeat, hand->excess) + fresh;
-    errors[3 * UNIT] = decoded.bar;
+    return PRICER_OK;
 }
 
 /* All trials while they are played, in units that are merged in order. */
@@ -112,6 +126,7 @@ struct run {
     int64_t first, count;
     struct pri_mean *means; /* [count][4] */
     atomic_int_fast64_t next;
+    atomic_bool failed;
 };
 
 static void play_units(void *context, int32_t thread)
@@ -123,7 +138,9 @@ static void play_units(void *context, int32_t thread)
         int64_t first = (run->first + k) * UNIT, left = run->trials - first;
         int count = left < UNIT ? (int)left : UNIT;
         for (int t = 0; t < count; t++)
-            play(run->repeat, first + t, &run->hands[thread], errors + t);
+            if (play(run->repeat, first + t, &run->hands[thread], errors + t) !=
+                PRICER_OK)
+                atomic_store(&run->failed, true);
         for (int m = 0; m < 4; m++)
             run->means[k * 4 + m] = pri_mean_of(errors + m * UNIT, count);
     }
@@ -134,12 +151,14 @@ static enum pricer_status play_portion(void *context, int64_t first,
                                        struct pricer_fault *fault)
 {
     struct run *run = context;
-    (void)fault;
     run->first = first;
     run->count = count;
     run->means = results;
     atomic_store(&run->next, 0);
     pri_team_run(run->team, run->threads, play_units, run);
+    if (atomic_load(&run->failed))
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan's payloads do not fit its grid");
     return PRICER_OK;
 }
 
@@ -199,6 +218,32 @@ static void find_gram(const struct pri_data *data, int32_t nodes, double *gram)
         }
 }
 
+/* The Gram matrix and the mean of the data, in one piece of memory. */
+static double *describe(const struct pri_data *data, int32_t nodes)
+{
+    int64_t n = nodes, d = data->dimension;
+    double *gram = pri_alloc(n * n + d, sizeof *gram);
+    if (gram == NULL)
+        return NULL;
+    find_gram(data, nodes, gram);
+    for (int32_t i = 0; i < nodes; i++)
+        for (int64_t c = 0; c < d; c++)
+            gram[n * n + c] += pri_data_row(data, i)[c] / (double)n;
+    return gram;
+}
+
+static struct pricer_repeated result_of(const struct run *run, bool faithful)
+{
+    const struct pri_mean *means = run->merged;
+    return (struct pricer_repeated){
+        .trials = run->trials,
+        .stacked = {means[0].mean, pri_mean_error(means[0])},
+        .equal = {means[1].mean, pri_mean_error(means[1])},
+        .fresh = {faithful ? NAN : means[2].mean,
+                  faithful ? NAN : pri_mean_error(means[2])},
+        .bar = means[3].mean};
+}
+
 enum pricer_status pricer_stack_simulate(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_simulation_settings *settings, int32_t attempts,
@@ -210,33 +255,32 @@ enum pricer_status pricer_stack_simulate(
     pricer_stack_free(trial);
     if (status != PRICER_OK)
         return status;
-    int64_t n = network->nodes;
-    int64_t trials = settings->trials > 0 ? settings->trials : 20000;
+    int64_t n = network->nodes, trials = settings->trials;
+    bool faithful = settings->engine == PRICER_ENGINE_FAITHFUL;
+    trials = trials > 0 ? trials : faithful ? 1000 : 20000;
     struct pri_data data = {0};
     int32_t threads = pri_threads(settings->threads, trials * 1000);
     struct run run = {.trials = trials, .threads = threads < 64 ? threads : 64};
-    const struct pri_mean *means = run.merged;
     struct repeat repeat = {.network = network,
                             .plan = plan,
                             .decoder = settings->decoder,
                             .attempts = attempts,
-                            .seed = settings->seed};
-    double *gram = pri_alloc(n * n, sizeof *gram);
-    status = PRICER_MEMORY;
-    if (gram != NULL)
-        status = pri_data_make(network, settings, &data, fault);
+                            .seed = settings->seed,
+                            .data = &data,
+                            .faithful = faithful};
+    double *gram = NULL;
+    status = pri_data_make(network, settings, &data, fault);
+    if (status == PRICER_OK)
+        gram = describe(&data, network->nodes);
+    if (status == PRICER_OK && gram == NULL)
+        status = PRICER_MEMORY;
     if (status == PRICER_OK) {
-        find_gram(&data, network->nodes, gram);
         repeat.gram = gram;
+        repeat.mean = gram + n * n;
         status = play_all(&repeat, settings->crew, &run, fault);
     }
     if (status == PRICER_OK)
-        *repeated = (struct pricer_repeated){
-            .trials = trials,
-            .stacked = {means[0].mean, pri_mean_error(means[0])},
-            .equal = {means[1].mean, pri_mean_error(means[1])},
-            .fresh = {means[2].mean, pri_mean_error(means[2])},
-            .bar = means[3].mean};
+        *repeated = result_of(&run, faithful);
     pri_data_free(&data);
     free(gram);
     return status;

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_RANK = 32 }; /* of any decoder that is fitted */
+/* Of any decoder that is fitted. */
+enum { MOST_RANK = 32, MOST_ATTEMPTS = 64 };
 
 /* ----------------------------------------------------------------- store -- */
 
@@ -26,7 +27,8 @@ static enum pricer_status store_summary(const struct pricer_study *study,
         study,
         "INSERT INTO decoder (plan, rank, blind, patterns, exact, blend,"
         " horizon, constant, lower, reached, upper, lower_stderr,"
-        " upper_stderr) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " upper_stderr, attempts)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -37,6 +39,7 @@ static enum pricer_status store_summary(const struct pricer_study *study,
     sqlite3_bind_int(insert, 5, decoder->exact);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
         pri_study_bind(insert, 6 + k, numbers[k]);
+    sqlite3_bind_int(insert, 14, decoder->attempts);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -102,8 +105,9 @@ static bool is_sound(sqlite3_stmt *query, const struct pricer_decoder *found)
                               found->lower_stderr, found->upper_stderr};
     bool sound = found->blend >= 0 && found->blend <= 1 &&
                  found->horizon >= 1 && found->patterns >= 0 &&
-                 found->upper <= found->constant;
-    for (int c = 0; c < 12; c++)
+                 found->upper <= found->constant && found->attempts >= 1 &&
+                 found->attempts <= MOST_ATTEMPTS;
+    for (int c = 0; c < 13; c++)
         sound = sound && pri_study_is_number(query, c);
     for (int k = 0; k < (int)(sizeof amounts / sizeof *amounts); k++)
         sound = sound && pri_is_amount(amounts[k]);
@@ -121,7 +125,7 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT rank, blind, patterns, exact, blend, horizon, constant, lower,"
-        " reached, upper, lower_stderr, upper_stderr FROM decoder"
+        " reached, upper, lower_stderr, upper_stderr, attempts FROM decoder"
         " WHERE plan = ?",
         &query, fault);
     if (status != PRICER_OK)
@@ -140,7 +144,8 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         .reached = pri_study_column(query, 8),
         .upper = pri_study_column(query, 9),
         .lower_stderr = pri_study_column(query, 10),
-        .upper_stderr = pri_study_column(query, 11)};
+        .upper_stderr = pri_study_column(query, 11),
+        .attempts = sqlite3_column_int(query, 12)};
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         status = pri_study_fault(study, fault);
     else if (step == SQLITE_ROW && (rank < 1 || rank > MOST_RANK ||

@@ -64,12 +64,11 @@ static enum pricer_status open_rows(const struct pricer_study *study,
 }
 
 /* One such row; false: it names no node or link of the network. */
-static bool read_row(sqlite3_stmt *query, int32_t count, int64_t *round,
-                     int32_t *place, bool *arrived)
+static bool read_row(sqlite3_stmt *query, int32_t count, int32_t *place,
+                     bool *arrived)
 {
-    *round = sqlite3_column_int64(query, 0);
-    int64_t found = sqlite3_column_int64(query, 1);
-    *arrived = sqlite3_column_int(query, 2) == 1;
+    int64_t found = sqlite3_column_int64(query, 0);
+    *arrived = sqlite3_column_int(query, 1) == 1;
     *place = (int32_t)found;
     return found >= 0 && found < count;
 }
@@ -86,17 +85,16 @@ static enum pricer_status count_uplinks(const struct pricer_study *study,
                                         struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    int64_t round;
     int32_t node;
     bool arrived;
     int step = SQLITE_DONE;
-    enum pricer_status status = open_rows(
-        study, "SELECT round, node, arrived FROM arrival WHERE round >= ?",
-        first, &query, fault);
+    enum pricer_status status =
+        open_rows(study, "SELECT node, arrived FROM arrival WHERE round >= ?",
+                  first, &query, fault);
     if (status != PRICER_OK)
         return status;
     while ((step = sqlite3_step(query)) == SQLITE_ROW)
-        if (read_row(query, deliveries->nodes, &round, &node, &arrived))
+        if (read_row(query, deliveries->nodes, &node, &arrived))
             add(&deliveries->uplink[node], arrived);
     if (step != SQLITE_DONE)
         status = pri_study_fault(study, fault);
@@ -105,8 +103,9 @@ static enum pricer_status count_uplinks(const struct pricer_study *study,
 }
 
 /*
- * The links in order of rounds. seen[l] is the last round in which l was known,
- * twice, plus one if it arrived: the later of two partners finds the other.
+ * The links in order of rounds and attempts, whose `time` is counted from 1.
+ * seen[l] is the last time at which l was known, twice, plus one if it arrived:
+ * the later of two partners finds the other.
  */
 static enum pricer_status count_links(const struct pricer_study *study,
                                       const struct pricer_network *network,
@@ -115,24 +114,28 @@ static enum pricer_status count_links(const struct pricer_study *study,
                                       struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    int64_t round;
+    int64_t time = 0, round = 0, attempt = 0;
     int32_t l;
     bool arrived;
     int step = SQLITE_DONE;
     enum pricer_status status =
         open_rows(study,
-                  "SELECT round, link, arrived FROM delivery WHERE round >= ?"
-                  " ORDER BY round",
+                  "SELECT link, arrived, round, attempt FROM delivery"
+                  " WHERE round >= ? ORDER BY round, attempt",
                   first, &query, fault);
     if (status != PRICER_OK)
         return status;
     while ((step = sqlite3_step(query)) == SQLITE_ROW) {
-        if (!read_row(query, deliveries->links, &round, &l, &arrived))
+        int64_t last_round = round, last_attempt = attempt;
+        round = sqlite3_column_int64(query, 2);
+        attempt = sqlite3_column_int64(query, 3);
+        time += time == 0 || round != last_round || attempt != last_attempt;
+        if (!read_row(query, deliveries->links, &l, &arrived))
             continue;
         add(&deliveries->link[l], arrived);
-        seen[l] = 2 * round + arrived;
+        seen[l] = 2 * time + arrived;
         int32_t back = network->partner[l];
-        if (back >= 0 && seen[back] / 2 == round) {
+        if (back >= 0 && seen[back] / 2 == time) {
             add(&deliveries->both[l], arrived && seen[back] % 2);
             add(&deliveries->both[back], arrived && seen[back] % 2);
         }

@@ -86,6 +86,11 @@ static enum pricer_status bind_estimate(
     return PRICER_OK;
 }
 
+static int32_t attempts_of(const struct pricer_round_record *record)
+{
+    return record->attempts > 0 ? record->attempts : 1;
+}
+
 static enum pricer_status store_summary(
     const struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
@@ -93,12 +98,13 @@ static enum pricer_status store_summary(
     sqlite3_stmt *insert = NULL;
     uint64_t *words = NULL;
     int64_t arrived = 0;
-    for (int32_t i = 0; i < record->nodes; i++)
+    for (int64_t i = 0; i < (int64_t)record->nodes * attempts_of(record); i++)
         arrived += record->uplink[i] == 1;
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO round (round, plan, arrived, contributors, weight, error,"
-        " estimate, decoder, bar) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " estimate, decoder, bar, attempts)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status == PRICER_OK)
         status = bind_estimate(insert, 7, record, &words);
@@ -113,6 +119,7 @@ static enum pricer_status store_summary(
                           pricer_word(PRICER_WORDS_DECODE, (int)record->decode),
                           -1, SQLITE_STATIC);
         pri_study_bind(insert, 9, record->estimate ? record->bar : NAN);
+        sqlite3_bind_int(insert, 10, attempts_of(record));
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -120,20 +127,22 @@ static enum pricer_status store_summary(
     return status;
 }
 
-/* One row for each entry that is known. */
-static enum pricer_status store_arrivals(const struct pricer_study *study,
-                                         const char *sql, int64_t round,
-                                         const int8_t *arrived, int32_t count,
-                                         struct pricer_fault *fault)
+/* One row for each entry that is known; `count` in an attempt. */
+static enum pricer_status store_arrivals(
+    const struct pricer_study *study, const char *sql,
+    const struct pricer_round_record *record, const int8_t *arrived,
+    int32_t count, struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
+    int64_t all = (int64_t)count * attempts_of(record);
     enum pricer_status status = pri_study_prepare(study, sql, &insert, fault);
-    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
+    for (int64_t k = 0; k < all && status == PRICER_OK; k++) {
         if (arrived[k] < 0)
             continue;
-        sqlite3_bind_int64(insert, 1, round);
-        sqlite3_bind_int(insert, 2, k);
-        sqlite3_bind_int(insert, 3, arrived[k]);
+        sqlite3_bind_int64(insert, 1, record->round);
+        sqlite3_bind_int64(insert, 2, k / count);
+        sqlite3_bind_int64(insert, 3, k % count);
+        sqlite3_bind_int(insert, 4, arrived[k]);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -213,12 +222,12 @@ enum pricer_status pricer_study_add_round(
     status = store_summary(study, record, fault);
     if (status == PRICER_OK)
         status =
-            store_arrivals(study, "INSERT INTO arrival VALUES (?, ?, ?)",
-                           record->round, record->uplink, record->nodes, fault);
+            store_arrivals(study, "INSERT INTO arrival VALUES (?, ?, ?, ?)",
+                           record, record->uplink, record->nodes, fault);
     if (status == PRICER_OK)
         status =
-            store_arrivals(study, "INSERT INTO delivery VALUES (?, ?, ?)",
-                           record->round, record->link, record->links, fault);
+            store_arrivals(study, "INSERT INTO delivery VALUES (?, ?, ?, ?)",
+                           record, record->link, record->links, fault);
     if (status == PRICER_OK)
         status = store_withheld(study, record, fault);
     if (status == PRICER_OK)

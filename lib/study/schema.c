@@ -107,6 +107,7 @@ const char *const pri_study_schema[] = {
     "CREATE TABLE decoder ("
     " plan INTEGER PRIMARY KEY REFERENCES plan,"
     " rank INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL,"
     " blind INTEGER NOT NULL,"
     " blend REAL NOT NULL,"
     " horizon REAL NOT NULL,"
@@ -231,6 +232,7 @@ const char *const pri_study_schema[] = {
     "CREATE TABLE round ("
     " round INTEGER PRIMARY KEY,"
     " plan INTEGER NOT NULL REFERENCES plan,"
+    " attempts INTEGER NOT NULL,"
     " arrived INTEGER NOT NULL,"
     " contributors INTEGER NOT NULL,"
     " weight REAL NOT NULL,"
@@ -242,16 +244,18 @@ const char *const pri_study_schema[] = {
 
     "CREATE TABLE arrival ("
     " round INTEGER NOT NULL REFERENCES round,"
+    " attempt INTEGER NOT NULL,"
     " node INTEGER NOT NULL REFERENCES node,"
     " arrived INTEGER NOT NULL,"
-    " PRIMARY KEY (round, node)"
+    " PRIMARY KEY (round, attempt, node)"
     ") WITHOUT ROWID",
 
     "CREATE TABLE delivery ("
     " round INTEGER NOT NULL REFERENCES round,"
+    " attempt INTEGER NOT NULL,"
     " link INTEGER NOT NULL REFERENCES link,"
     " arrived INTEGER NOT NULL,"
-    " PRIMARY KEY (round, link)"
+    " PRIMARY KEY (round, attempt, link)"
     ") WITHOUT ROWID",
 
     "CREATE TABLE withheld ("

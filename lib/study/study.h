@@ -20,7 +20,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 5 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 6 };
 
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,

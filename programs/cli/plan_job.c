@@ -258,7 +258,8 @@ static void find_floor(struct plan_job *job,
 {
     struct pricer_fault why;
     bool average = ask->horizon > 1 && !isinf(ask->horizon);
-    if (average || job->view.certificate.open_links > 0 ||
+    if (average || job->decoder->attempts > 1 ||
+        job->view.certificate.open_links > 0 ||
         pricer_decoder_genie(job->from.network, &job->view.settings, ask,
                              &job->view.floor, &why) != PRICER_OK)
         job->view.floor = (struct pricer_estimate){NAN, NAN};
@@ -303,6 +304,22 @@ static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
         .watch = job->view.settings.watch};
 }
 
+/* The decoder of a round, or of all its attempts together. Where rounds repeat
+ * each result is one of all attempts, whatever the bias. */
+static enum pricer_status fit_decoder(
+    struct plan_job *job, const struct pricer_decoder_settings *settings,
+    struct pricer_fault *why)
+{
+    struct pricer_decoder_settings ask = *settings;
+    int64_t attempts = job->view.settings.repeat;
+    if (attempts <= 1)
+        return pricer_decoder_fit(job->from.network, job->from.plan, settings,
+                                  &job->decoder, why);
+    ask.horizon = 1;
+    return pricer_stack_fit(job->from.network, job->from.plan, &ask,
+                            (int32_t)attempts, &job->decoder, why);
+}
+
 static bool is_mixed(const struct pricer_network *network)
 {
     for (int32_t i = 0; i < network->nodes; i++)
@@ -319,12 +336,6 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     struct pricer_fault why = {""};
     if (ask->decoder == PRICER_DECODE_CONSTANT)
         return PRICER_OK;
-    if (view->settings.repeat > 1) {
-        view->decoder_note =
-            "pricer simulate fits and plays the decoder of all "
-            "attempts together";
-        return PRICER_OK;
-    }
     if (ask->decoder < 0 && job->from.network->nodes > DECODER_NODES) {
         view->decoder_note = "--decoder minimax fits a better one, which takes "
                              "a while";
@@ -338,8 +349,7 @@ enum pricer_status plan_job_decode(struct plan_job *job)
         settings.uplink_spread = spread;
         settings.link_spread = spread + job->deliveries->nodes;
     }
-    enum pricer_status status = pricer_decoder_fit(
-        job->from.network, job->from.plan, &settings, &job->decoder, &why);
+    enum pricer_status status = fit_decoder(job, &settings, &why);
     free(spread);
     settings.uplink_spread = settings.link_spread = NULL;
     if (status == PRICER_MEMORY)

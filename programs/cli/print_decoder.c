@@ -15,6 +15,8 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
     json_text(json, "decoder",
               pricer_word(PRICER_WORDS_DECODE, used ? PRICER_DECODE_MINIMAX
                                                     : PRICER_DECODE_CONSTANT));
+    json_count(json, "decoder_attempts",
+               decoder != NULL ? decoder->attempts : 1);
     json_number(json, "decoder_mse_lower",
                 decoder != NULL ? decoder->lower : NAN);
     json_number(json, "decoder_mse_lower_stderr",
@@ -87,7 +89,9 @@ void plan_view_decoder(const struct plan_view *view)
         4, (const char *const[]){"worst case with", "error", "+-", "of W"});
     decoder_row(table,
                 view->joint ? "W: the ordinary plan, every sum counting 1/n"
-                            : "W: every sum counting 1/n",
+                : decoder->attempts > 1
+                    ? "W: the mean of all attempts, every sum counting 1/n"
+                    : "W: every sum counting 1/n",
                 whole, 0, whole);
     if (view->joint)
         decoder_row(table, "the ordinary plan with its decoder, at most",
@@ -106,6 +110,10 @@ void plan_view_decoder(const struct plan_view *view)
            "over %s%lld\npatterns of links%s.\n",
            decoder->exact ? "all " : "", (long long)decoder->patterns,
            decoder->exact ? "" : " (+-: their sampling error)");
+    if (decoder->attempts > 1)
+        printf("All of these are errors of a round with %d attempts, the same "
+               "payloads in each,\nwhose sums are decoded together.\n",
+               (int)decoder->attempts);
     if (isinf(decoder->horizon))
         puts("Its estimates are unbiased: averages of rounds get better and "
              "better.");

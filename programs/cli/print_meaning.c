@@ -41,9 +41,14 @@ static void print_yardsticks(const struct plan_view *view)
                                            "of R^2", "distance", "of R"});
     row(table, "answering the centre, nobody asked", centre, centre);
     row(table, "no collaboration, best", view->yardsticks.alone, centre);
-    row(table, "this plan, every sum counting 1/n", view->error.mse_worst_case,
-        centre);
-    row(table, "this plan with its decoder, at most",
+    bool repeats = view->settings.repeat > 1;
+    row(table,
+        repeats ? "this plan, one attempt, every sum counting 1/n"
+                : "this plan, every sum counting 1/n",
+        view->error.mse_worst_case, centre);
+    row(table,
+        repeats ? "this plan, all attempts decoded together, at most"
+                : "this plan with its decoder, at most",
         view->decoder != NULL ? view->decoder->upper : NAN, centre);
     row(table, "these budgets, links that never fail", view->yardsticks.steady,
         centre);

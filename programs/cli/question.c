@@ -116,6 +116,11 @@ void question_assumes(const struct pricer_question *question,
     char silent[120] = "; others add their noise as often as their links are "
                        "up";
     text[0] = '\0';
+    if (question->repeat > 1) { /* lib/privacy/repeat.c */
+        append(text, "nothing but the sender's own noise; late shares count as "
+                     "seen");
+        return;
+    }
     append(text,
            relays != NULL ? relays : "nothing but the sender's own noise");
     if (question->silent > 0)

@@ -32,8 +32,13 @@ static void row(struct table *table, const char *name,
                 const struct pricer_estimate *error, double worst)
 {
     table_cell(table, "%s", name);
-    table_cell(table, "%.6g", error->value);
-    table_cell(table, "%.2g", error->error);
+    if (isnan(error->value)) {
+        table_cell(table, "not played");
+        table_cell(table, " ");
+    } else {
+        table_cell(table, "%.6g", error->value);
+        table_cell(table, "%.2g", error->error);
+    }
     table_cell(table, isnan(worst) ? " " : "%.6g", worst);
 }
 
@@ -76,6 +81,14 @@ enum pricer_status simulate_repeat(
     struct pricer_repeated found;
     struct progress progress;
     int32_t attempts = (int32_t)from->settings.repeat;
+    if (settings->decoder != NULL && settings->decoder->attempts == attempts) {
+        enum pricer_status played =
+            play(from, settings, settings->decoder, &found, fault);
+        if (played == PRICER_OK)
+            (as_json ? print_json : print_table)(settings->decoder, attempts,
+                                                 &found);
+        return played;
+    }
     progress_start(&progress, "decoder");
     struct pricer_decoder_settings ask = {.seed = (uint64_t)from->seed,
                                           .threads = settings->threads,

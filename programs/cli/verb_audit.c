@@ -132,11 +132,7 @@ static enum pricer_status read_work(const char *path, struct request *ask,
     if (ask->seed < 0)
         ask->seed = work->from.seed;
     question_settle(about, &work->from.record.settings);
-    if (work->from.settings.repeat > 1)
-        return refuse(fault,
-                      "rounds of %lld attempts are not audited yet: the attack "
-                      "is on one",
-                      work->from.settings.repeat, 0);
+    about->repeat = work->from.settings.repeat;
     if (ask->node >= nodes)
         return refuse(fault, "--node %lld: the nodes are 0 to %lld", ask->node,
                       nodes - 1);

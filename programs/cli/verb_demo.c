@@ -4,6 +4,7 @@
  */
 #include "fleet/demo.h"
 #include "common/options.h"
+#include "pricer_decode.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -16,6 +17,47 @@ static const struct usage usage = {
     "With\n"
     "it: its latest plan; the rounds are stored in it when all are done.",
     "pricer demo --rounds 300"};
+
+/* The same for rounds of several attempts. What the fleet decodes with equal
+ * coefficients is the simulator's mean of all attempts, whichever decoder the
+ * stack has. */
+static enum pricer_status simulate_stack(struct demo *demo, bool same,
+                                         struct pricer_outcome *outcome,
+                                         struct pricer_fault *fault)
+{
+    const struct pricer_decoder *decoder = demo->decoding.decoder;
+    struct pricer_decoder *plain = NULL;
+    struct pricer_repeated found;
+    int32_t nodes = demo->network->nodes;
+    enum pricer_status status = PRICER_OK;
+    if (decoder == NULL)
+        status = pricer_decoder_new(nodes, nodes, &plain, fault);
+    if (plain != NULL) {
+        plain->attempts = demo->attempts;
+        plain->blend = 0;
+    }
+    struct pricer_simulation_settings settings = {
+        .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
+        .trials = same ? demo->rounds : 20000,
+        .seed = demo_seed(demo),
+        .data = PRICER_DATA_GIVEN,
+        .given = demo->data,
+        .decoder = decoder != NULL ? decoder : plain};
+    if (status == PRICER_OK)
+        status = pricer_stack_simulate(demo->network, demo->plan, &settings,
+                                       demo->attempts, &found, fault);
+    if (status == PRICER_OK) {
+        struct pricer_estimate error = decoder ? found.stacked : found.equal;
+        *outcome = (struct pricer_outcome){
+            .mse = error.value,
+            .mse_stderr = error.error,
+            .predicted = NAN,
+            .worst_case = decoder != NULL ? decoder->upper : NAN,
+            .bar = decoder != NULL ? found.bar : NAN};
+    }
+    pricer_decoder_free(plain);
+    return status;
+}
 
 /* The simulator on the same data: many trials fast, and the fleet's rounds
  * message by message. */
@@ -36,6 +78,8 @@ static enum pricer_status simulate(struct demo *demo, bool same,
         .decoder = demo->decoding.decoder,
         .decode = demo->decoding.used,
     };
+    if (demo->attempts > 1)
+        return simulate_stack(demo, same, outcome, fault);
     enum pricer_status status = pricer_simulation_run(
         demo->network, (const struct pricer_plan *const[]){demo->plan}, 1,
         &settings, &simulation, fault);
@@ -87,6 +131,7 @@ static void report_json(const struct demo *demo, const struct comparison *found)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", demo->network->nodes);
     json_count(&json, "rounds", found->measured.rounds);
+    json_count(&json, "repeat", demo->attempts);
     json_count(&json, "without_estimate", found->none);
     json_number(&json, "predicted", found->many.predicted);
     json_number(&json, "worst_case", found->many.worst_case);
@@ -130,7 +175,9 @@ static void report_table(const struct demo *demo,
     add_row(table, "worst case over all data", many->worst_case, NAN, "");
     add_row(table, "predicted for this data", many->predicted, NAN, "");
     add_row(table, "simulated", many->mse, many->mse_stderr,
-            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000" : "100000");
+            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000"
+            : demo->attempts > 1                          ? "20000"
+                                                          : "100000");
     snprintf(count, sizeof count, "%lld", (long long)measured->rounds);
     add_row(table, "simulated, the fleet's rounds", same->mse, same->mse_stderr,
             count);
@@ -142,6 +189,9 @@ static void report_table(const struct demo *demo,
            pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
                                                          : "");
+    if (demo->attempts > 1)
+        printf("%d attempts a round, the same payloads in each\n",
+               (int)demo->attempts);
     printf("%d nodes and a server as processes, %lld rounds in %.1f s; %s\n",
            (int)demo->network->nodes, (long long)measured->rounds,
            found->seconds,

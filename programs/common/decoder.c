@@ -23,6 +23,15 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                  (long long)plan);
         return PRICER_VALUE;
     }
+    if (found != NULL && found->attempts > 1 &&
+        decoding->asked == PRICER_DECODE_ADAPTIVE) {
+        pricer_decoder_free(found);
+        snprintf(fault->text, sizeof fault->text,
+                 "the adaptive decoder is for rounds of one attempt, and plan "
+                 "%lld repeats its payloads",
+                 (long long)plan);
+        return PRICER_VALUE;
+    }
     decoding->decoder = found;
     decoding->used = found == NULL ? PRICER_DECODE_CONSTANT
                      : decoding->asked < 0

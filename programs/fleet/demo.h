@@ -14,6 +14,7 @@ struct demo {
     int64_t rounds, seed, port;
     const char *keep; /* a folder to keep everything in, or NULL */
     struct program_decoding decoding;
+    int32_t attempts; /* of a round */
 
     /* made */
     char folder[4096];

@@ -95,11 +95,6 @@ static enum pricer_status make_plan(struct demo *demo,
                                         .bias_l1 = NAN};
     enum pricer_status status =
         pricer_study_settings(demo->study, &record.settings, NULL, fault);
-    if (status == PRICER_OK && record.settings.repeat > 1) {
-        snprintf(fault->text, sizeof fault->text,
-                 "a demo runs rounds of one attempt: leave repeat out");
-        status = PRICER_VALUE;
-    }
     if (status == PRICER_OK)
         status = pricer_study_network(demo->study, &demo->network, fault);
     if (status == PRICER_OK)
@@ -153,6 +148,11 @@ static enum pricer_status load_study(struct demo *demo,
         return PRICER_VALUE;
     }
     demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
+    struct pricer_settings settings;
+    status = pricer_study_settings(demo->study, &settings, NULL, fault);
+    if (status != PRICER_OK)
+        return status;
+    demo->attempts = settings.repeat > 1 ? (int32_t)settings.repeat : 1;
     return program_decoder(demo->study, record.id, demo->network,
                            &demo->decoding, fault);
 }

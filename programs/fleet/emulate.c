@@ -8,11 +8,12 @@ int64_t emulate_trial(const struct emulate *emulate, int64_t round)
     return round - 1 - emulate->after;
 }
 
-bool emulate_up(const struct emulate *emulate, int64_t round, int32_t from,
-                int32_t to)
+bool emulate_up(const struct emulate *emulate, const struct emulate_time *time,
+                int32_t from, int32_t to)
 {
     const struct pricer_network *network = emulate->network;
-    int64_t trial = emulate_trial(emulate, round);
+    int64_t trial =
+        emulate_trial(emulate, time->round) * time->attempts + time->attempt;
     if (network == NULL)
         return true;
     if (from < 0 || from >= network->nodes)

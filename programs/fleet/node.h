@@ -28,6 +28,7 @@ struct node_peer {
 struct node_source {
     bool heard;          /* in this round */
     int64_t later_round; /* a share for a round to come, 0: none */
+    int64_t later_attempt;
     enum wire_part later_part;
     int64_t *later; /* its values */
 };
@@ -104,14 +105,17 @@ struct node {
     /* the round */
     enum node_state state;
     struct wire_open open;
-    int64_t start; /* when it began */
-    int64_t taken; /* the last round taken part in */
+    int64_t start;   /* when its attempt began */
+    int64_t taken;   /* the last round taken part in */
+    int64_t made;    /* the round that the parts, made or withheld, are of */
+    int64_t counted; /* the last round in `rounds` */
     int32_t heard;
     enum wire_part own_part;
     int64_t base_round; /* of the last OPEN heard */
-    int64_t base_time;  /* when the last OPEN was heard */
-    bool behind;        /* the server knows more than the ledger */
-    int64_t twins;      /* others with this key, as the server says */
+    int64_t base_attempt;
+    int64_t base_time; /* when the last OPEN was heard */
+    bool behind;       /* the server knows more than the ledger */
+    int64_t twins;     /* others with this key, as the server says */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
     int64_t clipped; /* rounds in which the vector was too long */
 

@@ -36,8 +36,12 @@ static void make_share(struct node *node, int32_t k)
     if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
     if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message, node->open.round, node->slice.seal,
-                         WIRE_PART_DATA, node->scratch, node->slice.dimension))
+        wire_write_share(&peer->message,
+                         &(struct wire_share){.round = node->open.round,
+                                              .attempt = node->open.attempt,
+                                              .seal = node->slice.seal,
+                                              .part = WIRE_PART_DATA},
+                         node->scratch, node->slice.dimension))
         peer->part = WIRE_PART_DATA;
 }
 

@@ -21,22 +21,28 @@ static void drop(struct node *node, enum pricer_drop why)
 
 /* Shares leave, also those that only say why there is none; what cannot leave
  * at once is lost, as on a link that is down. After the time for shares nobody
- * adds them, and no data leaves. */
+ * adds them, and no data leaves. Every attempt sends the same payload. */
 static void send_shares(struct node *node)
 {
     bool late = daemon_clock() >= node->start + node->open.share;
+    struct wire_share empty = {.round = node->open.round,
+                               .attempt = node->open.attempt,
+                               .seal = node->slice.seal};
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
-        if (late && peer->part == WIRE_PART_DATA)
-            peer->part = WIRE_PART_LATE;
-        wire_part_set(node->sent, k, peer->part);
+        struct wire_bytes *message = &node->bytes;
+        bool data = peer->part == WIRE_PART_DATA;
+        empty.part = late && data ? WIRE_PART_LATE : peer->part;
+        wire_part_set(node->sent, k, empty.part);
         if (peer->link == NULL)
             continue;
-        if (peer->part != WIRE_PART_DATA)
-            wire_write_share(&peer->message, node->open.round, node->slice.seal,
-                             peer->part, NULL, 0);
-        node->lost +=
-            !hub_send(peer->link, peer->message.data, peer->message.size);
+        if (data && !late) {
+            message = &peer->message;
+            wire_share_again(message, node->open.attempt);
+        } else if (!wire_write_share(message, &empty, NULL, 0)) {
+            continue;
+        }
+        node->lost += !hub_send(peer->link, message->data, message->size);
     }
     node->state = NODE_SHARING;
 }
@@ -60,8 +66,9 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_RANGE);
         return;
     }
-    bool up =
-        emulate_up(&node->emulate, node->open.round, in->from, node->number);
+    const struct emulate_time time = {node->open.round, node->slice.repeat,
+                                      node->open.attempt};
+    bool up = emulate_up(&node->emulate, &time, in->from, node->number);
     if (data && up &&
         pricer_round_add(&node->part.grid, 1, values, dimension, node->sum,
                          NULL) != PRICER_OK) {
@@ -74,12 +81,23 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         wire_part_set(node->parts, k + 1, part);
 }
 
-/* Keep a share whose round has not begun here; the newest counts. */
+/* Whether an attempt of a round is before (-1), the same as or after (1)
+ * another. */
+static int order(int64_t round, int64_t attempt, int64_t other_round,
+                 int64_t other_attempt)
+{
+    if (round != other_round)
+        return round < other_round ? -1 : 1;
+    return (attempt > other_attempt) - (attempt < other_attempt);
+}
+
+/* Keep a share whose attempt has not begun here; the newest counts. */
 static void keep_share(struct node *node, int32_t k,
                        const struct wire_share *share)
 {
     struct node_source *source = &node->sources[k];
-    if (share->round <= source->later_round) {
+    if (order(share->round, share->attempt, source->later_round,
+              source->later_attempt) <= 0) {
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
@@ -90,6 +108,7 @@ static void keep_share(struct node *node, int32_t k,
     for (int64_t c = 0; c < node->slice.dimension && share->size > 0; c++)
         source->later[c] = wire_integer(share->values, c);
     source->later_round = share->round;
+    source->later_attempt = share->attempt;
     source->later_part = share->part;
 }
 
@@ -115,14 +134,18 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
+    int when =
+        order(share.round, share.attempt, node->taken, node->open.attempt);
     if (memcmp(share.seal, node->slice.seal, WIRE_DIGEST) != 0) {
         drop(node, PRICER_DROP_PLAN);
-    } else if (!is_fitting(node, sender, &share)) {
+    } else if (!is_fitting(node, sender, &share) ||
+               share.attempt >= node->slice.repeat) {
         drop(node, PRICER_DROP_LENGTH);
-    } else if (share.round > node->taken) {
+    } else if (when > 0) {
         keep_share(node, sender, &share);
-    } else if (share.round < node->taken) {
-        drop(node, PRICER_DROP_ROUND);
+    } else if (when < 0) {
+        drop(node,
+             share.round == node->taken ? PRICER_DROP_LATE : PRICER_DROP_ROUND);
     } else if (node->state == NODE_IDLE ||
                daemon_clock() >= node->start + node->open.share) {
         drop(node, PRICER_DROP_LATE);
@@ -205,16 +228,39 @@ static void start_vector(struct node *node)
     }
 }
 
+/*
+ * Another attempt of a round that this process has decided about: the parts are
+ * those of the first, made and charged once, or withheld for the same reason. A
+ * process that does not remember them finds the round in its ledger, and makes
+ * no second noise for it: start_vector().
+ */
+static void repeat_parts(struct node *node)
+{
+    if (node->state == NODE_VECTOR) {
+        vector_stop(&node->vector);
+        node_withhold(node, WIRE_PART_LATE);
+    }
+    if (node->behind)
+        node_withhold(node, WIRE_PART_LEDGER);
+    node->state = NODE_HOLD;
+}
+
 static void begin_round(struct node *node, const struct wire_open *open,
                         int64_t start)
 {
     clear_round(node, open, start);
-    start_vector(node);
+    if (open->round == node->made)
+        repeat_parts(node);
+    else
+        start_vector(node);
+    node->made = open->round;
     for (int32_t k = 0; k < node->slice.in_count; k++) {
         struct node_source *source = &node->sources[k];
-        if (source->later_round == open->round)
+        int when = order(source->later_round, source->later_attempt,
+                         open->round, open->attempt);
+        if (when == 0)
             add_share(node, k, source->later_part, source->later);
-        if (source->later_round <= open->round)
+        if (when <= 0)
             source->later_round = 0;
     }
 }
@@ -274,13 +320,21 @@ void node_take_open(struct node *node, const struct wire_open *open)
                     "the round is too far from the last one");
         return;
     }
-    if (open->round > node->base_round) {
+    if (open->attempt >= node->slice.repeat) {
+        drop(node, PRICER_DROP_ROUND);
+        return;
+    }
+    if (order(open->round, open->attempt, node->base_round,
+              node->base_attempt) > 0) {
         node->base_round = open->round;
+        node->base_attempt = open->attempt;
         node->base_time = now;
     }
-    if (open->round > node->taken)
+    int when =
+        order(open->round, open->attempt, node->taken, node->open.attempt);
+    if (when > 0)
         begin_round(node, open, now);
-    else if (open->round == node->taken)
+    else if (when == 0)
         node->open = *open; /* it was opened here before the message came */
     else if (open->ahead == 0)
         node->base_round = 0; /* the server waits, and so do we */
@@ -298,6 +352,7 @@ static void finish(struct node *node)
     wire_part_set(node->parts, 0, node->own_part);
     const struct wire_sum sum = {
         .round = node->open.round,
+        .attempt = node->open.attempt,
         .digest = node->digest,
         .parts = node->parts,
         .parts_size = wire_parts_size(node->slice.in_count),
@@ -308,25 +363,40 @@ static void finish(struct node *node)
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
     node->state = NODE_IDLE;
-    node->rounds++;
+    node->rounds += node->counted != node->open.round;
+    node->counted = node->open.round;
 }
 
-/* The time at which a round that nobody announced would begin, or INT64_MAX; what
- * a round is relative to only OPEN tells. */
+/* The attempt after the last one, of the same round or the next. */
+static void find_following(const struct node *node, int64_t *round,
+                           int64_t *attempt)
+{
+    bool same = node->open.attempt + 1 < node->slice.repeat;
+    *round = same ? node->taken : node->taken + 1;
+    *attempt = same ? node->open.attempt + 1 : 0;
+}
+
+/* The time at which an attempt that nobody announced would begin, or INT64_MAX:
+ * attempts of a round are `uplink` apart, rounds a period. What a round is
+ * relative to only OPEN tells. */
 static int64_t expected(const struct node *node)
 {
-    int64_t past = node->taken - node->base_round;
+    int64_t round, attempt;
     if (!node->sliced || node->slice.reach > 0 || node->base_round == 0 ||
-        node->open.period == 0 || node->taken < node->base_round ||
-        past >= node->open.ahead)
+        node->open.period == 0 || node->taken < node->base_round)
         return INT64_MAX;
-    return node->base_time + (past + 1) * node->open.period;
+    find_following(node, &round, &attempt);
+    int64_t past = round - node->base_round;
+    if (past > node->open.ahead || (past == 0 && node->open.ahead == 0))
+        return INT64_MAX;
+    return node->base_time + past * node->open.period +
+           (attempt - node->base_attempt) * node->open.uplink;
 }
 
 static void open_by_itself(struct node *node, int64_t begin)
 {
     struct wire_open open = node->open;
-    open.round = node->taken + 1;
+    find_following(node, &open.round, &open.attempt);
     begin_round(node, &open, begin);
 }
 

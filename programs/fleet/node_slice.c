@@ -172,6 +172,7 @@ void node_free_slice(struct node *node)
     node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
+    node->made = 0;
     node->state = NODE_IDLE;
     vector_stop(&node->vector);
 }

@@ -24,6 +24,7 @@ struct arguments {
     const char *config, *study, *key, *listen, *truth, *status_address;
     int64_t port, seed, after;
     bool emulate;
+    struct server_times times; /* as given; the study says the attempts */
 };
 
 /* How long the server may go without a look at who is enrolled. */
@@ -103,12 +104,13 @@ static bool parse(int argc, char **argv, struct server *server,
         {"period", OPTION_COUNT, &times->period, "MS",
          "from one round to the next; 10000"},
         {"send", OPTION_COUNT, &times->send, "MS",
-         "when in a round nodes must have their vectors and send; 2/3 of "
+         "when in an attempt nodes must have their vectors and send; 2/3 of "
          "--share"},
         {"share", OPTION_COUNT, &times->share, "MS",
          "when the sharing ends; 5/6 of --uplink"},
         {"uplink", OPTION_COUNT, &times->uplink, "MS",
-         "when the round ends; 9/10 of --period, with --early 9000"},
+         "when the round, or an attempt of it, ends; 9/10 of --period, by "
+         "attempts, with --early 9000"},
         {"ahead", OPTION_COUNT, &times->ahead, "N",
          "rounds a node that hears nothing opens by itself; 10"},
         {"early", OPTION_FLAG, &times->early, NULL,
@@ -216,6 +218,42 @@ static enum pricer_status load_emulation(struct server *server,
     return status;
 }
 
+/*
+ * Times that are not given follow from those that are. A vector needs the most:
+ * a command that starts Python with NumPy takes a second on a small machine, and
+ * noise for a million elements and ten links another; so half of a round is for
+ * it, a quarter for the sharing.
+ */
+static void fill_times(struct server_times *times, int64_t attempts)
+{
+    enum { PERIOD = 10000 };
+    if (times->period < 0)
+        times->period = PERIOD;
+    if (times->uplink < 0)
+        times->uplink =
+            (times->early ? PERIOD : times->period / attempts) * 9 / 10;
+    if (times->share < 0)
+        times->share = times->uplink * 5 / 6;
+    if (times->send < 0)
+        times->send = times->share * 2 / 3;
+}
+
+/* The times of a round whose attempts the study knows. */
+static enum pricer_status share_period(struct server *server,
+                                       const struct arguments *arguments,
+                                       struct pricer_fault *fault)
+{
+    struct server_times *times = &server->times;
+    *times = arguments->times;
+    fill_times(times, server->attempts);
+    if (times->early || times->period >= server->attempts * times->uplink)
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_VALUE,
+                        "--period must not be shorter than %d times --uplink: "
+                        "a round has so many attempts",
+                        (int)server->attempts);
+}
+
 static enum pricer_status set_up(struct server *server,
                                  const struct arguments *arguments,
                                  struct status_page **page,
@@ -234,6 +272,8 @@ static enum pricer_status set_up(struct server *server,
         status = hub_open(&server->pair, &events, &server->hub, fault);
     if (status == PRICER_OK)
         status = server_load(server, fault);
+    if (status == PRICER_OK)
+        status = share_period(server, arguments, fault);
     if (status == PRICER_OK && server->quorum > server->members)
         status = daemon_fault(fault, PRICER_VALUE,
                               "--quorum %lld, and only %d nodes are enrolled",
@@ -266,25 +306,6 @@ static void tear_down(struct server *server, struct status_page *page)
     server_unload(server);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);
-}
-
-/*
- * Times that are not given follow from those that are. A vector needs the most:
- * a command that starts Python with NumPy takes a second on a small machine, and
- * noise for a million elements and ten links another; so half of a round is for
- * it, a quarter for the sharing.
- */
-static void fill_times(struct server_times *times)
-{
-    enum { PERIOD = 10000 };
-    if (times->period < 0)
-        times->period = PERIOD;
-    if (times->uplink < 0)
-        times->uplink = (times->early ? PERIOD : times->period) * 9 / 10;
-    if (times->share < 0)
-        times->share = times->uplink * 5 / 6;
-    if (times->send < 0)
-        times->send = times->share * 2 / 3;
 }
 
 /* What cannot be, in words, or NULL. */
@@ -321,7 +342,8 @@ int main(int argc, char **argv)
     int result;
     if (!parse(argc, argv, &server, &arguments, operands, &result))
         return result;
-    fill_times(&server.times);
+    arguments.times = server.times;
+    fill_times(&server.times, 1);
     server.path = operands[0] != NULL ? operands[0] : arguments.study;
     if (find_mistake(&server, &arguments) != NULL) {
         fprintf(stderr, "pricer-server: %s; --help explains\n",

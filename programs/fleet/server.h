@@ -73,15 +73,19 @@ struct decoding {
     int asked;               /* enum pricer_decode; -1: the plan's decoder */
     enum pricer_decode used; /* with the current plan */
     double planned; /* the worst case over all data, in the data's units */
-    struct pricer_receiver *receiver; /* NULL: constant, and what follows too */
-    int64_t *sums;                    /* [nodes][dimension] that arrived */
+    struct pricer_receiver *receiver; /* of rounds with one attempt */
+    struct pricer_stack *stack;       /* of others; neither: constant, and what
+                                         follows but `times` is NULL */
+    int64_t *sums;       /* [attempts][nodes][dimension] that arrived */
     double *values;      /* the same in the data's units, if adaptive */
-    double *coefficient; /* [nodes] */
-    bool *came;          /* [nodes] the sum arrived */
-    bool *held;          /* [links] its share is in the sum */
-    bool *withheld;      /* [nodes] its own part is not in its sum */
-    double weight;       /* that arrived */
-    double noise;        /* that arrived: sum of squares */
+    double *coefficient; /* [attempts][nodes] */
+    bool *came;          /* [attempts][nodes] the sum arrived */
+    bool *held;          /* [attempts][links] its share is in the sum */
+    bool *withheld;      /* [attempts][nodes] its own part is not in its sum */
+    uint8_t *times;      /* [nodes + links] attempts in which the own part, the
+                            share, has arrived */
+    double weight;       /* that arrived, on average over the attempts */
+    double noise;        /* of the mean of all attempts: sum of squares */
     double bar;          /* of the last round: about its squared error */
 };
 
@@ -138,6 +142,7 @@ struct server {
     int64_t plan_id;
     int64_t open_budgets; /* nodes that show us more than they allow */
     int64_t plan_rounds;  /* that it was made for */
+    int32_t attempts;     /* of a round, with the same payloads */
     bool credit;          /* it counts on losses */
     double plan_weight;   /* of all its parts together */
     struct pricer_grid grid;
@@ -162,17 +167,20 @@ struct server {
     bool open;
     bool estimated;         /* its estimate is there, to be stored */
     int64_t round;          /* its number */
+    int32_t attempt;        /* the one that runs, from 0 */
     int64_t next;           /* the number of the next one; 0: not noted yet */
-    int64_t start;          /* when it began */
+    int64_t began;          /* when it began */
+    int64_t start;          /* when its attempt began */
     int64_t next_start;     /* when the next one may begin */
     int64_t *sum, *scratch; /* [dimension] */
     double *estimate;       /* [dimension] of the last round */
-    int8_t *uplink;         /* [nodes] as in pricer_round_record */
-    int8_t *link;           /* [links] as in pricer_round_record */
+    int8_t *uplink;         /* [attempts][nodes] as in pricer_round_record */
+    int8_t *link;           /* [attempts][links] as in pricer_round_record */
     int8_t *own;            /* [nodes] as in pricer_round_record */
     int8_t *withheld;       /* [links] as in pricer_round_record */
     bool *contributed;      /* [nodes] its data is in the sums */
-    int8_t *claimed;        /* [links] the part that its relay says it got */
+    int8_t *claimed;        /* [links] the part that its relay says it got, in
+                               this attempt */
     int8_t *sent;           /* [links] the part that its sender says it sent */
     struct decoding decoding;
     struct reference reference;

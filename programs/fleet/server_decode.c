@@ -1,7 +1,8 @@
 /*
  * From the sums of a round to its estimate and its error bar: by the plan's
- * decoder, for which the sums are kept apart until the round closes, or, where
- * there is none, by the running sum over n.
+ * decoder, for which the sums are kept apart until the round closes, those of
+ * all its attempts; or, where there is none, by the running sum over n and the
+ * attempts.
  */
 #include "server.h"
 #include "common/meaning.h"
@@ -13,7 +14,9 @@
 static void unload(struct decoding *decoding)
 {
     pricer_receiver_free(decoding->receiver);
+    pricer_stack_free(decoding->stack);
     decoding->receiver = NULL;
+    decoding->stack = NULL;
     decoding->used = PRICER_DECODE_CONSTANT;
     free(decoding->sums);
     free(decoding->values);
@@ -21,6 +24,8 @@ static void unload(struct decoding *decoding)
     free(decoding->came);
     free(decoding->held);
     free(decoding->withheld);
+    free(decoding->times);
+    decoding->times = NULL;
     decoding->sums = NULL;
     decoding->values = decoding->coefficient = NULL;
     decoding->came = decoding->held = decoding->withheld = NULL;
@@ -31,10 +36,16 @@ void server_decoder_unload(struct server *server)
     unload(&server->decoding);
 }
 
+static bool is_decoding(const struct decoding *decoding)
+{
+    return decoding->receiver != NULL || decoding->stack != NULL;
+}
+
 static bool make_room(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
-    size_t nodes = (size_t)server->network->nodes;
+    size_t attempts = (size_t)server->attempts;
+    size_t nodes = (size_t)server->network->nodes * attempts;
     size_t size = nodes * (size_t)server->network->dimension;
     bool adaptive = decoding->used == PRICER_DECODE_ADAPTIVE;
     decoding->sums = calloc(size, sizeof *decoding->sums);
@@ -42,8 +53,8 @@ static bool make_room(struct server *server)
     decoding->coefficient = calloc(nodes, sizeof *decoding->coefficient);
     decoding->came = calloc(nodes, sizeof *decoding->came);
     decoding->withheld = calloc(nodes, sizeof *decoding->withheld);
-    decoding->held =
-        calloc((size_t)server->network->links + 1, sizeof *decoding->held);
+    decoding->held = calloc((size_t)server->network->links * attempts + 1,
+                            sizeof *decoding->held);
     return decoding->sums != NULL && decoding->values != NULL &&
            decoding->coefficient != NULL && decoding->came != NULL &&
            decoding->withheld != NULL && decoding->held != NULL;
@@ -56,7 +67,8 @@ static enum pricer_status find_decoder(struct server *server,
                                        struct pricer_fault *fault)
 {
     bool adaptive = server->decoding.asked == PRICER_DECODE_ADAPTIVE;
-    int64_t size = server->network->nodes * server->network->dimension;
+    int64_t size =
+        server->network->nodes * server->network->dimension * server->attempts;
     int64_t bytes = (adaptive ? 16 : 8) * size;
     enum pricer_status status = pricer_study_decoder(
         server->study, server->plan_id, server->network, decoder, fault);
@@ -67,6 +79,16 @@ static enum pricer_status find_decoder(struct server *server,
                      "plan %lld has no decoder ('pricer plan --decoder "
                      "minimax' makes a plan with one)",
                      (long long)server->plan_id);
+    if (*decoder != NULL && (*decoder)->attempts != server->attempts) {
+        daemon_fault(why, PRICER_VALUE,
+                     "the decoder of plan %lld is for rounds of %d attempts, "
+                     "and the study's have %d: 'pricer plan' makes another",
+                     (long long)server->plan_id, (int)(*decoder)->attempts,
+                     (int)server->attempts);
+        pricer_decoder_free(*decoder);
+        *decoder = NULL;
+        return PRICER_OK;
+    }
     if (*decoder == NULL || (bytes - 1) >> 20 < server->memory)
         return PRICER_OK;
     pricer_decoder_free(*decoder);
@@ -93,6 +115,34 @@ static enum pricer_status do_without(const struct server *server,
     return PRICER_OK;
 }
 
+/* What turns sums into coefficients. */
+static enum pricer_status make_receiver(struct server *server,
+                                        const struct pricer_decoder *decoder,
+                                        struct pricer_fault *fault)
+{
+    struct decoding *decoding = &server->decoding;
+    if (!make_room(server))
+        return PRICER_MEMORY;
+    if (server->attempts == 1)
+        return pricer_receiver_new(server->network, server->plan, decoder,
+                                   &decoding->receiver, fault);
+    return pricer_stack_new(server->network, server->plan, decoder,
+                            server->attempts, &decoding->stack, fault);
+}
+
+/* Where rounds repeat the adaptive decoder has no meaning. */
+static enum pricer_status check_asked(const struct server *server,
+                                      struct pricer_fault *fault)
+{
+    if (server->attempts > 1 &&
+        server->decoding.asked == PRICER_DECODE_ADAPTIVE)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "--decoder adaptive is for rounds of one attempt, "
+                            "and the study's repeat is %d",
+                            (int)server->attempts);
+    return PRICER_OK;
+}
+
 enum pricer_status server_decoder_load(struct server *server,
                                        struct pricer_fault *fault)
 {
@@ -102,8 +152,15 @@ enum pricer_status server_decoder_load(struct server *server,
     struct pricer_settings settings = {0};
     struct pricer_fault why = {""};
     unload(decoding);
-    enum pricer_status status = pricer_plan_evaluate(
-        server->network, &settings, server->plan, &error, fault);
+    decoding->times =
+        calloc((size_t)server->network->nodes + (size_t)server->network->links,
+               sizeof *decoding->times);
+    enum pricer_status status = check_asked(server, fault);
+    if (status == PRICER_OK)
+        status = pricer_plan_evaluate(server->network, &settings, server->plan,
+                                      &error, fault);
+    if (status == PRICER_OK && decoding->times == NULL)
+        status = PRICER_MEMORY;
     if (status != PRICER_OK)
         return status;
     decoding->planned = error.mse_worst_case;
@@ -118,10 +175,7 @@ enum pricer_status server_decoder_load(struct server *server,
                              : PRICER_DECODE_MINIMAX;
         if (decoder->horizon == 1 || isinf(decoder->horizon))
             decoding->planned = decoder->upper; /* else of an average */
-        status = make_room(server)
-                     ? pricer_receiver_new(server->network, server->plan,
-                                           decoder, &decoding->receiver, fault)
-                     : PRICER_MEMORY;
+        status = make_receiver(server, decoder, fault);
     }
     pricer_decoder_free(decoder);
     if (status != PRICER_OK)
@@ -134,22 +188,27 @@ enum pricer_status server_decoder_load(struct server *server,
 void server_decoder_open(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
+    size_t attempts = (size_t)server->attempts;
+    size_t nodes = (size_t)server->network->nodes;
+    size_t links = (size_t)server->network->links;
     decoding->weight = decoding->noise = 0;
-    if (decoding->receiver == NULL)
+    memset(decoding->times, 0, nodes + links);
+    if (!is_decoding(decoding))
         return;
-    memset(decoding->came, 0, (size_t)server->network->nodes);
-    memset(decoding->withheld, 0, (size_t)server->network->nodes);
-    memset(decoding->held, 0, (size_t)server->network->links);
+    memset(decoding->came, 0, nodes * attempts);
+    memset(decoding->withheld, 0, nodes * attempts);
+    memset(decoding->held, 0, links * attempts);
 }
 
 void server_decoder_keep(struct server *server, int32_t node)
 {
     struct decoding *decoding = &server->decoding;
     int64_t dimension = server->network->dimension;
-    if (decoding->receiver == NULL)
+    int64_t at = (int64_t)server->attempt * server->network->nodes + node;
+    if (!is_decoding(decoding))
         return;
-    decoding->came[node] = true;
-    memcpy(decoding->sums + node * dimension, server->scratch,
+    decoding->came[at] = true;
+    memcpy(decoding->sums + at * dimension, server->scratch,
            (size_t)dimension * sizeof *decoding->sums);
 }
 
@@ -158,21 +217,27 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 {
     struct decoding *decoding = &server->decoding;
     const struct pricer_plan *plan = server->plan;
+    int64_t attempt = server->attempt;
     double weight = link < 0 ? plan->self_weight[node] : plan->weight[link];
     double noise = link < 0 ? plan->self_noise[node] : plan->noise[link];
     if (held) {
         const struct pricer_network *network = server->network;
         int32_t from = link < 0 ? node : network->from[link];
+        double k = server->attempts;
+        /* One noise, in c sums of coefficient 1 / k: c^2 is a sum of odd
+         * numbers. */
+        uint8_t *times =
+            &decoding->times[link < 0 ? node : network->nodes + link];
         decoding->weight +=
-            weight * network->node_radius[from] / network->radius;
-        decoding->noise += noise * noise;
+            weight * network->node_radius[from] / network->radius / k;
+        decoding->noise += (2.0 * (*times)++ + 1) / (k * k) * noise * noise;
     }
-    if (decoding->receiver == NULL)
+    if (!is_decoding(decoding))
         return;
     if (link < 0)
-        decoding->withheld[node] = !held;
+        decoding->withheld[attempt * server->network->nodes + node] = !held;
     else
-        decoding->held[link] = held;
+        decoding->held[attempt * server->network->links + link] = held;
 }
 
 /*
@@ -189,13 +254,14 @@ static double find_constant_bar(const struct server *server)
     return off * off + d * server->decoding.noise / n / n;
 }
 
-/* The sums with their coefficients, by ascending relays as in the simulator. */
+/* The sums with their coefficients, by attempts and ascending relays as in the
+ * simulator. */
 static void combine(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
     int64_t d = server->network->dimension;
     memset(server->estimate, 0, (size_t)d * sizeof *server->estimate);
-    for (int64_t j = 0; j < server->network->nodes; j++)
+    for (int64_t j = 0; j < server->network->nodes * server->attempts; j++)
         if (decoding->came[j])
             pricer_round_combine(&server->grid, decoding->coefficient[j],
                                  decoding->sums + j * d, d, server->estimate);
@@ -206,10 +272,19 @@ void server_decode(struct server *server)
     struct decoding *decoding = &server->decoding;
     struct pricer_decoded decoded;
     int64_t d = server->network->dimension;
-    if (decoding->receiver == NULL) {
-        pricer_round_estimate(&server->grid, server->network->nodes,
+    if (!is_decoding(decoding)) {
+        pricer_round_estimate(&server->grid,
+                              server->network->nodes * server->attempts,
                               server->sum, d, server->estimate);
         decoding->bar = find_constant_bar(server);
+        return;
+    }
+    if (decoding->stack != NULL) {
+        pricer_stack_withhold(decoding->stack, decoding->withheld);
+        pricer_stack_decode(decoding->stack, decoding->came, decoding->held,
+                            decoding->coefficient, &decoded);
+        combine(server);
+        decoding->bar = decoded.bar;
         return;
     }
     pricer_receiver_withhold(decoding->receiver, decoding->withheld);

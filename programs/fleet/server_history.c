@@ -90,7 +90,10 @@ static void note_nodes(struct server *server, int64_t now)
         struct seat *seat = &server->seats[i];
         bool gave = server->contributed[i];
         seat->gave_in = seat->gave_in << 1 | gave;
-        seat->came_in = seat->came_in << 1 | (server->uplink[i] == 1);
+        bool came = false;
+        for (int32_t t = 0; t < server->attempts; t++)
+            came = came || server->uplink[t * server->network->nodes + i] == 1;
+        seat->came_in = seat->came_in << 1 | came;
         if (gave) {
             seat->gave = server->round;
             seat->gave_at = now;
@@ -115,10 +118,12 @@ void server_history_note(struct server *server)
     history->error[at] = server->error;
     find_left(server, &history->left[at], &history->link_left[at]);
     history->ended = (int64_t)time(NULL);
-    history->took = now - server->start;
+    history->took = now - server->began;
     note_nodes(server, now);
     if (history->counted++ == HISTORY_WINDOW)
         turn(history, nodes, links);
-    count(history->uplink[0], server->uplink, nodes);
-    count(history->link[0], server->link, links);
+    for (int64_t t = 0; t < server->attempts; t++) {
+        count(history->uplink[0], server->uplink + t * nodes, nodes);
+        count(history->link[0], server->link + t * links, links);
+    }
 }

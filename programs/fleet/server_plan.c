@@ -106,6 +106,7 @@ bool server_write_slice(struct server *server, int32_t node)
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
+        .repeat = server->attempts,
         .credit = server->credit,
         .own = {server->plan->self_weight[node], server->plan->self_noise[node],
                 server->own_limits[node]},
@@ -128,10 +129,12 @@ static void seal_plan(struct server *server)
 {
     const struct pricer_plan *plan = server->plan;
     size_t nodes = 8 * (size_t)plan->nodes, links = 8 * (size_t)plan->links;
-    const double common[] = {(double)server->plan_id, server->network->radius,
+    const double common[] = {(double)server->plan_id,
+                             server->network->radius,
                              (double)server->network->dimension,
                              (double)server->grid.exponent,
-                             (double)server->grid.limit};
+                             (double)server->grid.limit,
+                             (double)server->attempts};
     const struct {
         const void *data;
         size_t size;
@@ -191,21 +194,24 @@ static double add_weights(const struct pricer_plan *plan)
     return sum;
 }
 
-/* Daemons send every payload once: a round of several attempts would be another
- * than the one that was planned and accounted. */
-static enum pricer_status check_repeat(struct server *server,
-                                       struct pricer_fault *fault)
+/* The attempts of a round are the scenario's. They are read once: what is kept
+ * of a round has room for them. */
+static enum pricer_status read_attempts(struct server *server,
+                                        struct pricer_fault *fault)
 {
     struct pricer_settings settings;
     enum pricer_status status =
         pricer_study_settings(server->study, &settings, NULL, fault);
-    if (status != PRICER_OK || settings.repeat <= 1)
+    if (status != PRICER_OK)
         return status;
-    snprintf(fault->text, sizeof fault->text,
-             "the scenario repeats every payload %lld times: pricer-server "
-             "runs rounds of one attempt yet",
-             (long long)settings.repeat);
-    return PRICER_VALUE;
+    int32_t attempts = settings.repeat > 1 ? (int32_t)settings.repeat : 1;
+    if (server->attempts != 0 && attempts != server->attempts)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "the study's repeat has changed from %d to %d: the "
+                            "server must start anew",
+                            (int)server->attempts, (int)attempts);
+    server->attempts = attempts;
+    return PRICER_OK;
 }
 
 /* A plan that has been read and looked at, before anything is replaced by it. */
@@ -221,7 +227,7 @@ static enum pricer_status read_plan(struct server *server, int64_t id,
                                     struct candidate *found,
                                     struct pricer_fault *fault)
 {
-    enum pricer_status status = check_repeat(server, fault);
+    enum pricer_status status = read_attempts(server, fault);
     if (status == PRICER_OK)
         status = pricer_study_plan(server->study, id, &found->network,
                                    &found->plan, &found->record, fault);
@@ -286,6 +292,7 @@ static bool make_room(struct server *server)
     size_t nodes = (size_t)server->network->nodes;
     size_t links = (size_t)server->network->links;
     size_t dimension = (size_t)server->network->dimension;
+    size_t attempts = (size_t)server->attempts;
     server->seats = calloc(nodes, sizeof *server->seats);
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
@@ -293,8 +300,8 @@ static bool make_room(struct server *server)
     server->sum = calloc(dimension, sizeof *server->sum);
     server->scratch = calloc(dimension, sizeof *server->scratch);
     server->estimate = calloc(dimension, sizeof *server->estimate);
-    server->uplink = calloc(nodes, sizeof *server->uplink);
-    server->link = calloc(links + 1, sizeof *server->link);
+    server->uplink = calloc(nodes * attempts, sizeof *server->uplink);
+    server->link = calloc(links * attempts + 1, sizeof *server->link);
     server->own = calloc(nodes, sizeof *server->own);
     server->withheld = calloc(links + 1, sizeof *server->withheld);
     server->contributed = calloc(nodes, sizeof *server->contributed);
@@ -324,6 +331,9 @@ enum pricer_status server_load(struct server *server,
             "the protocol knows up to %d nodes and a dimension of "
             "%d",
             WIRE_NODES, WIRE_DIMENSION);
+    status = read_attempts(server, fault);
+    if (status != PRICER_OK)
+        return status;
     if (!make_room(server))
         return PRICER_MEMORY;
     status = pricer_study_last_round(server->study, &server->round, fault);

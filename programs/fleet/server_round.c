@@ -206,12 +206,16 @@ static bool is_tried(const struct seat *seat, int64_t now)
            (seat->asked || seat->seen == 0 || now - seat->seen > HEARD);
 }
 
-static void open_round(struct server *server, int64_t now)
+/* The next attempt of the round, or its first. */
+static void open_attempt(struct server *server, int64_t now)
 {
     const struct server_times *times = &server->times;
+    const int64_t links = server->network->links,
+                  nodes = server->network->nodes;
     struct wire_open open = {
         .plan = server->plan_id,
         .round = server->round,
+        .attempt = server->attempt,
         .period = times->early ? 0 : times->period,
         .ahead = times->early || times->period == 0 ? 0 : times->ahead,
         .send = times->send,
@@ -219,30 +223,38 @@ static void open_round(struct server *server, int64_t now)
         .uplink = times->uplink,
         .early = times->early,
     };
-    memset(server->sum, 0, 8 * (size_t)server->network->dimension);
-    memset(server->link, -1, (size_t)server->network->links);
-    memset(server->withheld, -1, (size_t)server->network->links);
-    memset(server->claimed, -1, (size_t)server->network->links);
-    memset(server->sent, -1, (size_t)server->network->links);
-    memset(server->own, -1, (size_t)server->network->nodes);
-    memset(server->contributed, 0, (size_t)server->network->nodes);
-    server_decoder_open(server);
+    memset(server->link + server->attempt * links, -1, (size_t)links);
+    memset(server->claimed, -1, (size_t)links);
+    memset(server->sent, -1, (size_t)links);
     server_reference_name(server, &open);
     wire_write_open(&server->bytes, &open);
-    server->open = true;
-    server->estimated = false;
     server->start = now;
-    server->next_start = now + times->period;
-    for (int32_t i = 0; i < server->network->nodes; i++) {
+    for (int32_t i = 0; i < nodes; i++) {
         struct seat *seat = &server->seats[i];
         seat->answered = false;
         seat->asked = seat->ready;
-        server->uplink[i] = is_tried(seat, now) ? 0 : -1;
+        server->uplink[server->attempt * nodes + i] =
+            is_tried(seat, now) ? 0 : -1;
         if (!seat->ready)
             continue;
         server_reference_send(server, seat);
         send_to(server, seat);
     }
+}
+
+static void open_round(struct server *server, int64_t now)
+{
+    memset(server->sum, 0, 8 * (size_t)server->network->dimension);
+    memset(server->withheld, -1, (size_t)server->network->links);
+    memset(server->own, -1, (size_t)server->network->nodes);
+    memset(server->contributed, 0, (size_t)server->network->nodes);
+    server_decoder_open(server);
+    server->open = true;
+    server->estimated = false;
+    server->attempt = 0;
+    server->began = now;
+    server->next_start = now + server->times.period;
+    open_attempt(server, now);
 }
 
 void server_pause(struct server *server)
@@ -251,6 +263,7 @@ void server_pause(struct server *server)
     const struct wire_open open = {
         .plan = server->plan_id,
         .round = server->round,
+        .attempt = server->attempt,
         .send = times->send,
         .share = times->share,
         .uplink = times->uplink,
@@ -322,10 +335,10 @@ static int64_t find_least(const struct server *server)
 static void estimate(struct server *server)
 {
     server->arrived = server->contributors = 0;
-    for (int32_t i = 0; i < server->network->nodes; i++) {
-        server->arrived += server->uplink[i] == 1;
+    for (int32_t i = 0; i < server->network->nodes; i++)
         server->contributors += server->contributed[i];
-    }
+    for (int32_t k = 0; k < server->network->nodes * server->attempts; k++)
+        server->arrived += server->uplink[k] == 1;
     server->weight_arrived = server->plan_weight > 0
                                  ? server->decoding.weight / server->plan_weight
                                  : 0;
@@ -365,6 +378,7 @@ static enum pricer_status close_round(struct server *server,
         .nodes = server->network->nodes,
         .links = server->network->links,
         .dimension = server->network->dimension,
+        .attempts = server->attempts,
         .uplink = server->uplink,
         .link = server->link,
         .own = server->own,
@@ -412,6 +426,18 @@ static enum pricer_status begin(struct server *server, int64_t now,
     return PRICER_OK;
 }
 
+/* The attempt is over: the next one begins, or the round ends. */
+static enum pricer_status go_on(struct server *server, int64_t now,
+                                struct pricer_fault *fault)
+{
+    if (server->attempt + 1 == server->attempts)
+        return close_round(server, fault);
+    server_find_disputes(server);
+    server->attempt++;
+    open_attempt(server, now);
+    return PRICER_OK;
+}
+
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault)
 {
@@ -422,7 +448,7 @@ enum pricer_status server_tick(struct server *server, int64_t now,
     }
     if (server->open && (now >= server->start + server->times.uplink ||
                          (server->times.early && all_answered(server))))
-        status = close_round(server, fault);
+        status = go_on(server, now, fault);
     bool more = server->rounds == 0 || server->done < server->rounds;
     int32_t needed = server->done == 0 ? (int32_t)server->quorum : 1;
     if (status == PRICER_OK && !server->open && more && !daemon_stopping() &&

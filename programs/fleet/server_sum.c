@@ -109,6 +109,8 @@ static void note_part(struct server *server, int32_t from, int part,
 {
     if (part == WIRE_PART_DATA && weight > 0)
         server->contributed[from] = true;
+    if (part == WIRE_PART_DATA)
+        *withheld = -1; /* of several attempts the last counts */
     if (part >= WIRE_PART_SPENT)
         *withheld = (int8_t)(part - WIRE_PART_SPENT);
 }
@@ -119,6 +121,7 @@ static void note_parts(struct server *server, int32_t node,
 {
     const struct pricer_network *network = server->network;
     int32_t next = 1;
+    int8_t *up = server->link + (int64_t)server->attempt * network->links;
     int own = wire_part(sum->parts, 0);
     note_part(server, node, own, server->plan->self_weight[node],
               &server->own[node]);
@@ -129,7 +132,7 @@ static void note_parts(struct server *server, int32_t node,
         if (!is_used(server, l))
             continue;
         int part = wire_part(sum->parts, next++);
-        server->link[l] = part != WIRE_PART_DOWN;
+        up[l] = part != WIRE_PART_DOWN;
         server->claimed[l] = (int8_t)part;
         note_part(server, network->from[l], part, server->plan->weight[l],
                   &server->withheld[l]);
@@ -158,14 +161,17 @@ static void add_sum(struct server *server, int32_t node,
         return;
     }
     seat->answered = true;
-    if (!emulate_up(&server->emulate, server->round, node, PRICER_SERVER))
+    const struct emulate_time time = {server->round, server->attempts,
+                                      server->attempt};
+    if (!emulate_up(&server->emulate, &time, node, PRICER_SERVER))
         return;
     if (pricer_round_add(&server->grid, count > 0 ? count : 1, server->scratch,
                          dimension, server->sum, NULL) != PRICER_OK) {
         server_drop(server, PRICER_DROP_RANGE);
         return;
     }
-    server->uplink[node] = 1;
+    server->uplink[(int64_t)server->attempt * server->network->nodes + node] =
+        1;
     server_decoder_keep(server, node);
     note_parts(server, node, sum);
     note_sent(server, node, sum);
@@ -185,9 +191,11 @@ void server_take_sum(struct server *server, int32_t node, const void *data,
         server_drop(server, PRICER_DROP_PLAN);
     else if (sum.size != 8 * (size_t)server->network->dimension)
         server_drop(server, PRICER_DROP_LENGTH);
-    else if (!server->open && sum.round == server->round)
+    else if (sum.round == server->round &&
+             (!server->open || sum.attempt < server->attempt))
         server_drop(server, PRICER_DROP_LATE);
-    else if (!server->open || sum.round != server->round)
+    else if (!server->open || sum.round != server->round ||
+             sum.attempt != server->attempt)
         server_drop(server, PRICER_DROP_ROUND);
     else if (daemon_clock() >= server->start + server->times.uplink)
         server_drop(server, PRICER_DROP_LATE);

@@ -84,8 +84,12 @@ static void print_facts(FILE *out, const struct server *server)
     fputs("<ul class=\"facts\">\n", out);
     put_last(out, server);
     snprintf(value, sizeof value, "%d of %d", (int)server->arrived,
-             (int)server->members);
-    fact(out, value, "sums arrived in it");
+             (int)server->members * server->attempts);
+    char what[64] = "sums arrived in it";
+    if (server->attempts > 1)
+        snprintf(what, sizeof what, "sums arrived in its %d attempts",
+                 (int)server->attempts);
+    fact(out, value, what);
     snprintf(value, sizeof value, "%d nodes", (int)server->contributors);
     fact(out, value, "whose data is in the estimate");
     if (server->contributors > 0) {
@@ -235,10 +239,11 @@ static void print_charts(FILE *out, const struct server *server)
                                    .lines = 1,
                                    .y = {rows.arrived},
                                    .name = {"sums"},
-                                   .top = server->members,
+                                   .top = server->members * server->attempts,
                                    .level = NAN};
     figure(out, "Sums that arrived", &arrivals);
     struct small_chart nodes = arrivals;
+    nodes.top = server->members;
     nodes.y[0] = rows.gave;
     nodes.name[0] = "nodes";
     nodes.level = (double)server->quorum;

@@ -75,6 +75,9 @@ void status_metrics(FILE *out, const struct server *server)
            (double)server->round);
     metric(out, "sums_arrived", "gauge", "Sums that arrived in it.",
            (double)server->arrived);
+    metric(out, "round_attempts", "gauge",
+           "Attempts of a round, with the same payloads.",
+           (double)server->attempts);
     metric(out, "nodes_ready", "gauge", "Nodes that have their slice.",
            (double)server_ready(server));
     metric(out, "messages_total", "counter", "Messages received.",

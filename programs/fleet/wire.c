@@ -150,7 +150,7 @@ static void put_follows(struct writer *writer, const struct wire_out *out)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 16, WIRE_SLICE);
+    begin(&writer, bytes, 17, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
@@ -159,6 +159,7 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_int(&writer, slice->exponent);
     put_uint(&writer, slice->grid);
     put_uint(&writer, slice->rounds);
+    put_uint(&writer, slice->repeat);
     put_bool(&writer, slice->credit);
     put_bin(&writer, slice->seal, WIRE_DIGEST);
     put_array(&writer, 3);
@@ -191,9 +192,10 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 {
     struct writer writer;
-    begin(&writer, bytes, 12, WIRE_OPEN);
+    begin(&writer, bytes, 13, WIRE_OPEN);
     put_uint(&writer, open->plan);
     put_uint(&writer, open->round);
+    put_uint(&writer, open->attempt);
     put_uint(&writer, open->period);
     put_uint(&writer, open->ahead);
     put_uint(&writer, open->send);
@@ -205,25 +207,35 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
     return !writer.failed;
 }
 
-bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      const uint8_t *seal, enum wire_part part,
+bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 6, WIRE_SHARE);
-    put_uint(&writer, round);
-    put_bin(&writer, seal, WIRE_DIGEST);
-    put_uint(&writer, part);
+    begin(&writer, bytes, 7, WIRE_SHARE);
+    put_uint(&writer, share->round);
+    put_uint(&writer, share->attempt);
+    put_bin(&writer, share->seal, WIRE_DIGEST);
+    put_uint(&writer, share->part);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
+}
+
+/* Attempts are below 128: one byte, behind array, version, type and the round,
+ * whose first byte says how many it has. */
+void wire_share_again(struct wire_bytes *bytes, int64_t attempt)
+{
+    uint8_t lead = (uint8_t)bytes->data[3];
+    size_t width = lead < 0x80 ? 1 : 1 + ((size_t)1 << (lead & 3));
+    bytes->data[3 + width] = (char)attempt;
 }
 
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 7, WIRE_SUM);
+    begin(&writer, bytes, 8, WIRE_SUM);
     put_uint(&writer, sum->round);
+    put_uint(&writer, sum->attempt);
     put_bin(&writer, sum->digest, WIRE_DIGEST);
     put_bin(&writer, sum->parts, sum->parts_size);
     put_bin(&writer, sum->sent, sum->sent_size);

@@ -39,6 +39,7 @@ enum {
     WIRE_SLICE_SIZE = 64 << 20,
     WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
     WIRE_ENDING = 8,     /* links whose rounds left a HELLO names, at most */
+    WIRE_ATTEMPTS = 64,  /* of a round, at most */
 };
 
 /* As many rounds left as anyone may ask for. */
@@ -136,6 +137,7 @@ struct wire_slice {
     int32_t exponent; /* the grid's step is 2^exponent */
     int64_t grid;     /* the largest value of any message */
     int64_t rounds;   /* that the plan was made for */
+    int64_t repeat;   /* attempts of a round, with the same payloads */
     bool credit;      /* the plan counts on losses */
     uint8_t seal[WIRE_DIGEST]; /* of the plan, the same in all its slices */
     struct wire_own own;
@@ -145,7 +147,7 @@ struct wire_slice {
 };
 
 struct wire_open {
-    int64_t plan, round;
+    int64_t plan, round, attempt;
     int64_t ahead;
     int64_t period; /* milliseconds */
     int64_t send;   /* milliseconds */
@@ -159,7 +161,7 @@ struct wire_open {
 
 /* Vectors stay where the message is: 8 bytes an element, little-endian. */
 struct wire_share {
-    int64_t round;
+    int64_t round, attempt;
     const uint8_t *seal; /* WIRE_DIGEST bytes, of the sender's slice */
     enum wire_part part; /* never DOWN */
     const uint8_t *values;
@@ -167,7 +169,7 @@ struct wire_share {
 };
 
 struct wire_sum {
-    int64_t round;
+    int64_t round, attempt;
     const uint8_t *digest; /* WIRE_DIGEST bytes, of the node's slice */
     const uint8_t *parts;  /* half a byte each, see wire_part() */
     size_t parts_size;
@@ -210,9 +212,10 @@ struct wire_mark {
 bool wire_write_hello(struct wire_bytes *bytes, const struct wire_hello *hello);
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
-bool wire_write_share(struct wire_bytes *bytes, int64_t round,
-                      const uint8_t *seal, enum wire_part part,
+bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count);
+/* The same share, as it was written, for another attempt of its round. */
+void wire_share_again(struct wire_bytes *bytes, int64_t attempt);
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count);
 bool wire_write_result(struct wire_bytes *bytes,

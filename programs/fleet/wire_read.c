@@ -239,11 +239,12 @@ bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 {
     const int64_t day = 24 * 3600 * INT64_C(1000);
-    struct cursor cursor = begin(data, size, 12, WIRE_OPEN);
+    struct cursor cursor = begin(data, size, 13, WIRE_OPEN);
     struct wire_open found = {0};
     size_t length = 0;
     found.plan = take_uint(&cursor, any);
     found.round = take_uint(&cursor, any);
+    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.period = take_uint(&cursor, day);
     found.ahead = take_uint(&cursor, any);
     found.send = take_uint(&cursor, day);
@@ -266,9 +267,10 @@ bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 
 bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 {
-    struct cursor cursor = begin(data, size, 6, WIRE_SHARE);
+    struct cursor cursor = begin(data, size, 7, WIRE_SHARE);
     struct wire_share found = {0};
     found.round = take_uint(&cursor, any);
+    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.seal = take_digest(&cursor);
     found.part = (enum wire_part)take_uint(&cursor, WIRE_PARTS - 1);
     found.values = take_bin(&cursor, &found.size);
@@ -281,9 +283,10 @@ bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 
 bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 {
-    struct cursor cursor = begin(data, size, 7, WIRE_SUM);
+    struct cursor cursor = begin(data, size, 8, WIRE_SUM);
     struct wire_sum found = {0};
     found.round = take_uint(&cursor, any);
+    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.digest = take_digest(&cursor);
     found.parts = take_bin(&cursor, &found.parts_size);
     found.sent = take_bin(&cursor, &found.sent_size);
@@ -443,6 +446,7 @@ static bool is_sound(const struct wire_slice *slice)
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
         slice->dimension < 1 || !(slice->radius > 0) || slice->rounds < 1 ||
         (slice->reach != 0 && !(slice->reach >= slice->radius)) ||
+        slice->repeat < 1 || (slice->repeat > 1 && slice->credit) ||
         slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
@@ -468,7 +472,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 16, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 17, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
@@ -478,6 +482,7 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.exponent = take_exponent(&cursor);
     found.grid = take_uint(&cursor, any);
     found.rounds = take_uint(&cursor, any);
+    found.repeat = take_uint(&cursor, WIRE_ATTEMPTS);
     found.credit = take_bool(&cursor);
     const uint8_t *seal = take_digest(&cursor);
     if (!cursor.bad)

@@ -103,7 +103,15 @@ void report_decoder(const struct report *report)
         &report->played[PRICER_DECODE_CONSTANT]);
     row(out, "minimax", decoder->lower, decoder->upper,
         &report->played[PRICER_DECODE_MINIMAX]);
-    row(out, "adaptive, no guarantee", NAN, NAN,
-        &report->played[PRICER_DECODE_ADAPTIVE]);
-    fputs("</table></div>\n</section>\n", out);
+    if (decoder->attempts == 1)
+        row(out, "adaptive, no guarantee", NAN, NAN,
+            &report->played[PRICER_DECODE_ADAPTIVE]);
+    fputs("</table></div>\n", out);
+    if (decoder->attempts > 1)
+        fprintf(out,
+                "<p>All of these are errors of a round with %d attempts, which "
+                "send the same payloads and are decoded together; constant is "
+                "the mean of the attempts.</p>\n",
+                (int)decoder->attempts);
+    fputs("</section>\n", out);
 }

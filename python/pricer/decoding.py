@@ -47,14 +47,17 @@ class Decoder:
     @classmethod
     def from_arrays(cls, plan: Plan, own: ArrayLike, shared: ArrayLike,
                     target: ArrayLike, cap: ArrayLike,
-                    blend: float = 1.0, horizon: float = 1.0) -> "Decoder":
-        """A decoder that comes from elsewhere."""
+                    blend: float = 1.0, horizon: float = 1.0,
+                    attempts: int = 1) -> "Decoder":
+        """A decoder that comes from elsewhere; of several attempts, for
+        pricer.Stack."""
         shared = np.ascontiguousarray(shared, "f8")
         out = ffi.new("struct pricer_decoder **")
         call(lib.pricer_decoder_new, plan.network.nodes,
              shared.shape[1] if shared.ndim == 2 else 0, out)
         made = cls(out[0], plan)
         made._c.blend, made._c.horizon = blend, horizon
+        made._c.attempts = attempts
         for name, values in (("own", own), ("shared", shared),
                              ("target", target), ("cap", cap)):
             array = np.ascontiguousarray(values, "f8")
@@ -63,7 +66,7 @@ class Decoder:
         return made
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("nodes", "rank", "blind", "blend", "horizon", "constant",
+        if name in ("nodes", "rank", "attempts", "blind", "blend", "horizon", "constant",
                     "lower", "reached", "upper", "lower_stderr",
                     "upper_stderr", "patterns", "exact"):
             return getattr(self._c, name)

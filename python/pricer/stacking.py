@@ -68,10 +68,11 @@ class Stack:
         self._c = ffi.gc(out[0], lib.pricer_stack_free)
 
     def decode(self, uplink: ArrayLike, link: ArrayLike,
-               sums: Optional[ArrayLike] = None) -> Decoded:
+               sums: Optional[ArrayLike] = None,
+               withheld: Optional[ArrayLike] = None) -> Decoded:
         """As Receiver.decode(), with a row for each attempt in everything:
-        uplink and link say what arrived in it, coefficient what its sums
-        count."""
+        uplink and link say what arrived in it, withheld whose own part is not
+        in its sum, coefficient what its sums count."""
         net = self.plan.network
         up = np.ascontiguousarray(uplink, bool)
         through = np.ascontiguousarray(link, bool)
@@ -87,6 +88,10 @@ class Stack:
             if rows.shape != (*up.shape, net.dimension):
                 raise ValueFault(f"sums of shape {rows.shape} where "
                                  f"{(*up.shape, net.dimension)} is needed")
+        kept = np.zeros(up.shape, bool)
+        if withheld is not None:
+            kept[...] = np.asarray(withheld, bool)
+        lib.pricer_stack_withhold(self._c, ffi.from_buffer("bool[]", kept))
         coefficient = np.zeros(up.shape)
         out = ffi.new("struct pricer_decoded *")
         lib.pricer_stack_decode(self._c, ffi.from_buffer("bool[]", up),

@@ -84,6 +84,8 @@ def new_study(program, folder, name, scenario, *planning):
 
 
 def clique(eps):
+    if eps == "1, repeat":
+        return clique(1) + "repeat: 4\n"
     return ("dimension: 4\n"
             "network: {generator: erdos-renyi, nodes: 4, p: 0.8, uplink: 0.7, "
             "reciprocity: 1}\n"
@@ -136,12 +138,19 @@ MUTANTS = [
      "calibrate/calibrate.c", "if (calibration == PRICER_CALIBRATION_CLASSIC) {",
      "if (calibration != PRICER_CALIBRATION_CLASSIC) {",
      50, ["--observer", "link"]),
+    ("noise drawn anew in each attempt under one charge, at a link",
+     "round/round.c", "PRICER_PURPOSE_NOISE, round, from, to);",
+     "PRICER_PURPOSE_NOISE, 64 * round + attempt, from, to);",
+     "1, repeat", ["--observer", "link", "--trials", "20000"]),
+    ("the server's account of rounds that repeat without the links",
+     "privacy/repeat.c", "if (!seen && !server)", "if (!seen)",
+     "1, repeat", ["--observer", "server", "--trials", "20000"]),
 ]
 
 true = os.path.join(build, "pricer")
 with tempfile.TemporaryDirectory() as folder:
     studies = {eps: new_study(true, folder, f"true{eps}", clique(eps))
-               for eps in (1, 50)}
+               for eps in (1, 50, "1, repeat")}
     programs = {}
     for name, source, line, instead, eps, arguments in MUTANTS:
         key = (source, instead)

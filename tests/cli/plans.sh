@@ -91,11 +91,11 @@ expect 1 "there is no plan 9" "$pricer" plans ten.pricer --delete 9
 [ "$(sqlite3 ten.pricer .dump | md5sum)" = "$before" ] || fail "a refusal changed the study"
 
 # A plan that rounds were run with stays.
-sqlite3 ten.pricer "INSERT INTO round (round, plan, arrived, contributors, weight, decoder)
-    VALUES (1, 3, 1, 1, 0.5, 'constant')"
+sqlite3 ten.pricer "INSERT INTO round (round, plan, attempts, arrived, contributors, weight, decoder)
+    VALUES (1, 3, 1, 1, 1, 0.5, 'constant')"
 expect 1 "rounds were run with plan 3" "$pricer" plans ten.pricer --delete 3
 # A measured network goes with its last plan.
-sqlite3 ten.pricer "INSERT INTO arrival VALUES (1, 0, 1)"
+sqlite3 ten.pricer "INSERT INTO arrival VALUES (1, 0, 0, 1)"
 "$pricer" plan ten.pricer --from-deliveries --decoder constant >/dev/null
 expect 0 "measured links" "$pricer" plans ten.pricer
 expect 0 "loose" "$pricer" plans ten.pricer --delete 4

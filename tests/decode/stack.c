@@ -202,6 +202,58 @@ static void test_more_attempts(void **state)
     pricer_network_free(network);
 }
 
+/* An own part that is withheld is as if the plan had none; the decoder of a
+ * stack is for stacks of as many attempts alone. */
+static void test_withheld(void **state)
+{
+    (void)state;
+    struct pricer_plan *plan = NULL, *without = NULL;
+    struct pricer_network *network = small(&plan), *twin = small(&without);
+    struct pricer_decoder *decoder = fit(network, plan, ATTEMPTS);
+    struct pricer_stack *stack = NULL, *other = NULL;
+    struct pricer_receiver *receiver = NULL;
+    without->self_weight[1] = without->self_noise[1] = 0;
+    assert_int_equal(
+        pricer_stack_new(network, plan, decoder, ATTEMPTS, &stack, NULL),
+        PRICER_OK);
+    assert_int_equal(
+        pricer_stack_new(twin, without, decoder, ATTEMPTS, &other, NULL),
+        PRICER_OK);
+    const bool withheld[ATTEMPTS * NODES] = {false, true, false,
+                                             false, true, false};
+    for (int s = 0; s < STATES * STATES; s++) {
+        bool uplink[ATTEMPTS * NODES], link[ATTEMPTS * LINKS];
+        double one[ATTEMPTS * NODES], two[ATTEMPTS * NODES];
+        struct pricer_decoded a, b;
+        unpack(network, s % STATES, uplink, link);
+        unpack(network, s / STATES, uplink + NODES, link + LINKS);
+        pricer_stack_withhold(stack, withheld);
+        pricer_stack_decode(stack, uplink, link, one, &a);
+        pricer_stack_decode(other, uplink, link, two, &b);
+        assert_int_equal(a.sums, b.sums);
+        assert_close(a.bar, b.bar, 1e-9);
+        for (int k = 0; k < ATTEMPTS * NODES; k++)
+            assert_true(fabs(one[k] - two[k]) < 1e-7);
+        pricer_stack_withhold(stack, NULL);
+        pricer_stack_decode(stack, uplink, link, one, &b);
+        assert_true(b.bar <= a.bar * (1 + 1e-9)); /* more is never worse */
+    }
+    assert_int_equal(
+        pricer_receiver_new(network, plan, decoder, &receiver, NULL),
+        PRICER_VALUE);
+    pricer_stack_free(other);
+    other = NULL;
+    assert_int_equal(
+        pricer_stack_new(network, plan, decoder, ATTEMPTS + 1, &other, NULL),
+        PRICER_VALUE);
+    pricer_stack_free(stack);
+    pricer_decoder_free(decoder);
+    pricer_plan_free(plan);
+    pricer_plan_free(without);
+    pricer_network_free(network);
+    pricer_network_free(twin);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -226,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_patterns),
         cmocka_unit_test(test_more_attempts),
+        cmocka_unit_test(test_withheld),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

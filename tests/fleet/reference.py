@@ -188,14 +188,14 @@ class Server:
                 elif kind == SUM:
                     self.sums[elements[0]] = elements[3]
             for _, frame in self.relay.step():
-                _, _, number, _, part, values = msgpack.unpackb(frame)
+                _, _, number, _, _, part, values = msgpack.unpackb(frame)
                 self.shares[number] = (part, np.frombuffer(values, '<i8'))
 
     def slice(self, noise):
         self.until('HELLO', lambda: self.hello is not None)
         out = [[1, self.peer_key, self.address[1], WEIGHT, noise, 1.0, b'']]
-        digest = self.send(SLICE, 1, 0, 2, D, RADIUS, -30, 2 ** 50, 9, False,
-                           bytes(16), [0.0, 0.0, 0], out, [], 1.0)
+        digest = self.send(SLICE, 1, 0, 2, D, RADIUS, -30, 2 ** 50, 9, 1,
+                           False, bytes(16), [0.0, 0.0, 0], out, [], 1.0)
         self.until('the slice', lambda: self.hello[0] == digest)
 
     def hand_out(self, number, reference):
@@ -207,7 +207,7 @@ class Server:
         """What the node shares in the next round: None, or its values."""
         self.number += 10
         r = self.number
-        self.send(OPEN, 1, r, 0, 0, 0, 2000, 3000, True, reference, digest)
+        self.send(OPEN, 1, r, 0, 0, 0, 0, 2000, 3000, True, reference, digest)
         self.until(f'round {r}', lambda: r in self.shares and r in self.sums)
         part, values = self.shares[r]
         expect(self.sums[r][0] & 15 == part, 'it says what it did not send')
@@ -272,7 +272,7 @@ def test_charge():
     server.slice(.25)
     server.number = 0
     r = 10
-    server.send(OPEN, 1, r, 0, 0, 0, 2000, 3000, True, 0, bytes(16))
+    server.send(OPEN, 1, r, 0, 0, 0, 0, 2000, 3000, True, 0, bytes(16))
     server.until('the round', lambda: r in server.shares)
     expect(server.shares[r][0] == DATA, f'{server.shares}')
     server.close()

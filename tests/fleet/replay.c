@@ -3,7 +3,8 @@
  * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS [DECODER].
  * Round r is trial r - 1; the study must hold exactly ROUNDS of them, decoded
  * by the plan's decoder where one is named, with the same bars. Where rounds are
- * relative to the last estimate they are the first walk's.
+ * relative to the last estimate they are the first walk's; where they repeat, the
+ * attempts of one are played together.
  */
 #include "pricer_decode.h"
 #include "pricer_reference.h"
@@ -26,6 +27,11 @@ struct replay {
     struct pri_data data;
     struct pri_job job;
     struct pri_faithful *faithful;
+    int32_t attempts;
+    struct pri_attempts *stack; /* NULL: rounds of one attempt */
+    struct pricer_stack *decoding;
+    bool *uplink, *link;
+    double *coefficient;
     struct pri_tally tally;
     int64_t *sum;
     double *mean, *estimate, bar;
@@ -44,6 +50,10 @@ static enum pricer_status load(struct replay *replay, const char *study,
     if (status == PRICER_OK && replay->decode != PRICER_DECODE_CONSTANT)
         status = pricer_study_decoder(replay->study, 1, replay->network,
                                       &replay->decoder, fault);
+    struct pricer_settings scenario = {0};
+    if (status == PRICER_OK)
+        status = pricer_study_settings(replay->study, &scenario, NULL, fault);
+    replay->attempts = scenario.repeat > 1 ? (int32_t)scenario.repeat : 1;
     if (status == PRICER_OK)
         status = pricer_matrix_read(data, &replay->given, fault);
     settings.given = replay->given;
@@ -68,7 +78,7 @@ static enum pricer_status load(struct replay *replay, const char *study,
 
 static enum pricer_status make_room(struct replay *replay)
 {
-    int64_t d = replay->network->dimension;
+    int64_t d = replay->network->dimension, k = replay->attempts;
     replay->tally = (struct pri_tally){
         .uplink = pri_alloc(replay->network->nodes, sizeof(uint32_t)),
         .link = pri_alloc(replay->network->links, sizeof(uint32_t)),
@@ -79,7 +89,43 @@ static enum pricer_status make_room(struct replay *replay)
     replay->mean = pri_alloc(d, sizeof *replay->mean);
     replay->estimate = pri_alloc(d, sizeof *replay->estimate);
     replay->job.mean = replay->mean;
-    return pri_faithful_new(&replay->job, &replay->faithful);
+    if (k == 1)
+        return pri_faithful_new(&replay->job, &replay->faithful);
+    replay->uplink = pri_alloc(k * replay->network->nodes, sizeof(bool));
+    replay->link = pri_alloc(k * replay->network->links, sizeof(bool));
+    replay->coefficient = pri_alloc(k * replay->network->nodes, sizeof(double));
+    enum pricer_status status = pri_attempts_new(
+        replay->network, replay->plan, &replay->data, replay->job.seed,
+        replay->attempts, &replay->stack, NULL);
+    if (status == PRICER_OK && replay->decoder != NULL)
+        status =
+            pricer_stack_new(replay->network, replay->plan, replay->decoder,
+                             replay->attempts, &replay->decoding, NULL);
+    return status;
+}
+
+/* The same of all attempts of a round. */
+static enum pricer_status play_attempts(struct replay *replay, int64_t trial,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_decoded decoded = {.bar = NAN};
+    size_t size = (size_t)replay->network->dimension * sizeof(double);
+    const double *estimate;
+    pri_attempts_draw(replay->network, replay->job.seed, replay->attempts,
+                      trial, replay->uplink, replay->link);
+    enum pricer_status status = pri_attempts_play(
+        replay->stack, trial, replay->uplink, replay->link, fault);
+    if (replay->decoding != NULL) {
+        pricer_stack_decode(replay->decoding, replay->uplink, replay->link,
+                            replay->coefficient, &decoded);
+        estimate = pri_attempts_combine(replay->stack, replay->uplink,
+                                        replay->coefficient);
+    } else {
+        estimate = pri_attempts_mean(replay->stack);
+    }
+    replay->bar = decoded.bar;
+    memcpy(replay->estimate, estimate, size);
+    return status;
 }
 
 /* What the simulator estimates in one trial, from its sums. */
@@ -88,6 +134,8 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
 {
     int64_t d = replay->network->dimension;
     double errors[2 * PRI_ROUNDS];
+    if (replay->stack != NULL)
+        return play_attempts(replay, trial, fault);
     memset(replay->tally.total, 0, (size_t)d * sizeof *replay->tally.total);
     enum pricer_status status = pri_faithful_play(
         replay->faithful, trial, 1, &replay->tally, errors, fault);
@@ -107,7 +155,8 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
 static bool is_empty(const struct replay *replay)
 {
     for (int64_t k = 0; k < replay->network->dimension; k++)
-        if (replay->sum[k] != 0)
+        if (replay->stack != NULL ? replay->estimate[k] != 0
+                                  : replay->sum[k] != 0)
             return false;
     return true;
 }
@@ -208,6 +257,11 @@ int main(int argc, char **argv)
     else
         printf("%s\n", fault.text);
     pri_faithful_free(replay.faithful);
+    pri_attempts_free(replay.stack);
+    pricer_stack_free(replay.decoding);
+    free(replay.uplink);
+    free(replay.link);
+    free(replay.coefficient);
     pri_data_free(&replay.data);
     free(replay.tally.uplink);
     free(replay.tally.link);

@@ -22,6 +22,7 @@ static const struct wire_slice example = {
     .exponent = -41,
     .grid = INT64_C(1) << 40,
     .rounds = 7,
+    .repeat = 1,
     .credit = true,
     .seal = {1, 2, 3},
     .own = {.5, .1, 99},
@@ -136,6 +137,53 @@ static void test_refuses_credit(void **state)
     wire_free(&bytes);
 }
 
+/* Attempts are 1 to 64, and with credit for losses one. */
+static void test_refuses_attempts(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    for (int64_t repeat = 0; repeat <= WIRE_ATTEMPTS + 1; repeat++)
+        for (int credit = 0; credit < 2; credit++) {
+            struct wire_out out[2] = {outs[0], outs[1]};
+            struct wire_slice asked = example, back;
+            asked.repeat = repeat;
+            asked.credit = credit == 1;
+            asked.out = out;
+            out[0].p = out[1].p = credit ? .5 : 1;
+            assert_true(wire_write_slice(&bytes, &asked));
+            bool sound = repeat >= 1 && repeat <= (credit ? 1 : WIRE_ATTEMPTS);
+            assert_true(wire_read_slice(bytes.data, bytes.size, &back) ==
+                        sound);
+            if (sound) {
+                assert_int_equal(back.repeat, repeat);
+                wire_slice_free(&back);
+            }
+        }
+    wire_free(&bytes);
+}
+
+/* The same share for every attempt, whatever bytes its round takes. */
+static void test_share_again(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    struct wire_share share;
+    const int64_t values[] = {INT64_MIN, INT64_MAX};
+    const int64_t rounds[] = {7, 127, 128, 300, 70000, INT64_C(1) << 40};
+    for (int k = 0; k < 6; k++) {
+        const struct wire_share given = {rounds[k],      2,    example.seal,
+                                         WIRE_PART_DATA, NULL, 0};
+        assert_true(wire_write_share(&bytes, &given, values, 2));
+        for (int64_t attempt = 2; attempt < 64; attempt += 61) {
+            wire_share_again(&bytes, attempt);
+            assert_true(wire_read_share(bytes.data, bytes.size, &share));
+            assert_true(share.round == rounds[k] && share.attempt == attempt);
+            assert_true(wire_integer(share.values, 1) == INT64_MAX);
+        }
+    }
+    wire_free(&bytes);
+}
+
 static void test_round_trips(void **state)
 {
     (void)state;
@@ -154,25 +202,35 @@ static void test_round_trips(void **state)
     for (int k = 0; k < 2; k++)
         assert_true(hello_back.ending[k].to == hello.ending[k].to &&
                     hello_back.ending[k].left == hello.ending[k].left);
-    struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, .early = false},
+    struct wire_open open = {1, 2, 63, 1000, 5, 10, 20, 30, .early = false},
                      open_back;
     assert_true(wire_write_open(&bytes, &open));
     assert_true(wire_read_open(bytes.data, bytes.size, &open_back));
     assert_true(!open_back.relative && open_back.reference == 0);
     assert_true(open_back.plan == 1 && open_back.round == 2 &&
-                open_back.ahead == 1000 && open_back.period == 5);
+                open_back.attempt == 63 && open_back.ahead == 1000 &&
+                open_back.period == 5);
     assert_true(open_back.send == 10 && open_back.share == 20 &&
                 open_back.uplink == 30 && !open_back.early);
     int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
     struct wire_share share;
-    assert_true(
-        wire_write_share(&bytes, 7, example.seal, WIRE_PART_DATA, values, 4));
+    const struct wire_share given = {7,    0, example.seal, WIRE_PART_DATA,
+                                     NULL, 0};
+    assert_true(wire_write_share(&bytes, &given, values, 4));
     assert_true(wire_read_share(bytes.data, bytes.size, &share));
     assert_int_equal(share.size, 32);
     assert_memory_equal(share.seal, example.seal, WIRE_DIGEST);
     assert_int_equal(share.part, WIRE_PART_DATA);
     for (int k = 0; k < 4; k++)
         assert_true(wire_integer(share.values, k) == values[k]);
+    wire_free(&bytes);
+}
+
+static void test_sum(void **state)
+{
+    (void)state;
+    struct wire_bytes bytes = {0};
+    const int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
     uint8_t parts[2] = {0};
     wire_part_set(parts, 0, WIRE_PART_DATA);
     wire_part_set(parts, 1, WIRE_PART_LEDGER);
@@ -180,6 +238,7 @@ static void test_round_trips(void **state)
     wire_part_set(parts, 3, WIRE_PART_PROBE);
     uint8_t sent[1] = {WIRE_PART_DATA | WIRE_PART_LATE << 4};
     struct wire_sum sum = {.round = 7,
+                           .attempt = 3,
                            .digest = example.seal,
                            .parts = parts,
                            .parts_size = 2,
@@ -187,6 +246,7 @@ static void test_round_trips(void **state)
                            .sent_size = 1};
     assert_true(wire_write_sum(&bytes, &sum, values, 4));
     assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
+    assert_true(sum.round == 7 && sum.attempt == 3);
     assert_int_equal(wire_part(sum.parts, 0), WIRE_PART_DATA);
     assert_int_equal(wire_part(sum.parts, 1), WIRE_PART_SPENT);
     assert_int_equal(wire_part(sum.parts, 2), WIRE_PART_DOWN);
@@ -256,11 +316,11 @@ static void test_withheld(void **state)
     for (int part = 0; part <= WIRE_PARTS; part++) {
         bool data = part == WIRE_PART_DATA;
         bool reason = part > WIRE_PART_DATA && part < WIRE_PARTS;
-        assert_true(wire_write_share(&bytes, 7, example.seal,
-                                     (enum wire_part)part, values, 2));
+        const struct wire_share given = {
+            7, 0, example.seal, (enum wire_part)part, NULL, 0};
+        assert_true(wire_write_share(&bytes, &given, values, 2));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == data);
-        assert_true(wire_write_share(&bytes, 7, example.seal,
-                                     (enum wire_part)part, NULL, 0));
+        assert_true(wire_write_share(&bytes, &given, NULL, 0));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == reason);
         assert_true(!reason || (share.size == 0 && (int)share.part == part));
     }
@@ -392,6 +452,9 @@ int main(void)
         cmocka_unit_test(test_result),
         cmocka_unit_test(test_mark),
         cmocka_unit_test(test_refuses_slices),
+        cmocka_unit_test(test_refuses_attempts),
+        cmocka_unit_test(test_share_again),
+        cmocka_unit_test(test_sum),
         cmocka_unit_test(test_refuses_credit),
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_withheld),

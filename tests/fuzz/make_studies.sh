@@ -39,10 +39,10 @@ sqlite3 full.pricer "
         (1, '9876543210987654321098765432109876543210', 'tcp://127.0.0.1:7101');
     INSERT INTO round_opened VALUES (1, 3);
     INSERT INTO round VALUES
-        (1, 1, 2, 2, 0.5, 0.25, zeroblob(16), 'minimax', 0.5),
-        (2, 1, 1, 0, 0, NULL, NULL, 'constant', NULL);
-    INSERT INTO arrival VALUES (1, 0, 1), (1, 1, 1), (2, 0, 0), (2, 2, 1);
-    INSERT INTO delivery VALUES (1, 0, 1), (1, 2, 1), (2, 5, 0);
+        (1, 1, 2, 2, 2, 0.5, 0.25, zeroblob(16), 'minimax', 0.5),
+        (2, 1, 1, 1, 0, 0, NULL, NULL, 'constant', NULL);
+    INSERT INTO arrival VALUES (1, 0, 0, 1), (1, 0, 1, 1), (1, 1, 1, 1), (2, 0, 0, 0), (2, 0, 2, 1);
+    INSERT INTO delivery VALUES (1, 0, 0, 1), (1, 1, 2, 1), (2, 0, 5, 0);
     INSERT INTO withheld VALUES (2, 0, 0, 'spent'), (2, 1, -1, 'trust');
     INSERT INTO dropped VALUES (1, 'late', 3)"
 

@@ -75,8 +75,13 @@ simulate alone "$pricer" simulate "${faithful[@]}"
 same 3 2 "${faithful[@]}"
 
 # Sweeps: the same folder, a cell that fails among them.
-grid=("$here"/examples/paper.yaml --vary network.p=0.2,0.9
-    --vary dimension=4,8 --vary repeat=1,2 --trials 3000 --decoder constant)
+cat >three.yaml <<END
+dimension: 4
+network: {generator: erdos-renyi, nodes: 3, uplink: [0.2, 0.9, 0.5], p: 0.7}
+trust: {eps: 10}
+END
+grid=(three.yaml --vary network.p=0.2,0.9 --vary dimension=4,8 --vary repeat=1,2
+    --set network.reciprocity=1 --trials 500 --decoder adaptive)
 "$pricer" sweep "${grid[@]}" --to alone >/dev/null 2>&1 || fail "sweep"
 grep -q "leave repeat out" alone/sweep.csv || fail "no cell of the sweep fails"
 for count in 1 2 3 4; do

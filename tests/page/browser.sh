@@ -30,8 +30,8 @@ view() { # page options...
 "$pricer" privacy ten.pricer >/dev/null
 "$pricer" simulate ten.pricer --trials 2000 >/dev/null
 sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 40)
-    INSERT INTO round (round, plan, arrived, contributors, weight, error, estimate, decoder, bar)
-    SELECT n, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
+    INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
+    SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
     FROM k"
 "$pricer" new places.pricer "$root"/examples/measured/measured.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null

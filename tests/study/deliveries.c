@@ -79,7 +79,7 @@ static void test_members(void **state)
     pricer_members_free(members);
 }
 
-/* Store a round in which these links were known and arrived. */
+/* Store a round of two attempts in which these links were known and arrived. */
 static int64_t store(int64_t round, const int8_t *uplink, const int8_t *link)
 {
     double estimate[2] = {1, 2};
@@ -89,6 +89,7 @@ static int64_t store(int64_t round, const int8_t *uplink, const int8_t *link)
                                          .nodes = network->nodes,
                                          .links = network->links,
                                          .dimension = 2,
+                                         .attempts = 2,
                                          .uplink = uplink,
                                          .link = link,
                                          .estimate = estimate,
@@ -117,18 +118,18 @@ static void test_deliveries(void **state)
                      PRICER_OK);
     assert_int_equal(round, 1);
     for (int r = 0; r < 200; r++) {
-        int8_t uplink[4], link[8];
-        for (int i = 0; i < 4; i++)
-            up[i] += uplink[i] = (int8_t)(test_random(&seed) % 2);
-        for (int l = 0; l < 8; l++) {
+        int8_t uplink[2 * 4], link[2 * 8];
+        for (int i = 0; i < 2 * 4; i++)
+            up[i % 4] += uplink[i] = (int8_t)(test_random(&seed) % 2);
+        for (int l = 0; l < 2 * 8; l++) {
             link[l] = (int8_t)(test_random(&seed) % 3) - 1;
-            known[l] += link[l] >= 0;
-            came[l] += link[l] == 1;
+            known[l % 8] += link[l] >= 0;
+            came[l % 8] += link[l] == 1;
         }
-        for (int l = 0; l < 8; l++) {
-            int8_t back = link[network->partner[l]];
-            both_known[l] += link[l] >= 0 && back >= 0;
-            both[l] += link[l] == 1 && back == 1;
+        for (int l = 0; l < 2 * 8; l++) { /* partners in the same attempt */
+            int8_t back = link[l / 8 * 8 + network->partner[l % 8]];
+            both_known[l % 8] += link[l] >= 0 && back >= 0;
+            both[l % 8] += link[l] == 1 && back == 1;
         }
         round = store(round, uplink, link);
         assert_int_equal(round, r + 2);
@@ -157,7 +158,7 @@ static void test_deliveries(void **state)
         pricer_study_deliveries(study, network, 10, &counted, &fault),
         PRICER_OK);
     assert_int_equal(counted->rounds, 10);
-    assert_int_equal(counted->uplink[0].tried, 10);
+    assert_int_equal(counted->uplink[0].tried, 20);
     pricer_deliveries_free(counted);
 }
 

@@ -287,10 +287,10 @@ static void test_rounds(void **state)
     assert_true(found.rounds == 0 && found.measured == 0);
     assert_true(isnan(found.mse) && isnan(found.mse_stderr) &&
                 isnan(found.arrived));
-    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'', 'constant', 7),"
-         " (2, 1, 2, 3, .5, 1, x'', 'minimax', 4),"
-         " (5, 1, 3, 0, 0, NULL, NULL, 'minimax', NULL),"
-         " (9, 1, 4, 3, .25, 3, x'', 'adaptive', 2)");
+    edit("INSERT INTO round VALUES (1, 1, 1, 4, 4, 1, 100, x'', 'constant', 7),"
+         " (2, 1, 1, 2, 3, .5, 1, x'', 'minimax', 4),"
+         " (5, 1, 3, 3, 0, 0, NULL, NULL, 'minimax', NULL),"
+         " (9, 1, 1, 4, 3, .25, 3, x'', 'adaptive', 2)");
     assert_int_equal(pricer_study_rounds(study, 3, &found, NULL), PRICER_OK);
     assert_true(found.rounds == 3 && found.measured == 2);
     assert_true(found.mse == 2 && found.arrived == 3);
@@ -376,7 +376,7 @@ static void test_rounds_damaged(void **state)
                                         "UPDATE round SET weight = 'half'",
                                         "UPDATE round SET bar = -1",
                                         "UPDATE round SET bar = 'x'"};
-    edit("INSERT INTO round VALUES (1, 1, 4, 4, 1, 100, x'', 'minimax', 1)");
+    edit("INSERT INTO round VALUES (1, 1, 1, 4, 4, 1, 100, x'', 'minimax', 1)");
     for (size_t k = 0; k < sizeof edits / sizeof *edits; k++) {
         struct pricer_rounds_summary found = {.rounds = -1};
         edit("SAVEPOINT before");

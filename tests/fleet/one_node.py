@@ -1,0 +1,116 @@
+"""A server and a relay written from docs/protocol.md, for one real node."""
+import hashlib
+import os
+import select
+import subprocess
+import time
+
+import msgpack
+import numpy as np
+
+from channel import Listener, keygen, z85
+from fleet import expect, free_ports
+
+HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL = range(1, 8)
+DATA, SPENT, TRUST, LEDGER = 1, 3, 4, 7
+D = 4
+
+
+class Server:
+    """One server and one relay, node 1, for the node 0 under test."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.ports = free_ports(3)
+        self.server_key = keygen(build, self.path('server'))
+        self.peer_key = keygen(build, self.path('peer'))
+        node_key = keygen(build, self.path('key'))
+        self.router = Listener(self.address(0), self.path('server'))
+        self.relay = Listener(self.address(1), self.path('peer'))
+        self.router.admit([node_key])
+        self.relay.admit([node_key])
+        self.channel, self.hello, self.refusals = None, None, []
+        self.shares, self.sums, self.values = {}, {}, {}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def address(self, k):
+        return f'tcp://127.0.0.1:{self.ports[k]}'
+
+    def start_node(self, trust):
+        with open(self.path('trust'), 'w') as file:
+            file.write(trust)
+        np.save(self.path('data.npy'), np.full((1, D), .1))
+        self.log = open(self.path('log'), 'w+')
+        self.node = subprocess.Popen(
+            [self.build + '/pricer-node', '--node', '0', '--key', self.path('key'),
+             '--server', self.address(0), '--server-key',
+             z85(self.server_key), '--listen', self.address(2), '--trust',
+             self.path('trust'), '--ledger', self.path('ledger'),
+             '--new-ledger', '--data',
+             self.path('data.npy')], stdout=self.log, stderr=self.log)
+
+    def send(self, *elements):
+        frame = msgpack.packb([2, *elements])
+        self.channel.send(frame)
+        self.channel.flush()
+        return hashlib.blake2b(frame, digest_size=16).digest()
+
+    def step(self):
+        select.select(self.router.files() + self.relay.files(), [], [], .02)
+        for self.channel, frame in self.router.step():
+            version, kind, *elements = msgpack.unpackb(frame)
+            expect(version == 2, f'version {version}')
+            if kind == HELLO:
+                self.hello = elements
+            elif kind == REFUSAL:
+                expect(len(elements) == 3, f'a refusal says {elements}')
+                self.refusals.append(tuple(elements))
+            elif kind == SUM:
+                expect(elements[2] == self.hello[0], 'a sum of another slice')
+                self.sums[elements[0], elements[1]] = elements[3][0] & 15
+        for _, frame in self.relay.step():
+            _, _, number, attempt, seal, part, values = msgpack.unpackb(frame)
+            expect(seal == bytes([self.plan] * 16), 'a share of another plan')
+            expect(len(values) == (8 * D if part == DATA else 0), 'values')
+            self.shares[number, attempt] = part
+            self.values[number, attempt] = values
+
+    def until(self, what, condition, timeout=20):
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                self.log.seek(0)
+                expect(False, f'{what} did not happen; the node says\n' +
+                       self.log.read())
+            self.step()
+
+    def slice(self, plan, rounds, credit, noise, p, repeat=1):
+        self.plan = plan
+        self.until('HELLO', lambda: self.hello is not None)
+        out = [[1, self.peer_key, self.address(1), .5, noise, p, b'']]
+        digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
+                           repeat, credit, bytes([plan] * 16), [0.0, 0.0, 0],
+                           out, [], 0.0)
+        self.until('the slice', lambda: self.hello[0] == digest)
+        return self.hello
+
+    def run_round(self, plan, number, attempt=0):
+        self.send(OPEN, plan, number, attempt, 0, 0, 0, 2000, 3000, True,
+                  0, b'')
+        self.until(f'round {number}', lambda: (number, attempt) in self.shares
+                   and (number, attempt) in self.sums)
+        return self.shares[number, attempt]
+
+    def stop(self):
+        self.node.terminate()
+        expect(self.node.wait(15) == 0, 'the node did not stop well')
+        self.log.close()
+
+    def close(self):
+        if self.node.poll() is None:
+            self.node.kill()
+            self.node.wait()
+        self.router.close()
+        self.relay.close()
