@@ -150,7 +150,7 @@ static void put_follows(struct writer *writer, const struct wire_out *out)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, 17, WIRE_SLICE);
+    begin(&writer, bytes, WIRE_ELEMENTS, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);

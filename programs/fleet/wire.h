@@ -39,6 +39,7 @@ enum {
     WIRE_SLICE_SIZE = 64 << 20,
     WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
     WIRE_ENDING = 8,     /* links whose rounds left a HELLO names, at most */
+    WIRE_ELEMENTS = 17,  /* of the message that has most */
     WIRE_ATTEMPTS = 64,  /* of a round, at most */
 };
 

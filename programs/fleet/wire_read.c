@@ -187,7 +187,7 @@ static const int64_t any = (INT64_C(1) << 62) - 1;
 int wire_type(const void *data, size_t size)
 {
     struct cursor cursor = {data, (const uint8_t *)data + size, size == 0};
-    take_array(&cursor, 16, 1);
+    take_array(&cursor, WIRE_ELEMENTS, 1);
     int64_t version = take_uint(&cursor, any);
     int64_t type = take_uint(&cursor, any);
     bool known = version == WIRE_VERSION && type >= WIRE_HELLO &&
@@ -472,7 +472,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, 17, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, WIRE_ELEMENTS, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);

@@ -186,7 +186,7 @@ class Server:
                 elif kind == REFUSAL:
                     self.refusals.append(tuple(elements))
                 elif kind == SUM:
-                    self.sums[elements[0]] = elements[3]
+                    self.sums[elements[0]] = elements[4]
             for _, frame in self.relay.step():
                 _, _, number, _, _, part, values = msgpack.unpackb(frame)
                 self.shares[number] = (part, np.frombuffer(values, '<i8'))
