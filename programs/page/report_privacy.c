@@ -110,7 +110,7 @@ static void server_table(const struct report *report)
         if (!isinf(net->server_eps[i]))
             count = file_kind(kinds, count, net->server_eps[i],
                               net->server_delta[i],
-                              sqrt(rounds * all_ratios(report, i)) / 2, 1, 1);
+                              sqrt(rounds * all_ratios(report, i)), 1, 1);
     if (count == 0)
         return;
     fputs("<div class=\"wide\"><table>\n<tr><th>budget towards the server, "
