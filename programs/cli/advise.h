@@ -16,7 +16,7 @@ enum towards {
     TOWARDS_KINDS,
 };
 
-enum { ADVICE_POINTS = 65, ADVICE_UPLINKS = 8, ADVICE_PRICES = 12 };
+enum { ADVICE_POINTS = 65, ADVICE_UPLINKS = 8, ADVICE_PRICES = 6 };
 
 /* A certified plan for budgets times a factor. */
 struct advice_point {
@@ -33,6 +33,10 @@ struct advice_price {
     double price; /* d objective / d ln eps, or / d p */
     double saves; /* of the objective: 10 % more eps, 10 % fewer failures */
 };
+
+/* Prices of links and those of trust stand in lists of their own: whoever can
+ * change the one can seldom change the other. */
+enum { FAMILY_LINKS, FAMILY_TRUST, ADVICE_FAMILIES };
 
 /* The best places for so many uplinks. */
 struct advice_uplinks {
@@ -69,8 +73,9 @@ struct advice {
     bool wants_error, wants_eps;
     double wanted; /* error, in squared units of the data */
     struct advice_point at_error, at_eps; /* factor NAN: cannot be reached */
-    int prices;
-    struct advice_price price[ADVICE_PRICES]; /* what saves most first */
+    int prices[ADVICE_FAMILIES];
+    struct advice_price price[ADVICE_FAMILIES]
+                             [ADVICE_PRICES]; /* what saves most first */
     int placed;
     struct advice_uplinks uplinks[ADVICE_UPLINKS]; /* of 1, 2, ... */
     bool all_sets; /* every set of nodes was tried, not one after another */

@@ -22,24 +22,26 @@ enum { SETS = 1000, SET_NODES = 32, CANDIDATES = 24 };
 
 /* --------------------------------------------------------------- prices -- */
 
-/* Keep what saves most, in order. */
+/* Keep what saves most of its family, in order. */
 static void keep(struct advice *advice, struct advice_price price)
 {
     bool trust = price.of < PRICE_LINK;
+    int family = trust ? FAMILY_TRUST : FAMILY_LINKS;
+    struct advice_price *list = advice->price[family];
+    int *count = &advice->prices[family], at = *count;
     price.saves = -price.price *
                   (trust ? log(1 + TENTH) : TENTH * (1 - price.now)) /
                   advice->here.objective;
-    int at = advice->prices;
     if (!(price.saves > 1e-9) ||
-        (at == ADVICE_PRICES && price.saves <= advice->price[at - 1].saves))
+        (at == ADVICE_PRICES && price.saves <= list[at - 1].saves))
         return;
-    if (advice->prices < ADVICE_PRICES)
-        advice->prices++;
+    if (at < ADVICE_PRICES)
+        ++*count;
     else
         at--;
-    for (; at > 0 && advice->price[at - 1].saves < price.saves; at--)
-        advice->price[at] = advice->price[at - 1];
-    advice->price[at] = price;
+    for (; at > 0 && list[at - 1].saves < price.saves; at--)
+        list[at] = list[at - 1];
+    list[at] = price;
 }
 
 static void keep_all(struct advice *advice, const double *link,

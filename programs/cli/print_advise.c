@@ -86,20 +86,17 @@ static void print_wanted(const struct advice *advice)
             advice->at_error.gap);
 }
 
-static void print_prices(const struct advice *advice)
+static void print_family(const struct advice *advice, int family)
 {
     const struct pricer_network *net = advice->from.network;
-    if (advice->prices == 0) {
-        puts("\nNo single link or budget has a price.");
-        return;
-    }
-    putchar('\n');
-    struct table *table =
-        table_new(5, (const char *const[]){"price of", "", "now", "d objective",
-                                           "a tenth better saves"});
-    for (int k = 0; k < advice->prices; k++) {
-        const struct advice_price *price = &advice->price[k];
-        bool trust = price->of < PRICE_LINK;
+    bool trust = family == FAMILY_TRUST;
+    struct table *table = table_new(
+        5, (const char *const[]){trust ? "price of trust" : "price of links",
+                                 "", "now", "d objective",
+                                 trust ? "10 % more eps saves"
+                                       : "10 % fewer failures save"});
+    for (int k = 0; k < advice->prices[family]; k++) {
+        const struct advice_price *price = &advice->price[family][k];
         table_cell(table, "%s", price_words[price->of]);
         if (price->from == price->to)
             table_cell(table, "%s to server",
@@ -112,8 +109,20 @@ static void print_prices(const struct advice *advice)
         table_cell(table, "%.3g %%", 100 * price->saves);
     }
     table_print(table, stdout);
-    puts("a tenth better: 10 % more eps, or 10 % fewer failures; to first "
-         "order, everything replanned.");
+}
+
+static void print_prices(const struct advice *advice)
+{
+    bool none = true;
+    for (int family = 0; family < ADVICE_FAMILIES; family++)
+        if (advice->prices[family] > 0) {
+            putchar('\n');
+            print_family(advice, family);
+            none = false;
+        }
+    puts(none ? "\nNo single link or budget has a price."
+              : "saves: a share of the error, to first order, everything "
+                "replanned.");
 }
 
 static void print_uplinks(const struct advice *advice)
@@ -204,9 +213,23 @@ static void json_curves(struct json *json, const struct advice *advice)
 
 static void json_prices(struct json *json, const struct advice *advice)
 {
+    int at[ADVICE_FAMILIES] = {0};
     json_open(json, "prices", '[');
-    for (int k = 0; k < advice->prices; k++) {
-        const struct advice_price *price = &advice->price[k];
+    for (;;) { /* what saves most first, of either family */
+        const struct advice_price *price = NULL;
+        int best = 0;
+        for (int family = 0; family < ADVICE_FAMILIES; family++) {
+            const struct advice_price *next = advice->price[family];
+            next += at[family];
+            if (at[family] < advice->prices[family] &&
+                (price == NULL || next->saves > price->saves)) {
+                price = next;
+                best = family;
+            }
+        }
+        if (price == NULL)
+            break;
+        at[best]++;
         json_open(json, NULL, '{');
         json_text(json, "of", price_words[price->of]);
         json_count(json, "from", price->from);

@@ -106,10 +106,11 @@ void plan_view_decoder(const struct plan_view *view)
     decoder_row(table, "any plan and any linear decoder, at least",
                 view->floor.value, view->floor.error, whole);
     table_print(table, stdout);
-    printf("B holds for all data within the radius, by a diagonal certificate "
-           "over %s%lld\npatterns of links%s.\n",
-           decoder->exact ? "all " : "", (long long)decoder->patterns,
-           decoder->exact ? "" : " (+-: their sampling error)");
+    if (decoder->patterns > 0)
+        printf("B holds for all data within the radius, by a diagonal "
+               "certificate over %s%lld\npatterns of links%s.\n",
+               decoder->exact ? "all " : "", (long long)decoder->patterns,
+               decoder->exact ? "" : " (+-: their sampling error)");
     if (decoder->attempts > 1)
         printf("All of these are errors of a round with %d attempts, the same "
                "payloads in each,\nwhose sums are decoded together.\n",

@@ -143,8 +143,8 @@ static void print_privacy(const struct plan_view *view)
     if (view->network->server_eps == NULL)
         puts("Nothing bounds what the server learns over all paths: pricer "
              "privacy tells how much that is.");
-    puts("What an eps is worth: " MEANING_PAGE "; the words of these tables: "
-         "--explain.");
+    printf("What an eps is worth: %s\nThe words of these tables: --explain\n",
+           meaning_page());
 }
 
 void meaning_tables(const struct plan_view *view)

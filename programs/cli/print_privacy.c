@@ -196,11 +196,9 @@ static void print_words(const char *head, const char *text)
 static void print_footing(const struct privacy_answers *answers, int64_t shown)
 {
     int64_t none = 0, wide = 0;
-    double largest = 0;
     char assumes[ASSUMES_ROOM];
     question_assumes(&answers->question, assumes);
     for (int64_t k = 0; k < answers->count; k++) {
-        largest = fmax(largest, answers->statements[k].eps);
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
@@ -208,9 +206,6 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
-    if (answers->count > 0)
-        printf("Privacy at the largest eps: %s (" MEANING_PAGE ").\n",
-               meaning_eps(largest));
     if (none > 0)
         printf("For %lld of them no eps holds: the data arrives bare with "
                "probability `floor`.\n",
@@ -222,7 +217,35 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
                (long long)wide);
     if (answers->bounds != NULL && answers->count > 0)
         print_words("As printed, not a guarantee:", answers->bounds[0].reason);
-    putchar('\n');
+}
+
+static void summary_row(struct table *table,
+                        const struct privacy_answers *answers)
+{
+    const struct pricer_statement *worst = &answers->statements[0];
+    for (int64_t k = 1; k < answers->count; k++)
+        if (answers->statements[k].eps > worst->eps)
+            worst = &answers->statements[k];
+    table_cell(table, "%s",
+               pricer_word(PRICER_WORDS_OBSERVER, answers->question.observer));
+    table_cell(table, "%s", node_label(answers->network, worst->node).text);
+    table_cell(table, "%.5g", worst->eps);
+    table_cell(table, "%g", worst->delta);
+    table_cell(table, "%s", meaning_eps(worst->eps));
+    table_cell(table, "%.4g %%", 100 * meaning_bet(worst->eps, worst->delta));
+}
+
+void privacy_print_summary(const struct privacy_answers *answers, int kinds)
+{
+    struct table *table = table_new(
+        6, (const char *const[]){"observer", "worst node", "eps", "delta",
+                                 "privacy", "a guess between two is right"});
+    for (int kind = 0; kind < kinds; kind++)
+        if (answers[kind].count > 0)
+            summary_row(table, &answers[kind]);
+    table_print(table, stdout);
+    printf("What an eps is worth: %s\nThe words of these tables: --explain\n\n",
+           meaning_page());
 }
 
 void privacy_print(const struct privacy_answers *answers, int64_t rows)

@@ -18,6 +18,9 @@ struct privacy_answers {
 /* {"statements": [...]}, all of them, in order. */
 void privacy_print_json(const struct privacy_answers *answers, int kinds);
 
+/* What it comes to: the worst of every question, in words. */
+void privacy_print_summary(const struct privacy_answers *answers, int kinds);
+
 /* A table of one question, the worst first; at most `rows` of them. */
 void privacy_print(const struct privacy_answers *answers, int64_t rows);
 

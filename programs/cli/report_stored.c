@@ -12,7 +12,12 @@
 
 /* The curve is drawn for networks that are planned in a moment: with so many
  * links, or budgets towards the server and so many. */
-enum { CURVE_LINKS = 20000, CURVE_SERVER_LINKS = 1000, CURVE_POINTS = 11 };
+enum {
+    CURVE_LINKS = 20000,
+    CURVE_SERVER_LINKS = 1000,
+    CURVE_POINTS = 11,
+    CURVE_KINDS = 3
+};
 
 /* What a visitor looks for, and where it goes. */
 struct search {
@@ -223,13 +228,43 @@ enum pricer_status report_stored_read(struct pricer_study *study,
     return status;
 }
 
+static double factor_of(int point)
+{
+    return exp2(point - CURVE_POINTS / 2);
+}
+
+/* The least errors with every budget, those of links or those towards the server
+ * times the factors; where there is no plan there is no point. */
+static void curve_of(const struct pricer_network *net, struct variant *variant,
+                     const struct pricer_settings *settings, int kind,
+                     double points[CURVE_POINTS])
+{
+    struct pricer_plan *warm = NULL;
+    for (int k = 0; k < CURVE_POINTS; k++) {
+        struct pricer_solve_info info;
+        struct pricer_plan *plan = NULL;
+        points[k] = NAN;
+        variant_reset(variant, net);
+        if (kind != 2)
+            variant_scale_links(variant, factor_of(k));
+        if (kind != 1)
+            variant_scale_server(variant, factor_of(k));
+        if (variant_plan(&variant->network, settings, warm, &plan, &info,
+                         NULL) != PRICER_OK)
+            continue;
+        pricer_plan_free(warm);
+        warm = plan;
+        points[k] = info.objective;
+    }
+    pricer_plan_free(warm);
+}
+
 enum pricer_status report_stored_curve(struct report *report,
                                        struct pricer_fault *fault)
 {
     const struct pricer_network *net = report->network;
     struct pricer_settings settings = report->settings;
     struct variant variant;
-    struct pricer_plan *warm = NULL;
     if (net->links >
         (net->server_eps != NULL ? CURVE_SERVER_LINKS : CURVE_LINKS))
         return PRICER_OK;
@@ -237,23 +272,16 @@ enum pricer_status report_stored_curve(struct report *report,
     (void)fault;
     settings.tolerance = 1e-6;
     settings.threads = 1;
+    double points[CURVE_KINDS][CURVE_POINTS];
+    for (int kind = 0; kind < CURVE_KINDS && status == PRICER_OK; kind++)
+        curve_of(net, &variant, &settings, kind, points[kind]);
     for (int k = 0; k < CURVE_POINTS && status == PRICER_OK; k++) {
-        double factor = exp2(k - CURVE_POINTS / 2);
-        struct pricer_solve_info info;
-        struct pricer_plan *plan = NULL;
-        variant_reset(&variant, net);
-        variant_scale_links(&variant, factor);
-        variant_scale_server(&variant, factor);
-        /* Where there is no plan there is no point. */
-        if (variant_plan(&variant.network, &settings, warm, &plan, &info,
-                         NULL) != PRICER_OK)
-            break;
-        pricer_plan_free(warm);
-        warm = plan;
-        const double numbers[6] = {factor, info.objective};
-        status = add_row(&report->curve, numbers) ? PRICER_OK : PRICER_MEMORY;
+        const double numbers[6] = {factor_of(k), points[0][k], points[1][k],
+                                   points[2][k]};
+        if (isfinite(points[0][k]))
+            status =
+                add_row(&report->curve, numbers) ? PRICER_OK : PRICER_MEMORY;
     }
-    pricer_plan_free(warm);
     variant_free(&variant);
     return status;
 }

@@ -173,7 +173,8 @@ static void report_table(const struct demo *demo,
         table_new(4, (const char *const[]){"mean squared error", "value",
                                            "std. error", "rounds"});
     add_row(table, "worst case over all data", many->worst_case, NAN, "");
-    add_row(table, "predicted for this data", many->predicted, NAN, "");
+    if (!isnan(many->predicted)) /* minimax has no closed form */
+        add_row(table, "predicted for this data", many->predicted, NAN, "");
     add_row(table, "simulated", many->mse, many->mse_stderr,
             demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000"
             : demo->attempts > 1                          ? "20000"
@@ -185,7 +186,7 @@ static void report_table(const struct demo *demo,
             count);
     add_row(table, "the server's error bars", measured->bar, NAN, count);
     table_print(table, stdout);
-    printf("%s decoder%s\n",
+    printf("In squared units of the data; %s decoder%s.\n",
            pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
                                                          : "");

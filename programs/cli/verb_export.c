@@ -124,16 +124,24 @@ static int write_matrix(const struct matrix *matrix, const char *path)
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }
 
+/* What was written. */
+struct written {
+    int tables, matrices;
+};
+
 static int export_table(struct pricer_study *study, const char *name,
-                        const char *folder)
+                        const char *folder, struct written *written)
 {
     char path[4096];
     struct matrix matrix = {0};
     snprintf(path, sizeof path, "%s/%s.csv", folder, name);
     int failed = write_csv(study, name, path, &matrix);
     snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-    if (!failed && matrix.numeric && matrix.count > 0)
+    written->tables++;
+    if (!failed && matrix.numeric && matrix.count > 0) {
         failed = write_matrix(&matrix, path);
+        written->matrices++;
+    }
     free(matrix.values);
     return failed;
 }
@@ -144,13 +152,17 @@ static int export_all(struct pricer_study *study, const char *folder)
     struct pricer_fault fault = {""};
     struct pricer_table *tables = NULL;
     int32_t count = 0;
+    struct written written = {0, 0};
     enum pricer_status status =
         pricer_study_tables(study, &tables, &count, &fault);
     int failed = status == PRICER_OK ? 0 : program_fault(status, &fault);
     for (int32_t k = 0; k < count && !failed; k++)
         if (strchr(tables[k].name, '/') == NULL)
-            failed = export_table(study, tables[k].name, folder);
+            failed = export_table(study, tables[k].name, folder, &written);
     pricer_tables_free(tables, count);
+    if (!failed)
+        printf("%s: %d tables as CSV, %d of them also as .npy\n", folder,
+               written.tables, written.matrices);
     return failed;
 }
 

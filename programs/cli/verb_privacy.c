@@ -190,8 +190,13 @@ int verb_privacy(int argc, char **argv)
     }
     if (status == PRICER_OK && ask.as_json)
         privacy_print_json(work.answers, work.kinds);
-    for (int k = 0; k < work.kinds && status == PRICER_OK && !ask.as_json; k++)
+    if (status == PRICER_OK && !ask.as_json)
+        privacy_print_summary(work.answers, work.kinds);
+    for (int k = 0; k < work.kinds && status == PRICER_OK && !ask.as_json;
+         k++) {
+        fputs(k > 0 ? "\n" : "", stdout);
         privacy_print(&work.answers[k], ask.all ? INT64_MAX : ROWS);
+    }
     free_work(&work);
     return status == PRICER_OK ? program_stored("privacy answer", id)
                                : program_fault(status, &fault);

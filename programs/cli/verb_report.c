@@ -138,11 +138,24 @@ static enum pricer_status price(struct report *report)
         !(report->certificate.gap < 1e-3))
         return PRICER_OK;
     report->price = calloc((size_t)net->links + 1, sizeof(double));
+    report->p_price = calloc((size_t)net->links + 1, sizeof(double));
     report->self_price = calloc((size_t)net->nodes, sizeof(double));
-    if (report->price == NULL || report->self_price == NULL)
+    report->server_price = calloc((size_t)net->nodes, sizeof(double));
+    report->uplink_price = calloc((size_t)net->nodes, sizeof(double));
+    if (report->price == NULL || report->p_price == NULL ||
+        report->self_price == NULL || report->server_price == NULL ||
+        report->uplink_price == NULL)
         return PRICER_MEMORY;
-    return pricer_trust_price(net, &report->settings, report->plan,
-                              report->price, report->self_price, NULL);
+    enum pricer_status status =
+        pricer_trust_price(net, &report->settings, report->plan, report->price,
+                           report->self_price, NULL);
+    if (status == PRICER_OK)
+        status = pricer_link_price(net, &report->settings, report->plan,
+                                   report->p_price, report->uplink_price, NULL);
+    if (status == PRICER_OK && net->server_eps != NULL)
+        status = pricer_trust_server_price(net, &report->settings, report->plan,
+                                           report->server_price, NULL);
+    return status;
 }
 
 /* What was stored about the plan, and the rounds that used it. */
@@ -270,7 +283,10 @@ static void close_report(struct report *report)
     free(report->load);
     free(report->reach);
     free(report->price);
+    free(report->p_price);
     free(report->self_price);
+    free(report->server_price);
+    free(report->uplink_price);
 }
 
 int verb_report(int argc, char **argv)

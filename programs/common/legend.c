@@ -111,7 +111,7 @@ bool legend_known(const char *verb)
 void legend_print(const char *verb)
 {
     int which = verb_of(verb);
-    puts("What the words mean (more in " MEANING_PAGE "):");
+    printf("What the words mean (more in %s):\n", meaning_page());
     for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
         const char *text = entries[k].text;
         if (!(entries[k].verbs & which))

@@ -6,6 +6,28 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *meaning_page(void)
+{
+    static const char in_source[] = "docs/meaning.md";
+    static const char beside[] = "/share/doc/pricer/docs/meaning.md";
+    static char path[1024];
+    ssize_t length =
+        readlink("/proc/self/exe", path, sizeof path - sizeof beside);
+    if (length < 0)
+        return in_source;
+    path[length] = '\0';
+    for (int up = 0; up < 2; up++) { /* from prefix/bin/pricer to prefix */
+        char *slash = strrchr(path, '/');
+        if (slash == NULL)
+            return in_source;
+        *slash = '\0';
+    }
+    strcat(path, beside);
+    return access(path, R_OK) == 0 ? path : in_source;
+}
 
 const char *meaning_eps(double eps)
 {

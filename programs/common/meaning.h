@@ -7,8 +7,8 @@
 
 #include "pricer.h"
 
-/* Where a reader finds more. */
-#define MEANING_PAGE "docs/meaning.md"
+/* Where a reader finds more: the page as it was installed, or in the source. */
+const char *meaning_page(void);
 
 /* An eps in words: strong up to 1, moderate up to 3, weak up to 10, practically
  * none beyond. */

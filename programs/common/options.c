@@ -15,8 +15,24 @@ static const char *program_name(const struct usage *usage)
     return usage->verb != NULL ? "pricer " : "";
 }
 
-static void print_help(const struct usage *usage, const struct option *options,
-                       const char *name)
+/* What an option does, beside its name: in lines that end by column 98. */
+static void print_help(const char *text)
+{
+    enum { ROOM = 68 };
+    while (strlen(text) > ROOM) {
+        int length = ROOM;
+        while (length > 0 && text[length] != ' ')
+            length--;
+        if (length == 0)
+            break;
+        printf("%.*s\n%30s", length, text, "");
+        text += length + 1;
+    }
+    puts(text);
+}
+
+static void print_usage(const struct usage *usage, const struct option *options,
+                        const char *name)
 {
     printf("usage: %s%s%s%s%s\n\n%s\n\n", program_name(usage), name,
            options->name != NULL ? " [OPTION]..." : "",
@@ -30,9 +46,10 @@ static void print_help(const struct usage *usage, const struct option *options,
                  row->argument != NULL ? " " : "",
                  row->argument != NULL ? row->argument : "");
         if (strlen(left) > 26)
-            printf("  %s\n  %-26s  %s\n", left, "", row->help);
+            printf("  %s\n  %-26s  ", left, "");
         else
-            printf("  %-26s  %s\n", left, row->help);
+            printf("  %-26s  ", left);
+        print_help(row->help);
     }
     if (usage->verb != NULL && legend_known(usage->verb))
         printf("  %-26s  %s\n", "--explain",
@@ -205,7 +222,7 @@ int options_parse(const struct usage *usage, const struct option *options,
             only_operands = true;
         } else if (!only_operands && (strcmp(argv[at], "--help") == 0 ||
                                       strcmp(argv[at], "-h") == 0)) {
-            print_help(usage, options, name);
+            print_usage(usage, options, name);
             return 0;
         } else if (!only_operands && dashed) {
             int status = parse_option(usage, options, name, argc, argv, &at);

@@ -1,6 +1,6 @@
 /*
  * From headings and cells to an aligned table: a column of numbers stands to
- * the right, everything else to the left.
+ * the right, everything else to the left, and one that says nothing nowhere.
  */
 #include "program.h"
 
@@ -66,9 +66,20 @@ static int width_of(const char *text)
 
 static bool is_number(const char *text)
 {
-    if (text[0] == '\0' || strcmp(text, "-") == 0 || strcmp(text, "inf") == 0)
-        return true;
-    return isdigit((unsigned char)text[strspn(text, "+-.<>= ~")]);
+    text += strspn(text, "+-.<>= ~");
+    return text[0] == '\0' || strcmp(text, "inf") == 0 ||
+           isdigit((unsigned char)text[0]);
+}
+
+/* Whether no cell of a column says anything: blanks and dashes alone. A table
+ * without rows keeps its headings. */
+static bool is_silent(const struct table *table, int column)
+{
+    bool silent = table->cells > table->columns;
+    for (int k = column + table->columns; k < table->cells && silent;
+         k += table->columns)
+        silent = table->cell[k][strspn(table->cell[k], " -")] == '\0';
+    return silent;
 }
 
 /* The width of a column, and whether all its cells below the heading count. */
@@ -88,13 +99,20 @@ static int measure(const struct table *table, int column, bool *numbers)
 void table_print(struct table *table, FILE *out)
 {
     bool bold = isatty(fileno(out)) && getenv("NO_COLOR") == NULL;
+    int last_column = 0;
     int *width = must(calloc((size_t)table->columns, sizeof *width));
     bool *numbers = must(calloc((size_t)table->columns, sizeof *numbers));
-    for (int c = 0; c < table->columns; c++)
-        width[c] = measure(table, c, &numbers[c]);
+    for (int c = 0; c < table->columns; c++) {
+        width[c] = is_silent(table, c) ? -1 : measure(table, c, &numbers[c]);
+        last_column = width[c] < 0 ? last_column : c;
+    }
     for (int k = 0; k < table->cells; k++) {
         int c = k % table->columns;
-        bool last = c == table->columns - 1;
+        bool last = c == last_column;
+        if (width[c] < 0) {
+            free(table->cell[k]);
+            continue;
+        }
         int gap = width[c] - width_of(table->cell[k]);
         if (bold && c == 0 && k < table->columns)
             fputs("\033[1m", out);

@@ -8,13 +8,14 @@
 #include <math.h>
 
 enum {
-    WIDTH = 640,
-    HEIGHT = 400,
-    LEFT = 66,
-    RIGHT = 620,
-    TOP = 46,
-    BOTTOM = 344,
-    KEY = 22, /* where the key stands */
+    WIDTH = 540,
+    HEIGHT = 380,
+    LEFT = 68,
+    RIGHT = 526,
+    TOP = 64,
+    BOTTOM = 322,
+    KEY = 20,     /* where the key stands, */
+    KEY_ROW = 22, /* in two rows if it has to */
 };
 
 static const char *const colours[CHART_LINES] = {"blue", "orange", "green",
@@ -204,12 +205,13 @@ static void draw_line(FILE *out, const struct chart *chart, int kind,
                      chart->dots ? 2 : 4);
 }
 
-/* Roughly how wide a text is, in the units of the drawing. */
+/* Roughly how wide a text is, in the units of the drawing, as large as a phone
+ * shows it. */
 static double width_of(const char *text)
 {
     double width = 0;
     for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80 ? 7.4 : 0;
+        width += ((unsigned char)*text & 0xc0) != 0x80 ? 8.4 : 0;
     return width;
 }
 
@@ -270,16 +272,21 @@ static void draw_levels(FILE *out, const struct chart *chart,
 
 static void draw_key(FILE *out, const struct chart *chart)
 {
-    double x = LEFT;
+    double x = LEFT, y = KEY;
     for (int k = 0; k < chart->lines && chart->lines > 1; k++) {
+        double width = 36 + width_of(chart->line[k].name);
+        if (x > LEFT && x + width > WIDTH) {
+            x = LEFT;
+            y += KEY_ROW;
+        }
         fprintf(out,
-                "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" "
+                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
                 "stroke=\"var(--%s)\" stroke-width=\"2\" "
                 "stroke-dasharray=\"%s\"/>\n",
-                x, KEY - 4, x + 30, KEY - 4, colours[k], dashes[k]);
-        put_mark(out, k, x + 15, KEY - 4, 4);
-        put_text(out, x + 36, KEY, "start", "", chart->line[k].name);
-        x += 56 + width_of(chart->line[k].name);
+                x, y - 4, x + 30, y - 4, colours[k], dashes[k]);
+        put_mark(out, k, x + 15, y - 4, 4);
+        put_text(out, x + 36, y, "start", "", chart->line[k].name);
+        x += width + 20;
     }
 }
 
@@ -307,13 +314,15 @@ void chart_draw(FILE *out, const struct chart *chart)
         fprintf(out,
                 "<style>%s"
                 "text{fill:var(--ink);font:13px system-ui,'DejaVu Sans',"
-                "sans-serif}.quiet{fill:var(--soft);font-size:12px}</style>\n"
+                "sans-serif}.quiet{fill:var(--soft);font-size:12px;"
+                "paint-order:stroke;stroke:var(--card);stroke-width:3px}"
+                "</style>\n"
                 "<rect width=\"%d\" height=\"%d\" fill=\"var(--card)\"/>\n",
                 chart_palette(), WIDTH, HEIGHT);
     draw_axes(out, chart, &x, &y);
-    draw_levels(out, chart, &x, &y);
     for (int k = 0; k < chart->lines; k++)
         draw_line(out, chart, k, &x, &y);
+    draw_levels(out, chart, &x, &y);
     draw_key(out, chart);
     fputs("</svg>\n", out);
 }

@@ -50,13 +50,18 @@ struct report {
     double
         *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
                        and the server; NAN: none is */
-    struct report_rows curve; /* factor, error: of budgets times the factor */
+    struct report_rows curve; /* factor, and the error if every budget is so
+                                 many times what it is, or those of links, or
+                                 towards the server; NAN: there is none */
     double *share;            /* [links] expected weight that a link carries */
     double *self_share;       /* [nodes] the same of a node's own part */
     double *load;             /* [nodes] all that a node brings to the server */
-    double *reach;      /* [nodes] a node's expected weight in the estimate */
-    double *price;      /* [links] d error / d ln eps, or NULL */
-    double *self_price; /* [nodes] d error / d ln eps, or NULL */
+    double *reach; /* [nodes] a node's expected weight in the estimate */
+    /* What the least error changes by: of links d / d ln eps and d / d p, of
+     * nodes' own parts, their budgets towards the server and their uplinks. All
+     * NULL where the plan has no prices. */
+    double *price, *p_price;                          /* [links] */
+    double *self_price, *server_price, *uplink_price; /* [nodes] */
 };
 
 /* Text with what HTML would misread replaced. */
@@ -92,6 +97,9 @@ void report_curve(const struct report *report);
 void report_budgets(const struct report *report);
 void report_privacy(const struct report *report);
 void report_price(const struct report *report);
+
+/* The uplink or link and the budget that are worth most, in a sentence. */
+void report_worth(const struct report *report);
 void report_certificate(const struct report *report);
 void report_recipe(const struct report *report);
 

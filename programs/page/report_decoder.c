@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { LEFT = 170, RIGHT = 430, BAR = 34 };
+enum { LEFT = 186, RIGHT = 384, BAR = 34 };
 
 /* One bar of at most the whole width, the part above `least` paler. */
 static void bar(FILE *out, int row, const char *name, double most, double least,
@@ -34,7 +34,7 @@ static void draw_bars(const struct report *report)
     double whole = fmax(decoder->constant, 1e-300);
     bool known = !isnan(report->floor.value);
     fprintf(out,
-            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 520 %d\" role=\"img\" "
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 450 %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Worst case of "
             "each decoder\">\n",
             BAR * (known ? 3 : 2) + 12);
@@ -58,7 +58,7 @@ static void cell(FILE *out, double value)
 {
     fputs("<td>", out);
     if (isnan(value))
-        fputs("–", out);
+        fputs("none", out);
     else
         page_number(out, value);
     fputs("</td>", out);
@@ -96,8 +96,7 @@ void report_decoder(const struct report *report)
     draw_bars(report);
     fputs("<div class=\"wide\"><table>\n<tr><th>decoder</th><th>at worst, at "
           "least</th><th>at worst, at most</th><th>random data, "
-          "simulated</th><th>± standard error</th><th>mean error bar</th>"
-          "</tr>\n",
+          "played</th><th>±</th><th>mean error bar</th></tr>\n",
           out);
     row(out, "constant", decoder->constant, decoder->constant,
         &report->played[PRICER_DECODE_CONSTANT]);
@@ -113,5 +112,7 @@ void report_decoder(const struct report *report)
                 "send the same payloads and are decoded together; constant is "
                 "the mean of the attempts.</p>\n",
                 (int)decoder->attempts);
-    fputs("</section>\n", out);
+    fputs("<p class=\"soft\">±: one standard error. An error bar is what the "
+          "server says of its own estimate.</p>\n</section>\n",
+          out);
 }

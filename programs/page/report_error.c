@@ -10,7 +10,7 @@
 /* ------------------------------------------------------------------ split --
  */
 
-enum { ROWS = PRICER_BASELINES + 1, BAR = 32, LEFT = 142, RIGHT = 450 };
+enum { ROWS = PRICER_BASELINES + 1, BAR = 32, LEFT = 164, RIGHT = 376 };
 
 /* The three parts of a worst-case error. */
 static void split(const struct pricer_error *error, double *parts)
@@ -65,7 +65,7 @@ static void draw_bars(const struct report *report)
             most = fmax(most, report->rival[k].error.mse_worst_case);
     most = fmin(most, 6 * report->error.mse_worst_case);
     fprintf(out,
-            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 520 %d\" role=\"img\" "
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 450 %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Error of the "
             "plan and of the baselines\">\n",
             BAR * rows + 12);
@@ -132,7 +132,8 @@ static void cell(FILE *out, double value)
     fputs("</td>", out);
 }
 
-static void simulated_row(FILE *out, const struct pricer_strategy *found)
+static void simulated_row(FILE *out, const struct pricer_strategy *found,
+                          bool predicted)
 {
     double apart = found->mse - found->predicted;
     fputs(strcmp(found->name, "plan") == 0 ? "<tr class=\"own\"><td>"
@@ -140,24 +141,28 @@ static void simulated_row(FILE *out, const struct pricer_strategy *found)
           out);
     page_text(out, found->name);
     fputs("</td>", out);
-    cell(out, found->predicted);
+    if (predicted)
+        cell(out, found->predicted);
     cell(out, found->mse);
     cell(out, found->mse_stderr);
-    cell(out, found->mse_stderr > 0 ? apart / found->mse_stderr : NAN);
+    if (predicted)
+        cell(out, found->mse_stderr > 0 ? apart / found->mse_stderr : NAN);
     cell(out, found->worst_case);
     fputs("</tr>\n", out);
 }
 
 static void simulated(FILE *out, const struct pricer_simulation_record *found)
 {
+    bool predicted = false; /* minimax has no closed form */
+    for (int32_t k = 0; k < found->count; k++)
+        predicted |= !isnan(found->strategies[k].predicted);
     fprintf(out,
             "<div class=\"wide\"><table>\n<tr><th>simulated, %lld "
-            "trials</th><th>predicted</th><th>simulated</th>"
-            "<th>± standard error</th><th>deviations apart</th>"
-            "<th>at worst</th></tr>\n",
-            (long long)found->trials);
+            "trials</th>%s<th>played</th><th>±</th>%s<th>at worst</th></tr>\n",
+            (long long)found->trials, predicted ? "<th>predicted</th>" : "",
+            predicted ? "<th>apart, in ±</th>" : "");
     for (int32_t k = 0; k < found->count; k++)
-        simulated_row(out, &found->strategies[k]);
+        simulated_row(out, &found->strategies[k], predicted);
     fputs("</table></div>\n", out);
 }
 
@@ -181,6 +186,22 @@ static void measured(FILE *out, const struct pricer_rounds_summary *found)
     fputs(".</p>\n", out);
 }
 
+/* How far the budgets reach. */
+static void covered(const struct report *report)
+{
+    long long budget = report->settings.rounds, run = report->rounds.rounds;
+    budget = budget > 1 ? budget : 1;
+    if (run > budget)
+        fprintf(report->out,
+                "<p class=\"warn\">The budgets are for %lld round%s: over all "
+                "%lld that were run, of the same data, more is learnt.</p>\n",
+                budget, budget == 1 ? "" : "s", run);
+    else
+        fprintf(report->out,
+                "<p>The budgets are for %lld rounds: %lld are left.</p>\n",
+                budget, budget - run);
+}
+
 void report_agreement(const struct report *report)
 {
     if (report->plan == NULL)
@@ -193,6 +214,7 @@ void report_agreement(const struct report *report)
         page_missing(report, "Nothing was simulated yet.", "pricer simulate");
     if (report->rounds.rounds > 0) {
         measured(report->out, &report->rounds);
+        covered(report);
         report_rounds(report);
     } else
         page_missing(report, "No round was run yet.", "pricer demo");

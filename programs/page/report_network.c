@@ -184,7 +184,7 @@ static void line(const struct drawing *drawing, const double *ends,
 static double node_size(const struct drawing *drawing, int32_t i)
 {
     double load = drawing->report->plan != NULL ? drawing->report->load[i] : 0;
-    double unit = drawing->count > 40 ? .45 : 1;
+    double unit = drawing->count > NAMED ? .3 : drawing->count > 40 ? .5 : 1;
     return unit * (8 + 9 * sqrt(load / fmax(drawing->most, 1e-9)));
 }
 
@@ -304,18 +304,23 @@ static void draw_uplinks(const struct drawing *drawing)
         double p = report->network->uplink[i];
         double ends[4] = {drawing->x[k], drawing->y[k], drawing->server_x,
                           drawing->server_y};
+        double thin = drawing->count > NAMED ? .4 : 1; /* many meet there */
         if (p > 0)
             arrow(drawing, ends, server_size(ends), "green",
-                  1 + 2.5 * sqrt(load), .12 + .75 * p);
+                  thin * (1 + 2.5 * sqrt(load)), thin * (.12 + .75 * p));
     }
 }
 
-static void draw_nodes(const struct drawing *drawing)
+/* Nodes without a number, or those with one: they come later, so that none hides
+ * a number. */
+static void draw_nodes(const struct drawing *drawing, bool numbered)
 {
     const struct report *report = drawing->report;
     FILE *out = report->out;
     for (int32_t k = 0; k < drawing->count; k++) {
         int32_t i = drawing->node[k];
+        if (named(drawing, k) != numbered)
+            continue;
         double load = report->plan != NULL ? report->load[i] : 0;
         double own = report->plan != NULL ? report->self_share[i] : 0;
         bool relay = load > own + RELAYS;
@@ -334,12 +339,12 @@ static void draw_nodes(const struct drawing *drawing)
                     "weighs %.3g",
                     load, own, report->reach[i]);
         fputs("</title>", out);
-        if (named(drawing, k))
+        if (numbered)
             fprintf(out,
                     "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
                     "dominant-baseline=\"central\" style=\"fill:var(--card);"
                     "font-weight:600;font-size:%dpx\">%" PRId32 "</text>",
-                    drawing->x[k], drawing->y[k], drawing->count > 40 ? 8 : 12,
+                    drawing->x[k], drawing->y[k], drawing->count > 40 ? 9 : 12,
                     i);
         fputs("</g>\n", out);
     }
@@ -365,7 +370,7 @@ static void draw(const struct drawing *drawing)
     const struct pricer_network *net = report->network;
     FILE *out = report->out;
     fprintf(out,
-            "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+            "<figure>\n<svg class=\"map\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" "
             "aria-label=\"The network: nodes, links and the server\">\n",
             WIDTH, HEIGHT + (drawing->centred ? 0 : SERVER_ROOM));
@@ -374,7 +379,8 @@ static void draw(const struct drawing *drawing)
     draw_uplinks(drawing);
     draw_links(drawing, true);
     draw_server(drawing);
-    draw_nodes(drawing);
+    draw_nodes(drawing, false);
+    draw_nodes(drawing, true);
     fputs("</svg>\n<figcaption><span class=\"key\" "
           "style=\"background:var(--orange)\"></span>relays at least a tenth "
           "of a node’s data "

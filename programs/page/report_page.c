@@ -6,10 +6,8 @@
  */
 #include "report.h"
 #include "chart.h"
-#include "common/meaning.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static const char style[] =
@@ -33,12 +31,16 @@ static const char style[] =
     ".facts span{color:var(--soft);font-size:.86rem}\n"
     "figure{margin:1rem 0;background:var(--card);border:1px solid var(--line);"
     "border-radius:.5rem;padding:.8rem}\n"
-    "figure svg{display:block;width:100%;max-width:46rem;height:auto;"
+    "figure svg{display:block;width:100%;max-width:38rem;height:auto;"
     "margin:0 auto}\n"
-    "figure svg.bars{max-width:40rem}\n"
+    "figure svg.map{max-width:46rem}\n"
     "figcaption{color:var(--soft);font-size:.86rem;margin-top:.5rem}\n"
     "svg text{fill:var(--ink);font:13px system-ui,'DejaVu Sans',sans-serif}\n"
-    "svg .quiet{fill:var(--soft);font-size:12px}\n"
+    "svg .quiet{fill:var(--soft);font-size:12px;paint-order:stroke;"
+    "stroke:var(--card);stroke-width:3px}\n"
+    "dl{margin:1.2rem 0}dt{font-weight:600}dd{margin:0 0 .6rem}\n"
+    ".wide+.wide{margin-top:1.2rem}\n"
+    "td small{display:block;color:var(--soft);font-size:.9em}\n"
     ".wide{overflow-x:auto}\n"
     "table{border-collapse:collapse;width:100%;font-size:.92rem;"
     "font-variant-numeric:tabular-nums}\n"
@@ -61,10 +63,10 @@ static const char style[] =
     "footer{margin-top:3rem;color:var(--soft);font-size:.86rem}\n"
     "@media (max-width:34rem){body{padding:1rem .7rem 3rem}h1{font-size:1.4rem}"
     "figure{padding:.4rem}table{font-size:.74rem}"
-    "th,td{padding:.3rem .2rem;white-space:normal}"
-    "th{overflow-wrap:anywhere;font-size:.66rem}"
-    "svg:not(.bars) text{font-size:15px}"
-    "svg:not(.bars) .quiet{font-size:14px}}\n"
+    "th,td{padding:.3rem .2rem}"
+    "th{font-size:.68rem}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere}"
+    "svg text{font-size:15px}svg .quiet{font-size:14px}}\n"
     "@media print{body{max-width:none;padding:0;"
     "font-size:10.5pt}"
     "figure,.facts li,table,pre{break-inside:avoid}h2{break-after:avoid}"
@@ -111,7 +113,7 @@ void page_open(const struct report *report)
     fprintf(out,
             "</h1>\n<p class=\"soft\">Private mean estimation over %" PRId32
             " nodes and %" PRId32 " links that come and go: vectors of %" PRId64
-            " numbers, no longer than %g.</p>\n</header>\n<main>\n",
+            " numbers, no longer than&#160;%g.</p>\n</header>\n<main>\n",
             report->network->nodes, report->network->links,
             report->network->dimension,
             report->network->reach > 0 ? report->network->reach
@@ -124,93 +126,4 @@ void page_close(const struct report *report)
             "</main>\n<footer>Made by pricer %s from the study alone; the same "
             "study gives the same page.</footer>\n</body>\n</html>\n",
             pricer_version());
-}
-
-static void fact(FILE *out, double value, const char *words)
-{
-    fputs("<li><b>", out);
-    page_number(out, value);
-    fprintf(out, "</b><span>%s</span></li>\n", words);
-}
-
-/* What the error is worth, and what its unit is. */
-static void print_meaning(const struct report *report)
-{
-    double square = report->network->radius * report->network->radius;
-    double error = report->error.mse_worst_case;
-    if (report->decoder != NULL)
-        error = fmin(error, report->decoder->upper);
-    if (error >= MEANING_HARDLY * square)
-        fprintf(report->out,
-                "<p class=\"warn\">Verdict: %s than answering the centre, "
-                "which needs "
-                "no data: at worst %.3g %% of its error. <code>pricer "
-                "plan</code> says what helps most.</p>\n",
-                meaning_verdict(error / square), 100 * error / square);
-    fprintf(report->out,
-            "<p class=\"soft\">Errors are expected squared distances of the "
-            "estimate from the mean, in squared units of the data; R = %g: no "
-            "vector is longer, and answering the centre has R².</p>\n",
-            report->network->radius);
-    char relative[MEANING_REFERENCE_ROOM];
-    if (meaning_reference(report->network, error, relative)[0] != '\0')
-        fprintf(report->out, "<p>%s</p>\n", relative);
-}
-
-void report_summary(const struct report *report)
-{
-    FILE *out = report->out;
-    char share[96];
-    if (report->plan == NULL) {
-        page_missing(report, "The study has no plan yet.", "pricer plan");
-        return;
-    }
-    fputs("<ul class=\"facts\">\n", out);
-    fact(out, report->error.mse_worst_case,
-         "mean squared error at worst, whatever the data");
-    snprintf(share, sizeof share, "its root, in radii; it is %.3g %% of R²",
-             100 * report->error.mse_worst_case /
-                 (report->network->radius * report->network->radius));
-    fact(out, sqrt(report->error.mse_worst_case) / report->network->radius,
-         share);
-    double best = INFINITY;
-    for (int k = 0; k < PRICER_BASELINE_COLREL; k++)
-        if (report->rival[k].known)
-            best = fmin(best, report->rival[k].error.mse_worst_case);
-    if (isfinite(best))
-        fact(out, best / report->error.mse_worst_case,
-             "times less than without collaboration");
-    fact(out, report->certificate.gap,
-         "certified distance from the optimum, relative");
-    fputs("</ul>\n", out);
-    print_meaning(report);
-    if (report->certificate.open_links > 0)
-        fprintf(out,
-                "<p class=\"warn\">%" PRId64 " links spend more than their "
-                "(ε, δ)%s.</p>\n",
-                report->certificate.open_links,
-                report->settings.calibration == PRICER_CALIBRATION_CLASSIC
-                    ? ": the classic noise is proved for ε up to 1 only"
-                    : ": their noise is too small");
-    if (report->certificate.open_budgets > 0)
-        fprintf(out,
-                "<p class=\"warn\">%" PRId64 " nodes show the server more than "
-                "their budget allows.</p>\n",
-                report->certificate.open_budgets);
-    long long rounds = report->settings.rounds;
-    fprintf(out,
-            "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
-            "%s (credit %s)",
-            report->record.id, rounds, rounds == 1 ? "" : "s",
-            report->settings.credit == PRICER_CREDIT_NONE
-                ? "every packet counted as heard"
-                : "packets lost on the way counted as heard by nobody",
-            pricer_word(PRICER_WORDS_CREDIT, report->settings.credit));
-    if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
-        fprintf(out,
-                "; links as measured over %" PRId64 " rounds, %" PRId64
-                " to %" PRId64,
-                report->record.network.rounds, report->record.network.first,
-                report->record.network.last);
-    fputs(".</p>\n", out);
 }

@@ -1,6 +1,6 @@
 /*
- * The privacy of a report: what links keep, what every observer can learn,
- * whose trust would pay most; the certificate; and how to get the page again.
+ * The privacy of a report: what links keep and what every observer can learn; the
+ * certificate; and how to get the page again.
  */
 #include "report.h"
 #include "common/meaning.h"
@@ -60,8 +60,8 @@ static void kinds_table(const struct report *report)
     if (meaning_near(net, near)[0] != '\0')
         fprintf(out, "<p class=\"soft\">%s</p>\n", near);
     fputs("<div class=\"wide\"><table>\n<tr><th>links trusted with ε</th>"
-          "<th>δ</th><th>that carry data</th><th>noise per change</th>"
-          "<th>true δ of one packet at that ε</th></tr>\n",
+          "<th>δ</th><th>that carry data</th><th>noise, of the "
+          "largest change</th><th>δ of one packet at that ε</th></tr>\n",
           out);
     for (int k = 0; k < count; k++) {
         double delta =
@@ -110,12 +110,12 @@ static void server_table(const struct report *report)
         if (!isinf(net->server_eps[i]))
             count = file_kind(kinds, count, net->server_eps[i],
                               net->server_delta[i],
-                              sqrt(rounds * all_ratios(report, i)) / 2, 1, 1);
+                              sqrt(rounds * all_ratios(report, i)), 1, 1);
     if (count == 0)
         return;
     fputs("<div class=\"wide\"><table>\n<tr><th>budget towards the server, "
-          "ε</th><th>δ</th><th>nodes that send</th><th>true δ of all rounds at "
-          "that ε, of the worst</th></tr>\n",
+          "ε</th><th>δ</th><th>nodes that send</th><th>δ of all rounds at "
+          "that ε, the worst</th></tr>\n",
           out);
     for (int k = 0; k < count; k++) {
         double delta = pricer_gaussian_delta(kinds[k].eps, kinds[k].ratio);
@@ -136,37 +136,34 @@ static void server_table(const struct report *report)
 
 static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
 {
-    const double numbers[] = {found->delta,     (double)found->statements,
-                              found->eps_least, found->eps_mean,
-                              found->eps_most,  (double)found->rounds};
+    const double numbers[] = {found->delta, found->eps_least, found->eps_mean,
+                              found->eps_most};
     fputs("<tr><td>", out);
     page_text(out, pricer_word(PRICER_WORDS_OBSERVER, found->observer));
     if (found->coalition != NULL) {
         fputc(' ', out);
         page_text(out, found->coalition);
     }
-    fputs("</td><td>", out);
-    page_text(out, pricer_word(PRICER_WORDS_PROTECT, found->protect));
-    fputs("</td><td>", out);
-    page_text(out, pricer_word(PRICER_WORDS_CREDIT,
-                               found->eavesdropper == PRICER_RADIO
-                                   ? PRICER_CREDIT_NONE
-                                   : PRICER_CREDIT_LOSSES));
+    fprintf(out, "<small>%s, %lld statement%s, %lld round%s, credit %s</small>",
+            pricer_word(PRICER_WORDS_PROTECT, found->protect),
+            (long long)found->statements, found->statements == 1 ? "" : "s",
+            (long long)found->rounds, found->rounds == 1 ? "" : "s",
+            pricer_word(PRICER_WORDS_CREDIT, found->eavesdropper == PRICER_RADIO
+                                                 ? PRICER_CREDIT_NONE
+                                                 : PRICER_CREDIT_LOSSES));
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         fputs("</td><td>", out);
         page_number(out, numbers[k]);
     }
-    fputs("</td></tr>\n", out);
+    fprintf(out, "</td><td>%s</td></tr>\n", meaning_eps(found->eps_most));
 }
 
 /* What pricer privacy has stored, the latest answer to each question. */
 static void observers_table(const struct report *report)
 {
     FILE *out = report->out;
-    fputs("<div class=\"wide\"><table>\n<tr><th>observer</th>"
-          "<th>protects</th><th>credit</th><th>δ</th><th>statements</th>"
-          "<th>least "
-          "ε</th><th>mean</th><th>most</th><th>rounds</th></tr>\n",
+    fputs("<div class=\"wide\"><table>\n<tr><th>observer</th><th>δ</th>"
+          "<th>least ε</th><th>mean</th><th>most</th><th>in words</th></tr>\n",
           out);
     for (int32_t k = 0; k < report->privacy_count; k++)
         observer_row(out, &report->privacy[k]);
@@ -192,78 +189,6 @@ void report_privacy(const struct report *report)
         page_missing(report, "What relays and the server learn is not there.",
                      "pricer privacy");
     fputs("</section>\n", report->out);
-}
-
-/* ------------------------------------------------------------------ price --
- */
-
-enum { TOP = 10 };
-
-struct offer {
-    int32_t from, to;
-    double price, eps;
-};
-
-/* Keep the best offers in order; the list is short. */
-static int keep(struct offer *offers, int count, struct offer offer)
-{
-    int at = count;
-    if (!(offer.price < 0))
-        return count;
-    while (at > 0 && offers[at - 1].price > offer.price)
-        at--;
-    if (at == TOP)
-        return count;
-    int last = count < TOP ? count : TOP - 1;
-    memmove(offers + at + 1, offers + at, (size_t)(last - at) * sizeof *offers);
-    offers[at] = offer;
-    return count < TOP ? count + 1 : TOP;
-}
-
-void report_price(const struct report *report)
-{
-    const struct pricer_network *net = report->network;
-    struct offer offers[TOP];
-    FILE *out = report->out;
-    int count = 0;
-    if (report->plan == NULL || report->price == NULL)
-        return;
-    for (int32_t l = 0; l < net->links; l++)
-        count = keep(offers, count,
-                     (struct offer){net->from[l], net->to[l], report->price[l],
-                                    net->eps[l]});
-    for (int32_t i = 0; i < net->nodes; i++)
-        count =
-            keep(offers, count,
-                 (struct offer){i, i, report->self_price[i], net->self_eps[i]});
-    page_section(report, "price", "Whose trust would pay most",
-                 "How much the optimal error falls if one link’s ε grows by a "
-                 "tenth, everything else replanned.");
-    if (count == 0) {
-        fputs("<p>No link’s budget costs anything.</p>\n</section>\n", out);
-        return;
-    }
-    fputs("<div class=\"wide\"><table>\n<tr><th>link</th><th>ε now</th>"
-          "<th>error falls by</th><th>of the error</th></tr>\n",
-          out);
-    for (int k = 0; k < count; k++) {
-        double gain = -offers[k].price * log(1.1);
-        if (offers[k].price > 1e-4 * offers[0].price)
-            break; /* next to nothing */
-        if (offers[k].from == offers[k].to)
-            fprintf(out, "<tr><td>node %s to the server</td><td>",
-                    node_label(report->network, offers[k].from).text);
-        else
-            fprintf(out, "<tr><td>%s → %s</td><td>",
-                    node_label(report->network, offers[k].from).text,
-                    node_label(report->network, offers[k].to).text);
-        page_number(out, offers[k].eps);
-        fputs("</td><td>", out);
-        page_number(out, gain);
-        fprintf(out, "</td><td>%.2g %%</td></tr>\n",
-                100 * gain / report->error.objective);
-    }
-    fputs("</table></div>\n</section>\n", out);
 }
 
 /* ------------------------------------------------------------ certificate --

@@ -1,7 +1,8 @@
 /*
  * Who relays for whom, as a matrix: a row a node whose data it is, a column a
  * relay, a cell as dark as what the server is expected to count of it that way.
- * Of many nodes only those that relay most and what they do for others.
+ * Of more nodes the relays that bring most: how much, and in a matrix, or for
+ * very many nodes in words, for whom.
  */
 #include "report.h"
 
@@ -15,8 +16,12 @@ enum {
     WHOLE = 26, /* nodes that a matrix shows */
     BARS = 20,  /* relays that bars show */
     LEFT = 90,
-    RIGHT = 500,
+    RIGHT = 350,
+    WIDE = 450,
     ROW = 24,
+    STRIPES = 120, /* nodes that a matrix of the relays shows */
+    STRIPE_ROW = 17,
+    NAMES = 8, /* whom a relay serves, in words */
 };
 
 static void put_cell(const struct report *report, int32_t from, int32_t to,
@@ -76,7 +81,8 @@ static void draw_matrix(const struct report *report)
     fputs("</svg>\n<figcaption><span class=\"key\" "
           "style=\"background:var(--green)\"></span>its own uplink "
           "<span class=\"key\" style=\"background:var(--blue)\"></span>"
-          "through a relay. The darker, the more the server is expected to "
+          "through a relay. The stronger the colour, the more the server is "
+          "expected to "
           "count; a row adds up to what the node weighs, at most 1."
           "</figcaption>\n</figure>\n",
           out);
@@ -114,10 +120,10 @@ static void draw_bars(const struct report *report, const int32_t *order,
     for (int32_t k = 0; k < count; k++)
         most = fmax(most, report->load[order[k]]);
     fprintf(out,
-            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 640 %d\" role=\"img\" "
+            "<figure>\n<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"The relays that "
             "bring most\">\n",
-            ROW * count + 8);
+            WIDE, ROW * count + 8);
     for (int32_t k = 0; k < count; k++) {
         int32_t j = order[k];
         double scale = (RIGHT - LEFT) / most;
@@ -144,6 +150,115 @@ static void draw_bars(const struct report *report, const int32_t *order,
           out);
 }
 
+static void stripe(const struct report *report, int32_t from, int32_t to,
+                   double share, double wide, int y)
+{
+    if (!(share > 1e-4))
+        return;
+    fprintf(report->out,
+            "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
+            "fill=\"var(--%s)\" fill-opacity=\"%.2f\"><title>node %s through "
+            "%s: %.3g</title></rect>\n",
+            LEFT + wide * from, y + 1, fmax(wide - .8, .8), STRIPE_ROW - 3,
+            from == to ? "green" : "blue", fmin(1, .2 + .8 * sqrt(share)),
+            node_label(report->network, from).text,
+            node_label(report->network, to).text, share);
+}
+
+/* A row a relay, a column a node whose data it may carry. */
+static void draw_stripes(const struct report *report, const int32_t *order,
+                         int32_t count)
+{
+    const struct pricer_network *net = report->network;
+    FILE *out = report->out;
+    double wide = (double)(WIDE - LEFT - 4) / net->nodes;
+    int every = net->nodes > 60 ? 20 : 10, top = 26;
+    fprintf(out,
+            "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Who relays for "
+            "whom\">\n",
+            WIDE, top + STRIPE_ROW * count + 6);
+    for (int32_t i = 0; i < net->nodes; i += every)
+        fprintf(out,
+                "<text x=\"%.1f\" y=\"16\" text-anchor=\"middle\" "
+                "class=\"quiet\">%s</text>"
+                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" "
+                "stroke=\"var(--line)\"/>\n",
+                LEFT + wide * (i + .5), node_label(net, i).text,
+                LEFT + wide * i, LEFT + wide * i, top - 4,
+                top + STRIPE_ROW * count);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t j = order[k];
+        int y = top + STRIPE_ROW * k;
+        fprintf(out,
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
+                "dominant-baseline=\"central\">node %s</text>"
+                "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" "
+                "stroke=\"var(--line)\"/>\n",
+                LEFT - 8, y + STRIPE_ROW / 2., node_label(net, j).text, LEFT,
+                WIDE - 4, y + STRIPE_ROW - 1, y + STRIPE_ROW - 1);
+        stripe(report, j, j, report->self_share[j], wide, y);
+        for (int32_t n = net->in_start[j]; n < net->in_start[j + 1]; n++)
+            stripe(report, net->from[net->in_link[n]], j,
+                   report->share[net->in_link[n]], wide, y);
+    }
+    fputs("</svg>\n<figcaption>A column a node, a row a relay: "
+          "<span class=\"key\" style=\"background:var(--blue)\"></span>"
+          "carries its data, the stronger the colour the more, "
+          "<span class=\"key\" style=\"background:var(--green)\"></span>"
+          "its own.</figcaption>\n</figure>\n",
+          out);
+}
+
+/* Whether a relay carries more of link a than of link b; of equal ones the first
+ * comes first. */
+static bool carries_more(const struct report *report, int32_t a, int32_t b)
+{
+    double x = report->share[a], y = report->share[b];
+    return x > y || (x == y && a < b);
+}
+
+/* The link to relay j that carries most after the link `last`, or -1. */
+static int32_t next_served(const struct report *report, int32_t j, int32_t last)
+{
+    const struct pricer_network *net = report->network;
+    int32_t best = -1;
+    for (int32_t n = net->in_start[j]; n < net->in_start[j + 1]; n++) {
+        int32_t l = net->in_link[n];
+        if (report->share[l] > 1e-4 &&
+            (last < 0 || carries_more(report, last, l)) &&
+            (best < 0 || carries_more(report, l, best)))
+            best = l;
+    }
+    return best;
+}
+
+/* Whom the relays serve, those of whom most is carried first. */
+static void list_served(const struct report *report, const int32_t *order,
+                        int32_t count)
+{
+    const struct pricer_network *net = report->network;
+    FILE *out = report->out;
+    fputs("<details><summary>For whom</summary>\n<div class=\"wide\"><table>\n"
+          "<tr><th>relay</th><th>for nodes</th></tr>\n",
+          out);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t j = order[k], shown = 0, last = -1;
+        fprintf(out, "<tr><td>%s</td><td>", node_label(net, j).text);
+        for (; shown < NAMES; shown++) {
+            last = next_served(report, j, last);
+            if (last < 0)
+                break;
+            fprintf(out, "%s%s", shown > 0 ? ", " : "",
+                    node_label(net, net->from[last]).text);
+        }
+        if (served(report, j) > shown)
+            fprintf(out, " and %" PRId32 " more", served(report, j) - shown);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</table></div></details>\n", out);
+}
+
 void report_relays(const struct report *report)
 {
     const struct pricer_network *net = report->network;
@@ -160,6 +275,9 @@ void report_relays(const struct report *report)
             qsort_r(order, (size_t)net->nodes, sizeof *order, by_relayed,
                     (void *)report);
             draw_bars(report, order, net->nodes < BARS ? net->nodes : BARS);
+            if (net->nodes <= STRIPES)
+                draw_stripes(report, order, BARS);
+            list_served(report, order, BARS);
             fprintf(report->out,
                     "<p class=\"soft\">The %d of %" PRId32
                     " nodes that relay most.</p>\n",

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 640, HEIGHT = 230, LEFT = 20, BASE = 190, TALL = 160 };
+enum { WIDTH = 540, HEIGHT = 230, LEFT = 20, BASE = 190, TALL = 160 };
 
 /* --------------------------------------------------------------- errors -- */
 
@@ -159,24 +159,33 @@ void report_curve(const struct report *report)
 {
     const struct report_rows *rows = &report->curve;
     double centre = meaning_centre(report->network);
-    double share[64];
+    enum { KINDS = 3, MOST = 64 };
+    static const char *const names[KINDS] = {"every budget", "towards links",
+                                             "towards the server"};
+    double share[KINDS][MOST];
     if (report->plan == NULL || rows->count < 2)
         return;
-    int count = rows->count < 64 ? rows->count : 64;
-    for (int k = 0; k < count; k++)
-        share[k] = rows->column[1][k] / centre;
-    struct chart chart = {
-        .title = "The least error against trust",
-        .x_name = "every budget times (1: as it is)",
-        .y_name = "least error at worst, share of R²",
-        .log_x = true,
-        .lines = 1,
-        .line = {{"least error", rows->column[0], share, count}},
-        .levels = 1,
-        .level = {{"answering the centre", 1}}};
+    int count = rows->count < MOST ? rows->count : MOST;
+    struct chart chart = {.title = "The least error against trust",
+                          .x_name = "budgets times (1: as they are)",
+                          .y_name = "least error at worst, share of R²",
+                          .log_x = true,
+                          .levels = 1,
+                          .level = {{"answering the centre", 1}}};
+    for (int kind = 0; kind < KINDS; kind++) {
+        bool known = true;
+        for (int k = 0; k < count; k++) {
+            share[kind][k] = rows->column[1 + kind][k] / centre;
+            known = known && isfinite(share[kind][k]);
+        }
+        if (known)
+            chart.line[chart.lines++] = (struct chart_line){
+                names[kind], rows->column[0], share[kind], count};
+    }
     page_section(report, "curve", "What more trust would save",
-                 "The error of the best plan if every ε were so many times "
-                 "what it is; <code>pricer advise</code> says more.");
+                 "The error of the best plan if every ε, or those towards "
+                 "links or the server alone, were so many times what it is; "
+                 "<code>pricer advise</code> says more.");
     fputs("<figure>\n", report->out);
     chart_draw(report->out, &chart);
     fputs("</figure>\n</section>\n", report->out);
@@ -184,11 +193,27 @@ void report_curve(const struct report *report)
 
 /* -------------------------------------------------------------- budgets -- */
 
-enum { EPS_ROWS = 20, EPS_ROW = 40, EPS_LEFT = 80, EPS_RIGHT = 540 };
+enum {
+    EPS_ROWS = 20,
+    EPS_BAR = 13,
+    EPS_LEFT = 84,
+    EPS_RIGHT = 380,
+    EPS_WIDTH = 450
+};
 
+/* From eps to the drawing, and which observers are in it: each has a bar. */
 struct eps_scale {
     double low, high;
+    bool shown[3];
+    int bars;
 };
+
+static const char *const eps_colours[] = {"blue", "orange", "green"};
+
+static int eps_row(const struct eps_scale *scale)
+{
+    return EPS_BAR * scale->bars + 9;
+}
 
 static double along(const struct eps_scale *scale, double eps)
 {
@@ -211,80 +236,106 @@ static int by_worst(const void *one, const void *two, void *context)
     double x = worst_of(report, a), y = worst_of(report, b);
     x = isnan(x) ? -1 : x;
     y = isnan(y) ? -1 : y;
+    for (int k = 2; k > 0 && x == y; k--) { /* by the server, then by relays */
+        x = isnan(report->eps[k][a]) ? -1 : report->eps[k][a];
+        y = isnan(report->eps[k][b]) ? -1 : report->eps[k][b];
+    }
     return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
+}
+
+/* What a node may show: the largest budget of the links it uses, or the one
+ * towards the server; NAN where nothing bounds it. */
+static double budget_of(const struct report *report, int32_t i, int observer)
+{
+    const struct pricer_network *net = report->network;
+    double most = NAN;
+    if (observer == PRICER_OBSERVER_SERVER && net->server_eps != NULL)
+        most = net->server_eps[i];
+    for (int32_t l = net->out_start[i];
+         observer == PRICER_OBSERVER_LINK && l < net->out_start[i + 1]; l++)
+        if (report->plan->weight[l] > 0)
+            most = fmax(most, net->eps[l]);
+    return isfinite(most) ? most : NAN;
 }
 
 static void eps_bars(const struct report *report, int32_t i, int32_t row,
                      const struct eps_scale *scale)
 {
-    static const char *const colours[] = {"blue", "orange", "green"};
     FILE *out = report->out;
-    const double *budgets = report->network->server_eps;
-    double top = EPS_ROW * row + 6;
+    double top = eps_row(scale) * row + 6;
+    int bar = 0;
     fprintf(out,
             "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
             "dominant-baseline=\"central\">node %s</text>\n",
-            EPS_LEFT - 8, top + 14, node_label(report->network, i).text);
+            EPS_LEFT - 8, top + .5 * EPS_BAR * scale->bars - 1,
+            node_label(report->network, i).text);
     for (int k = 0; k < 3; k++) {
-        double eps = report->eps[k][i];
+        double eps = report->eps[k][i], y = top + EPS_BAR * bar;
+        bar += scale->shown[k];
         if (!(eps > 0))
             continue;
-        double end = along(scale, eps);
+        double end = along(scale, eps), budget = budget_of(report, i, k);
+        double mark = along(scale, budget);
+        if (!isnan(budget))
+            fprintf(out,
+                    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
+                    "y2=\"%.1f\" stroke=\"var(--ink)\" "
+                    "stroke-width=\"2\"/>\n",
+                    mark, y - 1, mark, y + EPS_BAR - 1);
         fprintf(out,
-                "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"8\" "
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
                 "fill=\"var(--%s)\"/><text x=\"%.1f\" y=\"%.1f\" "
-                "style=\"font-size:9.5px\" dominant-baseline=\"central\" "
+                "style=\"font-size:11.5px\" dominant-baseline=\"central\" "
                 "class=\"quiet\">",
-                EPS_LEFT, top + 10 * k, fmax(end - EPS_LEFT, 1), colours[k],
-                end + 5, top + 10 * k + 4.5);
+                EPS_LEFT, y, fmax(end - EPS_LEFT, 1), EPS_BAR - 2,
+                eps_colours[k], end + 7, y + .5 * EPS_BAR - .5);
         page_number(out, eps);
         fputs("</text>\n", out);
     }
-    if (budgets != NULL && isfinite(budgets[i]))
-        fprintf(out,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
-                "stroke=\"var(--ink)\" stroke-width=\"2\"/>\n",
-                along(scale, budgets[i]), top + 16, along(scale, budgets[i]),
-                top + 32);
 }
 
 static void draw_eps(const struct report *report, const int32_t *order,
                      int32_t rows)
 {
     FILE *out = report->out;
-    struct eps_scale scale = {INFINITY, 0};
-    const double *budgets = report->network->server_eps;
-    for (int32_t r = 0; r < rows; r++) {
+    static const char *const names[] = {"ε towards a link", "a relay",
+                                        "the server"};
+    struct eps_scale scale = {.low = INFINITY};
+    for (int32_t r = 0; r < rows; r++)
         for (int k = 0; k < 3; k++) {
             double eps = report->eps[k][order[r]];
+            scale.shown[k] |= eps > 0;
             if (eps > 0 && isfinite(eps)) {
                 scale.low = fmin(scale.low, eps);
                 scale.high = fmax(scale.high, eps);
             }
+            scale.high =
+                fmax(scale.high, budget_of(report, order[r], k)); /* or NAN */
         }
-        if (budgets != NULL && isfinite(budgets[order[r]]))
-            scale.high = fmax(scale.high, budgets[order[r]]);
-    }
     if (!(scale.high > 0))
         return;
     scale.low = fmin(scale.low / 2, scale.high / 10);
+    scale.bars = scale.shown[0] + scale.shown[1] + scale.shown[2];
     fprintf(out,
             "<figure>\n<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"What observers "
             "learn of each node\">\n",
-            WIDTH, EPS_ROW * rows + 6);
+            EPS_WIDTH, eps_row(&scale) * rows + 6);
     for (int32_t r = 0; r < rows; r++)
         eps_bars(report, order[r], r, &scale);
-    fputs("</svg>\n<figcaption><span class=\"key\" "
-          "style=\"background:var(--blue)\"></span>ε towards a link "
-          "<span class=\"key\" style=\"background:var(--orange)\"></span>a "
-          "relay <span class=\"key\" style=\"background:var(--green)\"></span>"
-          "the server, the worst of each, on a logarithmic scale",
+    fputs("</svg>\n<figcaption>", out);
+    for (int k = 0; k < 3; k++)
+        if (scale.shown[k])
+            fprintf(out,
+                    "<span class=\"key\" style=\"background:var(--%s)\">"
+                    "</span>%s ",
+                    eps_colours[k], names[k]);
+    fputs("(the worst of each, on a logarithmic scale)", out);
+    fputs("; upright lines are budgets: the largest of a node’s links, and "
+          "towards the server where there is one. Up to 1 is strong, to 3 "
+          "moderate, to 10 weak, beyond practically none.</figcaption>\n"
+          "</figure>\n",
           out);
-    if (budgets != NULL)
-        fputs("; the upright line is the budget towards the server", out);
-    fprintf(out, ". Up to 1 is strong, to 3 moderate, to 10 weak, beyond "
-                 "practically none.</figcaption>\n</figure>\n");
 }
 
 void report_budgets(const struct report *report)

@@ -120,6 +120,15 @@ holds "(SELECT max(value->>'gap') FROM json_each(o, '\$.curves[1].points')) <= 1
 expect 0 "there is no trust to trade" "$pricer" advise free.pricer
 expect 1 "there is no finite budget to change" "$pricer" advise free.pricer --error 10%
 
+# Prices of links and of trust, both, each ordered; JSON has the two in one order.
+"$pricer" advise ten.pricer >table.txt
+[ "$(grep -c '^price of \(links\|trust\) ' table.txt)" -eq 2 ] || fail "no prices of both"
+advise ten.pricer --points 2 --uplinks 0
+holds "(SELECT count(*) FILTER (WHERE value->>'of' IN ('link', 'uplink')) = 6 AND count(*) = 12
+    FROM json_each(o, '\$.prices'))"
+holds "(SELECT min(value->>'saves' <= before) FROM (SELECT value,
+    lag(value->>'saves', 1, 1.0) OVER (ORDER BY key) AS before FROM json_each(o, '\$.prices')))"
+
 # The figure is well-formed, with a line for each curve, and draws no nonsense.
 "$pricer" advise ten.pricer --figure curve.svg >table.txt || fail "no figure"
 awk 'length > 100 { print; wide = 1 } END { exit wide }' table.txt || fail "too wide"

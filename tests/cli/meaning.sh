@@ -107,6 +107,8 @@ narrow "$pricer" --help
 for verb in $("$pricer" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     narrow "$pricer" "$verb" --help
 done
+narrow "$pricer"-server --help
+narrow "$pricer"-node --help
 for verb in plan privacy simulate audit sweep; do
     narrow "$pricer" "$verb" --explain
 done
@@ -123,6 +125,16 @@ narrow "$pricer" privacy ten.pricer --mode paper
 narrow "$pricer" audit ten.pricer --trials 1000 --observer link
 "$pricer" new campus.pricer "$here"/examples/campus/campus.yaml >/dev/null
 narrow "$pricer" plan campus.pricer
+# A column in which nothing stands is not shown; one in which something does is.
+expect 0 "strategy  " "$pricer" simulate campus.pricer --trials 200
+"$pricer" simulate campus.pricer --trials 200 2>/dev/null >out.txt
+grep -q 'predicted\|against plan' out.txt && fail "an empty column: $(cat out.txt)"
+expect 0 "off by" "$pricer" simulate campus.pricer --trials 200 --decoder constant
+expect 0 "against plan" "$pricer" simulate campus.pricer --trials 200 --strategy best
+# What observers learn, in words, before the tables.
+"$pricer" privacy campus.pricer >out.txt
+sed -n '2,4p' out.txt | grep -cE '^(link|relay|server) .* weak +99.9[0-9] %$' |
+    grep -qx 3 || fail "no summary in words: $(head -5 out.txt)"
 narrow "$pricer" simulate campus.pricer --trials 200 --strategy naive --strategy unbiased \
     --strategy best --strategy colrel
 narrow "$pricer" sweep "$here"/examples/paper.yaml --vary network.p=0.123456789,0.2 \

@@ -24,7 +24,7 @@ view() { # page options...
 }
 
 # Pages with everything: a circle of nodes with a simulation and rounds that were
-# run, nodes with places, and more nodes than are drawn.
+# run, sixty nodes with places, and more nodes than are drawn.
 "$pricer" new ten.pricer "$root"/examples/paper.yaml >/dev/null
 "$pricer" plan ten.pricer >/dev/null
 "$pricer" privacy ten.pricer >/dev/null
@@ -33,8 +33,9 @@ sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
     SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
     FROM k"
-"$pricer" new places.pricer "$root"/examples/measured/measured.yaml >/dev/null
+"$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
+"$pricer" privacy places.pricer >/dev/null
 "$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
 "$pricer" plan many.pricer --tolerance 1e-4 --threads 1 >/dev/null 2>&1
 for page in ten places many; do
@@ -60,7 +61,13 @@ frame() { # page width
 END
 }
 grep -q 'nodes in the estimate' ten.html || fail "the rounds are not drawn"
-grep -q 'ε towards a link' ten.html || fail "eps and budgets are not drawn"
+for page in ten places; do
+    grep -q 'ε towards a link' $page.html || fail "$page: eps and budgets are not drawn"
+    grep -q 'aria-label="Who relays for whom"' $page.html || fail "$page: no matrix"
+    for question in 'Accurate enough' 'Private enough' 'What would make it better'; do
+        grep -q "<dt>$question?</dt>" $page.html || fail "$page: $question is not answered"
+    done
+done
 
 for page in ten places many; do
     for width in 390 1280; do

@@ -1,8 +1,9 @@
 /*
- * What a browser sees of a page, for tests/page/browser.sh: whether it is wider
- * than the window, whether text leaves its drawing, and how far text stands out
- * from what is behind it (WCAG 2: 4.5, or 3 where it is large). Writes one line
- * a fault to the page that holds this one in a frame.
+ * What a browser sees of a page, for tests/page/browser.sh and live.py: whether
+ * it is wider than the window, whether text leaves its drawing, meets other text
+ * there or is too small to read, whether a word of a table is broken, and how far
+ * text stands out from what is behind it (WCAG 2: 4.5, or 3 where it is large).
+ * Writes one line a fault to the page that holds this one in a frame.
  */
 (() => {
     const faults = [];
@@ -56,12 +57,43 @@
             const box = element.getBoundingClientRect();
             const frame = element.closest('svg').getBoundingClientRect();
             if (box.width > 0 && (box.left < frame.left - 2 ||
-                                  box.right > frame.right + 2))
+                                  box.right > frame.right + 2 ||
+                                  box.top < frame.top - 2 ||
+                                  box.bottom > frame.bottom + 2))
                 faults.push('leaves its drawing: ' + element.textContent);
             judge(element, numbers(style.fill), shapeBehind(element));
         } else if (!element.closest('svg')) {
             judge(element, numbers(style.color), behind(element));
         }
+    }
+    const meet = (a, b) => Math.min(a.right, b.right) > Math.max(a.left, b.left) + 1 &&
+        Math.min(a.bottom, b.bottom) > Math.max(a.top, b.top) + 0.45 * Math.min(a.height, b.height);
+    for (const drawing of document.querySelectorAll('svg')) {
+        const labels = [...drawing.querySelectorAll('text')].map(text => ({
+            words: text.textContent, box: text.getBoundingClientRect(),
+        })).filter(label => label.box.width > 0);
+        labels.forEach((one, k) => {
+            // Of a map the numbers may be small: a list beside it has them too.
+            if (!drawing.classList.contains('map') &&
+                Math.min(one.box.height, one.box.width * 2) < 8)
+                faults.push(`too small, ${one.box.height.toFixed(1)}: ${one.words}`);
+            for (const two of labels.slice(k + 1))
+                if (meet(one.box, two.box))
+                    faults.push(`labels meet: ${one.words} and ${two.words}`);
+        });
+    }
+    for (const cell of document.querySelectorAll('th, td, dt, dd, b')) {
+        const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        while (walk.nextNode())
+            for (const word of walk.currentNode.data.matchAll(/\S+/g)) {
+                const range = document.createRange();
+                range.setStart(walk.currentNode, word.index);
+                range.setEnd(walk.currentNode, word.index + word[0].length);
+                const tops = new Set([...range.getClientRects()].map(
+                    box => Math.round(box.top)));
+                if (tops.size > 1 && !/.[-\/\u2013]./.test(word[0].replace(/[\d.]+e-\d+/, 'x')))
+                    faults.push('a word is broken: ' + word[0]);
+            }
     }
     for (const box of document.querySelectorAll('.wide'))
         if (box.scrollWidth > box.clientWidth + 1)

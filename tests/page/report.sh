@@ -81,6 +81,16 @@ grep -q 'budget towards the server, ε' server.html || fail "no server budgets"
 grep -q 'show the server more than their budget</td><td>0<' server.html ||
     fail "the certificate does not say that server budgets are kept"
 grep -q '⚠' server.html && fail "a budget that is kept has a warning"
+# The best plan spends all of some node's budget: its delta is the budget's. The
+# row is eps, delta, nodes, delta by the nodes' own noise.
+python3 - server.html <<'END' || fail "delta towards the server"
+import re, sys
+text = open(sys.argv[1], encoding='utf-8').read()
+table = text.split('budget towards the server, ε')[1].split('</table>')[0]
+eps, delta, nodes, found = re.findall(r'<td>([^<]*)</td>', table)
+assert (eps, delta, nodes) == ('3', '1e-05', '6'), table
+assert .99e-5 <= float(found) <= 1e-5, found
+END
 printf 'from,to,alpha,sigma\n0,0,1,0.1\n' >bare.csv
 "$pricer" plan server.pricer --weights bare.csv >/dev/null 2>&1
 "$pricer" report server.pricer -o server.html >/dev/null

@@ -1,0 +1,188 @@
+/*
+ * The head of a report: its numbers, and what they say to three questions: is it
+ * accurate enough, is it private enough, what would make it better.
+ */
+#include "common/meaning.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void fact(FILE *out, double value, const char *words)
+{
+    fputs("<li><b>", out);
+    page_number(out, value);
+    fprintf(out, "</b><span>%s</span></li>\n", words);
+}
+
+/* The worst case with the decoder that the server would use. */
+static double error_of(const struct report *report)
+{
+    double error = report->error.mse_worst_case;
+    return report->decoder != NULL ? fmin(error, report->decoder->upper)
+                                   : error;
+}
+
+static void answer_accuracy(const struct report *report)
+{
+    double centre = meaning_centre(report->network), error = error_of(report);
+    bool hardly = error >= MEANING_HARDLY * centre;
+    fprintf(report->out, "<dt>Accurate enough?</dt>\n<dd%s>",
+            hardly ? " class=\"warn\"" : "");
+    if (hardly)
+        fprintf(report->out,
+                "Verdict: %s than answering the centre, which needs no data: "
+                "at worst %.3g %% of its error. <code>pricer plan</code> says "
+                "what helps most.",
+                meaning_verdict(error / centre), 100 * error / centre);
+    else
+        fprintf(report->out,
+                "The estimate is typically %.3g off at worst, %.3g %% of R; "
+                "answering the centre, which asks nobody, is %.3g off.",
+                sqrt(error), 100 * sqrt(error / centre), sqrt(centre));
+    fputs("</dd>\n", report->out);
+}
+
+/* One observer: the most that is stored, or else the largest budget in use. */
+static void put_eps(const struct report *report, const char *whom, double eps,
+                    bool *first)
+{
+    if (!(eps > 0))
+        return;
+    fprintf(report->out, "%s %s: %s (ε&#160;=&#160;",
+            *first ? "Towards" : "; towards", whom, meaning_eps(eps));
+    page_number(report->out, eps);
+    fputc(')', report->out);
+    *first = false;
+}
+
+static void answer_privacy(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    double link = 0, server = 0, own = 0;
+    bool first = true;
+    for (int32_t l = 0; l < net->links; l++)
+        if (report->plan->weight[l] > 0)
+            link = fmax(link, net->eps[l]);
+    for (int32_t i = 0; i < net->nodes; i++) {
+        server = fmax(server, !isnan(report->eps[2][i]) ? report->eps[2][i]
+                              : net->server_eps != NULL ? net->server_eps[i]
+                                                        : 0);
+        if (report->plan->self_weight[i] > 0)
+            own = fmax(own, net->self_eps[i]);
+    }
+    fputs("<dt>Private enough?</dt>\n<dd>", report->out);
+    put_eps(report, "a neighbour", link, &first);
+    put_eps(report, "the server", server, &first);
+    if (!(server > 0))
+        put_eps(report, "the server, by a node’s own part alone", own, &first);
+    if (server > 0)
+        fputs(", of the worst node each.", report->out);
+    else
+        fputs(". What the server learns over all paths is not accounted for "
+              "yet: "
+              "<code>pricer privacy</code> tells.",
+              report->out);
+    fputs("</dd>\n", report->out);
+}
+
+static void answer_better(const struct report *report)
+{
+    const struct report_rows *curve = &report->curve;
+    double centre = meaning_centre(report->network), twice = NAN;
+    for (int32_t k = 0; k < curve->count; k++)
+        if (curve->column[0][k] == 2)
+            twice = curve->column[1][k];
+    fputs("<dt>What would make it better?</dt>\n<dd>", report->out);
+    if (!isnan(twice))
+        fprintf(report->out,
+                "Twice every ε: %.3g %% of R² in place of %.3g %%, before the "
+                "decoder.",
+                100 * twice / centre, 100 * report->error.objective / centre);
+    report_worth(report);
+    fputs(" <code>pricer advise</code> says where another uplink helps "
+          "most.</dd>\n",
+          report->out);
+}
+
+/* What the numbers are worth, and what their unit is. */
+static void print_meaning(const struct report *report)
+{
+    double centre = meaning_centre(report->network);
+    fputs("<dl>\n", report->out);
+    answer_accuracy(report);
+    answer_privacy(report);
+    answer_better(report);
+    fputs("</dl>\n", report->out);
+    fprintf(report->out,
+            "<p class=\"soft\">Errors are expected squared distances of the "
+            "estimate from the mean, in squared units of the data; R = %g%s, "
+            "and answering the centre has R².</p>\n",
+            sqrt(centre),
+            sqrt(centre) < report->network->radius
+                ? ", the mean of the nodes’ radii"
+                : ": no vector is longer");
+    char relative[MEANING_REFERENCE_ROOM];
+    if (meaning_reference(report->network, error_of(report), relative)[0] !=
+        '\0')
+        fprintf(report->out, "<p>%s</p>\n", relative);
+}
+
+void report_summary(const struct report *report)
+{
+    FILE *out = report->out;
+    char share[96];
+    if (report->plan == NULL) {
+        page_missing(report, "The study has no plan yet.", "pricer plan");
+        return;
+    }
+    fputs("<ul class=\"facts\">\n", out);
+    fact(out, report->error.mse_worst_case,
+         "mean squared error at worst, whatever the data");
+    snprintf(share, sizeof share, "its root, in radii; it is %.3g %% of R²",
+             100 * report->error.mse_worst_case /
+                 meaning_centre(report->network));
+    fact(out,
+         sqrt(report->error.mse_worst_case / meaning_centre(report->network)),
+         share);
+    double best = INFINITY;
+    for (int k = 0; k < PRICER_BASELINE_COLREL; k++)
+        if (report->rival[k].known)
+            best = fmin(best, report->rival[k].error.mse_worst_case);
+    if (isfinite(best))
+        fact(out, best / report->error.mse_worst_case,
+             "times less than without collaboration");
+    fact(out, report->certificate.gap,
+         "certified distance from the optimum, relative");
+    fputs("</ul>\n", out);
+    print_meaning(report);
+    if (report->certificate.open_links > 0)
+        fprintf(out,
+                "<p class=\"warn\">%" PRId64 " links spend more than their "
+                "(ε, δ)%s.</p>\n",
+                report->certificate.open_links,
+                report->settings.calibration == PRICER_CALIBRATION_CLASSIC
+                    ? ": the classic noise is proved for ε up to 1 only"
+                    : ": their noise is too small");
+    if (report->certificate.open_budgets > 0)
+        fprintf(out,
+                "<p class=\"warn\">%" PRId64 " nodes show the server more than "
+                "their budget allows.</p>\n",
+                report->certificate.open_budgets);
+    long long rounds = report->settings.rounds;
+    fprintf(out,
+            "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
+            "%s (credit %s)",
+            report->record.id, rounds, rounds == 1 ? "" : "s",
+            report->settings.credit == PRICER_CREDIT_NONE
+                ? "every packet counted as heard"
+                : "packets lost on the way counted as heard by nobody",
+            pricer_word(PRICER_WORDS_CREDIT, report->settings.credit));
+    if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
+        fprintf(out,
+                "; links as measured over %" PRId64 " rounds, %" PRId64
+                " to %" PRId64,
+                report->record.network.rounds, report->record.network.first,
+                report->record.network.last);
+    fputs(".</p>\n", out);
+}
