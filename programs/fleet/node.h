@@ -29,7 +29,7 @@ struct node_source {
     bool heard;          /* in this round */
     int64_t later_round; /* a share for a round to come, 0: none */
     enum wire_part later_part;
-    int64_t *later; /* its values */
+    uint8_t *later; /* its values, as they came */
 };
 
 enum node_state {
