@@ -102,11 +102,11 @@ static void make_key(uint64_t key[4])
 {
     struct {
         unsigned char kernel[32];
-        uint64_t processor[4], time[2];
+        uint64_t processor[2], time[2];
     } from = {{0}, {0}, {0}};
     struct timespec now = {0, 0};
     randombytes_buf(from.kernel, sizeof from.kernel);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 2; k++)
         from.processor[k] = draw_processor();
     clock_gettime(CLOCK_REALTIME, &now);
     from.time[0] = (uint64_t)now.tv_sec;

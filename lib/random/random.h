@@ -19,6 +19,7 @@
 #include "base/base.h"
 
 #include <Random123/threefry.h>
+#include <string.h>
 
 #if defined(PRI_CLONES) /* a build may choose: -DPRI_CLONES= for none */
 #elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -127,6 +128,22 @@ static inline uint64_t pri_random_word(struct pricer_random *random)
     if (random->left == 0)
         pri_random_refill(random);
     return random->words[PRICER_RANDOM_WORDS - random->left--];
+}
+
+/* The next `count` of them. */
+static inline void pri_random_words(struct pricer_random *random, int count,
+                                    uint64_t *words)
+{
+    while (count > 0) {
+        if (random->left == 0)
+            pri_random_refill(random);
+        int some = random->left < count ? (int)random->left : count;
+        memcpy(words, random->words + PRICER_RANDOM_WORDS - random->left,
+               (size_t)some * sizeof *words);
+        random->left -= some;
+        words += some;
+        count -= some;
+    }
 }
 
 #endif

@@ -28,17 +28,29 @@
  * settles all but one in 10^7 cases, most by exp(-a) >= 1 - a; only what is
  * within the bound goes to noise_exact.c. 97 % of the candidates are accepted.
  *
+ * Bits are drawn when they are needed, which changes no probability. For many
+ * samples of a large sigma, step 1 draws the first 12 bits of its word: in all but 2 % of
+ * the cases they decide the strip (noise_cells.h), otherwise the other 52 follow.
+ * Step 3 draws the first 19 bits of its coin, and the others if those do not
+ * accept. With the sign that is half a word, and a whole one for step 2.
+ *
  * The number of words a sample takes depends on the sample. A node therefore
  * sends a message at a time that does not depend on when it was ready
  * (docs/protocol.md).
  */
 #include "noise.h"
+#include "noise_cells.h"
 #include "noise_table.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Strips beyond this one weigh less than 2^41; they are decided exactly. */
-enum { GLANCED = 80 };
+enum {
+    GLANCED = 80,   /* strips beyond weigh less than 2^41; decided exactly */
+    BLOCK = 64,     /* samples that are drawn together */
+    COIN = 19,      /* bits of a coin that are drawn at first */
+    WIDE = 1 << 20, /* integers of a strip from which on first sight sees */
+};
 
 enum pricer_status pri_noise_prepare(double sigma, struct pri_noise *noise,
                                      struct pricer_fault *fault)
@@ -110,6 +122,7 @@ static inline uint64_t high(uint64_t a, uint64_t b)
 static uint64_t one_minus_exponential(uint64_t a)
 {
     uint64_t q = a / 15;
+#pragma GCC unroll 14
     for (uint64_t n = 14; n >= 1; n--)
         q = (q == 0 ? a : high(a, -q)) / n;
     return q;
@@ -152,14 +165,12 @@ enum pri_verdict pri_noise_glance(const struct pri_noise *noise,
     return glance(noise, candidate->strip, candidate->inside, coin);
 }
 
-/* Steps 1 and 2; false: start again. */
-static inline bool draw_candidate(const struct pri_noise *noise,
-                                  struct pricer_random *random,
+/* The integer at a place of a strip; false: past its end. */
+static inline bool find_candidate(const struct pri_noise *noise, uint32_t strip,
+                                  uint64_t place,
                                   struct pri_candidate *candidate)
 {
     int step = noise->fraction + 4;
-    uint32_t strip = find_strip(pri_random_word(random));
-    uint64_t place = draw_place(noise->width, random);
     pri_wide edge = (pri_wide)noise->sigma * strip;
     uint64_t pad = -(uint64_t)edge & ((UINT64_C(1) << step) - 1);
     candidate->strip = strip;
@@ -168,33 +179,164 @@ static inline bool draw_candidate(const struct pri_noise *noise,
     return strip < PRI_NOISE_STRIPS && candidate->inside < noise->sigma;
 }
 
-static inline int64_t draw_one(const struct pri_noise *noise,
-                               struct pricer_random *random)
+/* Step 3, and the sign; false: start again. */
+static inline bool accept(const struct pri_noise *noise,
+                          const struct pri_candidate *candidate, uint64_t coin,
+                          bool negative, struct pricer_random *random)
 {
-    for (;;) {
+    if (negative && candidate->size == 0)
+        return false;
+    enum pri_verdict verdict =
+        glance(noise, candidate->strip, candidate->inside, coin);
+    if (verdict == PRI_UNSURE)
+        return pri_noise_decide(noise, candidate, coin, random);
+    return verdict == PRI_ACCEPT;
+}
+
+static inline int64_t with_sign(uint64_t size, bool negative)
+{
+    return negative ? -(int64_t)size : (int64_t)size;
+}
+
+int64_t pri_noise_draw(const struct pri_noise *noise,
+                       struct pricer_random *random)
+{
+    while (noise->sigma > 0) {
         struct pri_candidate candidate;
-        bool inside = draw_candidate(noise, random, &candidate);
+        uint32_t strip = find_strip(pri_random_word(random));
+        uint64_t place = draw_place(noise->width, random);
+        bool inside = find_candidate(noise, strip, place, &candidate);
         uint64_t coin = pri_random_word(random);
         bool negative = coin & 1;
-        if (!inside || (negative && candidate.size == 0))
-            continue;
-        enum pri_verdict verdict =
-            glance(noise, candidate.strip, candidate.inside, coin);
-        if (verdict == PRI_UNSURE)
-            verdict = pri_noise_decide(noise, &candidate, coin, random)
-                          ? PRI_ACCEPT
-                          : PRI_REJECT;
-        if (verdict == PRI_ACCEPT)
-            return negative ? -(int64_t)candidate.size
-                            : (int64_t)candidate.size;
+        if (inside && accept(noise, &candidate, coin, negative, random))
+            return with_sign(candidate.size, negative);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ many -- */
+
+/* The bits of half a word: where the strip is, the sign, and the coin's first. */
+static inline uint32_t cell_of(uint32_t head)
+{
+    return head >> (COIN + 1);
+}
+
+static inline bool is_negative(uint32_t head)
+{
+    return head >> COIN & 1;
+}
+
+static inline uint32_t coin_of(uint32_t head)
+{
+    return head & ((1 << COIN) - 1);
+}
+
+/*
+ * A sample from bits of which the first do not settle it: the others are drawn
+ * now, and if it comes to starting again, that is from nothing.
+ */
+static int64_t draw_rest(const struct pri_noise *noise, uint32_t head,
+                         uint64_t word, struct pricer_random *random)
+{
+    struct pri_candidate candidate;
+    uint32_t strip = pri_noise_cell[cell_of(head)];
+    if (strip == PRI_NOISE_MIXED)
+        strip = find_strip((uint64_t)cell_of(head) << 52 |
+                           pri_random_word(random) >> 12);
+    pri_wide product = (pri_wide)word * noise->width;
+    bool fair = (uint64_t)product >= noise->width ||
+                (uint64_t)product >= -noise->width % noise->width;
+    uint64_t coin = (uint64_t)coin_of(head) << (64 - COIN) |
+                    pri_random_word(random) >> COIN;
+    if (fair &&
+        find_candidate(noise, strip, (uint64_t)(product >> 64), &candidate) &&
+        accept(noise, &candidate, coin, is_negative(head), random))
+        return with_sign(candidate.size, is_negative(head));
+    return pri_noise_draw(noise, random);
+}
+
+/* Where the strips begin that 12 bits decide: the first integer of each. */
+struct strips {
+    uint64_t first[PRI_NOISE_MIXED + 1];
+};
+
+static void list_strips(const struct pri_noise *noise, struct strips *strips)
+{
+    for (uint32_t strip = 0; strip <= PRI_NOISE_MIXED; strip++) {
+        struct pri_candidate candidate;
+        find_candidate(noise, strip, 0, &candidate);
+        strips->first[strip] = candidate.size;
     }
 }
 
+/*
+ * Whether half a word and a word give a sample at first sight; `width` is above
+ * WIDE. With a and r as in glance(), u = word / 2^64 and s = sigma / 16 in steps,
+ * width - 1 < s <= width and the place is at most u width, so
+ *
+ *     r < (1 + u width) / s < u + 2 / (width - 1) <= u + 32 / 2^24.
+ *
+ * `ratio` is above r 2^24; where it is at most 2^24 the place is inside. a 2^19 is
+ * less than the product shifted by 38 plus 1, one more unit covers rho, one more
+ * the rest of the coin: so the coin is below 1 - a - 2^-41 <= T.
+ */
+static inline bool draw_first(uint64_t width, const struct strips *strips,
+                              uint32_t head, uint64_t word, uint64_t *size)
+{
+    uint64_t strip = pri_noise_cell[cell_of(head)];
+    pri_wide product = (pri_wide)word * width;
+    uint64_t ratio = (word >> 40) + 33;
+    uint64_t a = ratio * ((strip << 25) + ratio) >> (57 - COIN);
+    *size = strips->first[strip] + (uint64_t)(product >> 64);
+    return (strip != PRI_NOISE_MIXED) & ((uint64_t)product >= width) &
+           (ratio <= UINT64_C(1) << 24) & (*size != 0) &
+           (coin_of(head) + a + 3 <= UINT64_C(1) << COIN);
+}
+
+/* No branch depends on a sample but for those few that first sight leaves. */
+static inline void add_block(const struct pri_noise *noise,
+                             const struct strips *strips,
+                             struct pricer_random *random, int count,
+                             int64_t *values)
+{
+    uint64_t words[BLOCK + BLOCK / 2];
+    uint32_t heads[BLOCK];
+    uint8_t left[BLOCK];
+    int lefts = 0;
+    pri_random_words(random, count + (count + 1) / 2, words);
+    for (int k = 0; k < count; k++)
+        heads[k] = (uint32_t)(words[count + k / 2] >> (32 * (k % 2)));
+    for (int k = 0; k < count; k++) {
+        uint64_t size;
+        bool good = draw_first(noise->width, strips, heads[k], words[k], &size);
+        uint64_t sign = -(uint64_t)is_negative(heads[k]);
+        values[k] += (int64_t)(((size ^ sign) - sign) & -(uint64_t)good);
+        left[lefts] = (uint8_t)k;
+        lefts += !good;
+    }
+    for (int j = 0; j < lefts; j++)
+        values[left[j]] +=
+            draw_rest(noise, heads[left[j]], words[left[j]], random);
+    explicit_bzero(words, sizeof words);
+    explicit_bzero(heads, sizeof heads);
+}
+
+/* Few samples, or strips of few integers, one by one. */
 void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
                    int64_t count, int64_t *values)
 {
-    if (noise->sigma == 0)
+    const struct pri_noise own = *noise; /* which no value can be a part of */
+    struct strips strips;
+    bool many = count >= BLOCK && own.width > WIDE;
+    if (own.sigma == 0)
         return;
-    for (int64_t k = 0; k < count; k++)
-        values[k] += draw_one(noise, random);
+    if (many)
+        list_strips(&own, &strips);
+    for (int64_t k = 0; k < count; k += many ? BLOCK : 1)
+        if (many)
+            add_block(&own, &strips, random,
+                      (int)(count - k < BLOCK ? count - k : BLOCK), values + k);
+        else
+            values[k] += pri_noise_draw(&own, random);
 }

@@ -217,18 +217,56 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
     return PRICER_OK;
 }
 
-/* Whether |v|^2 <= bound^2, in integers; bound is below 2^62. */
+/* Whether |v|^2 <= bound^2, in integers; bound and all |v_k| are at most 2^62,
+ * so that eight squares fit a wide integer. */
 static bool fits_ball(const int64_t *v, int64_t count, uint64_t bound)
 {
+    enum { BLOCK = 8 };
     pri_wide left = (pri_wide)bound * bound;
-    for (int64_t k = 0; k < count; k++) {
-        uint64_t size = v[k] < 0 ? -(uint64_t)v[k] : (uint64_t)v[k];
-        pri_wide square = (pri_wide)size * size;
-        if (square > left)
+    for (int64_t k = 0; k < count;) {
+        int64_t end = count - k < BLOCK ? count : k + BLOCK;
+        pri_wide squares = 0;
+        for (; k < end; k++)
+            squares += (pri_wide)((__int128_t)v[k] * v[k]);
+        if (squares > left)
             return false;
-        left -= square;
+        left -= squares;
     }
     return true;
+}
+
+/*
+ * Whether a vector is shorter than the radius beyond doubt: its squares, added
+ * with an error of less than count + 2 units, and less than count 2^-1022 where
+ * they underflow, leave a margin that no rounding crosses. Most vectors are, and
+ * for them this is all that has to be known. Not a number is no.
+ */
+PRI_CLONES
+static bool is_short(const double *data, int64_t count, double radius)
+{
+    enum { WAYS = 8 };
+    double squares[WAYS] = {0}, sum = 0;
+    int64_t k = 0;
+    for (; k + WAYS <= count; k += WAYS)
+        for (int way = 0; way < WAYS; way++)
+            squares[way] += data[k + way] * data[k + way];
+    for (; k < count; k++)
+        sum += data[k] * data[k];
+    for (int way = 0; way < WAYS; way++)
+        sum += squares[way];
+    return radius > 0x1p-400 && radius < 0x1p400 && count < INT64_C(1) << 32 &&
+           sum <= radius * radius * (1 - 0x1p-16);
+}
+
+/* data / unit * shrink * full, kept to +-most and cut off to integers. */
+static void scale(const double *data, int64_t count, double unit, double shrink,
+                  double full, double most, int64_t *message)
+{
+    for (int64_t k = 0; k < count; k++) {
+        double value = full * ((unit == 1 ? data[k] : data[k] / unit) * shrink);
+        value = value > most ? most : value;
+        message[k] = (int64_t)(value < -most ? -most : value);
+    }
 }
 
 /*
@@ -241,8 +279,9 @@ static enum pricer_status place_on_grid(const struct pricer_slice *slice,
                                         const double *data, int64_t *message,
                                         struct pricer_fault *fault)
 {
-    double peak = 0;
-    double length = pri_relative_length(data, slice->dimension, &peak);
+    double peak = 0, length = 0;
+    if (!is_short(data, slice->dimension, slice->radius))
+        length = pri_relative_length(data, slice->dimension, &peak);
     if (isnan(length))
         return pri_fault(fault, PRICER_VALUE,
                          "the data of node %d holds a value that is not finite",
@@ -253,11 +292,8 @@ static enum pricer_status place_on_grid(const struct pricer_slice *slice,
     double unit = long_one ? peak : 1, excess = 0x1p-51;
     double shrink = long_one ? slice->radius / length : 1;
     do {
-        double most = (double)bound;
-        for (int64_t k = 0; k < slice->dimension; k++) {
-            double value = full * (data[k] / unit * shrink);
-            message[k] = (int64_t)fmin(fmax(value, -most), most);
-        }
+        scale(data, slice->dimension, unit, shrink, full, (double)bound,
+              message);
         shrink *= 1 - excess;
         excess *= 2;
     } while (!fits_ball(message, slice->dimension, bound));
@@ -333,6 +369,21 @@ double pricer_round_length(const struct pricer_grid *grid, double radius,
     return length * (1 + ((double)count + 8) * 0x1p-50);
 }
 
+/* Whether every value is at most `most` in size and can be added: one look at
+ * all, without a branch. */
+PRI_CLONES
+static bool can_add(int64_t most, const int64_t *message, int64_t count,
+                    const int64_t *sum)
+{
+    int64_t bad = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t total = (int64_t)((uint64_t)sum[k] + (uint64_t)message[k]);
+        bad |= (sum[k] ^ total) & (message[k] ^ total); /* negative: overflow */
+        bad |= message[k] > most || message[k] < -most ? -1 : 0;
+    }
+    return bad >= 0;
+}
+
 enum pricer_status pricer_round_add(const struct pricer_grid *grid,
                                     int32_t parts, const int64_t *message,
                                     int64_t count, int64_t *sum,
@@ -341,7 +392,8 @@ enum pricer_status pricer_round_add(const struct pricer_grid *grid,
     int64_t most;
     if (parts < 1 || __builtin_mul_overflow(grid->limit, parts, &most))
         most = INT64_MAX;
-    for (int64_t k = 0; k < count; k++) {
+    bool good = can_add(most, message, count, sum);
+    for (int64_t k = 0; k < count && !good; k++) {
         int64_t total;
         if (message[k] > most || message[k] < -most ||
             __builtin_add_overflow(sum[k], message[k], &total))

@@ -93,8 +93,12 @@ enum pricer_status pri_noise_prepare(double sigma, struct pri_noise *noise,
 /* The deviation it was prepared for. */
 double pri_noise_sigma(const struct pri_noise *noise);
 
+/* One sample. */
+int64_t pri_noise_draw(const struct pri_noise *noise,
+                       struct pricer_random *random);
+
 /*
- * Add a sample to each of the values. The law is the discrete Gaussian's
+ * Add a sample to each of the values, of other bits than one by one. The law is the discrete Gaussian's
  * exactly, cut off at 2048 deviations; noise.c has the claim and the proof.
  */
 void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,

@@ -42,25 +42,19 @@ static enum pricer_status fill_random(const struct pricer_network *network,
 {
     struct pri_noise noise;
     int64_t d = network->dimension;
-    int64_t *steps = pri_alloc(d, sizeof *steps);
-    if (steps == NULL)
-        return PRICER_MEMORY;
     enum pricer_status status = pri_noise_prepare(0x1p40, &noise, NULL);
     for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++) {
         double *row = values + i * d, length = 0;
         struct pricer_random random;
         pricer_random_replay(&random, seed, PRICER_PURPOSE_DATA, 0, i, 0);
         while (length == 0) {
-            memset(steps, 0, (size_t)d * sizeof *steps);
-            pri_noise_add(&noise, &random, d, steps);
             for (int64_t k = 0; k < d; k++)
-                row[k] = (double)steps[k];
+                row[k] = (double)pri_noise_draw(&noise, &random);
             length = length_of(row, d);
         }
         for (int64_t k = 0; k < d; k++)
             row[k] = row[k] / length * network->node_radius[i];
     }
-    free(steps);
     return status;
 }
 

@@ -30,7 +30,7 @@ struct node_source {
     int64_t later_round; /* a share for a round to come, 0: none */
     int64_t later_attempt;
     enum wire_part later_part;
-    int64_t *later; /* its values */
+    uint8_t *later; /* its values, as they came */
 };
 
 enum node_state {

@@ -52,7 +52,7 @@ static void send_shares(struct node *node)
 /* Note a share that arrived in time, and add what it carries; it is known to be
  * of the right length. */
 static void add_share(struct node *node, int32_t k, enum wire_part part,
-                      const int64_t *values)
+                      const uint8_t *values)
 {
     struct node_source *source = &node->sources[k];
     const struct wire_in *in = &node->slice.in[k];
@@ -62,7 +62,8 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    if (data && !wire_is_within(values, dimension, in->limit, in->length)) {
+    if (data && !wire_take_within(values, dimension, in->limit, in->length,
+                                  node->scratch)) {
         drop(node, PRICER_DROP_RANGE);
         return;
     }
@@ -70,8 +71,8 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
                                       node->open.attempt};
     bool up = emulate_up(&node->emulate, &time, in->from, node->number);
     if (data && up &&
-        pricer_round_add(&node->part.grid, 1, values, dimension, node->sum,
-                         NULL) != PRICER_OK) {
+        pricer_round_add(&node->part.grid, 1, node->scratch, dimension,
+                         node->sum, NULL) != PRICER_OK) {
         drop(node, PRICER_DROP_RANGE);
         return;
     }
@@ -105,8 +106,8 @@ static void keep_share(struct node *node, int32_t k,
         source->later = malloc(share->size);
     if (share->size > 0 && source->later == NULL)
         return;
-    for (int64_t c = 0; c < node->slice.dimension && share->size > 0; c++)
-        source->later[c] = wire_integer(share->values, c);
+    if (share->size > 0)
+        memcpy(source->later, share->values, share->size);
     source->later_round = share->round;
     source->later_attempt = share->attempt;
     source->later_part = share->part;
@@ -150,9 +151,7 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
                daemon_clock() >= node->start + node->open.share) {
         drop(node, PRICER_DROP_LATE);
     } else {
-        for (int64_t c = 0; c < node->slice.dimension && share.size > 0; c++)
-            node->scratch[c] = wire_integer(share.values, c);
-        add_share(node, sender, share.part, node->scratch);
+        add_share(node, sender, share.part, share.values);
     }
 }
 

@@ -152,11 +152,10 @@ static void add_sum(struct server *server, int32_t node,
         server_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
-    for (int64_t k = 0; k < dimension; k++)
-        server->scratch[k] = wire_integer(sum->values, k);
     double length = pricer_round_length(&server->grid, server->network->radius,
                                         dimension, server->shares, count);
-    if (!wire_is_within(server->scratch, dimension, most, length)) {
+    if (!wire_take_within(sum->values, dimension, most, length,
+                          server->scratch)) {
         server_drop(server, PRICER_DROP_RANGE);
         return;
     }

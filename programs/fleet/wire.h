@@ -254,10 +254,10 @@ void wire_slice_free(struct wire_slice *slice);
 int64_t wire_integer(const uint8_t *values, int64_t k);
 double wire_number(const uint8_t *values, int64_t k);
 
-/* Whether every value is within the limit, and all together within a length in
- * L2. */
-bool wire_is_within(const int64_t *values, int64_t count, int64_t limit,
-                    double length);
+/* Take the integers of a vector in a message; true: every one is within the
+ * limit, and all together within a length in L2. */
+bool wire_take_within(const uint8_t *values, int64_t count, int64_t limit,
+                      double length, int64_t *taken);
 
 /*
  * The parts of a sum, half a byte each, the lower half first: part 0 is the

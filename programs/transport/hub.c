@@ -6,6 +6,7 @@
 #include "common/daemon.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -245,12 +246,17 @@ enum pricer_status hub_open(const struct key_pair *pair,
         return status;
     /* A peer that hangs up is no reason to die. */
     signal(SIGPIPE, SIG_IGN);
+    /* Frames come and go: the room of the last one serves the next, instead of
+     * being given back to the kernel each time. */
+    mallopt(M_TRIM_THRESHOLD, HUB_QUEUE);
+    mallopt(M_MMAP_THRESHOLD, HUB_QUEUE);
     made->events = *events;
     made->turned = daemon_clock();
     made->wheel.turned = made->turned / WHEEL_STEP;
     made->guard = guard_new();
+    made->sealing = tls_sealing();
     made->poll = epoll_create1(EPOLL_CLOEXEC);
-    if (made->guard != NULL)
+    if (made->guard != NULL && made->sealing != NULL)
         status = made->poll >= 0
                      ? tls_open(pair, &made->gate, &made->context, fault)
                      : daemon_fault(fault, PRICER_FILE, "epoll: %s",
@@ -274,10 +280,10 @@ static void say_farewell(struct hub *hub)
         for (struct hub_peer *peer = hub->peers, *next; peer != NULL;
              peer = next) {
             next = peer->next;
-            if (peer->out.end == peer->out.start)
+            if (!stream_waits(peer))
                 continue;
             peer_flush(peer, now);
-            waiting = waiting || peer->out.end > peer->out.start;
+            waiting = waiting || stream_waits(peer);
         }
         if (waiting)
             epoll_wait(hub->poll, events, EVENTS, 10);
@@ -306,6 +312,7 @@ void hub_close(struct hub *hub)
     if (hub->poll >= 0)
         close(hub->poll);
     SSL_CTX_free(hub->context);
+    BIO_meth_free(hub->sealing);
     gate_free(&hub->gate);
     guard_free(hub->guard);
     free(hub);

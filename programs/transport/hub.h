@@ -31,6 +31,7 @@ enum {
     HUB_CERTIFICATE = 4096, /* bytes of a peer's certificate */
     HUB_LISTENERS = 4,
     HUB_SCRATCH = 64 << 10, /* bytes that are read at once, of anybody */
+    HUB_SEALED = 144 << 10, /* bytes that are written at once, to anybody */
 };
 
 /* ----------------------------------------------------------------- quota -- */
@@ -163,6 +164,8 @@ struct hub_peer {
     int place;                 /* with the guard; -1: none */
     int64_t largest;           /* frame it may send; -1: the hub's */
     struct peer_bytes in, out;
+    struct peer_bytes sealed; /* encrypted; the socket had no room for it */
+    bool failed;              /* writing did: it ends when its turn comes */
     int64_t heard, said, opened, deadline;
     int chatter; /* TLS messages since the last beat */
     int64_t delay;
@@ -177,6 +180,10 @@ struct hub_peer {
 /* ------------------------------------------------------------------- tls -- */
 
 struct ssl_ctx_st;
+struct bio_method_st;
+/* What TLS writes for a peer, kept until tls_flush(): several records leave in
+ * one call of the kernel. */
+struct bio_method_st *tls_sealing(void);
 /* A context for both directions. The verifier finds the peer by the
  * connection's data. */
 enum pricer_status tls_open(const struct key_pair *pair,
@@ -189,11 +196,13 @@ bool tls_start(struct ssl_ctx_st *context, struct hub_peer *peer);
 enum tls_step { TLS_DONE, TLS_READ, TLS_WRITE, TLS_ENDED };
 enum tls_step tls_shake(struct hub_peer *peer, enum hub_end *why);
 /* Read or write some bytes; TLS_READ and TLS_WRITE: what has to be waited
- * for. */
+ * for. What is written leaves with tls_flush(), which must be called before
+ * anything is done for another peer. */
 enum tls_step tls_read(struct hub_peer *peer, void *data, size_t room,
                        size_t *size, enum hub_end *why);
 enum tls_step tls_write(struct hub_peer *peer, const void *data, size_t size,
                         size_t *done, enum hub_end *why);
+enum tls_step tls_flush(struct hub_peer *peer, enum hub_end *why);
 /* Whether bytes have been read off the socket that no read has asked for. */
 bool tls_has_more(const struct hub_peer *peer);
 void tls_stop(struct hub_peer *peer);
@@ -207,8 +216,13 @@ enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
                           bool (*take)(struct hub_peer *peer,
                                        const uint8_t *data, size_t size),
                           enum hub_end *why);
-/* Queue a frame; false: no room. */
+/* Queue a frame; false: no room. A long one that has nothing before it is written
+ * at once, from where it is. */
 bool stream_put(struct hub_peer *peer, const void *data, size_t size);
+bool stream_send(struct hub_peer *peer, const void *data, size_t size,
+                 int64_t now);
+/* Whether anything still has to be written. */
+bool stream_waits(const struct hub_peer *peer);
 /* Write what is queued; TLS_DONE: all. */
 enum tls_step stream_write(struct hub_peer *peer, int64_t now,
                            enum hub_end *why);
@@ -220,6 +234,7 @@ struct hub {
     struct hub_events events;
     struct hub_counts counts;
     struct ssl_ctx_st *context;
+    struct bio_method_st *sealing;
     struct gate gate;
     struct guard *guard;
     struct wheel wheel;
@@ -235,6 +250,8 @@ struct hub {
     struct lookup *orphans;
     char file_mark; /* its address marks the file of hub_wait() */
     uint8_t scratch[HUB_SCRATCH];
+    size_t sealed_size; /* of what follows: of the peer that is being served */
+    uint8_t sealed[HUB_SEALED];
 };
 
 struct hub_peer *peer_add(struct hub *hub, bool guest);

@@ -189,11 +189,12 @@ bool hub_send(struct hub_peer *peer, const void *data, size_t size)
 {
     if (!hub_is_open(peer))
         return false;
-    if (!stream_put(peer, data, size)) {
+    if (!stream_send(peer, data, size, peer->hub->turned)) {
         peer->hub->counts.full++;
         return false;
     }
-    mark_dirty(peer);
+    if (stream_waits(peer))
+        mark_dirty(peer);
     return true;
 }
 
@@ -298,6 +299,8 @@ void peer_receive(struct hub_peer *peer)
                                      HUB_SCRATCH, take, &why);
     if (peer->file < 0) /* it ended on the way */
         return;
+    if (stream_waits(peer)) /* what TLS had to answer had no room */
+        mark_dirty(peer);
     if (step == TLS_ENDED) {
         bool turned = peer->state == PEER_GREETING && why == HUB_LEFT;
         peer_end(peer, turned ? HUB_TURNED : why);
@@ -417,8 +420,8 @@ void peer_beat(struct hub_peer *peer, int64_t now)
             break;
         }
         peer->chatter = 0;
-        if (now - peer->said >= HUB_BEAT - WHEEL_STEP &&
-            peer->out.end == peer->out.start && stream_put(peer, NULL, 0))
+        if (now - peer->said >= HUB_BEAT - WHEEL_STEP && !stream_waits(peer) &&
+            stream_put(peer, NULL, 0))
             mark_dirty(peer);
         wheel_set(&hub->wheel, &peer->timer, now + HUB_BEAT);
         break;

@@ -10,9 +10,11 @@
 
 enum {
     HEAD = 4,
-    TURN = 256 << 10, /* bytes of one connection before others have a turn */
-    KEPT = 16 << 10,  /* bytes of room that a queue keeps when it is empty */
-    STEP = 64 << 10,  /* bytes by which room grows at least */
+    TURN = 256 << 10,  /* bytes of one connection before others have a turn */
+    KEPT = 16 << 10,   /* bytes of room that a queue keeps when it is empty */
+    STEP = 64 << 10,   /* bytes by which room grows at least */
+    LONG = 32 << 10,   /* bytes of a frame that is not queued but written */
+    RECORD = 16 << 10, /* bytes that TLS takes at once */
 };
 
 static size_t find_length(const uint8_t *head)
@@ -31,6 +33,14 @@ void stream_clear(struct hub_peer *peer)
 {
     clear(&peer->in);
     clear(&peer->out);
+    clear(&peer->sealed);
+    peer->failed = false;
+}
+
+bool stream_waits(const struct hub_peer *peer)
+{
+    return peer->out.end > peer->out.start || peer->sealed.end > 0 ||
+           peer->failed;
 }
 
 /* Room for `size` bytes behind the end; what was taken off the front goes. */
@@ -170,11 +180,17 @@ enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
 
 /* ----------------------------------------------------------------- write -- */
 
+static void write_length(uint8_t *head, size_t size)
+{
+    for (int k = 0; k < HEAD; k++)
+        head[k] = (uint8_t)(size >> (24 - 8 * k));
+}
+
 bool stream_put(struct hub_peer *peer, const void *data, size_t size)
 {
     struct peer_bytes *out = &peer->out;
-    uint8_t head[HEAD] = {(uint8_t)(size >> 24), (uint8_t)(size >> 16),
-                          (uint8_t)(size >> 8), (uint8_t)size};
+    uint8_t head[HEAD];
+    write_length(head, size);
     if (size > UINT32_MAX || out->end - out->start > HUB_QUEUE ||
         !make_room(out, HEAD + size))
         return false;
@@ -185,21 +201,63 @@ bool stream_put(struct hub_peer *peer, const void *data, size_t size)
     return true;
 }
 
+/* Write bytes as far as they go; what does not go is queued. A frame of which only
+ * a part could be kept ends the connection. */
+static void write_some(struct hub_peer *peer, const uint8_t *data, size_t size)
+{
+    struct peer_bytes *out = &peer->out;
+    enum hub_end why;
+    enum tls_step step = TLS_DONE;
+    for (size_t done; size > 0 && step == TLS_DONE && out->end == 0;
+         data += done, size -= done) {
+        done = 0;
+        step = tls_write(peer, data, size, &done, &why);
+    }
+    if (step == TLS_ENDED || (size > 0 && !make_room(out, size)))
+        peer->failed = true;
+    if (size == 0 || peer->failed)
+        return;
+    memcpy(out->data + out->end, data, size);
+    out->end += size;
+}
+
+/* The first record has the length too. */
+bool stream_send(struct hub_peer *peer, const void *data, size_t size,
+                 int64_t now)
+{
+    uint8_t first[RECORD];
+    enum hub_end why;
+    if (size < LONG || size > UINT32_MAX || stream_waits(peer))
+        return stream_put(peer, data, size);
+    write_length(first, size);
+    memcpy(first + HEAD, data, RECORD - HEAD);
+    write_some(peer, first, RECORD);
+    write_some(peer, (const uint8_t *)data + RECORD - HEAD,
+               size - (RECORD - HEAD));
+    tls_flush(peer, &why);
+    peer->said = now;
+    return true;
+}
+
 enum tls_step stream_write(struct hub_peer *peer, int64_t now,
                            enum hub_end *why)
 {
     struct peer_bytes *out = &peer->out;
+    enum tls_step step = TLS_DONE;
     while (out->start < out->end) {
         size_t done = 0;
-        enum tls_step step = tls_write(peer, out->data + out->start,
-                                       out->end - out->start, &done, why);
+        step = tls_write(peer, out->data + out->start, out->end - out->start,
+                         &done, why);
         if (step != TLS_DONE)
-            return step;
+            break;
         out->start += done;
         peer->said = now;
     }
+    enum tls_step left = tls_flush(peer, why);
+    if (out->start < out->end)
+        return left == TLS_ENDED ? left : step;
     out->start = out->end = 0;
     if (out->room > KEPT)
         clear(out);
-    return TLS_DONE;
+    return left;
 }

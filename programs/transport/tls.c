@@ -8,9 +8,100 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
-enum { READ_BUFFER = 64 << 10 };
+enum {
+    READ_BUFFER = 64 << 10,
+    RECORD = 17 << 10, /* bytes of the longest record, and more */
+};
+
+/* ----------------------------------------------------------------- write -- */
+
+/* A record for the peer whose data the BIO has. */
+static int seal(BIO *bio, const char *data, size_t size, size_t *done)
+{
+    struct hub_peer *peer = BIO_get_data(bio);
+    struct hub *hub = peer->hub;
+    BIO_clear_retry_flags(bio);
+    if (peer->sealed.end > 0 || size > HUB_SEALED - hub->sealed_size) {
+        BIO_set_retry_write(bio);
+        return 0;
+    }
+    memcpy(hub->sealed + hub->sealed_size, data, size);
+    hub->sealed_size += size;
+    *done = size;
+    return 1;
+}
+
+static long control(BIO *bio, int command, long number, void *data)
+{
+    (void)bio, (void)number, (void)data;
+    return command == BIO_CTRL_FLUSH;
+}
+
+BIO_METHOD *tls_sealing(void)
+{
+    BIO_METHOD *made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "sealed");
+    if (made != NULL && BIO_meth_set_write_ex(made, seal) == 1 &&
+        BIO_meth_set_ctrl(made, control) == 1)
+        return made;
+    BIO_meth_free(made);
+    return NULL;
+}
+
+/* As many bytes as the socket takes now; false: it takes none any more. */
+static bool push(int file, const uint8_t *data, size_t size, size_t *done)
+{
+    for (*done = 0; *done < size;) {
+        ssize_t sent = send(file, data + *done, size - *done, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK;
+        *done += (size_t)sent;
+    }
+    return true;
+}
+
+/* What the socket had no room for is kept; it is empty now. */
+static bool keep(struct hub_peer *peer, const uint8_t *data, size_t size)
+{
+    peer->sealed = (struct peer_bytes){malloc(size), 0, size, size};
+    if (peer->sealed.data == NULL)
+        return false;
+    memcpy(peer->sealed.data, data, size);
+    return true;
+}
+
+enum tls_step tls_flush(struct hub_peer *peer, enum hub_end *why)
+{
+    struct hub *hub = peer->hub;
+    struct peer_bytes *rest = &peer->sealed;
+    size_t done = 0, size = hub->sealed_size;
+    hub->sealed_size = 0;
+    bool good = !peer->failed;
+    if (good && rest->end > 0) { /* then there is nothing else */
+        good = push(peer->file, rest->data + rest->start,
+                    rest->end - rest->start, &done);
+        rest->start += done;
+        if (rest->start == rest->end) {
+            free(rest->data);
+            *rest = (struct peer_bytes){0};
+        }
+    } else if (good && size > 0) {
+        good = push(peer->file, hub->sealed, size, &done) &&
+               (done == size || keep(peer, hub->sealed + done, size - done));
+    }
+    if (good)
+        return rest->end > 0 ? TLS_WRITE : TLS_DONE;
+    peer->failed = true;
+    *why = HUB_LEFT;
+    return TLS_ENDED;
+}
+
+/* --------------------------------------------------------------- context -- */
 
 /*
  * Claim: a handshake is done only with the owner of a key that is pinned or
@@ -100,8 +191,16 @@ bool tls_start(SSL_CTX *context, struct hub_peer *peer)
 {
     ERR_clear_error();
     peer->ssl = SSL_new(context);
-    if (peer->ssl == NULL || SSL_set_fd(peer->ssl, peer->file) != 1)
+    BIO *in = BIO_new_socket(peer->file, BIO_NOCLOSE);
+    BIO *out = BIO_new(peer->hub->sealing);
+    if (peer->ssl == NULL || in == NULL || out == NULL) {
+        BIO_free(in);
+        BIO_free(out);
         return false;
+    }
+    BIO_set_data(out, peer);
+    BIO_set_init(out, 1);
+    SSL_set_bio(peer->ssl, in, out);
     SSL_set_app_data(peer->ssl, peer);
     if (peer->pair != NULL &&
         (SSL_use_certificate(peer->ssl, peer->pair->certificate) != 1 ||
@@ -113,6 +212,8 @@ bool tls_start(SSL_CTX *context, struct hub_peer *peer)
         SSL_set_connect_state(peer->ssl);
     return true;
 }
+
+/* ------------------------------------------------------------------ step -- */
 
 /* Alerts by which the other side turns our key away. */
 static bool is_refusal(unsigned long error)
@@ -162,23 +263,39 @@ static enum tls_step judge(struct hub_peer *peer, int result, enum hub_end *why)
 
 enum tls_step tls_shake(struct hub_peer *peer, enum hub_end *why)
 {
+    enum hub_end reason;
     ERR_clear_error();
     enum tls_step step = judge(peer, SSL_do_handshake(peer->ssl), why);
-    if (step == TLS_DONE) /* strangers get the small one */
-        SSL_set_default_read_buffer_len(peer->ssl, READ_BUFFER);
-    return step;
+    enum tls_step left = tls_flush(peer, &reason);
+    if (step == TLS_ENDED || left == TLS_DONE) {
+        if (step == TLS_DONE) /* strangers get the small one */
+            SSL_set_default_read_buffer_len(peer->ssl, READ_BUFFER);
+        return step;
+    }
+    if (left == TLS_ENDED)
+        *why = reason;
+    return left;
 }
 
 enum tls_step tls_read(struct hub_peer *peer, void *data, size_t room,
                        size_t *size, enum hub_end *why)
 {
+    enum hub_end ignored;
     ERR_clear_error();
-    return judge(peer, SSL_read_ex(peer->ssl, data, room, size), why);
+    enum tls_step step =
+        judge(peer, SSL_read_ex(peer->ssl, data, room, size), why);
+    tls_flush(peer, &ignored); /* TLS may have had to answer */
+    return step;
 }
 
 enum tls_step tls_write(struct hub_peer *peer, const void *data, size_t size,
                         size_t *done, enum hub_end *why)
 {
+    if (peer->sealed.end > 0 || HUB_SEALED - peer->hub->sealed_size < RECORD) {
+        enum tls_step step = tls_flush(peer, why);
+        if (step != TLS_DONE)
+            return step;
+    }
     ERR_clear_error();
     return judge(peer, SSL_write_ex(peer->ssl, data, size, done), why);
 }
@@ -190,11 +307,13 @@ bool tls_has_more(const struct hub_peer *peer)
 
 void tls_stop(struct hub_peer *peer)
 {
+    enum hub_end ignored;
     if (peer->ssl == NULL)
         return;
     ERR_clear_error();
     if (peer->state >= PEER_GREETING)
         SSL_shutdown(peer->ssl);
+    tls_flush(peer, &ignored);
     ERR_clear_error();
     SSL_free(peer->ssl);
     peer->ssl = NULL;

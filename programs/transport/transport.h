@@ -10,7 +10,8 @@
  *
  * Invariant: what a peer sends can cost that peer its connection and nothing
  * else. Memory per connection is bounded by the largest frame it may send, plus
- * HUB_QUEUE, plus the largest frame sent to it. The rules are in hub.h and
+ * HUB_QUEUE, plus the largest frame sent to it, plus HUB_SEALED and what TLS
+ * needs. The rules are in hub.h and
  * docs/protocol.md, section 2.
  */
 #ifndef PROGRAM_TRANSPORT_H

@@ -5,6 +5,7 @@
  */
 #include "tests/test.h"
 #include "round/noise.h"
+#include "round/noise_cells.h"
 #include "round/noise_table.h"
 
 /* 4.9 deviations, two-sided, are 1e-6. */
@@ -75,6 +76,25 @@ static void test_table(void **state)
         assert_true(pri_noise_start[k] <= b << 56);
         assert_true(k == PRI_NOISE_LISTED || b << 56 < pri_noise_start[k + 1]);
     }
+}
+
+/* Twelve bits decide a strip if and only if all words that begin with them are in
+ * it; such strips are not so far that the glance leaves them. */
+static void test_cells(void **state)
+{
+    (void)state;
+    int mixed = 0;
+    for (uint64_t c = 0; c < PRI_NOISE_CELLS; c++) {
+        uint64_t low = c << 52, high = low + ((UINT64_C(1) << 52) - 1);
+        uint32_t k = 0;
+        while (k < PRI_NOISE_LISTED && pri_noise_start[k + 1] <= low)
+            k++;
+        bool pure = k < PRI_NOISE_LISTED && high < pri_noise_start[k + 1];
+        assert_int_equal(pri_noise_cell[c], pure ? k : PRI_NOISE_MIXED);
+        assert_true(!pure || k < PRI_NOISE_MIXED);
+        mixed += !pure;
+    }
+    assert_in_range(mixed, 1, 80); /* 2 % are drawn further */
 }
 
 /* A random candidate of a strip, or false. */
@@ -193,10 +213,57 @@ static void test_chi_square(void **state)
         check_law(sigmas[k], sigmas[k] < 16 ? 100000 : 400000, 100 + k);
 }
 
+/* Many samples at once, as messages have them, and the last block not full: cells
+ * of a quarter of a strip out to 5 deviations by the Gaussian's own function, which
+ * for such sigmas is the discrete law's to many digits; the lowest bits, which
+ * are those of the place, evenly; both signs alike. */
+static void check_many(double sigma, uint64_t seed)
+{
+    enum { SPLIT = 64, CELLS = 10 * SPLIT, MESSAGE = 1000, MESSAGES = 3000 };
+    static int64_t values[MESSAGE];
+    struct pri_noise noise;
+    struct pricer_random random = stream(seed);
+    assert_int_equal(pri_noise_prepare(sigma, &noise, NULL), PRICER_OK);
+    int64_t count[CELLS] = {0}, low[16] = {0}, negative = 0;
+    double expected[CELLS], evenly[16], n = (double)MESSAGE * MESSAGES;
+    for (int k = 0; k < CELLS; k++)
+        expected[k] = n / 2 *
+                      (erfc((k - CELLS / 2.) / SPLIT / sqrt(2)) -
+                       erfc((k + 1 - CELLS / 2.) / SPLIT / sqrt(2)));
+    for (int k = 0; k < 16; k++)
+        evenly[k] = n / 16;
+    for (int m = 0; m < MESSAGES; m++) {
+        memset(values, 0, sizeof values);
+        pri_noise_add(&noise, &random, MESSAGE, values);
+        for (int k = 0; k < MESSAGE; k++) {
+            double cell = floor((double)values[k] / sigma * SPLIT) + CELLS / 2.;
+            if (cell >= 0 && cell < CELLS)
+                count[(int)cell]++;
+            low[values[k] & 15]++;
+            negative += values[k] < 0;
+        }
+    }
+    double z = chi_square(count, expected, CELLS);
+    if (!(z < ALARM && z > -6))
+        fail_msg("sigma %g, many: chi-square is %g deviations off", sigma, z);
+    assert_true(chi_square(low, evenly, 16) < ALARM);
+    assert_true(fabs((double)negative - n / 2) < ALARM * sqrt(n / 4));
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    const double sigmas[] = {0x1.2p24, 0x1.999p24, 0x1.8p33, 0x1.ffffp49};
+    for (size_t k = 0; k < sizeof sigmas / sizeof *sigmas; k++)
+        check_many(sigmas[k], 300 + k);
+}
+
 /* Mean, variance, fourth moment and tails of large sigmas, where the discrete
  * law is the Gaussian's to many digits. */
 static void check_moments(double sigma, bool secret, int64_t samples)
 {
+    enum { MESSAGE = 100 };
+    int64_t values[MESSAGE];
     struct pri_noise noise;
     struct pricer_random random = stream((uint64_t)sigma);
     if (secret)
@@ -204,9 +271,11 @@ static void check_moments(double sigma, bool secret, int64_t samples)
     assert_int_equal(pri_noise_prepare(sigma, &noise, NULL), PRICER_OK);
     double sum[5] = {0}, n = (double)samples, low[6] = {0};
     for (int64_t s = 0; s < samples; s++) {
-        int64_t y = 0;
-        pri_noise_add(&noise, &random, 1, &y);
-        double x = (double)y / sigma, power = 1;
+        if (s % MESSAGE == 0) {
+            memset(values, 0, sizeof values);
+            pri_noise_add(&noise, &random, MESSAGE, values);
+        }
+        double x = (double)values[s % MESSAGE] / sigma, power = 1;
         for (int k = 1; k < 5; k++)
             sum[k] += power *= x;
         for (int k = 1; k < 6; k++)
@@ -288,7 +357,8 @@ int main(void)
         cmocka_unit_test(test_exponential),   cmocka_unit_test(test_table),
         cmocka_unit_test(test_glance_agrees), cmocka_unit_test(test_chi_square),
         cmocka_unit_test(test_moments),       cmocka_unit_test(test_far_strips),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
