@@ -49,6 +49,7 @@ struct node {
     const char *server_address, *listen;
     const char *estimate; /* where to put estimates, or NULL */
     const char *trust_file;
+    bool first_seen; /* neighbours' keys may come from the server's word */
     struct trust trust;
     struct vector vector;
     struct emulate emulate;
