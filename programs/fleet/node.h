@@ -106,6 +106,8 @@ struct node {
     int64_t taken; /* the last round taken part in */
     int32_t heard;
     enum wire_part own_part;
+    bool covered;       /* it is withheld, and its noise is there */
+    bool bare;          /* neither is: the sum stays here */
     int64_t base_round; /* of the last OPEN heard */
     int64_t base_time;  /* when the last OPEN was heard */
     bool behind;        /* the server knows more than the ledger */
@@ -155,6 +157,8 @@ void node_yield(struct node *node);
  * or it is not, and this is why what needs it is withheld. */
 void node_make_parts(struct node *node);
 void node_withhold(struct node *node, enum wire_part why);
+/* And the noise of an own part that is withheld. */
+bool node_make_cover(struct node *node);
 
 /* The round: OPEN, a share, the command's end, the clock. */
 void node_take_open(struct node *node, const struct wire_open *open);

@@ -165,8 +165,9 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
         int32_t from = link < 0 ? node : network->from[link];
         decoding->weight +=
             weight * network->node_radius[from] / network->radius;
-        decoding->noise += noise * noise;
     }
+    if (held || link < 0) /* an own part that is withheld has its noise there */
+        decoding->noise += noise * noise;
     if (decoding->receiver == NULL)
         return;
     if (link < 0)
@@ -201,6 +202,20 @@ static void combine(struct server *server)
                                  decoding->sums + j * d, d, server->estimate);
 }
 
+/* What the noise of own parts that are withheld adds to the error: the decoder
+ * takes them for sums without it. */
+static double find_cover(const struct server *server)
+{
+    const struct decoding *decoding = &server->decoding;
+    double cover = 0;
+    for (int32_t j = 0; j < server->network->nodes; j++) {
+        double part = decoding->coefficient[j] * server->plan->self_noise[j];
+        if (decoding->came[j] && decoding->withheld[j])
+            cover += part * part;
+    }
+    return cover * (double)server->network->dimension;
+}
+
 void server_decode(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
@@ -226,7 +241,7 @@ void server_decode(struct server *server)
                                decoding->held, decoding->coefficient, &decoded);
     }
     combine(server);
-    decoding->bar = decoded.bar;
+    decoding->bar = decoded.bar + find_cover(server);
 }
 
 /* ---------------------------------------------------------------- judged -- */

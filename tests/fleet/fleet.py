@@ -192,7 +192,8 @@ class Fleet:
 
     def server_arguments(self, *more):
         return [os.path.join(self.build, 'pricer-server'), self.study, '--key',
-                self.key('server'), '--truth', self.path('mean.npy'), *more]
+                self.key('server'), '--truth', self.path('mean.npy'),
+                '--readers', 'all', *more]
 
     def node_arguments(self, i, *more, data=True):
         words = [os.path.join(self.build, 'pricer-node'), '--node', str(i),

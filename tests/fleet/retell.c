@@ -22,6 +22,7 @@ struct retelling {
     struct pricer_slice **slices; /* [nodes], made when they are needed */
     uint64_t seed;
     int64_t plan_id, rounds, payloads, plans;
+    int64_t contributions; /* payloads with data */
     int64_t *message, *sum;
     double *vector, *estimate;
 };
@@ -68,10 +69,11 @@ static enum pricer_status take_plan(struct retelling *tale, int64_t id,
     return PRICER_OK;
 }
 
-/* What a node sent in a round to a receiver, itself for its own part; a share
- * that the plan does not have was a probe. */
+/* What a node sent in a round to a receiver, itself for its own part, of which the
+ * noise is there if it is withheld; a share that the plan does not have was a
+ * probe. */
 static enum pricer_status add_payload(struct retelling *tale, int64_t round,
-                                      int32_t from, int32_t to,
+                                      int32_t from, int32_t to, bool withheld,
                                       struct pricer_fault *fault)
 {
     struct pricer_random random;
@@ -81,13 +83,16 @@ static enum pricer_status add_payload(struct retelling *tale, int64_t round,
         status = pricer_slice_build(tale->network, tale->plan, &tale->grid,
                                     from, slice, fault);
     for (int32_t k = 0; status == PRICER_OK && k < (*slice)->count; k++) {
-        const struct pricer_share *share = &(*slice)->shares[k];
-        if (share->to != to)
+        struct pricer_share share = (*slice)->shares[k];
+        if (share.to != to || (withheld && share.noise == 0))
             continue;
+        if (withheld)
+            share.weight = 0;
+        tale->contributions += !withheld;
         pricer_matrix_row(tale->data, from, tale->vector);
         pricer_random_replay(&random, tale->seed, PRICER_PURPOSE_NOISE,
                              round - 1, from, to);
-        status = pricer_round_share(*slice, share, tale->vector, &random,
+        status = pricer_round_share(*slice, &share, tale->vector, &random,
                                     tale->message, fault);
         if (status != PRICER_OK)
             return status;
@@ -112,14 +117,15 @@ static enum pricer_status retell(struct retelling *tale, sqlite3_stmt *round,
     memset(tale->sum, 0, size);
     sqlite3_reset(parts);
     sqlite3_bind_int64(parts, 1, number);
-    int64_t before = tale->payloads;
+    int64_t before = tale->contributions;
     while (status == PRICER_OK && sqlite3_step(parts) == SQLITE_ROW)
         status = add_payload(tale, number, sqlite3_column_int(parts, 0),
-                             sqlite3_column_int(parts, 1), fault);
+                             sqlite3_column_int(parts, 1),
+                             sqlite3_column_int(parts, 2) != 0, fault);
     pricer_round_estimate(&tale->grid, tale->network->nodes, tale->sum,
                           tale->network->dimension, tale->estimate);
     if (sqlite3_column_type(round, 2) == SQLITE_NULL)
-        *same = tale->payloads == before;
+        *same = tale->contributions == before;
     else
         *same =
             (size_t)sqlite3_column_bytes(round, 2) == size &&
@@ -138,10 +144,10 @@ static int retell_all(struct retelling *tale, struct pricer_fault *fault)
     if (status == PRICER_OK)
         status = pri_study_prepare(
             tale->study,
-            "SELECT node, node FROM arrival WHERE round = ?1 AND arrived AND"
-            " node NOT IN (SELECT node FROM withheld WHERE round = ?1 AND"
-            " link = -1) UNION ALL "
-            "SELECT from_node, to_node FROM delivery NATURAL JOIN link WHERE"
+            "SELECT node, node, node IN (SELECT node FROM withheld WHERE"
+            " round = ?1 AND link = -1) FROM arrival WHERE round = ?1 AND"
+            " arrived UNION ALL "
+            "SELECT from_node, to_node, 0 FROM delivery NATURAL JOIN link WHERE"
             " round = ?1 AND arrived AND link NOT IN (SELECT link FROM"
             " withheld WHERE round = ?1)",
             &parts, fault);
