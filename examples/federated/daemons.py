@@ -106,7 +106,8 @@ class Fleet:
             "pricer-server", "server", "--config", "server.conf", "--early",
             "--period", "0", "--send", "0", "--share", "30000", "--uplink",
             "60000", "--quorum", str(self.nodes), "--port", "0", "--rounds",
-            str(rounds), "--emulate", "--seed", str(self.seed))
+            str(rounds), "--readers", "all", "--emulate", "--seed",
+            str(self.seed))
 
     def releases(self, node: int) -> int:
         """The most that a node's ledger has for one receiver."""

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,6 +33,13 @@ void daemon_keep_secrets(void)
     prctl(PR_SET_DUMPABLE, 0);
     setrlimit(RLIMIT_CORE, &none);
     umask(077);
+}
+
+void daemon_lock_memory(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_MEMLOCK, &most) == 0 && most.rlim_cur == RLIM_INFINITY)
+        mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
 /* How long the UTF-8 character is that begins here; 0: none does. */

@@ -19,6 +19,13 @@ enum pricer_status daemon_fault(struct pricer_fault *fault,
  */
 void daemon_keep_secrets(void);
 
+/*
+ * Keep all memory off the disk, where there is no limit to that: with one, memory
+ * beyond it could not be had at all. Keys are kept off it in any case (keys.c), and
+ * a node's vector where it fits.
+ */
+void daemon_lock_memory(void);
+
 /* A line on stderr with the program's name before it. What could
  * steer a terminal is replaced: some of it may come from a peer. */
 void daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -138,6 +138,7 @@ static enum pricer_status start_node(struct demo *demo, struct words *words,
     add(words, "--trust=%s/%d.trust", demo->folder, node);
     add(words, "--ledger=%s/%d.ledger", demo->folder, node);
     add(words, "--new-ledger");
+    add(words, "--first-seen");
     double diameter = demo->network->node_diameter[node];
     if (diameter < 2 * demo->network->node_radius[node])
         add(words, "--diameter=%.17g", diameter);

@@ -50,6 +50,7 @@ struct node {
     const char *server_address, *listen;
     const char *estimate; /* where to put estimates, or NULL */
     const char *trust_file;
+    bool first_seen; /* neighbours' keys may come from the server's word */
     struct trust trust;
     struct vector vector;
     struct emulate emulate;
@@ -111,6 +112,8 @@ struct node {
     int64_t counted; /* the last round in `rounds` */
     int32_t heard;
     enum wire_part own_part;
+    bool covered;       /* it is withheld, and its noise is there */
+    bool bare;          /* neither is: the sum stays here */
     int64_t base_round; /* of the last OPEN heard */
     int64_t base_attempt;
     int64_t base_time; /* when the last OPEN was heard */
@@ -172,6 +175,8 @@ double node_reach(const struct node *node);
  * or it is not, and this is why what needs it is withheld. */
 void node_make_parts(struct node *node);
 void node_withhold(struct node *node, enum wire_part why);
+/* And the noise of an own part that is withheld. */
+bool node_make_cover(struct node *node);
 
 /* The round: OPEN, a share, the command's end, the clock. */
 void node_take_open(struct node *node, const struct wire_open *open);

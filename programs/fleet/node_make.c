@@ -163,6 +163,24 @@ void node_make_parts(struct node *node)
                 "the noise was not ready in time");
 }
 
+/*
+ * Where the own part is withheld, its noise goes into the sum all the same: whoever
+ * shares with this node has an account of what the server learns that counts on it.
+ * It says nothing about the data, so it costs nothing. False: it could not be made,
+ * and the sum must not leave without it.
+ */
+bool node_make_cover(struct node *node)
+{
+    struct pricer_fault fault = {""};
+    double noise = node->slice.own.noise;
+    node->covered = false;
+    if (node->own_part < WIRE_PART_SPENT || noise == 0)
+        return true;
+    node->covered = pricer_random_secret(&node->random, &fault) == PRICER_OK &&
+                    make_part(node, node->number, 0, noise, node->own);
+    return node->covered;
+}
+
 /* There is no vector, and this is why: what needs one is withheld. */
 void node_withhold(struct node *node, enum wire_part why)
 {

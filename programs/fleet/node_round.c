@@ -44,6 +44,7 @@ static void send_shares(struct node *node)
         }
         node->lost += !hub_send(peer->link, message->data, message->size);
     }
+    node->bare = !node_make_cover(node);
     node->state = NODE_SHARING;
 }
 
@@ -339,15 +340,19 @@ void node_take_open(struct node *node, const struct wire_open *open)
         node->base_round = 0; /* the server waits, and so do we */
 }
 
-/* The sharing is over: the sum goes to the server. */
+/* The sharing is over: the sum goes to the server, never without the noise that
+ * accounts count on. */
 static void finish(struct node *node)
 {
-    struct pricer_fault fault = {""};
     int64_t dimension = node->slice.dimension;
-    if (node->own_part == WIRE_PART_DATA &&
-        pricer_round_add(&node->part.grid, 1, node->own, dimension, node->sum,
-                         &fault) != PRICER_OK)
-        node->own_part = WIRE_PART_VECTOR;
+    bool own = node->own_part == WIRE_PART_DATA || node->covered;
+    node->state = NODE_IDLE;
+    node->rounds += node->counted != node->open.round;
+    node->counted = node->open.round;
+    if (node->bare ||
+        (own && pricer_round_add(&node->part.grid, 1, node->own, dimension,
+                                 node->sum, NULL) != PRICER_OK))
+        return;
     wire_part_set(node->parts, 0, node->own_part);
     const struct wire_sum sum = {
         .round = node->open.round,
@@ -361,9 +366,6 @@ static void finish(struct node *node)
     if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
-    node->state = NODE_IDLE;
-    node->rounds += node->counted != node->open.round;
-    node->counted = node->open.round;
 }
 
 /* The attempt after the last one, of the same round or the next. */

@@ -150,8 +150,8 @@ void node_free_slice(struct node *node)
     free_peers(node->peers, node->slice.out_count);
     for (int32_t k = 0; k < node->slice.in_count && node->sources != NULL; k++)
         free(node->sources[k].later);
-    if (node->data != NULL)
-        sodium_memzero(node->data, (size_t)node->slice.dimension * 8);
+    if (node->data != NULL) /* which overwrites it */
+        sodium_munlock(node->data, (size_t)node->slice.dimension * 8);
     free(node->sources);
     free(node->charges);
     free(node->ratios);
@@ -193,6 +193,8 @@ static bool make_room(struct node *node)
     node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
     node->sent = calloc(wire_sent_size((int32_t)out) + 1, 1);
+    if (node->data != NULL)
+        sodium_mlock(node->data, dimension * sizeof *node->data);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
            node->data != NULL && node->reference != NULL && node->own != NULL &&
@@ -242,6 +244,13 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
         !(follows && strcmp(row->key, old) == 0)) {
         daemon_fault(fault, PRICER_VALUE,
                      "the key of node %d is not the one in the trust file",
+                     (int)to);
+        return WIRE_CODE_KEY;
+    }
+    if (out != NULL && row->key[0] == '\0' && !node->first_seen) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the trust file has no key for node %d, and the server's "
+                     "word is not enough (column key, or --first-seen)",
                      (int)to);
         return WIRE_CODE_KEY;
     }

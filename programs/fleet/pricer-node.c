@@ -232,6 +232,8 @@ static bool parse(int argc, char **argv, struct node *node,
         {"trust", OPTION_TEXT, &arguments->files.trust, "FILE",
          "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
          "[,credit][,key]"},
+        {"first-seen", OPTION_FLAG, &node->first_seen, NULL,
+         "believe the server the first key of neighbours without one there"},
         {"ledger", OPTION_TEXT, &arguments->files.ledger, "FILE",
          "what has gone to whom; must be there"},
         {"new-ledger", OPTION_FLAG, &arguments->new_ledger, NULL,
@@ -434,6 +436,7 @@ int main(int argc, char **argv)
         return program_close(
             ledger_show(arguments.files.ledger, arguments.json));
     daemon_keep_secrets();
+    daemon_lock_memory();
     daemon_catch_signals();
     if (arguments.accept >= 0)
         return accept_loss(&arguments);

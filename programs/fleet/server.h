@@ -46,6 +46,7 @@ struct seat {
     bool ready;                             /* it has its slice */
     bool results;                           /* it wants estimates */
     int64_t given;  /* the reference that it was sent; -1: none */
+    int8_t reads;   /* it may have them: 1, may not: -1, 0: not judged yet */
     bool asked;     /* to take part in this round */
     bool answered;  /* in this round */
     bool missed;    /* its silence is in the log */
@@ -133,6 +134,7 @@ struct server {
     struct emulate emulate;
     double *truth;  /* the mean, if it is known */
     int64_t memory; /* MiB that sums kept apart may take */
+    int readers;    /* whether budgets judge who reads, see below */
 
     /* the study */
     struct pricer_study *study;
@@ -150,7 +152,10 @@ struct server {
     struct pricer_share *shares; /* [nodes] those of a sum that is looked at */
     uint8_t seal[WIRE_DIGEST];   /* of the plan */
     int64_t *own_limits;         /* [nodes] */
-    struct seat *seats;          /* [nodes] */
+    double *ratios;     /* [nodes] of all that leaves a node in a round */
+    int32_t speakers;   /* those of whom anything does */
+    bool denied;        /* the log knows of one who may not read */
+    struct seat *seats; /* [nodes] */
     int32_t members;
     int64_t stamp;  /* of the study, when who is enrolled was last read */
     int64_t looked; /* when that was last compared */
@@ -248,6 +253,11 @@ enum pricer_status server_load_marks(struct server *server,
                                      struct pricer_fault *fault);
 void server_save_marks(struct server *server, int64_t now);
 void server_find_disputes(struct server *server);
+
+/* server_readers.c: with a new plan; and whether estimates go to a node. */
+enum { SERVER_READERS_BUDGETS, SERVER_READERS_ALL };
+void server_readers_load(struct server *server);
+bool server_may_read(struct server *server, int32_t node);
 
 /* server_sum.c: what a sum brings, into the round. */
 void server_take_sum(struct server *server, int32_t node, const void *data,

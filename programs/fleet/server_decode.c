@@ -217,27 +217,26 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 {
     struct decoding *decoding = &server->decoding;
     const struct pricer_plan *plan = server->plan;
+    const struct pricer_network *network = server->network;
     int64_t attempt = server->attempt;
+    int32_t from = link < 0 ? node : network->from[link];
+    uint8_t *times = &decoding->times[link < 0 ? node : network->nodes + link];
     double weight = link < 0 ? plan->self_weight[node] : plan->weight[link];
     double noise = link < 0 ? plan->self_noise[node] : plan->noise[link];
-    if (held) {
-        const struct pricer_network *network = server->network;
-        int32_t from = link < 0 ? node : network->from[link];
-        double k = server->attempts;
-        /* One noise, in c sums of coefficient 1 / k: c^2 is a sum of odd
-         * numbers. */
-        uint8_t *times =
-            &decoding->times[link < 0 ? node : network->nodes + link];
+    double k = server->attempts;
+    if (held)
         decoding->weight +=
             weight * network->node_radius[from] / network->radius / k;
+    /* One noise, in c sums of coefficient 1 / k: c^2 is a sum of odd numbers.
+     * That of an own part is there also where the part is withheld. */
+    if (held || link < 0)
         decoding->noise += (2.0 * (*times)++ + 1) / (k * k) * noise * noise;
-    }
     if (!is_decoding(decoding))
         return;
     if (link < 0)
-        decoding->withheld[attempt * server->network->nodes + node] = !held;
+        decoding->withheld[attempt * network->nodes + node] = !held;
     else
-        decoding->held[attempt * server->network->links + link] = held;
+        decoding->held[attempt * network->links + link] = held;
 }
 
 /*
@@ -267,6 +266,22 @@ static void combine(struct server *server)
                                  decoding->sums + j * d, d, server->estimate);
 }
 
+/* What the noise of own parts that are withheld adds to the error: the decoder
+ * takes them for sums without it. It is another one in every attempt. */
+static double find_cover(const struct server *server)
+{
+    const struct decoding *decoding = &server->decoding;
+    double cover = 0;
+    const int32_t nodes = server->network->nodes;
+    for (int32_t j = 0; j < nodes * server->attempts; j++) {
+        double part =
+            decoding->coefficient[j] * server->plan->self_noise[j % nodes];
+        if (decoding->came[j] && decoding->withheld[j])
+            cover += part * part;
+    }
+    return cover * (double)server->network->dimension;
+}
+
 void server_decode(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
@@ -284,7 +299,7 @@ void server_decode(struct server *server)
         pricer_stack_decode(decoding->stack, decoding->came, decoding->held,
                             decoding->coefficient, &decoded);
         combine(server);
-        decoding->bar = decoded.bar;
+        decoding->bar = decoded.bar + find_cover(server);
         return;
     }
     pricer_receiver_withhold(decoding->receiver, decoding->withheld);
@@ -301,7 +316,7 @@ void server_decode(struct server *server)
                                decoding->held, decoding->coefficient, &decoded);
     }
     combine(server);
-    decoding->bar = decoded.bar;
+    decoding->bar = decoded.bar + find_cover(server);
 }
 
 /* ---------------------------------------------------------------- judged -- */

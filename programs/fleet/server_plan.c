@@ -279,6 +279,8 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
     if (status == PRICER_OK)
         status = digest_slices(server);
     if (status == PRICER_OK)
+        server_readers_load(server);
+    if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
     if (status == PRICER_OK)
         status = server_reference_load(server, fault);
@@ -296,6 +298,7 @@ static bool make_room(struct server *server)
     server->seats = calloc(nodes, sizeof *server->seats);
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
+    server->ratios = calloc(nodes, sizeof *server->ratios);
     server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
     server->scratch = calloc(dimension, sizeof *server->scratch);
@@ -308,13 +311,13 @@ static bool make_room(struct server *server)
     server->claimed = calloc(links + 1, sizeof *server->claimed);
     server->sent = calloc(links + 1, sizeof *server->sent);
     return server->seats != NULL && server->limits != NULL &&
-           server->own_limits != NULL && server->shares != NULL &&
-           server->sum != NULL && server->scratch != NULL &&
-           server->estimate != NULL && server->uplink != NULL &&
-           server->link != NULL && server->own != NULL &&
-           server->withheld != NULL && server->contributed != NULL &&
-           server->claimed != NULL && server->sent != NULL &&
-           server_history_make(server);
+           server->own_limits != NULL && server->ratios != NULL &&
+           server->shares != NULL && server->sum != NULL &&
+           server->scratch != NULL && server->estimate != NULL &&
+           server->uplink != NULL && server->link != NULL &&
+           server->own != NULL && server->withheld != NULL &&
+           server->contributed != NULL && server->claimed != NULL &&
+           server->sent != NULL && server_history_make(server);
 }
 
 enum pricer_status server_load(struct server *server,
@@ -381,6 +384,7 @@ void server_unload(struct server *server)
     free(server->seats);
     free(server->limits);
     free(server->own_limits);
+    free(server->ratios);
     free(server->shares);
     free(server->sum);
     free(server->scratch);

@@ -308,7 +308,8 @@ static void publish(struct server *server)
         .bar = any ? server->decoding.bar : 0,
     };
     for (int32_t i = 0; i < server->network->nodes; i++) {
-        if (!server->seats[i].results || !server->seats[i].ready)
+        if (!server->seats[i].results || !server->seats[i].ready ||
+            !server_may_read(server, i))
             continue;
         if (!written)
             written = wire_write_result(&server->bytes, &result,

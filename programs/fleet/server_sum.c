@@ -47,6 +47,9 @@ static int64_t find_most(struct server *server, int32_t node,
         most += server->own_limits[node];
         add_part(server, node, server->plan->self_weight[node],
                  server->plan->self_noise[node], count);
+    } else if (own >= WIRE_PART_SPENT && server->plan->self_noise[node] > 0) {
+        most += server->own_limits[node]; /* its noise is there all the same */
+        add_part(server, node, 0, server->plan->self_noise[node], count);
     }
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
          k++) {

@@ -340,10 +340,14 @@ static int no_phrase(char *room, int size, int writing, void *context)
 
 static bool read_pair(const char *text, struct key_pair *pair)
 {
+    enum { LOCKED = 32 << 10, LEAST = 32 }; /* bytes, and of one piece */
     uint8_t bytes[KEYS_SIZE], certified[KEYS_SIZE];
     BIO *memory = BIO_new_mem_buf(text, -1);
     if (memory == NULL)
         return false;
+    /* OpenSSL keeps secret keys there, if there is such memory. */
+    if (CRYPTO_secure_malloc_initialized() == 0)
+        CRYPTO_secure_malloc_init(LOCKED, LEAST);
     pair->secret = PEM_read_bio_PrivateKey(memory, NULL, no_phrase, NULL);
     pair->certificate = PEM_read_bio_X509(memory, NULL, no_phrase, NULL);
     BIO_free(memory);

@@ -198,14 +198,16 @@ class Fleet:
 
     def server_arguments(self, *more):
         return [os.path.join(self.build, 'pricer-server'), self.study, '--key',
-                self.key('server'), '--truth', self.path('mean.npy'), *more]
+                self.key('server'), '--truth', self.path('mean.npy'),
+                '--readers', 'all', *more]
 
     def node_arguments(self, i, *more, data=True):
         words = [os.path.join(self.build, 'pricer-node'), '--node', str(i),
                  '--key', self.key(i), '--server', self.addresses['server'],
                  '--server-key', self.key('server') + '.pub', '--listen',
                  self.addresses[i], '--trust', self.path(f'{i}.trust'),
-                 '--ledger', self.path(f'{i}.ledger'), '--new-ledger', *more]
+                 '--ledger', self.path(f'{i}.ledger'), '--new-ledger',
+                 '--first-seen', *more]
         return words + (['--data', self.path('data.npy')] if data else [])
 
     def start_server(self, *more, prefix=()):
@@ -320,3 +322,31 @@ class Fleet:
     def check_study(self, path=None):
         expect(self.query('PRAGMA integrity_check', path=path) == [('ok',)],
                'the integrity check of ' + (path or self.study))
+
+    def check_charged(self):
+        """What arrived was charged, once; what accounts hold is what was charged.
+        How many shares arrived. Ledgers must still list all of their rounds."""
+        links = {l: (a, b) for l, a, b in
+                 self.query('SELECT link, from_node, to_node FROM link')}
+        arrived = self.query('SELECT round, link FROM delivery WHERE arrived '
+                             'EXCEPT SELECT round, link FROM withheld')
+        own = self.query('SELECT round, node FROM arrival WHERE arrived EXCEPT '
+                         'SELECT round, node FROM withheld WHERE link = -1')
+        charged = {i: set(self.ledger(i, 'SELECT round, key FROM release'))
+                   for i in range(self.nodes)}
+        for number, link in arrived:
+            a, b = links[link]
+            expect((number, self.keys[b]) in charged[a],
+                   f'round {number}: {a} -> {b} arrived and is not charged')
+        for number, node in own:
+            expect((number, self.keys['server']) in charged[node],
+                   f'round {number}: {node} is in a sum and not charged')
+        for i in range(self.nodes):
+            for key, mu, releases in self.ledger(
+                    i, 'SELECT key, mu, releases FROM account'):
+                rows = self.ledger(i, 'SELECT count(*) FROM release WHERE key = '
+                                   '? AND mu = ?', key, mu)
+                expect(rows == [(releases,)],
+                       f'the account of node {i} for {key}: {rows}, {releases}')
+            self.check_study(self.path(f'{i}.ledger'))
+        return len(arrived)

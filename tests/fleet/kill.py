@@ -1,10 +1,13 @@
-"""Kill server and nodes with SIGKILL at random moments during rounds, start
-them again, and look at what is left: no release uncharged, no round stored
-twice, every database whole, every process back. Arguments: build folder,
-number of kills (also from PRICER_KILLS)."""
+"""Kill server and nodes with SIGKILL at random moments during rounds, some of them
+while a disk is full or a database is locked, start them again, and look at what
+is left: no release uncharged, no round stored twice, every database whole, every
+process back. Arguments: build folder, number of kills (also from PRICER_KILLS);
+many are shared out over fleets one after another."""
 import os
 import random
+import resource
 import signal
+import sqlite3
 import sys
 import time
 
@@ -13,75 +16,133 @@ from fleet import Fleet, expect
 build = sys.argv[1]
 kills = int(sys.argv[2] if len(sys.argv) > 2
             else os.environ.get('PRICER_KILLS', 25))
-NODES = 4
-TIMES = ['--early', '--period', '0', '--share', '150', '--uplink', '300']
+NODES, EACH = 4, 200    # kills a fleet: a ledger lists its last 10,000 rounds
+NAMES = ['server'] + [f'node{i}' for i in range(NODES)]
+TIMES = ['--early', '--period', '10', '--share', '150', '--uplink', '300']
 random.seed(kills)
 
 
 def start(fleet, name):
+    log = fleet.path(f'{name}.log')
+    fleet.begun[name] = os.path.getsize(log) if os.path.exists(log) else 0
     if name == 'server':
         fleet.start_server(*TIMES)
     else:
         fleet.start_node(int(name[4:]))
 
 
-def check_ledgers(fleet):
-    """What arrived was charged, once; what accounts hold is what was charged."""
-    links = {l: (a, b) for l, a, b in
-             fleet.query('SELECT link, from_node, to_node FROM link')}
-    arrived = fleet.query('SELECT round, link FROM delivery WHERE arrived = 1')
-    charged = {i: set(fleet.ledger(i, 'SELECT round, key FROM release'))
-               for i in range(NODES)}
-    for round_number, link in arrived:
-        a, b = links[link]
-        expect((round_number, fleet.keys[b]) in charged[a],
-               f'round {round_number}: {a} -> {b} arrived and is not charged')
-    for round_number, node in fleet.query(
-            'SELECT round, node FROM arrival WHERE arrived = 1'):
-        last, = fleet.ledger(node, 'SELECT last FROM server')
-        expect(round_number <= last[0], 'a sum of a round that is not marked')
-    for i in range(NODES):
-        for key, mu, releases in fleet.ledger(
-                i, 'SELECT key, mu, releases FROM account'):
-            rows = fleet.ledger(i, 'SELECT count(*) FROM release WHERE key = ? '
-                                'AND mu = ?', key, mu)
-            expect(rows == [(releases,)],
-                   f'the account of node {i} for {key}: {rows}, {releases}')
-        fleet.check_study(fleet.path(f'{i}.ledger'))
-    return len(arrived)
-
-
-with Fleet(build, nodes=NODES, dimension=64) as fleet:
-    names = ['server'] + [f'node{i}' for i in range(NODES)]
-    for name in names:
+def supervise(fleet):
+    """What cannot start, since its disk is full, says so and is started again, as
+    the units do; what has started never ends. How often that was."""
+    again = 0
+    for name in NAMES:
+        if fleet.processes[name].poll() is None:
+            continue
+        text = fleet.log(name, 10 ** 7)[fleet.begun[name]:]
+        expect(fleet.processes[name].returncode == 1 and
+               'listening' not in text and 'plan 1' not in text,
+               f'{name} had ended by itself:\n' + text)
         start(fleet, name)
-    fleet.wait_rounds(3)
-    for k in range(kills):
-        time.sleep(random.uniform(0, .25))
-        name = random.choice(names)
+        again += 1
+    return again
+
+
+def database(fleet, name):
+    return fleet.study if name == 'server' else fleet.path(f'{name[4:]}.ledger')
+
+
+class Disk:
+    """A process for which the disk is full, until it ends."""
+
+    def __init__(self, fleet, name):
+        self.pid = fleet.processes[name].pid
+        self.set(2000)
+
+    def set(self, most):
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE,
+                         (most, resource.RLIM_INFINITY))
+
+    def end(self):
+        try:
+            self.set(resource.RLIM_INFINITY)
+        except ProcessLookupError:
+            pass        # it was killed
+
+
+class Lock:
+    """Somebody else writes to the database of a process, until it ends."""
+
+    def __init__(self, fleet, name):
+        self.db = sqlite3.connect(database(fleet, name), isolation_level=None,
+                                  timeout=5)
+        self.db.execute('BEGIN IMMEDIATE')
+
+    def end(self):
+        self.db.execute('COMMIT')
+        self.db.close()
+
+
+def kill_some(fleet, count):
+    """Kill, in a third of the cases with a fault in someone's way; how many
+    faults there were of each kind, and starts that failed."""
+    faults, again = {Disk: 0, Lock: 0}, 0
+    for _ in range(count):
+        kind = random.choice([Disk, Lock, None, None, None, None])
+        fault = kind and kind(fleet, random.choice(NAMES))
+        time.sleep(random.uniform(0, .5))
+        again += supervise(fleet)
+        name = random.choice(NAMES)
         fleet.stop(name, signal.SIGKILL)
         time.sleep(random.choice([0, 0, .05]))
         start(fleet, name)
+        if fault:
+            faults[kind] += 1
+            time.sleep(random.uniform(0, .2))
+            fault.end()
+    return faults, again
+
+
+def wait_all_back(fleet):
     stored = fleet.rounds()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        full, = fleet.query('SELECT count(*) FROM round WHERE arrived = ?',
-                            NODES)[0]
+        supervise(fleet)
         last = fleet.query('SELECT arrived FROM round ORDER BY round DESC '
                            'LIMIT 5')
         if fleet.rounds() > stored + 5 and last == [(NODES,)] * 5:
-            break
+            return
         time.sleep(.2)
-    else:
-        expect(False, 'not every process came back:\n' + fleet.log('server'))
-    for name in names:
-        expect(fleet.stop(name) == 0, f'{name} did not stop well:\n' +
-               fleet.log(name))
+    expect(False, 'not every process came back:\n' + fleet.log('server'))
+
+
+def check_study(fleet):
+    """Nothing is stored twice, and numbers were noted before they were used."""
     fleet.check_study()
     numbers = [r for r, in fleet.query('SELECT round FROM round')]
     expect(len(numbers) == len(set(numbers)), 'a round is stored twice')
     opened, = fleet.query('SELECT round FROM round_opened')[0]
     expect(max(numbers) <= opened, 'a stored round was not noted before')
-    shares = check_ledgers(fleet)
-    print(f'{kills} kills, {len(numbers)} rounds stored of {opened} opened, '
-          f'{shares} shares arrived and all are charged')
+    return len(numbers)
+
+
+def run(count):
+    with Fleet(build, nodes=NODES, dimension=64) as fleet:
+        fleet.begun = {}
+        for name in NAMES:
+            start(fleet, name)
+        fleet.wait_rounds(3)
+        faults, again = kill_some(fleet, count)
+        wait_all_back(fleet)
+        for name in NAMES:
+            expect(fleet.stop(name) == 0, f'{name} did not stop well:\n' +
+                   fleet.log(name))
+        rounds = check_study(fleet)
+        shares = fleet.check_charged()
+        print(f'{count} kills, {faults[Disk]} full disks, {faults[Lock]} locks, '
+              f'{again} starts in vain; {rounds} rounds stored, {shares} shares '
+              'arrived and all are charged', flush=True)
+
+
+while kills > 0:
+    run(min(kills, EACH))
+    kills -= EACH

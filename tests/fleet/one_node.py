@@ -48,7 +48,7 @@ class Server:
              '--server', self.address(0), '--server-key',
              z85(self.server_key), '--listen', self.address(2), '--trust',
              self.path('trust'), '--ledger', self.path('ledger'),
-             '--new-ledger', '--data',
+             '--new-ledger', '--first-seen', '--data',
              self.path('data.npy')], stdout=self.log, stderr=self.log)
 
     def send(self, *elements):

@@ -89,6 +89,12 @@ def test_files():
                 core = [line.split()[4:6] for line in file
                         if line.startswith('Max core')]
             expect(core == [['0', '0']], f'{name} may leave core files: {core}')
+            with open(f'/proc/{process.pid}/status') as file:
+                locked, = [int(line.split()[1]) for line in file
+                           if line.startswith('VmLck')]
+            # The key's 32 KiB; a node's vector is in memory of its own.
+            expect(locked >= 32 + 4 * (name != 'server'),
+                   f'{name} has locked {locked} KiB')
         for name in os.listdir(fleet.dir):
             if '.ledger' in name or '.estimate' in name or '-wal' in name:
                 mode = stat.S_IMODE(os.stat(fleet.path(name)).st_mode)

@@ -159,7 +159,8 @@ class Server:
             [build + '/pricer-node', '--node', '0', '--key', self.path('key'),
              '--server', self.address[0], '--server-key', z85(server_key),
              '--listen', self.address[2], '--trust', self.path('trust'),
-             '--ledger', self.path('ledger'), '--new-ledger', '--data',
+             '--ledger', self.path('ledger'), '--new-ledger', '--first-seen',
+             '--data',
              self.path('data.npy'), *more], stdout=self.log, stderr=self.log)
 
     def path(self, name):
