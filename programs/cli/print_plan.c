@@ -213,10 +213,6 @@ void plan_view_json(const struct plan_view *view)
     json_open(&json, NULL, '{');
     json_count(&json, "nodes", view->network->nodes);
     json_count(&json, "links", view->network->links);
-    json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
-    json_number(&json, "radius", view->network->radius);
-    if (view->network->reach > 0)
-        json_number(&json, "reach", view->network->reach);
     json_text(&json, "bias",
               pricer_word(PRICER_WORDS_BIAS, view->settings.bias));
     json_number(&json, "lambda", view->settings.lambda);
@@ -237,6 +233,10 @@ void plan_view_json(const struct plan_view *view)
     json_count(&json, "rounds", planned_rounds(view));
     json_text(&json, "credit",
               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
+    json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
+    json_number(&json, "radius", view->network->radius);
+    if (view->network->reach > 0)
+        json_number(&json, "reach", view->network->reach);
     json_origin(&json, &view->origin);
     plan_view_json_decoder(&json, view);
     meaning_json(&json, view);

@@ -3,6 +3,7 @@
  * table, JSON, CSV and a picture.
  */
 #include "simulate_walk.h"
+#include "common/crew.h"
 #include "common/meaning.h"
 #include "page/chart.h"
 #include "pricer_reference.h"
@@ -161,9 +162,9 @@ enum pricer_status simulate_walk(
     enum pricer_status status = pricer_walk_play(
         from->network, from->plan, &played, request->rounds, &walk, fault);
     progress_end(&progress);
-    if (status == PRICER_OK && request->csv != NULL)
+    if (status == PRICER_OK && request->csv != NULL && program_writes())
         status = write_csv(request->csv, walk, fault);
-    if (status == PRICER_OK && request->plot != NULL)
+    if (status == PRICER_OK && request->plot != NULL && program_writes())
         status = draw(request->plot, from->network, walk, fault);
     if (status == PRICER_OK)
         (request->as_json ? print_json : print_table)(from->network, walk);

@@ -103,6 +103,26 @@ static void test_sensitivity(void **unused)
     assert_true(gained > PAIRS / 2.0);
 }
 
+/* Data are cut to the reach before the reference is taken off. */
+static void test_change(void **unused)
+{
+    uint64_t state = 3;
+    (void)unused;
+    for (int t = 0; t < PAIRS; t++) {
+        double x[D], reference[D], change[D];
+        draw(&state, 2 * reach, x);
+        draw(&state, reach, reference);
+        if (length_of(reference, NULL) > reach)
+            continue;
+        assert_int_equal(
+            pricer_round_change(&slice, x, reference, change, NULL), PRICER_OK);
+        double scale = fmin(1, reach / length_of(x, NULL));
+        for (int k = 0; k < D; k++)
+            assert_true(fabs(change[k] - (x[k] * scale - reference[k])) <
+                        1e-13 * reach);
+    }
+}
+
 static void test_follow(void **unused)
 {
     uint64_t state = 5;
@@ -158,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sensitivity),
+        cmocka_unit_test(test_change),
         cmocka_unit_test(test_follow),
         cmocka_unit_test(test_refusals),
     };

@@ -310,61 +310,6 @@ static void test_rounds(void **state)
     }
 }
 
-/* The last estimate: of the right length and finite, or none; and it outlives
- * the rounds around it. */
-static void test_estimate(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *sql;
-        int64_t round;
-    } cases[] = {
-        {"SELECT 1", 0},
-        {"INSERT INTO round VALUES (3, 1, 1, 1, 1, NULL, x'"
-         "000000000000f03f00000000000000c0', 'constant', 1)",
-         3},
-        {"INSERT INTO round VALUES (7, 1, 0, 0, 0, NULL, NULL, 'constant',"
-         " NULL)",
-         3},
-        {"UPDATE round SET estimate = x'000000000000f03f' WHERE round = 3", 0},
-        {"UPDATE round SET estimate = x'000000000000f03f000000000000f07f' "
-         "WHERE round = 3",
-         0},
-        {"UPDATE round SET estimate = 'sixteen letters.' WHERE round = 3", 3},
-        {"UPDATE round SET estimate = x'000000000000f03f00000000000000c0' "
-         "WHERE round = 3",
-         3},
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        double estimate[2] = {5, 5};
-        int64_t round = -1;
-        edit(cases[k].sql);
-        assert_int_equal(
-            pricer_study_estimate(study, 2, &round, estimate, NULL), PRICER_OK);
-        assert_int_equal(round, cases[k].round);
-        assert_true(round == 3 ? estimate[0] != 5 : estimate[0] == 5);
-        if (k == 1 || k == 6)
-            assert_true(estimate[0] == 1 && estimate[1] == -2);
-    }
-    for (int k = 8; k < 20; k++) {
-        char sql[120];
-        snprintf(sql, sizeof sql,
-                 "INSERT INTO round VALUES (%d, 1, 0, 0, 0, NULL, NULL,"
-                 " 'constant', NULL)",
-                 k);
-        edit(sql);
-    }
-    struct pricer_rounds_summary found;
-    double estimate[2];
-    int64_t round = 0;
-    assert_int_equal(pricer_study_prune(study, 4, NULL), PRICER_OK);
-    assert_int_equal(pricer_study_rounds(study, 0, &found, NULL), PRICER_OK);
-    assert_true(found.rounds == 5 && found.estimates == 1);
-    assert_int_equal(pricer_study_estimate(study, 2, &round, estimate, NULL),
-                     PRICER_OK);
-    assert_int_equal(round, 3);
-}
-
 static void test_rounds_damaged(void **state)
 {
     (void)state;
@@ -514,8 +459,8 @@ int main(void)
         EACH(test_simulation), EACH(test_simulation_damaged),
         EACH(test_privacy),    EACH(test_privacy_damaged),
         EACH(test_rounds),     EACH(test_rounds_damaged),
-        EACH(test_estimate),   EACH(test_tables),
-        EACH(test_visit),      EACH(test_seen),
+        EACH(test_tables),     EACH(test_visit),
+        EACH(test_seen),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
