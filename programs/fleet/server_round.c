@@ -340,9 +340,10 @@ static void estimate(struct server *server)
         server->contributors += server->contributed[i];
     for (int32_t k = 0; k < server->network->nodes * server->attempts; k++)
         server->arrived += server->uplink[k] == 1;
-    server->weight_arrived = server->plan_weight > 0
-                                 ? server->decoding.weight / server->plan_weight
-                                 : 0;
+    server->weight_arrived =
+        server->plan_weight > 0
+            ? fmin(server->decoding.weight / server->plan_weight, 1)
+            : 0;
     server_decode(server);
     server_reference_follow(server);
     measure_error(server);

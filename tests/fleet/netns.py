@@ -102,16 +102,20 @@ class Watch:
 def check_estimates(fleet):
     """Without noise an estimate is the sum of what was delivered."""
     uplinks = set(fleet.query('SELECT round, node FROM arrival WHERE arrived'))
+    # What a busy machine makes late is withheld: up, and not in the sum.
+    own = set(fleet.query('SELECT round, node FROM withheld WHERE link < 0'))
     links = {}
-    for r, a, b in fleet.query('SELECT round, from_node, to_node FROM delivery '
-                               'NATURAL JOIN link WHERE arrived'):
+    for r, a, b in fleet.query('SELECT d.round, from_node, to_node FROM '
+                               'delivery d NATURAL JOIN link WHERE arrived AND '
+                               'NOT EXISTS (SELECT 1 FROM withheld w WHERE '
+                               'w.round = d.round AND w.link = link.link)'):
         links.setdefault((r, b), []).append(a)
     mean, worst = fleet.data.mean(axis=0), 0
     for r, estimate in fleet.estimates().items():
         total, weights = np.zeros(D), np.zeros(N)
         for j in range(N):
             if (r, j) in uplinks:
-                weights[j] += OWN
+                weights[j] += 0 if (r, j) in own else OWN
                 for a in links.get((r, j), []):
                     weights[a] += WEIGHT
         total = weights @ fleet.data / N
