@@ -63,8 +63,15 @@ void pest_write_vector(unsigned *seed, const struct lesson *lesson,
     wire_part_set(parts, 0, WIRE_PART_DATA);
     for (int32_t k = 0; k < lesson->out_count && k < 120; k++)
         wire_part_set(sent, k, WIRE_PART_VECTOR);
+    const struct wire_share share = {
+        .round = round,
+        .attempt = pest_roll(seed, 8) ? 0 : 1,
+        .seal = lesson->seal,
+        .part = WIRE_PART_DATA,
+    };
     const struct wire_sum message = {
         .round = round,
+        .attempt = share.attempt,
         .digest = lesson->digest,
         .parts = parts,
         .parts_size = wire_parts_size(lesson->in_count) % sizeof parts,
@@ -74,8 +81,7 @@ void pest_write_vector(unsigned *seed, const struct lesson *lesson,
     if (sum)
         wire_write_sum(bytes, &message, values, dimension);
     else
-        wire_write_share(bytes, round, lesson->seal, WIRE_PART_DATA, values,
-                         dimension);
+        wire_write_share(bytes, &share, values, dimension);
     free(values);
 }
 
