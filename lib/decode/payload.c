@@ -66,12 +66,19 @@ void pri_small_load_payload(struct pri_small *small, double unit,
             if (came >> e & 1)
                 small->noise[payload->from[k]][e] += payload->noise[k];
     }
-    for (int32_t i = 0; i < payload->nodes; i++)
+    small->sums = 0;
+    small->tables = NULL;
+    for (int32_t i = 0; i < payload->nodes; i++) {
+        bool any = false;
         for (int e = 0; e < 4; e++) {
             double precision = small->noise[i][e];
             small->up[i][e] = small->entry[i][e] = precision > 0;
             small->noise[i][e] = precision > 0 ? unit / precision : 0;
+            any = any || precision > 0;
         }
+        small->active[small->sums] = i;
+        small->sums += any;
+    }
 }
 
 void pri_large_load_payload(struct pri_large *large, double unit,
