@@ -1,6 +1,6 @@
 /*
- * The check of a plan in three files: its budgets, what ranks of a crew add to
- * each other, and all the rest.
+ * The check of a plan in four files: its budgets, the bound below all plans,
+ * what ranks of a crew add to each other, and all the rest.
  */
 #ifndef PRICER_PLAN_VERIFY_H
 #define PRICER_PLAN_VERIFY_H
@@ -53,6 +53,10 @@ enum pricer_status pri_verify_run(struct pri_audit *audit,
                                   void *context,
                                   struct pricer_certificate *certificate,
                                   struct pricer_fault *fault);
+
+/* No plan's objective is below audit->bound, which is lowered by what the
+ * rounding of so many terms can add up to. */
+void pri_verify_bound(struct pri_audit *audit);
 
 /* What all ranks have found, in the certificate of each. */
 void pri_verify_join(struct pri_audit *audit);

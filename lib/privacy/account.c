@@ -157,13 +157,19 @@ struct hand {
     bool *relay; /* [nodes] all false between two statements */
 };
 
+/* How far apart neighbouring data of the sender are in what is sent. */
+static long double link_move(const struct job *job, int32_t link)
+{
+    const struct pricer_network *net = job->network;
+    return (long double)net->node_diameter[net->from[link]] *
+           job->plan->weight[link];
+}
+
 /* diameter weight / noise, within the range of numbers; the product alone may
  * leave that of a double. 0 only if nothing is sent. */
 static double link_mu(const struct job *job, int32_t link)
 {
-    const struct pricer_network *net = job->network;
-    long double move = (long double)net->node_diameter[net->from[link]] *
-                       job->plan->weight[link];
+    long double move = link_move(job, link);
     double noise = job->plan->noise[link];
     if (move == 0)
         return 0;
@@ -178,9 +184,7 @@ static void keep_budget(const struct job *job, int32_t link,
                         const struct pricer_budget *budget,
                         struct pri_rounds *law, struct pri_bracket *bracket)
 {
-    const struct pricer_network *net = job->network;
-    long double move = (long double)net->node_diameter[net->from[link]] *
-                       job->plan->weight[link];
+    long double move = link_move(job, link);
     long double noise = job->plan->noise[link];
     if (!(noise > 0) ||
         !pri_budget_holds(budget, move / noise * (1 + 0x1p-60L), law))

@@ -151,8 +151,7 @@ int verb_enrol(int argc, char **argv)
     struct wishes wishes = {false, false, false};
     const struct option options[] = {
         {"next", OPTION_FLAG, &wishes.next, NULL,
-         "let the key of KEY in beside the one that NODE has; KEY is the "
-         "public file of 'keygen --after'"},
+         "let in KEY, from 'keygen --after', beside the one NODE has"},
         {"retire", OPTION_FLAG, &wishes.retire, NULL,
          "shut the old key of NODE out; the next one is its key"},
         {"remove", OPTION_FLAG, &wishes.remove, NULL,

@@ -14,19 +14,23 @@ N, D, CHANGES = 4, 8, 10
 
 
 def check(fleet, plans):
-    """How many rounds; each is the sum of what was delivered."""
+    """How many rounds; each is the sum of what was delivered and not withheld,
+    as nodes do that are late (link -1 is a node's own part)."""
     uplinks = set(fleet.query('SELECT round, node FROM arrival WHERE arrived'))
+    withheld = set(fleet.query('SELECT round, node, link FROM withheld'))
     links = {}
-    for r, a, b in fleet.query('SELECT round, from_node, to_node FROM delivery '
-                               'NATURAL JOIN link WHERE arrived'):
-        links.setdefault((r, b), []).append(a)
+    for r, l, a, b in fleet.query('SELECT round, link, from_node, to_node '
+                                  'FROM delivery NATURAL JOIN link '
+                                  'WHERE arrived'):
+        if (r, a, l) not in withheld:
+            links.setdefault((r, b), []).append(a)
     plan_of = dict(fleet.query('SELECT round, plan FROM round'))
     for r, estimate in fleet.estimates().items():
         weight, own = plans[plan_of[r]]
         weights = np.zeros(N)
         for j in range(N):
             if (r, j) in uplinks:
-                weights[j] += own
+                weights[j] += own * ((r, j, -1) not in withheld)
                 for a in links.get((r, j), []):
                     weights[a] += weight
         off = np.abs(weights @ fleet.data / N - estimate).max()
