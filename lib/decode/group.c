@@ -101,7 +101,7 @@ static void hand_out(const struct pricer_receiver *receiver,
     double unit = n * n * receiver->scale / (double)receiver->dimension;
     for (int64_t j = 0; j < rows->nodes; j++) {
         double *coefficient = group->coefficient, *excess = group->excess;
-        pri_four more = n * small->excess[j];
+        pri_four more = receiver->gain[j] * small->excess[j];
         for (int e = 0; excess != NULL && e < count; e++)
             excess[j * PRI_ROUNDS + t[e]] = more[e];
         for (int e = 0; coefficient != NULL && e < count; e++)
@@ -210,7 +210,8 @@ static void group_large(struct pricer_receiver *receiver,
         if (rows->blind)
             replay(receiver, uplink, link, t);
         for (int64_t i = 0; group->excess != NULL && i < rows->nodes; i++)
-            group->excess[i * PRI_ROUNDS + t] = n * large->excess[i];
+            group->excess[i * PRI_ROUNDS + t] =
+                receiver->gain[i] * large->excess[i];
         group->variance[t] = unit * large->heard;
         group->bar[t] = receiver->scale * large->bar;
     }

@@ -6,7 +6,6 @@
  * as the result of a pattern does not depend on its neighbours.
  */
 #include "receiver.h"
-#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +36,7 @@ void pricer_receiver_free(struct pricer_receiver *receiver)
     free(receiver->entry);
     free(receiver->word);
     free(receiver->withheld);
+    free(receiver->gain);
     free(receiver);
 }
 
@@ -107,11 +107,12 @@ static enum pricer_status make_room(const struct pricer_network *network,
     made->uplink = pri_alloc(network->nodes, PRI_LANES * sizeof(uint64_t));
     made->entry = pri_alloc(made->rows.entries + network->nodes,
                             PRI_LANES * sizeof(uint64_t));
+    made->gain = pri_alloc(network->nodes, sizeof *made->gain);
     made->withheld = pri_alloc(network->nodes, sizeof *made->withheld);
     made->word = pri_alloc(small ? PRI_ROUNDS * pri_words_of(&made->rows) : 0,
                            sizeof *made->word);
-    if (status == PRICER_OK &&
-        (!made->uplink || !made->entry || !made->withheld || !made->word))
+    if (status == PRICER_OK && (!made->uplink || !made->entry || !made->gain ||
+                                !made->withheld || !made->word))
         status = PRICER_MEMORY;
     return status;
 }
@@ -124,9 +125,6 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
 {
     int32_t n = network->nodes;
     int32_t most = n <= PRI_SMALL ? n : PRI_RANK - 1;
-    if (pri_network_alike(network, "the minimax decoder", false, fault) !=
-        PRICER_OK)
-        return PRICER_VALUE;
     if (decoder->nodes != n || plan->nodes != n ||
         plan->links != network->links || decoder->rank < 1 ||
         decoder->rank > most)
@@ -145,13 +143,16 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
     }
     made->dimension = network->dimension;
     made->scale = network->radius * network->radius;
-    for (int32_t j = 0; j < n; j++)
+    for (int32_t j = 0; j < n; j++) {
         made->wide_cap[j] *= 4;
+        made->gain[j] = n / made->rows.part[j];
+    }
     made->model = (struct pri_model){.nodes = n,
                                      .rank = decoder->rank,
                                      .own = made->own,
                                      .shared = made->shared,
                                      .target = made->target,
+                                     .part = made->rows.part,
                                      .cap = made->cap,
                                      .blend = decoder->blend};
     pri_model_complete(&made->model, made->x);

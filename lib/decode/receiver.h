@@ -13,6 +13,7 @@ struct pricer_receiver {
     struct pri_rows truth; /* what happened, for simulations of blind ones */
     int64_t dimension;
     double scale; /* radius^2 */
+    double *gain; /* [nodes] n / t_i, of r to the weight of a node's data */
     double *own, *shared, *target, *cap, *x;
     struct pri_model model;
     struct pri_tables tables; /* of rows and model, small and not blind */

@@ -3,7 +3,9 @@
  * solvers for four patterns of a small network or one of a large one.
  *
  * Everything is in units of the radius: X has ones on its diagonal, noise is a
- * variance times dimension / radius^2.
+ * variance times dimension / radius^2. Where nodes have radii of their own, t_i
+ * times the network's, data are x_i = t_i z_i with z_i within the network's
+ * radius: weights are times t_i, and what is wanted of z_i is q_i = t_i / n.
  */
 #ifndef PRICER_DECODE_ROWS_H
 #define PRICER_DECODE_ROWS_H
@@ -36,6 +38,7 @@ struct pri_rows {
     double *weight, *noise; /* [entries] */
     double *spread;         /* [entries], of blind rows */
     double *scale;          /* [nodes] */
+    double *part;           /* [nodes] t_i */
     int32_t pairs;
     int32_t *low, *high; /* [pairs] two relays, */
     double *together;    /* [pairs] their covariance, scaled */
@@ -95,7 +98,8 @@ enum pricer_status pri_patterns_draw(const struct pricer_network *network,
 struct pri_model {
     int32_t nodes, rank;
     const double *own, *shared, *target;
-    const double *cap; /* or NULL: none */
+    const double *part; /* t_i, or NULL: all 1 */
+    const double *cap;  /* or NULL: none */
     double blend;
     double diagonal; /* X_ii, the same for all */
     double base;     /* q'Xq, the bar of a round in which nothing arrived */

@@ -349,7 +349,7 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
     int32_t n = rows->nodes;
     pri_four bar = fill(0), heard = fill(0);
     for (int32_t i = 0; i < n; i++)
-        small->excess[i] = fill(-1.0 / n);
+        small->excess[i] = fill(-rows->part[i] / n);
     for (int32_t a = 0; a < small->sums; a++) {
         int32_t j = small->active[a];
         pri_four beta = small->beta[j];
