@@ -181,7 +181,9 @@ static bool print_row(const struct row *row)
     printf("%-31s %.4f  %.3f to %.3f +- %.3f  %.3f  %.3f  %.2f  %.2f s %s ",
            row->name, w, decoder->lower / w, ratio, decoder->upper_stderr / w,
            blind->upper / w, genie.value / w, row->asked, took,
-           good ? "" : "ABOVE");
+           !good                      ? "ABOVE"
+           : ratio > row->asked + .01 ? "(1)"
+                                      : "");
     fflush(stdout);
     good = print_joint(row, network, plan, w, genie.value / w) && good;
     fflush(stdout);
@@ -345,6 +347,10 @@ int main(int count, char **words)
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (count < 2 || strstr(rows[k].name, words[1]) != NULL)
             good = print_row(&rows[k]) && good;
+    printf(
+        "(1) more than was asked, but what was asked is below the first number "
+        "of the\nbracket: no linear decoder of this plan has it, only "
+        "another plan\n");
     if (count > 1)
         return good ? 0 : 1;
     printf("\ntimes are of the processor\n");

@@ -45,7 +45,7 @@ void pri_constant(const struct pricer_network *network,
     double square = (double)n * (double)n, *mean = m + n * n;
     memset(m, 0, (size_t)(n * n) * sizeof *m);
     for (int64_t i = 0; i < n; i++)
-        mean[i] = -1;
+        mean[i] = -truth->part[i];
     for (int32_t j = 0; j < n; j++) {
         add_relay(truth, odds, j, m);
         for (int32_t k = truth->start[j]; k < truth->start[j + 1]; k++) {
@@ -60,7 +60,8 @@ void pri_constant(const struct pricer_network *network,
         if (back >= 0)
             m[i * n + j] += odds->uplink[i] * odds->uplink[j] *
                             (odds->joint[l] - odds->p[l] * odds->p[back]) *
-                            weight[l] * weight[back];
+                            weight[l] * weight[back] * truth->part[i] *
+                            truth->part[j];
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < n; l++)

@@ -9,7 +9,6 @@
  * depends on how well the fit went.
  */
 #include "rows.h"
-#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -154,7 +153,8 @@ static bool aim(struct fit *fit, double *target)
                                           : (i == l) + (horizon - 1) * sum;
         }
     for (int64_t i = 0; i < n; i++)
-        target[i] = isinf(horizon) ? 1 / (double)n : horizon * target[i];
+        target[i] = isinf(horizon) ? fit->rows.part[i] / (double)n
+                                   : horizon * target[i];
     return eliminate(n, a, target);
 }
 
@@ -453,9 +453,6 @@ enum pricer_status pricer_decoder_fit(
     struct pricer_decoder **decoder, struct pricer_fault *fault)
 {
     struct fit fit = {.network = network, .plan = plan, .ask = *settings};
-    if (pri_network_alike(network, "the minimax decoder", false, fault) !=
-        PRICER_OK)
-        return PRICER_VALUE;
     if (fit.ask.rank == 0)
         fit.ask.rank = network->nodes <= PRI_SMALL ? network->nodes : 1;
     if (fit.ask.horizon == 0)
@@ -479,6 +476,7 @@ enum pricer_status pricer_decoder_fit(
                                        .own = made->own,
                                        .shared = made->shared,
                                        .target = made->target,
+                                       .part = fit.rows.part,
                                        .blend = 1};
         made->blind = fit.ask.blind;
         made->horizon = fit.ask.horizon;

@@ -14,7 +14,6 @@
  * are at least as bad as the X's on average over data with that Gram matrix.
  */
 #include "rows.h"
-#include "network/network.h"
 #include "calibrate/calibrate.h"
 
 #include <math.h>
@@ -73,6 +72,7 @@ static enum pricer_status find_bound(const struct pricer_network *network,
                               .own = own,
                               .shared = shared,
                               .target = target,
+                              .part = court->rows->part,
                               .blend = 1};
     struct pri_judgement judgement = {0};
     pri_model_complete(&model, x);
@@ -105,9 +105,6 @@ enum pricer_status pricer_decoder_genie(
     struct pricer_fault *fault)
 {
     struct pri_rows rows = {0}, payload = {0};
-    if (pri_network_alike(network, "the bound on all decoders", false, fault) !=
-        PRICER_OK)
-        return PRICER_VALUE;
     enum pricer_status status =
         payload_rows(network, settings, &payload, fault);
     if (status == PRICER_OK)

@@ -76,7 +76,7 @@ static void constant(const struct pri_rows *rows, const struct pri_large *large,
                      double *heard, double *vector)
 {
     for (int32_t i = 0; vector != NULL && i < rows->nodes; i++)
-        vector[i] = -1.0 / rows->nodes;
+        vector[i] = -rows->part[i] / rows->nodes;
     for (int32_t s = 0; s < large->sums; s++) {
         double flat = rows->scale[large->relay[s]] / rows->nodes;
         heard[0] += flat * flat * large->noise[s];

@@ -76,7 +76,7 @@ static void constant(struct worker *worker, const struct pri_rows *rows,
     struct pri_small *small = &worker->small;
     pri_four heard = fill(0);
     for (int32_t i = 0; i < rows->nodes; i++)
-        worker->constant[i] = fill(-1.0 / rows->nodes);
+        worker->constant[i] = fill(-rows->part[i] / rows->nodes);
     for (int32_t j = 0; j < rows->nodes; j++) {
         pri_four flat = small->up[j] * fill(rows->scale[j] / rows->nodes);
         worker->flat[j] = flat;

@@ -401,7 +401,7 @@ void pri_large_value(struct pri_large *large, const struct pri_rows *rows,
     int32_t n = rows->nodes, rank = model->rank;
     double along[PRI_RANK] = {0}, bar = 0, heard = 0;
     for (int32_t i = 0; i < n; i++)
-        large->excess[i] = -1.0 / n;
+        large->excess[i] = -rows->part[i] / n;
     for (int32_t j = 0; j < large->sums; j++) {
         double beta = large->beta[j];
         heard += beta * beta * large->noise[j];

@@ -10,6 +10,12 @@
 
 enum { CLASSES = 32 }; /* of nodes, where they are too many to fit each */
 
+/* n q_i. */
+static double part_of(const struct pri_model *model, int64_t i)
+{
+    return model->part != NULL ? model->part[i] : 1;
+}
+
 void pri_model_complete(struct pri_model *model, double *x)
 {
     int64_t n = model->nodes, rank = model->rank;
@@ -18,9 +24,10 @@ void pri_model_complete(struct pri_model *model, double *x)
     for (int64_t c = 0; c < rank; c++)
         model->diagonal += model->shared[c] * model->shared[c];
     for (int64_t i = 0; i < n; i++) {
-        own += model->own[i];
+        double part = part_of(model, i);
+        own += part * part * model->own[i];
         for (int64_t c = 0; c < rank; c++)
-            along[c] += model->shared[i * rank + c];
+            along[c] += part * model->shared[i * rank + c];
     }
     model->base = own;
     for (int64_t c = 0; c < rank; c++)
@@ -43,9 +50,9 @@ void pri_model_target(const struct pri_model *model, double *target)
     double along[PRI_SMALL + 1] = {0};
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < rank; c++)
-            along[c] += model->shared[i * rank + c];
+            along[c] += part_of(model, i) * model->shared[i * rank + c];
     for (int64_t i = 0; i < n; i++) {
-        double sum = model->own[i];
+        double sum = part_of(model, i) * model->own[i];
         for (int64_t c = 0; c < rank; c++)
             sum += model->shared[i * rank + c] * along[c];
         target[i] = sum / (double)n;
@@ -193,6 +200,7 @@ static enum pricer_status value_at(void *context, const double *own,
                               .own = own,
                               .shared = shared,
                               .target = search->target,
+                              .part = search->court->rows->part,
                               .blend = 1};
     struct pri_judgement judgement = {.m = search->m, .last = true};
     if (search->m == NULL) {
@@ -268,6 +276,7 @@ static enum pricer_status find_control(struct search *search,
                               .own = own,
                               .shared = shared,
                               .target = search->target,
+                              .part = search->court->rows->part,
                               .blend = 1};
     struct pri_judgement judgement = {.m = small ? m : NULL,
                                       .vectors = small ? NULL : vectors};

@@ -34,7 +34,8 @@ enum pricer_status pri_own_rows(const struct pricer_network *network,
 {
     struct pricer_network alone = {.nodes = network->nodes,
                                    .dimension = network->dimension,
-                                   .radius = network->radius};
+                                   .radius = network->radius,
+                                   .node_radius = network->node_radius};
     struct pricer_plan *plan = NULL;
     int32_t *start = pri_alloc((int64_t)network->nodes + 1, sizeof *start);
     enum pricer_status status = PRICER_MEMORY;
@@ -45,8 +46,10 @@ enum pricer_status pri_own_rows(const struct pricer_network *network,
         plan->self_weight[i] = 1;
     if (status == PRICER_OK)
         status = pri_rows_new(&alone, plan, false, rows);
-    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++)
-        rows->weight[i] = rows->scale[i] = 1;
+    for (int32_t i = 0; status == PRICER_OK && i < network->nodes; i++) {
+        rows->scale[i] = 1;
+        rows->weight[i] = rows->part[i];
+    }
     pricer_plan_free(plan);
     free(start);
     return status;
@@ -66,12 +69,20 @@ void pri_small_load_payload(struct pri_small *small, double unit,
             if (came >> e & 1)
                 small->noise[payload->from[k]][e] += payload->noise[k];
     }
-    for (int32_t i = 0; i < payload->nodes; i++)
+    small->sums = 0;
+    small->tables = NULL;
+    for (int32_t i = 0; i < payload->nodes; i++) {
+        bool any = false;
         for (int e = 0; e < 4; e++) {
             double precision = small->noise[i][e];
-            small->up[i][e] = small->entry[i][e] = precision > 0;
+            small->up[i][e] = precision > 0;
+            small->entry[i][e] = precision > 0 ? payload->part[i] : 0;
             small->noise[i][e] = precision > 0 ? unit / precision : 0;
+            any = any || precision > 0;
         }
+        small->active[small->sums] = i;
+        small->sums += any;
+    }
 }
 
 void pri_large_load_payload(struct pri_large *large, double unit,
@@ -91,7 +102,7 @@ void pri_large_load_payload(struct pri_large *large, double unit,
         int32_t s = large->sums++;
         large->relay[s] = large->from[s] = i;
         large->start[s] = s;
-        large->weight[s] = 1;
+        large->weight[s] = payload->part[i];
         large->noise[s] = unit / precision[i];
         large->rest[s] = 0;
     }

@@ -35,12 +35,13 @@ static bool make_room(const struct pricer_network *network, int32_t entries,
     rows->noise = pri_alloc(entries, sizeof *rows->noise);
     rows->spread = pri_alloc(entries, sizeof *rows->spread);
     rows->scale = pri_alloc(network->nodes, sizeof *rows->scale);
+    rows->part = pri_alloc(network->nodes, sizeof *rows->part);
     rows->low = pri_alloc(most, sizeof *rows->low);
     rows->high = pri_alloc(most, sizeof *rows->high);
     rows->together = pri_alloc(most, sizeof *rows->together);
     return rows->start && rows->from && rows->link && rows->weight &&
-           rows->noise && rows->spread && rows->scale && rows->low &&
-           rows->high && rows->together;
+           rows->noise && rows->spread && rows->scale && rows->part &&
+           rows->low && rows->high && rows->together;
 }
 
 /* The power of two next below the largest weight or noise of relay j. */
@@ -66,7 +67,7 @@ static void add_entry(struct pri_rows *rows, int32_t j, int32_t from,
     if (!is_used(amount[0], amount[1]))
         return;
     int32_t k = rows->entries++;
-    double weight = amount[0] / rows->scale[j];
+    double weight = amount[0] / rows->scale[j] * rows->part[from];
     double noise = amount[1] / rows->scale[j];
     rows->from[k] = from;
     rows->link[k] = link;
@@ -85,7 +86,8 @@ static void add_pairs(const struct pricer_network *network,
             continue;
         double excess = network->joint[l] - network->p[l] * network->p[back];
         double weights = plan->weight[l] / rows->scale[j] *
-                         (plan->weight[back] / rows->scale[i]);
+                         (plan->weight[back] / rows->scale[i]) *
+                         (rows->part[i] * rows->part[j]);
         if (!(excess > 0) || weights == 0)
             continue;
         rows->low[rows->pairs] = i;
@@ -105,6 +107,8 @@ enum pricer_status pri_rows_new(const struct pricer_network *network,
     }
     double unit =
         (double)network->dimension / network->radius / network->radius;
+    for (int32_t i = 0; i < network->nodes; i++)
+        made.part[i] = network->node_radius[i] / network->radius;
     for (int32_t j = 0; j < network->nodes; j++) {
         made.scale[j] = scale_of(network, plan, j);
         made.start[j] = made.entries;
@@ -135,6 +139,7 @@ void pri_rows_free(struct pri_rows *rows)
     free(rows->noise);
     free(rows->spread);
     free(rows->scale);
+    free(rows->part);
     free(rows->low);
     free(rows->high);
     free(rows->together);

@@ -3,7 +3,9 @@
  * solvers for four patterns of a small network or one of a large one.
  *
  * Everything is in units of the radius: X has ones on its diagonal, noise is a
- * variance times dimension / radius^2.
+ * variance times dimension / radius^2. Where nodes have radii of their own, t_i
+ * times the network's, data are x_i = t_i z_i with z_i within the network's
+ * radius: weights are times t_i, and what is wanted of z_i is q_i = t_i / n.
  */
 #ifndef PRICER_DECODE_ROWS_H
 #define PRICER_DECODE_ROWS_H
@@ -36,6 +38,7 @@ struct pri_rows {
     double *weight, *noise; /* [entries] */
     double *spread;         /* [entries], of blind rows */
     double *scale;          /* [nodes] */
+    double *part;           /* [nodes] t_i */
     int32_t pairs;
     int32_t *low, *high; /* [pairs] two relays, */
     double *together;    /* [pairs] their covariance, scaled */
@@ -95,7 +98,8 @@ enum pricer_status pri_patterns_draw(const struct pricer_network *network,
 struct pri_model {
     int32_t nodes, rank;
     const double *own, *shared, *target;
-    const double *cap; /* or NULL: none */
+    const double *part; /* t_i, or NULL: all 1 */
+    const double *cap;  /* or NULL: none */
     double blend;
     double diagonal; /* X_ii, the same for all */
     double base;     /* q'Xq, the bar of a round in which nothing arrived */
@@ -108,6 +112,34 @@ void pri_model_complete(struct pri_model *model, double *x);
 
 /* target <- X q, which is best for one round. */
 void pri_model_target(const struct pri_model *model, double *target);
+
+/* ---------------------------------------------------------------- tables -- */
+
+enum {
+    PRI_HANDFUL = 5, /* entries that share a table, at most */
+    PRI_HANDFULS = 2 + (PRI_SMALL - 1) / PRI_HANDFUL, /* of a relay */
+};
+
+/* Entries begin to end - 1 of one relay, and `width` numbers for each subset:
+ * what it adds to the row of A X, then to A kappa, then to the noise. */
+struct pri_handful {
+    int32_t begin, end;
+    const double *sums; /* [2^(end - begin)][width] */
+};
+
+/* Of rows that are not blind and a model of a small network. Relay j has the handfuls first[j] to first[j + 1] - 1. */
+struct pri_tables {
+    int32_t width, handfuls;
+    int32_t *first; /* [nodes + 1] */
+    struct pri_handful *handful;
+    double *weight; /* [entries][4] each four times */
+    double *sums;
+};
+
+enum pricer_status pri_tables_new(const struct pri_rows *rows,
+                                  const struct pri_model *model,
+                                  struct pri_tables *tables);
+void pri_tables_free(struct pri_tables *tables);
 
 /* ----------------------------------------------------------------- small -- */
 
@@ -123,7 +155,11 @@ struct pri_small {
     pri_four *chance;                /* [nodes] blind: what is left to chance */
     pri_four *up;                    /* [nodes] 1 where the sum arrived */
     pri_four *factor;                /* [nodes][nodes] */
-    pri_four *row, *size, *side;     /* [nodes] */
+    pri_four *row;                   /* [nodes] and some: of A X */
+    pri_four *pivot, *side;          /* [nodes] */
+    const struct pri_tables *tables; /* or NULL: rows are added up */
+    const uint64_t *word[4];         /* with tables: the patterns' bits, */
+    const double *from[PRI_HANDFULS][4]; /* and where a relay's sums stand */
     pri_four *beta;   /* [nodes] coefficients of the scaled rows */
     pri_four *excess; /* [nodes] r */
     pri_four *bar;    /* r'Xr + noise */
@@ -136,13 +172,16 @@ void pri_small_free(struct pri_small *small);
 
 /*
  * Load patterns 4 m to 4 m + 3 of a group, bits as in struct pri_patterns, then
- * solve them. pri_small_value() finds r, bar and noise of whatever is in beta.
+ * solve them. pri_small_value() finds r, bar and noise of whatever is in beta,
+ * which is read for the active relays only.
  */
 void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
                     const uint64_t *uplink, const uint64_t *entry, int m);
-/* The same of any four patterns whose rows are not blind: word[e] of each are
- * its bits, those of the entries, then those of the uplinks. */
+/* The same of any four patterns by the tables of the model that will solve them:
+ * word[e] of each are its bits, those of the entries, then those of the uplinks.
+ * Nothing is written of relays that are not active. */
 void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
+                          const struct pri_tables *tables,
                           const uint64_t *const *word);
 void pri_small_solve(struct pri_small *small, const struct pri_rows *rows,
                      const struct pri_model *model);

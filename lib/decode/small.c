@@ -1,11 +1,13 @@
 /*
  * Decoding four patterns of a small network side by side.
  *
- * For each pattern H = A X A' + V, scaled to a unit diagonal, is factored
- * (Cholesky) and H beta = A kappa solved. A sum that did not arrive is a row
- * of zeros with a one on the diagonal, or left out where none of the four has
- * it: it changes no other number, so that a pattern's result does not depend on
- * its neighbours, nor on the order of anything but the nodes. Elementwise
+ * For each pattern H = A X A' + V, its diagonal raised by 1e-11 of itself, is
+ * factored, H = L D L', and H beta = A kappa solved. Raising the diagonal by
+ * parts is what a ridge does to H scaled to a unit diagonal, without the roots
+ * that scaling takes. A sum that did not arrive is a row of zeros whose
+ * 1 / D is taken for 0, or left out where none of the four has it: it changes
+ * no other number, so that a pattern's result does not depend on its
+ * neighbours, nor on the order of anything but the nodes. Elementwise
  * operations in fixed order, nothing fused: the same bits on every machine.
  * O(n^2 entries + n^3) for four.
  */
@@ -42,15 +44,15 @@ enum pricer_status pri_small_new(const struct pri_rows *rows,
     made.chance = aligned(n);
     made.up = aligned(n);
     made.factor = aligned(n * n);
-    made.row = aligned(n);
-    made.size = aligned(n);
+    made.row = aligned(n + 5);
+    made.pivot = aligned(n);
     made.side = aligned(n);
     made.beta = aligned(n);
     made.excess = aligned(n);
     made.bar = aligned(1);
     made.heard = aligned(1);
     if (!made.entry || !made.noise || !made.chance || !made.up ||
-        !made.factor || !made.row || !made.size || !made.side || !made.beta ||
+        !made.factor || !made.row || !made.pivot || !made.side || !made.beta ||
         !made.excess || !made.bar || !made.heard) {
         pri_small_free(&made);
         return PRICER_MEMORY;
@@ -67,7 +69,7 @@ void pri_small_free(struct pri_small *small)
     free(small->up);
     free(small->factor);
     free(small->row);
-    free(small->size);
+    free(small->pivot);
     free(small->side);
     free(small->beta);
     free(small->excess);
@@ -81,158 +83,109 @@ PRI_INLINE pri_four fill(double x)
     return (pri_four){x, x, x, x};
 }
 
-/* The number where its bit is set, else 0. */
-PRI_INLINE pri_four masked(double x, uint64_t bits)
+PRI_INLINE pri_four four_at(const double *from)
 {
-    const four_bits places = {1, 2, 4, 8};
-    int64_t b = (int64_t)bits;
-    four_bits all = {b, b, b, b};
-    return (pri_four)((four_bits)fill(x) & ((all & places) != 0));
+    pri_four values;
+    memcpy(&values, from, sizeof values);
+    return values;
 }
 
-PRI_INLINE uint64_t nibble_of(const uint64_t *bits, int m)
+/* Rows of four patterns become numbers of four patterns. */
+PRI_INLINE void transpose(const pri_four row[4], pri_four *to)
 {
-    return bits[m / 16] >> 4 * (m % 16) & 15;
+    pri_four a = __builtin_shufflevector(row[0], row[1], 0, 4, 2, 6);
+    pri_four b = __builtin_shufflevector(row[0], row[1], 1, 5, 3, 7);
+    pri_four c = __builtin_shufflevector(row[2], row[3], 0, 4, 2, 6);
+    pri_four d = __builtin_shufflevector(row[2], row[3], 1, 5, 3, 7);
+    to[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    to[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    to[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    to[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
-/* Whether none of the four has the sum. */
-PRI_INLINE bool is_absent(pri_four up)
+/* The sums of pattern e's subset of a handful. */
+PRI_INLINE const double *subset(const struct pri_small *small,
+                                const struct pri_handful *handful, int e)
 {
-    return !(up[0] + up[1] + up[2] + up[3] > 0);
+    uint32_t first = (uint32_t)handful->begin;
+    uint64_t bits = small->word[e][first / 64] >> first % 64;
+    bits &= (UINT64_C(1) << (handful->end - handful->begin)) - 1;
+    return handful->sums + bits * (uint64_t)small->tables->width;
 }
 
-/* A relay of which nothing arrived. */
-PRI_INLINE void leave_out(struct pri_small *small, const struct pri_rows *rows,
-                          int32_t j)
+/* The sum of `count` rows of each pattern, at least one. */
+PRI_INLINE void add_rows(struct pri_small *small, const int count)
 {
-    small->noise[j] = small->chance[j] = fill(0);
-    for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
-        small->entry[k] = fill(0);
-}
-
-PRI_CLONES
-static void load(struct pri_small *small, const struct pri_rows *rows,
-                 const uint64_t *uplink, const uint64_t *entry, int m)
-{
-    for (int32_t j = 0; j < rows->nodes; j++) {
-        pri_four noise = fill(0), chance = fill(0);
-        small->up[j] = masked(1, nibble_of(uplink + (int64_t)j * PRI_LANES, m));
-        if (is_absent(small->up[j])) {
-            leave_out(small, rows, j);
-            continue;
+    const double *(*from)[4] = small->from;
+    for (int32_t l = 0; l < small->tables->width; l += 4) {
+        pri_four row[] = {four_at(from[0][0] + l), four_at(from[0][1] + l),
+                          four_at(from[0][2] + l), four_at(from[0][3] + l)};
+        for (int h = 1; h < count; h++) {
+            row[0] += four_at(from[h][0] + l);
+            row[1] += four_at(from[h][1] + l);
+            row[2] += four_at(from[h][2] + l);
+            row[3] += four_at(from[h][3] + l);
         }
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            uint64_t came = nibble_of(entry + (int64_t)k * PRI_LANES, m);
-            small->entry[k] = masked(rows->weight[k], came);
-            noise += masked(rows->noise[k], came);
-            if (rows->blind)
-                chance += masked(rows->spread[k], came);
-        }
-        small->noise[j] = noise;
-        small->chance[j] = chance;
+        transpose(row, small->row + l);
     }
 }
 
-void pri_small_load(struct pri_small *small, const struct pri_rows *rows,
-                    const uint64_t *uplink, const uint64_t *entry, int m)
+/* Row j of A X and of A kappa and its noise, handful by handful. */
+PRI_INLINE void look_up_row(struct pri_small *small, int32_t j)
 {
-    load(small, rows, uplink, entry, m);
-}
-
-/* The number in the lanes whose word has the bit, else 0. */
-PRI_INLINE pri_four chosen(double x, four_bits words, int64_t bit)
-{
-    four_bits one = {bit, bit, bit, bit};
-    return (pri_four)((four_bits)fill(x) & ((words & one) != 0));
-}
-
-/* Word `at` of all four, unless they are there. */
-PRI_INLINE void take_words(const uint64_t *const *word, int32_t at,
-                           int32_t *held, four_bits *words)
-{
-    if (*held == at)
-        return;
-    *held = at;
-    for (int e = 0; e < 4; e++)
-        (*words)[e] = (int64_t)word[e][at];
-}
-
-PRI_CLONES
-static void load_words(struct pri_small *small, const struct pri_rows *rows,
-                       const uint64_t *const *word)
-{
-    four_bits words = {0};
-    int32_t held = -1;
-    for (int32_t j = 0; j < rows->nodes; j++) {
-        int32_t k = rows->entries + j;
-        take_words(word, k / 64, &held, &words);
-        small->up[j] = chosen(1, words, (int64_t)(UINT64_C(1) << k % 64));
-    }
-    for (int32_t j = 0; j < rows->nodes; j++) {
-        pri_four noise = fill(0);
-        if (is_absent(small->up[j])) {
-            leave_out(small, rows, j);
-            continue;
-        }
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-            take_words(word, k / 64, &held, &words);
-            int64_t bit = (int64_t)(UINT64_C(1) << k % 64);
-            small->entry[k] = chosen(rows->weight[k], words, bit);
-            noise += chosen(rows->noise[k], words, bit);
-        }
-        small->noise[j] = noise;
-        small->chance[j] = fill(0);
-    }
-}
-
-void pri_small_load_words(struct pri_small *small, const struct pri_rows *rows,
-                          const uint64_t *const *word)
-{
-    load_words(small, rows, word);
+    const struct pri_tables *tables = small->tables;
+    const struct pri_handful *handful = tables->handful + tables->first[j];
+    int count = tables->first[j + 1] - tables->first[j];
+    for (int h = 0; h < count; h++)
+        for (int e = 0; e < 4; e++)
+            small->from[h][e] = subset(small, &handful[h], e);
+    if (count == 2) /* ten shares: a constant is unrolled */
+        add_rows(small, 2);
+    else if (count > 0)
+        add_rows(small, count);
+    else
+        memset(small->row, 0, (size_t)tables->width * sizeof *small->row);
+    small->side[j] = small->row[small->nodes];
+    small->noise[j] = small->row[small->nodes + 1];
 }
 
 /* Numbers l to l + width - 1 of row j of A X, into `row`; they stay in
- * registers, and as many chains of sums run side by side. */
+ * registers, and as many chains of sums run side by side. With the first of
+ * them, number j of A kappa. */
 PRI_INLINE void spread_part(struct pri_small *small,
-                            const struct pri_rows *rows, const double *x,
-                            int32_t j, int32_t l, const int width)
+                            const struct pri_rows *rows,
+                            const struct pri_model *model, int32_t j, int32_t l,
+                            const int width)
 {
-    pri_four sum[10];
+    pri_four sum[10], side = fill(0);
     for (int c = 0; c < width; c++)
         sum[c] = fill(0);
     for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++) {
-        const double *from = x + (int64_t)rows->from[k] * rows->nodes + l;
+        const double *from =
+            model->x + (int64_t)rows->from[k] * rows->nodes + l;
         pri_four entry = small->entry[k];
+        side += entry * model->target[rows->from[k]];
 #pragma GCC unroll 10
         for (int c = 0; c < width; c++)
-            sum[c] += entry * fill(from[c]);
+            sum[c] += entry * from[c];
     }
     for (int c = 0; c < width; c++)
         small->row[l + c] = sum[c];
+    if (l == 0)
+        small->side[j] = side;
 }
 
-/* Row j of A X. */
+/* Row j of A X and of A kappa. */
 PRI_INLINE void spread_row(struct pri_small *small, const struct pri_rows *rows,
-                           const double *x, int32_t j)
+                           const struct pri_model *model, int32_t j)
 {
     int32_t n = rows->nodes, l = 0;
     for (; l + 10 <= n; l += 10)
-        spread_part(small, rows, x, j, l, 10);
+        spread_part(small, rows, model, j, l, 10);
     for (; l + 3 <= n; l += 3)
-        spread_part(small, rows, x, j, l, 3);
+        spread_part(small, rows, model, j, l, 3);
     for (; l < n; l++)
-        spread_part(small, rows, x, j, l, 1);
-}
-
-/* Relays of which no pattern has a sum are left out. */
-PRI_INLINE void choose_active(struct pri_small *small)
-{
-    small->sums = 0;
-    for (int32_t j = 0; j < small->nodes; j++) {
-        small->side[j] = fill(0);
-        if (!is_absent(small->up[j]))
-            small->active[small->sums++] = j;
-    }
+        spread_part(small, rows, model, j, l, 1);
 }
 
 /* The lower triangle of H of active relays, and the right-hand side. */
@@ -242,11 +195,11 @@ PRI_INLINE void assemble(struct pri_small *small, const struct pri_rows *rows,
     int32_t n = rows->nodes;
     for (int32_t a = 0; a < small->sums; a++) {
         int32_t j = small->active[a];
-        pri_four *to = small->factor + (int64_t)a * n, side = fill(0);
-        spread_row(small, rows, model->x, j);
-        for (int32_t k = rows->start[j]; k < rows->start[j + 1]; k++)
-            side += small->entry[k] * fill(model->target[rows->from[k]]);
-        small->side[j] = side;
+        pri_four *to = small->factor + (int64_t)a * n;
+        if (small->tables == NULL)
+            spread_row(small, rows, model, j);
+        else
+            look_up_row(small, j);
         for (int32_t b = 0; b <= a; b++) {
             int32_t k = rows->start[small->active[b]];
             int32_t end = rows->start[small->active[b] + 1];
@@ -283,47 +236,33 @@ PRI_INLINE void add_pairs(struct pri_small *small, const struct pri_rows *rows,
     }
 }
 
-PRI_INLINE pri_four root(pri_four x)
-{
-    for (int e = 0; e < 4; e++)
-        x[e] = __builtin_sqrt(x[e]);
-    return x;
-}
-
-/* 1 / sqrt(H_jj), or 0 for a sum that holds nothing. */
-PRI_INLINE void scale(struct pri_small *small)
-{
-    for (int32_t a = 0; a < small->sums; a++) {
-        pri_four own = small->factor[(int64_t)a * (small->nodes + 1)];
-        four_bits holds = own > fill(0x1p-900);
-        pri_four safe = (pri_four)(((four_bits)own & holds) |
-                                   ((four_bits)fill(1) & ~holds));
-        small->size[small->active[a]] =
-            (pri_four)((four_bits)(fill(1) / root(safe)) & holds);
-    }
-}
-
-/* L of L L' = scaled H + ridge, below the diagonal; 1 / L_jj upon it. */
+/*
+ * L of L D L' = H + ridge, below the diagonal, row by row; 1 / D_j upon it.
+ * U_ab = L_ab D_b is what is left of H_ab, and stays in `pivot` while its row is
+ * made. A pivot that cancels to less than 1e-13 of H_jj counts as that.
+ */
 PRI_INLINE void factor(struct pri_small *small)
 {
     int32_t n = small->nodes;
-    pri_four *h = small->factor;
+    pri_four *h = small->factor, *left = small->pivot;
     for (int32_t a = 0; a < small->sums; a++) {
-        pri_four *row = h + (int64_t)a * n,
-                 size = small->size[small->active[a]];
-        pri_four pivot = fill(1 + PRI_RIDGE);
+        pri_four *row = h + (int64_t)a * n, own = row[a];
+        pri_four pivot = own * fill(1 + PRI_RIDGE), least = own * fill(1e-13);
         for (int32_t b = 0; b < a; b++) {
-            pri_four sum = row[b] * (size * small->size[small->active[b]]);
             const pri_four *other = h + (int64_t)b * n;
+            pri_four sum = row[b];
             for (int32_t k = 0; k < b; k++)
-                sum -= row[k] * other[k];
+                sum -= left[k] * other[k];
+            left[b] = sum;
             row[b] = sum * other[b];
-            pivot -= row[b] * row[b];
+            pivot -= sum * row[b];
         }
-        four_bits safe = pivot > fill(1e-13);
-        pivot = (pri_four)(((four_bits)pivot & safe) |
-                           ((four_bits)fill(1e-13) & ~safe));
-        row[a] = fill(1) / root(pivot);
+        four_bits safe = pivot > least, holds = own > fill(0x1p-900);
+        pivot =
+            (pri_four)(((four_bits)pivot & safe) | ((four_bits)least & ~safe));
+        pivot = (pri_four)(((four_bits)pivot & holds) |
+                           ((four_bits)fill(1) & ~holds));
+        row[a] = (pri_four)((four_bits)(fill(1) / pivot) & holds);
     }
 }
 
@@ -333,19 +272,17 @@ PRI_INLINE void back_solve(const struct pri_small *small, pri_four *side)
     const pri_four *h = small->factor;
     const int32_t *active = small->active;
     for (int32_t a = 0; a < sums; a++) {
-        pri_four sum = side[active[a]] * small->size[active[a]];
+        pri_four sum = side[active[a]];
         for (int32_t k = 0; k < a; k++)
             sum -= h[(int64_t)a * n + k] * side[active[k]];
-        side[active[a]] = sum * h[(int64_t)a * n + a];
+        side[active[a]] = sum;
     }
     for (int32_t a = sums - 1; a >= 0; a--) {
-        pri_four sum = side[active[a]];
+        pri_four sum = side[active[a]] * h[(int64_t)a * n + a];
         for (int32_t k = a + 1; k < sums; k++)
             sum -= h[(int64_t)k * n + a] * side[active[k]];
-        side[active[a]] = sum * h[(int64_t)a * n + a];
+        side[active[a]] = sum;
     }
-    for (int32_t a = 0; a < sums; a++)
-        side[active[a]] *= small->size[active[a]];
 }
 
 PRI_INLINE pri_four least(pri_four a, pri_four b)
@@ -359,7 +296,10 @@ PRI_INLINE void temper(struct pri_small *small, const struct pri_rows *rows,
                        const struct pri_model *model)
 {
     int32_t n = rows->nodes;
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = 0; j < n; j++)
+        small->beta[j] = fill(0);
+    for (int32_t a = 0; a < small->sums; a++) {
+        int32_t j = small->active[a];
         pri_four beta = small->side[j];
         if (model->cap != NULL) {
             pri_four cap = fill(model->cap[j] * rows->scale[j]);
@@ -377,11 +317,9 @@ PRI_CLONES
 static void solve(struct pri_small *small, const struct pri_rows *rows,
                   const struct pri_model *model)
 {
-    choose_active(small);
     assemble(small, rows, model);
     if (rows->pairs > 0)
         add_pairs(small, rows, model);
-    scale(small);
     factor(small);
     back_solve(small, small->side);
     temper(small, rows, model);
@@ -411,11 +349,10 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
     int32_t n = rows->nodes;
     pri_four bar = fill(0), heard = fill(0);
     for (int32_t i = 0; i < n; i++)
-        small->excess[i] = fill(-1.0 / n);
-    for (int32_t j = 0; j < n; j++) {
+        small->excess[i] = fill(-rows->part[i] / n);
+    for (int32_t a = 0; a < small->sums; a++) {
+        int32_t j = small->active[a];
         pri_four beta = small->beta[j];
-        if (is_absent(small->up[j]))
-            continue;
         heard += beta * beta * small->noise[j];
         if (rows->blind)
             bar += beta * beta * small->chance[j] * fill(model->diagonal);
@@ -431,8 +368,8 @@ static void value(struct pri_small *small, const struct pri_rows *rows,
         const double *x = model->x + (int64_t)i * n;
         pri_four sum = fill(0);
         for (int32_t l = 0; l < i; l++)
-            sum += small->excess[l] * fill(x[l]);
-        bar += (sum + sum + small->excess[i] * fill(x[i])) * small->excess[i];
+            sum += small->excess[l] * x[l];
+        bar += (sum + sum + small->excess[i] * x[i]) * small->excess[i];
     }
     *small->heard = heard;
     *small->bar = bar + heard;

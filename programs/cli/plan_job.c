@@ -320,14 +320,6 @@ static enum pricer_status fit_decoder(
                             (int32_t)attempts, &job->decoder, why);
 }
 
-static bool is_mixed(const struct pricer_network *network)
-{
-    for (int32_t i = 0; i < network->nodes; i++)
-        if (network->node_radius[i] != network->radius)
-            return true;
-    return false;
-}
-
 enum pricer_status plan_job_decode(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
@@ -357,9 +349,6 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     if (status != PRICER_OK) {
         view->decoder_note = status == PRICER_STOPPED
                                  ? "the fit of a better one was stopped"
-                             : is_mixed(job->from.network)
-                                 ? "the minimax decoder cannot count with "
-                                   "radii that differ"
                                  : "this plan has no better one";
         return PRICER_OK;
     }

@@ -27,7 +27,14 @@ printf 'from,to,p\n0,1,0.8\n1,0,0.8\n2,1,0.8\n1,2,0.7\n3,1,0.9\n2,3,0.6\n0,3,0.9
 expect 0 "all 11 links and uplinks keep their (eps, delta)" "$pricer" plan home.pricer
 expect 0 "all 4 nodes with a budget towards the server keep it" "$pricer" plan home.pricer
 expect 0 "R = 0.625: the mean of the nodes' radii" "$pricer" plan home.pricer
-expect 0 "the minimax decoder cannot count with radii that differ" "$pricer" plan home.pricer --decoder minimax
+expect 1 "the joint plan cannot count with radii that differ" "$pricer" plan home.pricer --decoder minimax --joint
+expect 0 "B: this plan's decoder, at most" "$pricer" plan home.pricer --decoder minimax
+# Data along one line, each as long as its radius: what the decoder's bracket
+# and its bars say is what is measured, to five standard errors of 0.0003.
+"$pricer" simulate home.pricer --trials 40000 >/dev/null || fail "simulate exited $?"
+seen=$(sqlite3 home.pricer "SELECT mse, bar, upper FROM simulation_strategy, decoder WHERE strategy = 'plan' ORDER BY plan DESC LIMIT 1")
+awk -F'|' '{ exit !(($1 - $3) ^ 2 < .0015 ^ 2 && ($2 - $3) ^ 2 < .0015 ^ 2) }' <<<"$seen" ||
+    fail "the decoder's errors are not those of its rounds: $seen"
 expect 0 "no further apart than its diameter, 0.1 to 1.6." "$pricer" plan home.pricer
 expect 0 "no further apart than its diameter, 0.1 to 1.6." "$pricer" privacy home.pricer --observer server
 expect 0 '"diameter": 0.1' "$pricer" privacy home.pricer --observer link --json

@@ -9,11 +9,13 @@
 
 enum { MOST = 4 };
 
-/* Network and plan as matrices, X, and what brute force adds up. */
+/* Network and plan as matrices, X of the data themselves, whose lengths are the
+ * nodes' own radii, and what brute force adds up. */
 struct brute {
     int n;
     double d, link[MOST][MOST], joint[MOST][MOST], up[MOST];
     double weight[MOST][MOST], noise[MOST][MOST], x[MOST][MOST];
+    double part[MOST]; /* radii over the network's */
     double g, heard, bar, m[MOST][MOST], worst;
     double mean[MOST]; /* E r of what the receiver answers */
     bool other;        /* its coefficients are not those for one round */
@@ -38,7 +40,10 @@ static inline struct brute brute_of(const struct pricer_network *net,
             for (int c = 0; c < decoder->rank; c++)
                 b.x[i][l] += decoder->shared[i * decoder->rank + c] *
                              decoder->shared[l * decoder->rank + c];
+            b.x[i][l] *= net->node_radius[i] / net->radius *
+                         (net->node_radius[l] / net->radius);
         }
+        b.part[i] = net->node_radius[i] / net->radius;
     }
     for (int l = 0; l < net->links; l++) {
         int i = net->from[l], j = net->to[l];

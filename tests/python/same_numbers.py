@@ -105,8 +105,9 @@ class CommandLine(unittest.TestCase):
                                           [0.5, 0.9, 0.4])
             self.assertEqual(pricer.plan(network).error.mse_worst_case,
                              said['mse_worst_case'])
-        with self.assertRaisesRegex(ValueError, 'radii that differ'):
-            pricer.Decoder.fit(pricer.plan(made))
+        decoder = pricer.Decoder.fit(pricer.plan(made))
+        self.assertEqual(decoder.constant, said['mse_worst_case'])
+        self.assertLessEqual(decoder.upper, decoder.constant)
         with self.assertRaisesRegex(ValueError, '1 names for 3 nodes'):
             pricer.Network.from_arrays([0.5] * 3, names=['a'])
 
