@@ -89,13 +89,19 @@ static double delta_of_node(const struct pricer_network *network, int32_t node)
     return delta;
 }
 
+/* Whether statements are about links, and not about nodes. */
+static bool is_by_link(const struct pricer_question *question)
+{
+    return question->observer == PRICER_OBSERVER_LINK ||
+           question->observer == PRICER_OBSERVER_RELAY;
+}
+
 /* Everything about a statement but its answer; `index` is a link or a node. */
 static struct pricer_statement blank_statement(
     const struct pricer_network *network,
     const struct pricer_question *question, int32_t index)
 {
-    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
-                   question->observer == PRICER_OBSERVER_RELAY;
+    bool by_link = is_by_link(question);
     return (struct pricer_statement){
         .observer = question->observer,
         .protect = question->protect,
@@ -107,24 +113,15 @@ static struct pricer_statement blank_statement(
     };
 }
 
-/* Everything about the statements but their answers. */
-static enum pricer_status list_statements(
-    const struct pricer_network *network,
-    const struct pricer_question *question, const bool *member,
-    struct pricer_statement **statements, int64_t *count)
+static bool is_in_coalition(const struct pricer_question *question,
+                            int32_t node)
 {
-    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
-                   question->observer == PRICER_OBSERVER_RELAY;
-    int64_t most = by_link ? network->links : network->nodes, kept = 0;
-    struct pricer_statement *list = pri_alloc(most, sizeof *list);
-    if (list == NULL)
-        return PRICER_MEMORY;
-    for (int32_t k = 0; k < most; k++)
-        if (by_link || !member[k])
-            list[kept++] = blank_statement(network, question, k);
-    *statements = list;
-    *count = kept;
-    return PRICER_OK;
+    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                        k < question->member_count;
+         k++)
+        if (question->members[k] == node)
+            return true;
+    return false;
 }
 
 /* What every thread needs. */
@@ -193,12 +190,12 @@ static void keep_budget(const struct job *job, int32_t link,
     bracket->eps_lower = fmin(bracket->eps_lower, budget->eps);
 }
 
-static enum pricer_status answer_link(const struct job *job, int32_t link,
-                                      struct hand *hand,
+static enum pricer_status answer_link(const struct job *job, struct hand *hand,
                                       struct pricer_statement *statement,
                                       struct pri_bracket *bracket)
 {
     const struct pricer_network *network = job->network;
+    int32_t link = pricer_network_find(network, statement->node, statement->at);
     bool radio = job->question->eavesdropper == PRICER_RADIO;
     const struct pricer_budget budget = {.eps = network->eps[link],
                                          .delta = statement->delta,
@@ -276,15 +273,14 @@ static enum pricer_status answer_relay(const struct job *job, struct hand *hand,
     return status;
 }
 
-static enum pricer_status answer(const struct job *job, int64_t index,
-                                 struct hand *hand,
+static enum pricer_status answer(const struct job *job, struct hand *hand,
                                  struct pricer_statement *statement)
 {
     struct pri_bracket bracket = {INFINITY, 0, 1, false};
     enum pricer_status status = PRICER_OK;
     switch (statement->observer) {
     case PRICER_OBSERVER_LINK:
-        status = answer_link(job, (int32_t)index, hand, statement, &bracket);
+        status = answer_link(job, hand, statement, &bracket);
         break;
     case PRICER_OBSERVER_RELAY:
         status = answer_relay(job, hand, statement, &bracket);
@@ -321,15 +317,14 @@ static void free_hand(struct hand *hand)
 }
 
 /* One statement of the loop below. The first thread tells the watch. */
-static enum pricer_status answer_next(const struct job *job, int64_t index,
-                                      int64_t count, int64_t *done,
-                                      struct hand *hand,
+static enum pricer_status answer_next(const struct job *job, int64_t count,
+                                      int64_t *done, struct hand *hand,
                                       struct pricer_statement *statement)
 {
     int64_t so_far;
     if (hand->relay == NULL)
         return PRICER_MEMORY;
-    enum pricer_status status = answer(job, index, hand, statement);
+    enum pricer_status status = answer(job, hand, statement);
 #pragma omp atomic capture
     so_far = ++*done;
     if (status == PRICER_OK && omp_get_thread_num() == 0 &&
@@ -357,8 +352,7 @@ static enum pricer_status answer_all(const struct job *job, int64_t count,
             before = status;
             if (before != PRICER_OK)
                 continue;
-            mine =
-                (int)answer_next(job, k, count, &done, &hand, &statements[k]);
+            mine = (int)answer_next(job, count, &done, &hand, &statements[k]);
             if (mine != PRICER_OK) {
 #pragma omp atomic write
                 status = mine;
@@ -369,53 +363,68 @@ static enum pricer_status answer_all(const struct job *job, int64_t count,
     return (enum pricer_status)status;
 }
 
+/* The answers to statements that are blank so far. */
+static enum pricer_status fill_in(const struct pricer_network *network,
+                                  const struct pricer_plan *plan,
+                                  const struct pricer_question *question,
+                                  double work, int64_t count,
+                                  struct pricer_statement *list,
+                                  struct pricer_fault *fault)
+{
+    struct pricer_grid grid;
+    enum pricer_status status = PRICER_OK;
+    for (int64_t k = 0; k < count && status == PRICER_OK; k++)
+        status = check_delta(list[k].delta, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool *member = pri_alloc(network->nodes, sizeof *member);
+    if (member == NULL)
+        return pri_fault(fault, PRICER_MEMORY, "%s",
+                         pricer_status_text(PRICER_MEMORY));
+    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
+                        k < question->member_count;
+         k++)
+        member[question->members[k]] = true;
+    struct job job = {network,
+                      plan,
+                      question,
+                      question->rounds > 0 ? question->rounds : 1,
+                      work,
+                      member,
+                      find_grid(network, plan, question, &grid)};
+    for (int64_t k = 0; question->repeat > 1 && k < count; k++)
+        pri_repeat_answer(network, plan, question, member, &list[k]);
+    if (question->repeat <= 1)
+        status = answer_all(&job, count, list);
+    free(member);
+    return status == PRICER_OK
+               ? status
+               : pri_fault(fault, status, "%s", pricer_status_text(status));
+}
+
 enum pricer_status pricer_privacy_account(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_question *question,
     struct pricer_statement **statements, int64_t *count,
     struct pricer_fault *fault)
 {
-    struct pricer_statement *list = NULL;
-    struct pricer_grid grid;
-    bool *member = NULL;
-    int64_t listed = 0;
     enum pricer_status status = check_question(network, plan, question, fault);
     if (status != PRICER_OK)
         return status;
-    member = pri_alloc(network->nodes, sizeof *member);
-    status = PRICER_MEMORY;
-    if (member == NULL)
-        goto done;
-    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
-                        k < question->member_count;
-         k++)
-        member[question->members[k]] = true;
-    status = list_statements(network, question, member, &list, &listed);
-    if (status != PRICER_OK)
-        goto done;
-    for (int64_t k = 0; k < listed && status == PRICER_OK; k++)
-        status = check_delta(list[k].delta, fault);
+    int32_t most = is_by_link(question) ? network->links : network->nodes;
+    int64_t listed = 0;
+    struct pricer_statement *list = pri_alloc(most, sizeof *list);
+    if (list == NULL)
+        return pri_fault(fault, PRICER_MEMORY, "%s",
+                         pricer_status_text(PRICER_MEMORY));
+    for (int32_t k = 0; k < most; k++)
+        if (!is_in_coalition(question, k))
+            list[listed++] = blank_statement(network, question, k);
+    double work = fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8);
+    status = fill_in(network, plan, question, work, listed, list, fault);
     if (status != PRICER_OK) {
-        free(member);
         free(list);
         return status;
-    }
-    struct job job = {network,
-                      plan,
-                      question,
-                      question->rounds > 0 ? question->rounds : 1,
-                      fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8),
-                      member,
-                      find_grid(network, plan, question, &grid)};
-    for (int64_t k = 0; question->repeat > 1 && k < listed; k++)
-        pri_repeat_answer(network, plan, question, member, &list[k]);
-    if (question->repeat <= 1)
-        status = answer_all(&job, listed, list);
-done:
-    free(member);
-    if (status != PRICER_OK) {
-        free(list);
-        return pri_fault(fault, status, "%s", pricer_status_text(status));
     }
     *statements = list;
     *count = listed;
@@ -427,8 +436,7 @@ static int32_t find_index(const struct pricer_network *network,
                           const struct pricer_question *question, int32_t node,
                           int32_t at, struct pricer_fault *fault)
 {
-    bool by_link = question->observer == PRICER_OBSERVER_LINK ||
-                   question->observer == PRICER_OBSERVER_RELAY;
+    bool by_link = is_by_link(question);
     int32_t worst = node < 0 || node >= network->nodes ? node : at;
     bool known = worst >= 0 && worst < network->nodes;
     if ((worst == node || by_link) && !known) {
@@ -441,15 +449,11 @@ static int32_t find_index(const struct pricer_network *network,
     if (found < 0)
         pri_fault(fault, PRICER_VALUE, "there is no link from node %d to %d",
                   (int)node, (int)at);
-    for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
-                        k < question->member_count;
-         k++)
-        if (question->members[k] == node) {
-            pri_fault(fault, PRICER_VALUE, "node %d is in the coalition itself",
-                      (int)node);
-            return -1;
-        }
-    return found;
+    if (!is_in_coalition(question, node))
+        return found;
+    pri_fault(fault, PRICER_VALUE, "node %d is in the coalition itself",
+              (int)node);
+    return -1;
 }
 
 enum pricer_status pri_privacy_one(const struct pricer_network *network,
@@ -459,8 +463,7 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
                                    struct pricer_statement *statement,
                                    struct pricer_fault *fault)
 {
-    struct hand hand = {0};
-    struct pricer_grid grid;
+    struct pricer_question alone = *question;
     enum pricer_status status = check_question(network, plan, question, fault);
     if (status != PRICER_OK)
         return status;
@@ -468,33 +471,10 @@ enum pricer_status pri_privacy_one(const struct pricer_network *network,
     if (index < 0)
         return PRICER_VALUE;
     struct pricer_statement one = blank_statement(network, question, index);
-    status = check_delta(one.delta, fault);
-    if (status != PRICER_OK)
-        return status;
-    bool *member = pri_alloc(network->nodes, sizeof *member);
-    hand.relay = pri_alloc(network->nodes, sizeof *hand.relay);
-    status = PRICER_MEMORY;
-    if (member != NULL && hand.relay != NULL) {
-        for (int32_t k = 0; question->observer == PRICER_OBSERVER_COALITION &&
-                            k < question->member_count;
-             k++)
-            member[question->members[k]] = true;
-        struct job job = {network,
-                          plan,
-                          question,
-                          question->rounds > 0 ? question->rounds : 1,
-                          1e9,
-                          member,
-                          find_grid(network, plan, question, &grid)};
-        if (question->repeat > 1)
-            pri_repeat_answer(network, plan, question, member, &one);
-        status =
-            question->repeat > 1 ? PRICER_OK : answer(&job, index, &hand, &one);
-    }
-    free_hand(&hand);
-    free(member);
-    if (status != PRICER_OK)
-        return pri_fault(fault, status, "%s", pricer_status_text(status));
-    *statement = one;
-    return PRICER_OK;
+    alone.threads = 1;
+    alone.watch = NULL;
+    status = fill_in(network, plan, &alone, 1e9, 1, &one, fault);
+    if (status == PRICER_OK)
+        *statement = one;
+    return status;
 }

@@ -102,13 +102,26 @@ static double often(double once, double rounds, double goal, double *mass)
  * variance without those. Several rounds are one of so many times the signal,
  * and for identities the dimensions.
  */
+struct lone {
+    const struct pri_view *view;
+    int direction;
+    double hide, mass;
+};
+
+static double lone_worth(const void *of, double eps)
+{
+    const struct lone *lone = of;
+    return lone->mass *
+           pri_worth_of_bare(lone->view, lone->direction, lone->hide, eps);
+}
+
 static double lone_lower(const struct pri_view *view,
                          const struct pri_sums *model, double delta,
                          int32_t source, double hide)
 {
     struct pri_source at = view->source[source];
     double once = pri_seen(&at) * (1 - 1e-12 - 2 * view->loose), mass;
-    double goal = pri_delta_for(delta, PRI_BELOW), low = 0, high = 1;
+    double goal = pri_delta_for(delta, PRI_BELOW);
     for (int32_t x = at.begin; x < at.end; x++)
         once *= view->noise[x].size < hide ? 1 : pri_absent(&view->noise[x]);
     double times = often(once, (double)model->rounds, goal, &mass);
@@ -119,17 +132,8 @@ static double lone_lower(const struct pri_view *view,
                            .sources = 1,
                            .source = &at,
                            .noise = view->noise};
-    int direction = model->function.direction;
-    while (high < 1e300 &&
-           mass * pri_worth_of_bare(&one, direction, hide, high) >= goal)
-        high *= 2;
-    for (int k = 0; k < 40; k++) {
-        double middle = (low + high) / 2;
-        *(mass * pri_worth_of_bare(&one, direction, hide, middle) >= goal
-              ? &low
-              : &high) = middle;
-    }
-    return low;
+    struct lone lone = {&one, model->function.direction, hide, mass};
+    return pri_search_eps(lone_worth, &lone, goal, 1e-10).low;
 }
 
 void pri_lone_sums(const struct pri_view *view, const struct pri_sums *model,

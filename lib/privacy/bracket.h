@@ -8,6 +8,17 @@
 #include "factor.h"
 #include "floor.h"
 
+/*
+ * Where a curve that falls with eps passes a goal: it is above the goal at low
+ * and not at high, which was seen and not concluded; 0 and 0 where it is not at
+ * 0, and no end where none is known. Within a part `close` of each other.
+ */
+struct pri_range {
+    double low, high;
+};
+struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
+                                const void *of, double goal, double close);
+
 /* An eps between two bounds, and the mass that no eps pays for. */
 struct pri_bracket {
     double eps, eps_lower, floor;

@@ -449,7 +449,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
     if (status == PRICER_OK && lone && found.eps_lower < INFINITY &&
         (directions == 0 ||
          found.eps - found.eps_lower >
-             (view->dimension > 0 ? 5e-3 : 1e-3) * found.eps)) {
+             (view->dimension > 0 ? 5 : 1) * CLOSE * found.eps)) {
         struct pri_bracket one = found;
         status = pri_sum_once(view, delta, scratch, &one);
         found.eps = directions == 0 ? one.eps : fmin(found.eps, one.eps);

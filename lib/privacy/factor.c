@@ -1,115 +1,184 @@
 /*
  * From the law of the variance in one sum to its moment generating function, at
- * one s or along a line: factor.h.
+ * one s = sigma + i w or along a line: factor.h.
  */
 #include "factor.h"
 
 #include <float.h>
 #include <math.h>
 
-/* ln(1 + z), for small z as well. */
-static double complex log_1p(double complex z)
+/* hypot(), which takes long, only where squares leave the range. */
+static double length(double a, double b)
 {
-    double re = creal(z), im = cimag(z);
-    return .5 * log1p(re * (2 + re) + im * im) + atan2(im, 1 + re) * I;
+    double square = a * a + b * b;
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
 }
 
-/* u (1 + u) for PRI_LOSS; what takes its place, 2s, for PRI_MEAN. */
-static double complex twice(const struct pri_function *function,
-                            double complex s)
+/* A place s, and U = u (1 + u) of PRI_LOSS or what takes its place, 2s. */
+struct place {
+    double sigma, w, ur, ui, us; /* the last is the size of U */
+};
+
+static struct place place_at(const struct pri_function *function, double sigma,
+                             double w)
 {
-    return function->kernel == PRI_LOSS ? s * (1 + s) : 2 * s;
+    struct place at = {sigma, w, 2 * sigma, 2 * w, 0};
+    if (function->kernel == PRI_LOSS) {
+        at.ur = sigma * (1 + sigma) - w * w;
+        at.ui = w * (1 + 2 * sigma);
+    }
+    at.us = w == 0 ? fabs(at.ur) : length(at.ur, at.ui);
+    return at;
 }
 
-/* C of factor.h. */
-static double complex middle(const struct pri_function *function, double own,
-                             double v, double complex s)
+/* A variance of the others, and what of g does not depend on s: with r = own/v,
+ * ln(Q/P) but for its sign, and (C/Q - 1) / u. */
+struct term {
+    bool first; /* without against with */
+    double d, signal, own, v, ratio, part;
+};
+
+static struct term term_at(const struct pri_function *function, double signal,
+                           double own, double v)
 {
-    if (own == 0)
-        return v;
-    return function->direction == 0 ? v + (1 + s) * own : v - s * own;
+    bool first = function->direction == 0;
+    double r = function->dimension > 0 ? own / v : 0;
+    return (struct term){first,
+                         function->dimension,
+                         signal,
+                         function->dimension > 0 ? own : 0,
+                         v,
+                         log1p(r),
+                         first ? r / (1 + r) : -r};
 }
+
+/* 1 / C of factor.h. */
+struct inverse {
+    double re, im, size;
+};
+
+static struct inverse inverse_at(const struct term *term,
+                                 const struct place *at)
+{
+    double turn = term->first ? term->own : -term->own;
+    double near = term->v + (term->first ? 1 + at->sigma : at->sigma) * turn;
+    double far = at->w * turn, size = 1 / (far == 0 ? near : length(near, far));
+    return (struct inverse){near * size * size, -far * size * size, size};
+}
+
+/* g, and by how many units in the last place it may be off. */
+struct exponent {
+    double re, im, units;
+};
 
 /*
- * ln C - (1 + u) ln Q + u ln P = ln(C / Q) + u ln(P / Q): with r = own / v,
- * ln(1 + u r/(1 + r)) - u ln(1 + r) or ln(1 - u r) + u ln(1 + r). What cancels
- * is charged: units of the sizes of both parts.
+ * ln C - (1 + u) ln Q + u ln P = ln(C / Q) + u ln(P / Q), where what cancels is
+ * charged: units of the sizes of both parts. `noises` is how many roundings the
+ * variance has.
  */
-static double complex exponent(const struct pri_function *function,
-                               double signal, double own, double v,
-                               double complex s, double noises, double *units)
+static struct exponent exponent_at(const struct term *term,
+                                   const struct place *at,
+                                   const struct inverse *c, double noises)
 {
-    double complex c = middle(function, own, v, s), size = twice(function, s);
-    double complex g = size * signal / (2 * c);
-    *units = cabs(g) * (noises + 12) + 8;
-    if (own == 0 || function->dimension == 0)
+    double half = term->signal / 2, d = term->d, own = term->own;
+    struct exponent g = {half * (at->ur * c->re - at->ui * c->im),
+                         half * (at->ur * c->im + at->ui * c->re),
+                         half * at->us * c->size * (noises + 12) + 8};
+    if (own == 0)
         return g;
-    double r = own / v, ratio = log1p(r), narrow = v / cabs(c);
-    double complex part = function->direction == 0
-                              ? log_1p(s * (r / (1 + r))) - s * ratio
-                              : log_1p(-s * r) + s * ratio;
-    double cancels =
-        cabs(s) *
-        (function->direction == 0 ? ratio : fmax(ratio, r * narrow * narrow));
-    double moves = cabs(size) * own * own / (2 * (v + own) * cabs(c));
-    *units += function->dimension * (8 * cancels + (noises + 8) * moves);
-    return g - function->dimension / 2 * part;
+    double x = at->sigma * term->part, y = at->w * term->part;
+    double log_p = term->first ? -term->ratio : term->ratio;
+    double narrow = term->v * c->size, size = fabs(at->sigma) + fabs(at->w);
+    double cancels = term->first
+                         ? term->ratio
+                         : fmax(term->ratio, -term->part * narrow * narrow);
+    double moves = at->us * own * own * c->size / (2 * (term->v + own));
+    g.units += d * (8 * size * cancels + (noises + 8) * moves);
+    g.re -= d / 2 *
+            ((y == 0 ? log1p(x) : log1p(x * (2 + x) + y * y) / 2) +
+             at->sigma * log_p);
+    if (at->w != 0)
+        g.im -= d / 2 * (atan2(y, 1 + x) + at->w * log_p);
+    return g;
 }
 
 double complex pri_entry(const struct pri_function *function, double signal,
                          double own, double variance, double complex s,
                          double noises, double *units)
 {
-    return cexp(exponent(function, signal, own, variance, s, noises, units));
+    struct place at = place_at(function, creal(s), cimag(s));
+    struct term term = term_at(function, signal, own, variance);
+    struct inverse c = inverse_at(&term, &at);
+    struct exponent g = exponent_at(&term, &at, &c, noises);
+    *units = g.units;
+    return exp(g.re) * (cos(g.im) + sin(g.im) * I);
 }
 
-/* The sizes of the first three derivatives of g at a variance. */
-struct slopes {
-    double first, second, third;
-};
-
-static struct slopes slopes_at(const struct pri_function *function,
-                               double signal, double own, double v,
-                               double complex s)
+/* Of a factor: g at a variance and its place. */
+static struct exponent exponent_of(const struct pri_function *function,
+                                   const struct pri_mgf *factor, double v,
+                                   const struct place *at, double noises)
 {
-    double c = cabs(middle(function, own, v, s)),
-           size = cabs(twice(function, s));
-    double a = 1 / v, b = 1 / (v + own), e = 1 / c;
-    double across = function->dimension * own * own / 2 * a * b * e;
-    double along = signal / 2 * e * e;
+    struct term term = term_at(function, factor->signal, factor->own, v);
+    struct inverse c = inverse_at(&term, at);
+    return exponent_at(&term, at, &c, noises);
+}
+
+/* The size of g', and Taylor's remainder over a group of this low end, relative
+ * to the bound on e^g. */
+static double remainder_of(const struct term *low, const struct place *at,
+                           const struct pri_variances *group, double *first)
+{
+    double a = 1 / low->v, b = 1 / (low->v + low->own);
+    double e = inverse_at(low, at).size;
+    double across = low->d * low->own * low->own / 2 * a * b * e;
+    double along = low->signal / 2 * e * e;
     double sum = a + b + e, squares = a * a + b * b + e * e;
-    return (struct slopes){
-        size * (across + along), size * (across * sum + 2 * along * e),
-        size * (across * (sum * sum + squares) + 6 * along * e * e)};
+    double one = at->us * (across + along);
+    double two = at->us * (across * sum + 2 * along * e);
+    double three =
+        at->us * (across * (sum * sum + squares) + 6 * along * e * e);
+    double third = one * (one * one + 3 * two) + three;
+    *first = one;
+    return third * group->spread * (group->high - group->low) / 6 * PRI_SLACK;
 }
 
-/* g' and g'' themselves, for g'^2 + g''. */
-static double complex curvature(const struct pri_function *function,
-                                double signal, double own, double v,
-                                double complex s)
+/* 1 + (g'^2 + g'') spread / 2. */
+static void curve_at(const struct term *mean, const struct place *at,
+                     const struct inverse *c, double spread, double *x,
+                     double *y)
 {
-    double complex e = 1 / middle(function, own, v, s),
-                   size = twice(function, s);
-    double a = 1 / v, b = 1 / (v + own);
-    double complex across = function->dimension * own * own / 2 * a * b * e;
-    double complex along = signal / 2 * e * e;
-    double complex first = -size * (across + along);
-    double complex second = size * (across * (a + b + e) + 2 * along * e);
-    return first * first + second;
+    double a = 1 / mean->v, b = 1 / (mean->v + mean->own);
+    double across = mean->d * mean->own * mean->own / 2 * a * b;
+    double er = c->re, ei = c->im, cr = er * er - ei * ei, ci = 2 * er * ei;
+    double pr = across * er + mean->signal / 2 * cr;
+    double pi = across * ei + mean->signal / 2 * ci;
+    double fr = -(at->ur * pr - at->ui * pi), fi = -(at->ur * pi + at->ui * pr);
+    double sr = a + b + er;
+    double qr =
+        across * (er * sr - ei * ei) + mean->signal * (cr * er - ci * ei);
+    double qi =
+        across * (ei * sr + er * ei) + mean->signal * (cr * ei + ci * er);
+    double kr = fr * fr - fi * fi + at->ur * qr - at->ui * qi;
+    double ki = 2 * fr * fi + at->ur * qi + at->ui * qr;
+    *x = 1 + kr * spread / 2;
+    *y = ki * spread / 2;
 }
 
 /* The exponent that numbers are divided by at a real s, so that they stay in
- * range: that of the largest e^g. */
+ * range: that of the largest e^g, whose units are those of any. */
 static double offset_at(const struct pri_function *function,
-                        const struct pri_mgf *factor, double s)
+                        const struct pri_mgf *factor, double s, double *units)
 {
-    double units;
+    const struct place at = place_at(function, s, 0);
+    *units = 0;
     if (factor->law.count == factor->loud)
         return 0;
-    double g =
-        creal(exponent(function, factor->signal, factor->own,
-                       factor->law.group[factor->loud].low, s, 0, &units));
-    return g > 100 ? g : 0;
+    struct exponent g =
+        exponent_of(function, factor, factor->law.group[factor->loud].low, &at,
+                    8. * factor->law.noises);
+    *units = g.units;
+    return g.re > 100 ? g.re : 0;
 }
 
 /* A bound on e^(g - offset) over a group, at a real s. */
@@ -117,38 +186,10 @@ static double top_of(const struct pri_function *function,
                      const struct pri_mgf *factor,
                      const struct pri_variances *group, double s, double offset)
 {
-    double units;
-    double g = creal(exponent(function, factor->signal, factor->own, group->low,
-                              s, factor->law.noises, &units));
-    return exp(g - offset + 2 * DBL_EPSILON * units) * PRI_SLACK;
-}
-
-/* Taylor's remainder, relative to the bound on e^g. */
-static double remainder_of(const struct pri_function *function,
-                           const struct pri_mgf *factor,
-                           const struct pri_variances *group, double complex s)
-{
-    if (group->high == group->low)
-        return 0;
-    struct slopes at =
-        slopes_at(function, factor->signal, factor->own, group->low, s);
-    double third = at.first * (at.first * at.first + 3 * at.second) + at.third;
-    return third * group->spread * (group->high - group->low) / 6 * PRI_SLACK;
-}
-
-/* g at a real s, as exponent(), without its error. */
-static double real_exponent(const struct pri_function *function, double signal,
-                            double own, double v, double s)
-{
-    double size = function->kernel == PRI_LOSS ? s * (1 + s) : 2 * s;
-    if (own == 0 || function->dimension == 0)
-        return size * signal / (2 * v);
-    double r = own / v, ratio = log1p(r);
-    double part = function->direction == 0
-                      ? log1p(s * (r / (1 + r))) - s * ratio
-                      : log1p(-s * r) + s * ratio;
-    double c = function->direction == 0 ? v + (1 + s) * own : v - s * own;
-    return size * signal / (2 * c) - function->dimension / 2 * part;
+    const struct place at = place_at(function, s, 0);
+    struct exponent g =
+        exponent_of(function, factor, group->low, &at, factor->law.noises);
+    return exp(g.re - offset + 2 * DBL_EPSILON * g.units) * PRI_SLACK;
 }
 
 /*
@@ -161,28 +202,23 @@ double pri_factor_real(const struct pri_function *function,
                        const struct pri_mgf *factor, double s, double *shown,
                        double *unseen)
 {
+    const struct place at = place_at(function, s, 0);
     const struct pri_law *law = &factor->law;
-    double sum[2] = {0, 0}, offset = 0, units = 0;
-    if (law->count > factor->loud) {
-        double g = creal(exponent(function, factor->signal, factor->own,
-                                  law->group[factor->loud].low, s,
-                                  8. * law->noises, &units));
-        offset = g > 100 ? g : 0;
-    }
+    double sum[2] = {0, 0}, units, x, y, first;
+    double offset = offset_at(function, factor, s, &units);
     for (int32_t k = factor->loud; k < law->count; k++) {
         const struct pri_variances *group = &law->group[k];
-        double low = exp(real_exponent(function, factor->signal, factor->own,
-                                       group->low, s) -
-                         offset);
+        struct term end =
+            term_at(function, factor->signal, factor->own, group->low);
+        struct inverse c = inverse_at(&end, &at);
+        double low = exp(exponent_at(&end, &at, &c, 0).re - offset);
         if (group->high > group->low) {
-            double rest = remainder_of(function, factor, group, s);
-            double curved = creal(curvature(function, factor->signal,
-                                            factor->own, group->mean, s));
-            double mean = exp(real_exponent(function, factor->signal,
-                                            factor->own, group->mean, s) -
-                              offset);
-            low =
-                fmin(low, mean * (1 + curved * group->spread / 2) + low * rest);
+            struct term mean =
+                term_at(function, factor->signal, factor->own, group->mean);
+            c = inverse_at(&mean, &at);
+            curve_at(&mean, &at, &c, group->spread, &x, &y);
+            x *= exp(exponent_at(&mean, &at, &c, 0).re - offset);
+            low = fmin(low, x + low * remainder_of(&end, &at, group, &first));
         }
         sum[k >= law->count - factor->quiet] += group->mass * low;
     }
@@ -198,14 +234,14 @@ void pri_factor_left(const struct pri_function *function,
 {
     const struct pri_function loss = {PRI_LOSS, function->direction,
                                       function->dimension};
+    const struct place at = place_at(&loss, -.5, 0);
     const struct pri_law *law = &factor->law;
-    double sum[2] = {0, 0}, units;
+    double sum[2] = {0, 0};
     for (int32_t k = factor->loud; k < law->count; k++) {
-        double g =
-            creal(exponent(&loss, factor->signal, factor->own,
-                           law->group[k].high, -.5, 8. * law->noises, &units));
+        struct exponent g = exponent_of(&loss, factor, law->group[k].high, &at,
+                                        8. * law->noises);
         sum[k >= law->count - factor->quiet] +=
-            law->group[k].mass * fmin(exp(g + 4 * DBL_EPSILON * units), 1);
+            law->group[k].mass * fmin(exp(g.re + 4 * DBL_EPSILON * g.units), 1);
     }
     *shown = factor->seen * sum[0] * PRI_SLACK;
     *unseen = factor->unseen + factor->seen * sum[1] * PRI_SLACK;
@@ -214,28 +250,27 @@ void pri_factor_left(const struct pri_function *function,
 double pri_factor_most(const struct pri_function *function,
                        const struct pri_mgf *factor)
 {
-    double least = INFINITY;
-    for (int32_t k = factor->loud; k < factor->law.count; k++)
-        least = fmin(least, factor->law.group[k].low);
     if (function->dimension == 0 || function->direction == 0 ||
-        factor->own == 0)
+        factor->own == 0 || factor->law.count == factor->loud)
         return INFINITY;
-    return least / factor->own;
+    return factor->law.group[factor->loud].low / factor->own;
 }
 
 double pri_factor_edge(const struct pri_function *function,
                        const struct pri_mgf *factor, double complex s)
 {
-    double sum = 0, offset = offset_at(function, factor, creal(s));
+    const struct place at = place_at(function, creal(s), cimag(s));
+    double sum = 0, units, first;
+    double offset = offset_at(function, factor, creal(s), &units);
     for (int32_t k = factor->loud; k < factor->law.count - factor->quiet; k++) {
         const struct pri_variances *group = &factor->law.group[k];
-        double units;
-        double g = creal(exponent(function, factor->signal, factor->own,
-                                  group->low, s, factor->law.noises, &units));
-        struct slopes at =
-            slopes_at(function, factor->signal, factor->own, group->low, s);
-        double within = exp(g - offset + 2 * DBL_EPSILON * units +
-                            at.first * (group->high - group->low));
+        struct term end =
+            term_at(function, factor->signal, factor->own, group->low);
+        struct inverse c = inverse_at(&end, &at);
+        struct exponent g = exponent_at(&end, &at, &c, factor->law.noises);
+        remainder_of(&end, &at, group, &first);
+        double within = exp(g.re - offset + 2 * DBL_EPSILON * g.units +
+                            first * (group->high - group->low));
         sum += group->mass *
                fmin(within, top_of(function, factor, group, creal(s), offset));
     }
@@ -261,7 +296,7 @@ static void add_mean(const struct pri_mgf *factor,
     double third = group->spread * wide / (6 * low * low * low) * PRI_SLACK;
     for (int32_t n = 0; n < count; n++) {
         double over = step * n, size = sigma + over;
-        double y = sigma * x, z = over * x, at = hypot(sigma, over) * high;
+        double y = sigma * x, z = over * x, at = length(sigma, over) * high;
         double a = 1 + curved * (y * y - z * z + 2 * y);
         double b = curved * (2 * y * z + 2 * z);
         double rest = third * at * (at * at + 6 * at + 6) +
@@ -280,133 +315,35 @@ static void add_mean(const struct pri_mgf *factor,
     }
 }
 
-/* One group along PRI_LOSS, in real arithmetic: what does not change. */
-struct loss {
-    bool first;
-    double d, own, signal, v, low, noises, spread, scale, sigma;
-    double ratio, part, near, low_near, turn;
-};
-
-/* What changes from node to node: U = u (1 + u), 1 / C, and their sizes. */
-struct place {
-    double w, ur, ui, us, er, ei, e, far;
-};
-
-static struct place place_at(const struct loss *loss, double w)
-{
-    double sigma = loss->sigma;
-    struct place at = {.w = w,
-                       .ur = sigma * (1 + sigma) - w * w,
-                       .ui = w * (1 + 2 * sigma),
-                       .far = loss->turn * w};
-    double size2 = loss->near * loss->near + at.far * at.far;
-    at.us = sqrt(at.ur * at.ur + at.ui * at.ui);
-    at.er = loss->near / size2;
-    at.ei = -at.far / size2;
-    at.e = 1 / sqrt(size2);
-    return at;
-}
-
-/* g; returns the units of exponent(). */
-static double loss_exponent(const struct loss *loss, const struct place *at,
-                            double *re, double *im)
-{
-    double half = loss->signal / 2, r = loss->own / loss->v;
-    double x = loss->sigma * loss->part, y = at->w * loss->part;
-    double sign = loss->first ? -loss->ratio : loss->ratio;
-    double narrow = loss->v * at->e;
-    double s = sqrt(loss->sigma * loss->sigma + at->w * at->w);
-    double least =
-        loss->first ? loss->ratio : fmax(loss->ratio, r * narrow * narrow);
-    double moves =
-        at->us * loss->own * loss->own * at->e / (2 * (loss->v + loss->own));
-    *re = half * (at->ur * at->er - at->ui * at->ei);
-    *im = half * (at->ur * at->ei + at->ui * at->er);
-    double units = half * at->us * at->e * (8 * loss->noises + 12) + 8;
-    if (loss->own == 0)
-        return units;
-    *re -= loss->d / 2 * (log1p(x * (2 + x) + y * y) / 2 + loss->sigma * sign);
-    *im -= loss->d / 2 * (atan2(y, 1 + x) + at->w * sign);
-    return units + loss->d * (8 * s * least + (8 * loss->noises + 8) * moves);
-}
-
-/* 1 + (g'^2 + g'') spread / 2 as curvature() has it. */
-static void loss_curvature(const struct loss *loss, const struct place *at,
-                           double *x, double *y)
-{
-    double a = 1 / loss->v, b = 1 / (loss->v + loss->own);
-    double across = loss->d * loss->own * loss->own / 2 * a * b;
-    double er = at->er, ei = at->ei, cr = er * er - ei * ei, ci = 2 * er * ei;
-    double pr = across * er + loss->signal / 2 * cr;
-    double pi = across * ei + loss->signal / 2 * ci;
-    double fr = -(at->ur * pr - at->ui * pi), fi = -(at->ur * pi + at->ui * pr);
-    double sr = a + b + er;
-    double qr =
-        across * (er * sr - ei * ei) + loss->signal * (cr * er - ci * ei);
-    double qi =
-        across * (ei * sr + er * ei) + loss->signal * (cr * ei + ci * er);
-    double kr = fr * fr - fi * fi + at->ur * qr - at->ui * qi;
-    double ki = 2 * fr * fi + at->ur * qi + at->ui * qr;
-    *x = 1 + kr * loss->spread / 2;
-    *y = ki * loss->spread / 2;
-}
-
-/* Taylor's remainder as remainder_of() has it. */
-static double loss_remainder(const struct loss *loss, const struct place *at)
-{
-    double a = 1 / loss->low, b = 1 / (loss->low + loss->own);
-    double e = 1 / sqrt(loss->low_near * loss->low_near + at->far * at->far);
-    double across = loss->d * loss->own * loss->own / 2 * a * b * e;
-    double along = loss->signal / 2 * e * e;
-    double sum = a + b + e, squares = a * a + b * b + e * e;
-    double one = at->us * (across + along);
-    double two = at->us * (across * sum + 2 * along * e);
-    double three =
-        at->us * (across * (sum * sum + squares) + 6 * along * e * e);
-    return (one * (one * one + 3 * two) + three) * loss->scale;
-}
-
+/* One group along PRI_LOSS. */
 static void add_loss(const struct pri_function *function,
                      const struct pri_mgf *factor,
                      const struct pri_variances *group, double sigma,
                      double step, double offset, int32_t count,
                      double complex *value, double *error)
 {
-    bool first = function->direction == 0;
-    double own = function->dimension > 0 ? factor->own : 0;
-    double v = group->mean, wide = group->high - group->low, r = own / v;
+    double noises = 8. * factor->law.noises;
     double mass = factor->seen * group->mass;
     double top = mass * top_of(function, factor, group, sigma, offset);
-    double near = first ? v + (1 + sigma) * own : v - sigma * own;
-    struct loss loss = {first,
-                        function->dimension,
-                        own,
-                        factor->signal,
-                        v,
-                        group->low,
-                        factor->law.noises,
-                        group->spread,
-                        group->spread * wide / 6 * PRI_SLACK,
-                        sigma,
-                        log1p(r),
-                        first ? r / (1 + r) : -r,
-                        near,
-                        near - (v - group->low),
-                        first ? own : -own};
+    struct term mean =
+        term_at(function, factor->signal, factor->own, group->mean);
+    struct term low =
+        term_at(function, factor->signal, factor->own, group->low);
     for (int32_t n = 0; n < count; n++) {
-        struct place at = place_at(&loss, step * n);
-        double re, im, x = 1, y = 0;
-        double units = loss_exponent(&loss, &at, &re, &im);
-        double rest = 2 * DBL_EPSILON * (units + 8 * loss.noises);
-        double size = mass * exp(re - offset), c = cos(im), s = sin(im);
-        if (wide > 0) {
-            loss_curvature(&loss, &at, &x, &y);
-            rest +=
-                loss_remainder(&loss, &at) + 1e-12 * (fabs(x - 1) + fabs(y));
+        struct place at = place_at(function, sigma, step * n);
+        struct inverse e = inverse_at(&mean, &at);
+        struct exponent g = exponent_at(&mean, &at, &e, noises);
+        double rest = 2 * DBL_EPSILON * (g.units + noises), x = 1, y = 0, first;
+        if (group->high > group->low) {
+            curve_at(&mean, &at, &e, group->spread, &x, &y);
+            rest += remainder_of(&low, &at, group, &first) +
+                    1e-12 * (fabs(x - 1) + fabs(y));
         }
         error[n] += rest < 1 ? top * rest : top;
-        if (rest < 1)
-            value[n] += size * (c * x - s * y) + size * (c * y + s * x) * I;
+        if (!(rest < 1))
+            continue;
+        double size = mass * exp(g.re - offset), c = cos(g.im), s = sin(g.im);
+        value[n] += size * (c * x - s * y) + size * (c * y + s * x) * I;
     }
 }
 
@@ -415,7 +352,7 @@ void pri_factor_along(const struct pri_function *function,
                       double step, int32_t count, double complex *value,
                       double *error)
 {
-    double offset = offset_at(function, factor, sigma);
+    double units, offset = offset_at(function, factor, sigma, &units);
     int32_t split = factor->law.count - factor->quiet;
     for (int32_t n = 0; n < count; n++)
         value[n] = error[n] = 0;

@@ -1,6 +1,7 @@
 /*
  * From a sum to what it shows in one round, without a line: where the
  * generating function falls slowly, as that of an identity in few dimensions.
+ * And the search for an eps that all curves without a line have in common.
  *
  * Claim. Given the variance of the others the divergence is that of the
  * Gaussian mechanism, or those of presence.c, and the account is its mean over
@@ -16,20 +17,52 @@
 /* How wide groups of variances are, relative to their low end. */
 #define FEW_WIDTH 5e-4
 
-/* The worse of the two directions at one eps. */
-static double worse_at(const struct pri_source *source, double dimension,
-                       const struct pri_law *law, double bare, double eps,
-                       enum pri_side side)
+struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
+                                const void *of, double goal, double close)
 {
+    struct pri_range range = {0, INFINITY};
+    double at = 1;
+    if (!(curve(of, 0) > goal))
+        return (struct pri_range){0, 0};
+    for (int k = 0; k < 1100 && (isinf(range.high) || range.low == 0) &&
+                    at > 0 && at < DBL_MAX / 4;
+         k++) {
+        bool above = curve(of, at) > goal;
+        *(above ? &range.low : &range.high) = at;
+        at *= above ? 2 : .5;
+    }
+    for (int k = 0; k < 100 && isfinite(range.high) &&
+                    range.high - range.low > close * range.high;
+         k++) {
+        at = range.low + (range.high - range.low) / 2;
+        *(curve(of, at) > goal ? &range.low : &range.high) = at;
+    }
+    return range;
+}
+
+/* One sum, to one side. */
+struct few {
+    const struct pri_source *source;
+    const struct pri_law *law;
+    double dimension, bare;
+    enum pri_side side;
+};
+
+/* The worse of the two directions at one eps. */
+static double worse_at(const void *of, double eps)
+{
+    const struct few *few = of;
+    enum pri_side side = few->side;
     double sum[2] = {0, 0}, both[2];
-    for (int32_t k = 0; k < law->count; k++) {
-        const struct pri_variances *group = &law->group[k];
+    for (int32_t k = 0; k < few->law->count; k++) {
+        const struct pri_variances *group = &few->law->group[k];
         double others = side == PRI_ABOVE ? group->low * (1 - 1e-12)
                                           : group->high * (1 + 1e-12);
-        struct pri_presence presence = {dimension, sqrt(source->signal),
-                                        source->own, others};
-        double mu = sqrt(source->signal / others);
-        if (dimension > 0)
+        struct pri_presence presence = {few->dimension,
+                                        sqrt(few->source->signal),
+                                        few->source->own, others};
+        double mu = sqrt(few->source->signal / others);
+        if (few->dimension > 0)
             pri_presence_delta(&presence, eps, side, &both[0], &both[1]);
         else
             both[0] = both[1] = side == PRI_ABOVE ? pri_gaussian_above(eps, mu)
@@ -38,31 +71,8 @@ static double worse_at(const struct pri_source *source, double dimension,
         sum[1] += group->mass * both[1];
     }
     double slack = 1e-12 * (side == PRI_ABOVE ? 1 : -1);
-    return pri_seen(source) * fmax(sum[0], sum[1]) * (1 + slack) + bare;
-}
-
-/* One end: first within a factor of 2, then by bisection. Each end of the range
- * is checked, so whenever it ends, what is returned holds. */
-static double solve(const struct pri_source *source, double dimension,
-                    const struct pri_law *law, double bare, double delta,
-                    enum pri_side side)
-{
-    double goal = pri_delta_for(delta, side), low = 0, high = INFINITY, at = 1;
-    if (bare >= goal)
-        return INFINITY;
-    if (worse_at(source, dimension, law, bare, 0, side) <= goal)
-        return 0;
-    for (int k = 0; k < 600 && (isinf(high) || low == 0); k++) {
-        bool above = worse_at(source, dimension, law, bare, at, side) > goal;
-        *(above ? &low : &high) = at;
-        at *= above ? 2 : .5;
-    }
-    for (int k = 0; k < 60 && isfinite(high) && high - low > 1e-7 * high; k++) {
-        at = (low + high) / 2;
-        bool above = worse_at(source, dimension, law, bare, at, side) > goal;
-        *(above ? &low : &high) = at;
-    }
-    return side == PRI_ABOVE ? high : low;
+    return pri_seen(few->source) * fmax(sum[0], sum[1]) * (1 + slack) +
+           few->bare;
 }
 
 enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
@@ -71,11 +81,7 @@ enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
 {
     struct pri_law law = {0};
     bool exact;
-    double bare[2];
-    const struct pri_source *source = &view->source[0];
-    for (int side = 0; side < 2; side++)
-        bare[side] = pri_view_bare(view, DBL_TRUE_MIN, 1, side,
-                                   &scratch->chances, &exact);
+    double *end[] = {&found->eps_lower, &found->eps};
     for (int32_t k = 0; k < view->noises; k++) {
         scratch->chances.chance[k] = view->noise[k].chance;
         scratch->chances.absent[k] = pri_absent(&view->noise[k]);
@@ -83,11 +89,16 @@ enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
     enum pricer_status status =
         pri_law_build(view, 0, scratch->chances.chance, scratch->chances.absent,
                       DBL_TRUE_MIN, FEW_WIDTH, &scratch->spare, &law);
-    if (status == PRICER_OK) {
-        found->eps = solve(source, view->dimension, &law, bare[PRI_ABOVE],
-                           delta, PRI_ABOVE);
-        found->eps_lower = solve(source, view->dimension, &law, bare[PRI_BELOW],
-                                 delta, PRI_BELOW);
+    for (int side = 0; side < 2 && status == PRICER_OK; side++) {
+        double goal = pri_delta_for(delta, side);
+        struct few few = {&view->source[0], &law, view->dimension,
+                          pri_view_bare(view, DBL_TRUE_MIN, 1, side,
+                                        &scratch->chances, &exact),
+                          side};
+        struct pri_range range = {INFINITY, INFINITY};
+        if (few.bare < goal)
+            range = pri_search_eps(worse_at, &few, goal, 1e-7);
+        *end[side] = side == PRI_ABOVE ? range.high : range.low;
     }
     pri_law_free(&law);
     return status;

@@ -132,29 +132,12 @@ static enum pricer_status paper_link(const struct paper_scene *scene,
     return gaussian_eps(mu2, share, &bound->corrected);
 }
 
-/* The smallest eps at which the identity is hidden from others of this
- * variance; bisection, to the safe side. */
-static double presence_eps(struct pri_presence presence, double delta)
+/* The divergence of an identity in the worse direction. */
+static double presence_at(const void *of, double eps)
 {
-    double low = 0, high = 1, one, two;
-    if (!(presence.others > 0) || !(delta > 0))
-        return INFINITY;
-    pri_presence_delta(&presence, 0, PRI_ABOVE, &one, &two);
-    if (fmax(one, two) <= delta)
-        return 0;
-    for (int step = 0; step < 200; step++) {
-        pri_presence_delta(&presence, high, PRI_ABOVE, &one, &two);
-        if (fmax(one, two) <= delta)
-            break;
-        low = high;
-        high *= 2;
-    }
-    while (high - low > 1e-9 * high) {
-        double middle = (low + high) / 2;
-        pri_presence_delta(&presence, middle, PRI_ABOVE, &one, &two);
-        *(fmax(one, two) <= delta ? &high : &low) = middle;
-    }
-    return high;
+    double one, two;
+    pri_presence_delta(of, eps, PRI_ABOVE, &one, &two);
+    return fmax(one, two);
 }
 
 static enum pricer_status paper_relay(const struct paper_scene *scene,
@@ -192,7 +175,10 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
     struct pri_presence presence = {
         (double)net->dimension, (double)(move / unit),
         (double)(own / unit / unit), (double)fminl(left / unit / unit, 1e200L)};
-    bound->corrected = presence_eps(presence, half);
+    bound->corrected =
+        presence.others > 0 && half > 0
+            ? pri_search_eps(presence_at, &presence, half, 1e-9).high
+            : INFINITY;
     return PRICER_OK;
 }
 

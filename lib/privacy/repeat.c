@@ -76,31 +76,22 @@ static double budget_of(const struct pricer_network *network,
     return NAN;
 }
 
+static double gaussian_at(const void *of, double eps)
+{
+    return pri_gaussian_above(eps, *(const long double *)of);
+}
+
 /* The least eps, rounded to either side, at which delta holds; a budget itself
  * where it does and rounding would pass it. */
 static void find_eps(long double mu, double budget,
                      struct pricer_statement *statement)
 {
-    double low = 0, high = 1;
-    if (pri_gaussian_above(0, mu) <= statement->delta) {
-        statement->eps = statement->eps_lower = 0;
+    struct pri_range range =
+        pri_search_eps(gaussian_at, &mu, statement->delta, 1e-14);
+    double low = range.low, high = range.high;
+    if (high == 0 || isinf(high)) {
+        statement->eps = statement->eps_lower = high;
         return;
-    }
-    while (high < DBL_MAX / 4 &&
-           pri_gaussian_above(high, mu) > statement->delta) {
-        low = high;
-        high *= 2;
-    }
-    if (!(high < DBL_MAX / 4)) {
-        statement->eps = statement->eps_lower = INFINITY;
-        return;
-    }
-    for (int k = 0; k < 100 && high - low > 1e-14 * high; k++) {
-        double middle = low + (high - low) / 2;
-        if (pri_gaussian_above(middle, mu) <= statement->delta)
-            high = middle;
-        else
-            low = middle;
     }
     if (budget < high && pri_gaussian_above(budget, mu) <= statement->delta)
         high = budget;
