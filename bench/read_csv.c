@@ -45,12 +45,13 @@ static bool generate(const char *nodes_path, const char *links_path,
 static double time_ours(const char *nodes_path, const char *links_path)
 {
     double best = INFINITY;
-    struct pri_trust_default trust = {1, 1e-3, INFINITY, 1, INFINITY, 1};
+    const struct pri_trust_default trust = {1, 1e-3, INFINITY, 1, INFINITY, 1};
+    const struct pri_measures measures = {1, 1, 1, 0};
     for (int run = 0; run < 5; run++) {
         struct pricer_network *network = NULL;
         struct pricer_fault fault = {""};
         double start = now();
-        if (pri_csv_network(nodes_path, links_path, 1, 1, 1, &trust, NULL,
+        if (pri_csv_network(nodes_path, links_path, &measures, &trust, NULL,
                             &network, &fault) != PRICER_OK) {
             fprintf(stderr, "read_csv: %s\n", fault.text);
             exit(1);

@@ -340,15 +340,16 @@ static long double link_peak(const struct pri_audit *audit, int32_t l)
     long double cross = 0;
     if (back >= 0 && j < i)
         return 0;
-    if (net->uplink[j] > 0)
+    if (net->uplink[j] > 0 && net->p[l] > 0)
         a = link_side(audit, i, j, net->p[l], audit->slope[l],
                       audit->plan->weight[l]);
-    if (back >= 0 && net->uplink[i] > 0)
+    if (back >= 0 && net->uplink[i] > 0 && net->p[back] > 0)
         b = link_side(audit, j, i, net->p[back], audit->slope[back],
                       audit->plan->weight[back]);
     if (back >= 0) {
         long double both = (long double)net->p[l] * net->p[back];
-        cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
+        if (both > 0) /* a part's network has links with p = 0 */
+            cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
     }
     return tilted_peak(&a, &b, cross);
 }
@@ -414,20 +415,6 @@ static void find_bound(struct pri_audit *audit)
 
 /* ---------------------------------------------------------------- verify -- */
 
-static void conclude(struct pri_audit *audit)
-{
-    struct pricer_certificate *certificate = audit->certificate;
-    long double nodes = audit->nodes, unit = nodes * nodes;
-    long double least = 1e-7L * audit->square * nodes;
-    long double gap =
-        (audit->objective - audit->bound) / fmaxl(audit->objective, least);
-    certificate->objective = (double)(audit->objective / unit);
-    certificate->bound = (double)(audit->bound / unit);
-    certificate->gap = isnan(gap) ? INFINITY : (double)fmaxl(0, gap);
-    if (!certificate->feasible)
-        certificate->gap = INFINITY;
-}
-
 /* Ghosts are there for the sums, but judged by their owners: before their
  * links have weights. */
 static void judge(struct pri_audit *audit, void (*meet_ghosts)(void *context),
@@ -445,8 +432,7 @@ static void judge(struct pri_audit *audit, void (*meet_ghosts)(void *context),
         pri_check_noise(audit);
     pri_check_server(audit);
     find_bound(audit);
-    pri_verify_join(audit);
-    conclude(audit);
+    pri_verify_conclude(audit);
 }
 
 enum pricer_status pri_verify_run(struct pri_audit *audit,
