@@ -19,7 +19,7 @@ benches=(
     "optimise_server|planning a geometric network of 10^5 nodes with and without budgets towards the server|$build/bench/bench_optimise --server"
     "memory|the memory that a plan of 10^6 nodes takes|$build/bench/bench_optimise --memory"
     "robustness|ten thousand networks at their extremes, every plan certified|$build/bench/bench_robustness"
-    "ranks|two MPI ranks against one, a thread each: simulate and sweep|bench/ranks.sh $build"
+    "ranks|two MPI ranks against one, a thread each: simulate, sweep, a plan of 10^6 nodes (4*10^6 with --big)|bench/ranks.sh $build"
     "threads|two threads against one, alone and beside eight other programs|$build/bench/bench_threads"
     "plan_paper|planning against the paper's method in NumPy|/usr/bin/python3 bench/plan_paper.py $build/bench/bench_plan_paper"
     "plan_ipopt|planning dense networks against Ipopt|env OPENBLAS_NUM_THREADS=1 $build/bench/bench_plan_ipopt"

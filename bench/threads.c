@@ -1,11 +1,13 @@
 /*
  * Two threads against one, on a machine that has nothing else to do and beside
- * programs that want its cores: planning, simulating and clustering. Ratios
- * above 1: two threads are faster; below 0.91 they do harm.
+ * programs that want its cores: planning, fitting decoders, accounting, simulating
+ * and clustering. Ratios above 1: two threads are faster; below 0.91 they do
+ * harm.
  *
  *     bench_threads [--runs N] [--beside PROGRAMS]
  */
 #include "geometric.h"
+#include "pricer_decode.h"
 #include "pricer_kmeans.h"
 
 #include <cblas.h>
@@ -66,6 +68,31 @@ static void simulate_job(struct setting *setting)
     pricer_simulation_free(simulation);
 }
 
+static void decode_job(struct setting *setting)
+{
+    struct pricer_decoder_settings ask = {.threads = setting->threads};
+    struct pricer_decoder *decoder = NULL;
+    struct pricer_fault fault = {""};
+    if (pricer_decoder_fit(setting->network, setting->plan, &ask, &decoder,
+                           &fault) != PRICER_OK)
+        fail(fault.text);
+    pricer_decoder_free(decoder);
+}
+
+static void account_job(struct setting *setting)
+{
+    struct pricer_question ask = {.observer = PRICER_OBSERVER_RELAY,
+                                  .delta = 1e-5,
+                                  .threads = setting->threads};
+    struct pricer_statement *statements = NULL;
+    int64_t count;
+    struct pricer_fault fault = {""};
+    if (pricer_privacy_account(setting->network, setting->plan, &ask,
+                               &statements, &count, &fault) != PRICER_OK)
+        fail(fault.text);
+    pricer_statements_free(statements);
+}
+
 enum { ROWS = 20000, COLUMNS = 64, CLUSTERS = 10 };
 
 static void cluster_job(struct setting *setting)
@@ -98,9 +125,9 @@ static const struct job {
     int32_t nodes;
     void (*run)(struct setting *setting);
 } jobs[] = {
-    {"plan", 1000, plan_job},
-    {"plan", 10000, plan_job},
-    {"simulate", 300, simulate_job},
+    {"plan", 1000, plan_job},     {"plan", 10000, plan_job},
+    {"decoder", 10, decode_job},  {"decoder", 60, decode_job},
+    {"account", 60, account_job}, {"simulate", 300, simulate_job},
     {"kmeans", 10, cluster_job},
 };
 

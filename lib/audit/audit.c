@@ -16,7 +16,8 @@
 #include "audit.h"
 
 #include <math.h>
-#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* A default audit of one node takes about so many microseconds of one core. */
@@ -31,8 +32,9 @@ struct run {
     const struct pri_audit_code *code;
     int64_t count; /* pairs of trials */
     struct pri_trial *trials;
-    int64_t done;
-    int status;
+    pthread_t caller; /* who asks the watch */
+    _Atomic int64_t next, done;
+    atomic_int status;
     struct pricer_fault fault;
 };
 
@@ -115,60 +117,63 @@ static enum pricer_status count_trials(struct run *run,
 static void note(struct run *run, enum pricer_status status,
                  const struct pricer_fault *fault)
 {
-#pragma omp critical
-    if (run->status == PRICER_OK) {
+    int none = PRICER_OK;
+    if (atomic_compare_exchange_strong(&run->status, &none, (int)status))
         run->fault = *fault;
-#pragma omp atomic write
-        run->status = (int)status;
-    }
 }
 
-/* Both trials of a pair. Only the first thread asks the watch. */
+/* Both trials of a pair. Only the caller asks the watch. */
 static enum pricer_status play_pair(struct run *run, struct pri_attack *attack,
                                     int64_t pair, struct pricer_fault *fault)
 {
-    int64_t done;
     for (int64_t k = 2 * pair; k < 2 * pair + 2; k++) {
         enum pricer_status status =
             pri_attack_play(attack, pair, k % 2 == 1, &run->trials[k], fault);
         if (status != PRICER_OK)
             return status;
     }
-#pragma omp atomic capture
-    done = ++run->done;
-    if (omp_get_thread_num() == 0 &&
+    int64_t done = atomic_fetch_add(&run->done, 1) + 1;
+    if (pthread_equal(pthread_self(), run->caller) &&
         !pri_tick(run->settings->question.watch,
                   (double)done / (double)run->count))
         return PRICER_STOPPED;
     return PRICER_OK;
 }
 
-/* All pairs on all threads, each with an attack of its own; the first failure
- * ends them. */
-static enum pricer_status play_all(struct run *run)
+/* Whoever comes plays one batch of pairs after the other, with an attack of its
+ * own, until none is left or something has failed. */
+static void play_some(void *context, int32_t part)
 {
-    int threads = pri_threads(run->settings->question.threads, INT64_MAX);
-#pragma omp parallel num_threads(threads)
-    {
-        struct pri_attack *attack = NULL;
-        struct pricer_fault fault = {""};
-        enum pricer_status mine = pri_attack_new(
-            run->network, run->plan, run->settings, run->code, &attack, &fault);
+    struct run *run = context;
+    struct pri_attack *attack = NULL;
+    struct pricer_fault fault = {""};
+    enum pricer_status mine = PRICER_OK;
+    (void)part;
+    for (int64_t k; run->status == PRICER_OK && mine == PRICER_OK &&
+                    (k = atomic_fetch_add(&run->next, BATCH)) < run->count;) {
+        if (attack == NULL)
+            mine = pri_attack_new(run->network, run->plan, run->settings,
+                                  run->code, &attack, &fault);
+        for (int64_t end = k + BATCH;
+             mine == PRICER_OK && k < end && k < run->count &&
+             run->status == PRICER_OK;
+             k++)
+            mine = play_pair(run, attack, k, &fault);
         if (mine != PRICER_OK)
             note(run, mine, &fault);
-#pragma omp for schedule(dynamic, BATCH)
-        for (int64_t k = 0; k < run->count; k++) {
-            int before;
-#pragma omp atomic read
-            before = run->status;
-            if (before != PRICER_OK || mine != PRICER_OK)
-                continue;
-            mine = play_pair(run, attack, k, &fault);
-            if (mine != PRICER_OK)
-                note(run, mine, &fault);
-        }
-        pri_attack_free(attack);
     }
+    pri_attack_free(attack);
+}
+
+static enum pricer_status play_all(struct run *run)
+{
+    struct pri_team *team =
+        pri_team_new(pri_threads(run->settings->question.threads, INT64_MAX));
+    if (team == NULL)
+        return PRICER_MEMORY;
+    run->caller = pthread_self();
+    pri_team_run(team, pri_team_threads(team), play_some, run);
+    pri_team_free(team);
     return (enum pricer_status)run->status;
 }
 
@@ -210,8 +215,8 @@ enum pricer_status pri_audit_run(const struct pricer_network *network,
                                  struct pricer_audit *audit,
                                  struct pricer_fault *fault)
 {
-    struct run run = {network, plan, settings,  code, 0,
-                      NULL,    0,    PRICER_OK, {""}};
+    struct run run = {
+        .network = network, .plan = plan, .settings = settings, .code = code};
     struct pricer_audit found = {.budget = NAN};
     enum pricer_status status = check(settings, fault);
     if (status == PRICER_OK)

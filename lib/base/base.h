@@ -7,7 +7,7 @@
 #ifndef PRICER_BASE_H
 #define PRICER_BASE_H
 
-#include "pricer.h"
+#include "pricer_crew.h"
 
 #include <float.h>
 #include <stdarg.h>
@@ -57,8 +57,16 @@ void pri_team_free(struct pri_team *team);
 void pri_team_run(struct pri_team *team, int32_t parts,
                   void (*job)(void *context, int32_t part), void *context);
 
+/* The caller and its helpers; 1 where there is no team. */
+int32_t pri_team_threads(const struct pri_team *team);
+
 /* Call job() for ranges that make up [0, count), each item in one of them, by a
- * team of its own; without memory for one, by the caller. */
+ * team, or where that is NULL by the caller. */
+void pri_team_share(struct pri_team *team, int64_t count,
+                    void (*job)(void *context, int64_t low, int64_t high),
+                    void *context);
+
+/* The same by a team of its own; without memory for one, by the caller. */
 void pri_share_out(int32_t threads, int64_t count,
                    void (*job)(void *context, int64_t low, int64_t high),
                    void *context);

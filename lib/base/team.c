@@ -254,22 +254,36 @@ struct ranges {
 static void do_range(void *context, int32_t part)
 {
     struct ranges *ranges = context;
-    int64_t each = ranges->count / RANGES, more = ranges->count % RANGES;
+    int64_t parts = ranges->count < RANGES ? ranges->count : RANGES;
+    int64_t each = ranges->count / parts, more = ranges->count % parts;
     int64_t low = part * each + (part < more ? part : more);
     int64_t high = low + each + (part < more);
     if (high > low)
         ranges->job(ranges->context, low, high);
 }
 
+int32_t pri_team_threads(const struct pri_team *team)
+{
+    return team == NULL ? 1 : team->threads;
+}
+
+void pri_team_share(struct pri_team *team, int64_t count,
+                    void (*job)(void *context, int64_t low, int64_t high),
+                    void *context)
+{
+    struct ranges ranges = {count, job, context};
+    if (pri_team_threads(team) == 1)
+        job(context, 0, count);
+    else
+        pri_team_run(team, count < RANGES ? (int32_t)count : RANGES, do_range,
+                     &ranges);
+}
+
 void pri_share_out(int32_t threads, int64_t count,
                    void (*job)(void *context, int64_t low, int64_t high),
                    void *context)
 {
-    struct ranges ranges = {count, job, context};
     struct pri_team *team = threads > 1 ? pri_team_new(threads) : NULL;
-    if (team == NULL)
-        job(context, 0, count);
-    else
-        pri_team_run(team, RANGES, do_range, &ranges);
+    pri_team_share(team, count, job, context);
     pri_team_free(team);
 }

@@ -184,23 +184,37 @@ static double turn(int32_t n, int32_t count, const double *r, double *y,
     return trace;
 }
 
+struct products {
+    int32_t n;
+    int64_t count;
+    const double *r;
+    double *g;
+};
+
+static void multiply_rows(void *context, int64_t low, int64_t high)
+{
+    const struct products *to = context;
+    for (int64_t s = low; s < high; s++)
+        for (int64_t t = 0; t <= s; t++)
+            to->g[s * to->count + t] =
+                inner(to->n, to->r + s * to->n, to->r + t * to->n);
+}
+
 /* G = R L^-1 R' / count, [count][count]: L - M is positive semidefinite exactly
  * if its largest eigenvalue is at most 1. `r` is scaled in place. */
 static void gram(int32_t n, int32_t count, const double *diagonal, double *r,
-                 double *g)
+                 struct pri_team *team, double *g)
 {
+    struct products products = {n, count, r, g};
     for (int32_t s = 0; s < count; s++)
         for (int32_t i = 0; i < n; i++)
             r[(int64_t)s * n + i] /= sqrt(diagonal[i] * count);
-#pragma omp parallel for schedule(dynamic)
-    for (int32_t s = 0; s < count; s++)
-        for (int32_t t = 0; t <= s; t++)
-            g[(int64_t)s * count + t] =
-                inner(n, r + (int64_t)s * n, r + (int64_t)t * n);
+    pri_team_share(team, count, multiply_rows, &products);
 }
 
 enum pricer_status pri_bound_vectors(int32_t n, int32_t count, const double *r,
-                                     double *reached, double *upper)
+                                     struct pri_team *team, double *reached,
+                                     double *upper)
 {
     double *y = pri_alloc(n, sizeof *y), *next = pri_alloc(n, sizeof *next);
     double *scaled = pri_alloc((int64_t)n * count, sizeof *scaled);
@@ -221,7 +235,7 @@ enum pricer_status pri_bound_vectors(int32_t n, int32_t count, const double *r,
         next[i] = fabs(next[i]) + 1e-9 * sum / n + 0x1p-1000;
     sum *= 1 + 1e-9;
     memcpy(scaled, r, (size_t)n * (size_t)count * sizeof *scaled);
-    gram(n, count, next, scaled, g);
+    gram(n, count, next, scaled, team, g);
     for (int32_t s = 0; s < count; s++)
         one[s] = 1;
     double shift = is_above(count, g, one, 1e-12, work)

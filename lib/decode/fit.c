@@ -35,6 +35,7 @@ struct fit {
 
 static void fit_free(struct fit *fit)
 {
+    pri_team_free(fit->court.team);
     pri_rows_free(&fit->rows);
     pri_rows_free(&fit->truth);
     pri_odds_free(&fit->odds);
@@ -90,13 +91,14 @@ static enum pricer_status draw_patterns(struct fit *fit)
     if (status == PRICER_OK)
         status = pri_odds_new(network, &fit->ask, true, &fit->disturbed);
     if (status == PRICER_OK)
-        status = pri_patterns_new(network, &fit->rows, &fit->disturbed,
-                                  PRI_SEED(fit->ask.seed, 1),
-                                  training_count(network->nodes), &fit->train);
+        status = pri_patterns_new(
+            network, &fit->rows, &fit->disturbed, PRI_SEED(fit->ask.seed, 1),
+            training_count(network->nodes), fit->court.team, &fit->train);
     if (status == PRICER_OK)
         status = pri_patterns_new(
             network, &fit->rows, &fit->odds, PRI_SEED(fit->ask.seed, 2),
-            pri_pattern_count(network->nodes, fit->ask.patterns), &fit->test);
+            pri_pattern_count(network->nodes, fit->ask.patterns),
+            fit->court.team, &fit->test);
     return status;
 }
 
@@ -209,9 +211,9 @@ static enum pricer_status bound_at(const struct fit *fit,
         status = pri_bound(fit->network->nodes, fit->mixed, reached, upper);
     } else {
         int64_t skip = fit->test.count * fit->network->nodes;
-        status =
-            pri_bound_vectors(fit->network->nodes, (int32_t)fit->test.count,
-                              fit->vectors + skip, reached, upper);
+        status = pri_bound_vectors(
+            fit->network->nodes, (int32_t)fit->test.count, fit->vectors + skip,
+            fit->court.team, reached, upper);
     }
     *reached = fit->scale * (*reached + noise);
     *upper = fit->scale * (*upper + noise + judgement->chance);
@@ -303,8 +305,7 @@ static enum pricer_status judge_once(struct fit *fit,
     if (status != PRICER_OK || n > PRI_WHOLE)
         return status;
     if (n > PRI_SMALL)
-        pri_squares(n, fit->test.count, fit->vectors, fit->court.threads,
-                    fit->m);
+        pri_squares(n, fit->test.count, fit->vectors, fit->court.team, fit->m);
     pri_control(n, fit->exact, fit->m, fit->ratio, fit->change);
     if (fit->test.exact)
         memset(fit->change, 0, (size_t)(n * n) * sizeof *fit->change);
@@ -469,8 +470,8 @@ enum pricer_status pricer_decoder_fit(
         struct pricer_decoder *made = fit.decoder;
         fit.scale = network->radius * network->radius;
         fit.court.rows = &fit.rows;
-        fit.court.threads =
-            pri_threads(fit.ask.threads, (int64_t)network->nodes * 1500);
+        fit.court.team = pri_team_new(
+            pri_threads(fit.ask.threads, (int64_t)network->nodes * 1500));
         fit.model = (struct pri_model){.nodes = network->nodes,
                                        .rank = fit.ask.rank,
                                        .own = made->own,

@@ -58,10 +58,12 @@ static enum pricer_status find_bound(const struct pricer_network *network,
     status = pri_odds_new(network, ask, false, &odds);
     if (status == PRICER_OK)
         status = pri_patterns_new(network, court->payload, &odds,
-                                  PRI_SEED(ask->seed, 3), count / 4, &patterns);
+                                  PRI_SEED(ask->seed, 3), count / 4,
+                                  court->team, &patterns);
     if (status == PRICER_OK)
         status = pri_patterns_new(network, court->payload, &odds,
-                                  PRI_SEED(ask->seed, 4), count, &fresh);
+                                  PRI_SEED(ask->seed, 4), count, court->team,
+                                  &fresh);
     court->patterns = &patterns;
     if (status == PRICER_OK)
         status = pri_fit(court, rank, NULL, ask->watch, own, shared);
@@ -113,9 +115,11 @@ enum pricer_status pricer_decoder_genie(
         .rows = &rows,
         .payload = &payload,
         .unit = (double)network->dimension / network->radius / network->radius,
-        .threads = pri_threads(asked->threads, (int64_t)network->nodes * 1500)};
+        .team = pri_team_new(
+            pri_threads(asked->threads, (int64_t)network->nodes * 1500))};
     if (status == PRICER_OK)
         status = find_bound(network, asked, &court, bound);
+    pri_team_free(court.team);
     pri_rows_free(&rows);
     pri_rows_free(&payload);
     return status;

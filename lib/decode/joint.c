@@ -54,6 +54,7 @@ struct joint {
 
 static void joint_free(struct joint *joint)
 {
+    pri_team_free(joint->court.team);
     free(joint->slope);
     free(joint->self_slope);
     pri_rows_free(&joint->rows);
@@ -342,6 +343,8 @@ static enum pricer_status prepare(struct joint *joint)
 {
     const struct pricer_network *network = joint->network;
     struct pri_odds odds = {0};
+    joint->court.team = pri_team_new(
+        pri_threads(joint->ask.threads, (int64_t)network->nodes * 1500));
     enum pricer_status status = pri_payload_rows(
         network, joint->slope, joint->self_slope, &joint->payload);
     if (status == PRICER_OK)
@@ -354,11 +357,11 @@ static enum pricer_status prepare(struct joint *joint)
     if (status == PRICER_OK)
         status = pri_patterns_new(
             network, &joint->rows, &odds, PRI_SEED(joint->ask.seed, 5),
-            pattern_count(network->nodes), &joint->patterns);
+            pattern_count(network->nodes), joint->court.team, &joint->patterns);
     if (status == PRICER_OK)
         status = pri_patterns_new(
             network, &joint->rows, &odds, PRI_SEED(joint->ask.seed, 5),
-            pattern_count(network->nodes) / 4, &joint->few);
+            pattern_count(network->nodes) / 4, joint->court.team, &joint->few);
     pri_odds_free(&odds);
     if (status == PRICER_OK && !make_room(joint))
         status = PRICER_MEMORY;
@@ -375,8 +378,6 @@ static enum pricer_status prepare(struct joint *joint)
     }
     joint->court.rows = &joint->rows;
     joint->court.patterns = &joint->patterns;
-    joint->court.threads =
-        pri_threads(joint->ask.threads, (int64_t)network->nodes * 1500);
     return PRICER_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "rows.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,36 +212,46 @@ static void hand_out(int64_t n, int64_t rank, const struct totals *totals,
     copy(judgement->cap, all + totals->cap, n);
 }
 
+/* All chunks, on all threads, each with room of its own. */
+struct large_job {
+    const struct pri_court *court;
+    const struct pri_model *model;
+    struct pri_judgement *judgement;
+    int64_t size;
+    double *all;
+    atomic_bool failed;
+};
+
+static void judge_chunks(void *context, int64_t low, int64_t high)
+{
+    struct large_job *job = context;
+    struct pri_large large = {0};
+    int64_t count = job->court->patterns->count;
+    bool ready = pri_large_new(job->court->rows, &large) == PRICER_OK;
+    if (!ready)
+        job->failed = true;
+    for (int64_t chunk = low; ready && chunk < high; chunk++)
+        for (int64_t t = count * chunk / CHUNKS;
+             t < count * (chunk + 1) / CHUNKS; t++)
+            judge_pattern(job->court, job->model, &large, job->judgement, t,
+                          job->all + chunk * job->size);
+    pri_large_free(&large);
+}
+
 enum pricer_status pri_judge_large(const struct pri_court *court,
                                    const struct pri_model *model,
                                    struct pri_judgement *judgement)
 {
-    int64_t n = court->rows->nodes, count = court->patterns->count;
+    int64_t n = court->rows->nodes;
     struct totals totals =
         plan_totals(n, model->rank, court->patterns->entries, judgement);
-    int64_t size = totals.size;
-    double *all = pri_alloc(CHUNKS * size, sizeof *all);
-    bool complete = all != NULL;
-    if (!complete)
+    double *all = pri_alloc(CHUNKS * totals.size, sizeof *all);
+    struct large_job job = {court, model, judgement, totals.size, all, false};
+    if (all == NULL)
         return PRICER_MEMORY;
-#pragma omp parallel num_threads(court->threads)
-    {
-        struct pri_large large = {0};
-        bool ready = pri_large_new(court->rows, &large) == PRICER_OK;
-        if (!ready) {
-#pragma omp atomic write
-            complete = false;
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t chunk = 0; chunk < CHUNKS; chunk++)
-            for (int64_t t = count * chunk / CHUNKS;
-                 ready && t < count * (chunk + 1) / CHUNKS; t++)
-                judge_pattern(court, model, &large, judgement, t,
-                              all + chunk * size);
-        pri_large_free(&large);
-    }
-    if (complete)
+    pri_team_share(court->team, CHUNKS, judge_chunks, &job);
+    if (!job.failed)
         hand_out(n, model->rank, &totals, all, judgement);
     free(all);
-    return complete ? PRICER_OK : PRICER_MEMORY;
+    return job.failed ? PRICER_MEMORY : PRICER_OK;
 }

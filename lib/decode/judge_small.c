@@ -5,6 +5,7 @@
 #include "rows.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,6 +309,29 @@ static void hand_out(int64_t n, int64_t chunks, const struct totals *totals,
         memcpy(judgement->cap, all + totals->cap, (size_t)n * sizeof *all);
 }
 
+/* All chunks, on all threads, each with a worker of its own. */
+struct small_job {
+    const struct pri_court *court;
+    const struct pri_model *model;
+    struct pri_judgement *judgement;
+    int64_t size;
+    double *all;
+    atomic_bool failed;
+};
+
+static void judge_chunks(void *context, int64_t low, int64_t high)
+{
+    struct small_job *job = context;
+    struct worker worker;
+    bool ready = worker_new(job->court->rows, job->size, &worker);
+    if (!ready)
+        job->failed = true;
+    for (int64_t chunk = low; ready && chunk < high; chunk++)
+        judge_chunk(job->court, job->model, &worker, job->judgement, chunk,
+                    job->all + chunk * job->size);
+    worker_free(&worker);
+}
+
 enum pricer_status pri_judge_small(const struct pri_court *court,
                                    const struct pri_model *model,
                                    struct pri_judgement *judgement)
@@ -316,26 +340,12 @@ enum pricer_status pri_judge_small(const struct pri_court *court,
     int64_t chunks = (court->patterns->count + batch - 1) / batch;
     struct totals totals = plan_totals(n, court->patterns->entries, judgement);
     double *all = pri_alloc(chunks * totals.size, sizeof *all);
-    bool complete = all != NULL;
-    if (!complete)
+    struct small_job job = {court, model, judgement, totals.size, all, false};
+    if (all == NULL)
         return PRICER_MEMORY;
-#pragma omp parallel num_threads(court->threads)
-    {
-        struct worker worker;
-        bool ready = worker_new(court->rows, totals.size, &worker);
-        if (!ready) {
-#pragma omp atomic write
-            complete = false;
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t chunk = 0; chunk < chunks; chunk++)
-            if (ready)
-                judge_chunk(court, model, &worker, judgement, chunk,
-                            all + chunk * totals.size);
-        worker_free(&worker);
-    }
-    if (complete)
+    pri_team_share(court->team, chunks, judge_chunks, &job);
+    if (!job.failed)
         hand_out(n, chunks, &totals, all, judgement);
     free(all);
-    return complete ? PRICER_OK : PRICER_MEMORY;
+    return job.failed ? PRICER_MEMORY : PRICER_OK;
 }

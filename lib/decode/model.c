@@ -124,15 +124,28 @@ static void add_row(int64_t i, int64_t n, int64_t count, const double *a,
                              (a != b ? b[s * n + i] * a[s * n + l] : 0));
 }
 
-void pri_squares(int64_t n, int64_t count, const double *vectors, int threads,
-                 double *m)
+struct squares {
+    int64_t n, count;
+    const double *r[2];
+    double *m;
+};
+
+static void add_rows(void *context, int64_t low, int64_t high)
 {
-    const double *r[] = {vectors, vectors + count * n};
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t row = 0; row < 3 * n; row++) {
+    const struct squares *to = context;
+    int64_t n = to->n;
+    for (int64_t row = low; row < high; row++) {
         int64_t i = row / 3, k = row % 3;
-        add_row(i, n, count, r[k / 2], r[(k + 1) / 2], m + (k * n + i) * n);
+        add_row(i, n, to->count, to->r[k / 2], to->r[(k + 1) / 2],
+                to->m + (k * n + i) * n);
     }
+}
+
+void pri_squares(int64_t n, int64_t count, const double *vectors,
+                 struct pri_team *team, double *m)
+{
+    struct squares squares = {n, count, {vectors, vectors + count * n}, m};
+    pri_team_share(team, 3 * n, add_rows, &squares);
     for (int64_t k = 0; k < 3; k++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t l = 0; l < i; l++)
@@ -284,7 +297,7 @@ static enum pricer_status find_control(struct search *search,
     pri_model_target(&model, search->target);
     status = pri_judge(court, &model, &judgement);
     if (!small)
-        pri_squares(n, count, vectors, court->threads, m);
+        pri_squares(n, count, vectors, court->team, m);
     pri_control(n, exact, m, ratio, search->change);
     for (int64_t k = 0; k < n * n; k++)
         search->change[k] *= ratio[k / n] * ratio[k % n];

@@ -272,16 +272,32 @@ static void draw_group(const struct pricer_network *network,
     }
 }
 
+struct drawing {
+    const struct pricer_network *network;
+    const struct pri_rows *rows;
+    const struct pri_odds *odds;
+    uint64_t seed;
+    struct pri_patterns *patterns;
+};
+
+static void draw_groups(void *context, int64_t low, int64_t high)
+{
+    const struct drawing *to = context;
+    for (int64_t group = low; group < high; group++)
+        draw_group(to->network, to->rows, to->odds, to->seed, group,
+                   to->patterns);
+}
+
 static enum pricer_status draw(const struct pricer_network *network,
                                const struct pri_rows *rows,
                                const struct pri_odds *odds, uint64_t seed,
-                               int64_t count, struct pri_patterns *patterns)
+                               int64_t count, struct pri_team *team,
+                               struct pri_patterns *patterns)
 {
     if (!make_room(rows, count, patterns))
         return PRICER_MEMORY;
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t group = 0; group < patterns->groups; group++)
-        draw_group(network, rows, odds, seed, group, patterns);
+    struct drawing drawing = {network, rows, odds, seed, patterns};
+    pri_team_share(team, patterns->groups, draw_groups, &drawing);
     for (int64_t t = 0; t < count; t++)
         patterns->chance[t] = 1 / (double)count;
     return PRICER_OK;
@@ -290,7 +306,7 @@ static enum pricer_status draw(const struct pricer_network *network,
 enum pricer_status pri_patterns_new(const struct pricer_network *network,
                                     const struct pri_rows *rows,
                                     const struct pri_odds *odds, uint64_t seed,
-                                    int64_t count,
+                                    int64_t count, struct pri_team *team,
                                     struct pri_patterns *patterns)
 {
     struct pri_patterns made = {0};
@@ -306,7 +322,7 @@ enum pricer_status pri_patterns_new(const struct pricer_network *network,
     if (marks != NULL && random >= 0)
         status = enumerate(network, rows, atoms, random, &made);
     else if (marks != NULL)
-        status = draw(network, rows, odds, seed, count, &made);
+        status = draw(network, rows, odds, seed, count, team, &made);
     free(atoms);
     free(marks);
     if (status == PRICER_OK)
@@ -319,11 +335,12 @@ enum pricer_status pri_patterns_new(const struct pricer_network *network,
 enum pricer_status pri_patterns_draw(const struct pricer_network *network,
                                      const struct pri_rows *rows,
                                      const struct pri_odds *odds, uint64_t seed,
-                                     int64_t count,
+                                     int64_t count, struct pri_team *team,
                                      struct pri_patterns *patterns)
 {
     struct pri_patterns made = {0};
-    enum pricer_status status = draw(network, rows, odds, seed, count, &made);
+    enum pricer_status status =
+        draw(network, rows, odds, seed, count, team, &made);
     if (status == PRICER_OK)
         *patterns = made;
     else

@@ -81,7 +81,7 @@ void pri_odds_free(struct pri_odds *odds);
 enum pricer_status pri_patterns_new(const struct pricer_network *network,
                                     const struct pri_rows *rows,
                                     const struct pri_odds *odds, uint64_t seed,
-                                    int64_t count,
+                                    int64_t count, struct pri_team *team,
                                     struct pri_patterns *patterns);
 void pri_patterns_free(struct pri_patterns *patterns);
 
@@ -89,7 +89,7 @@ void pri_patterns_free(struct pri_patterns *patterns);
 enum pricer_status pri_patterns_draw(const struct pricer_network *network,
                                      const struct pri_rows *rows,
                                      const struct pri_odds *odds, uint64_t seed,
-                                     int64_t count,
+                                     int64_t count, struct pri_team *team,
                                      struct pri_patterns *patterns);
 
 /* ----------------------------------------------------------------- model -- */
@@ -263,7 +263,8 @@ enum pricer_status pri_bound(int32_t n, const double *m, double *reached,
 
 /* The same of M = (1/count) sum of vectors r_s r_s', given as [count][n]. */
 enum pricer_status pri_bound_vectors(int32_t n, int32_t count, const double *r,
-                                     double *reached, double *upper);
+                                     struct pri_team *team, double *reached,
+                                     double *upper);
 
 /* ---------------------------------------------------------------- ascent -- */
 
@@ -333,7 +334,7 @@ struct pri_court {
     const struct pri_rows *payload; /* or NULL: the rows themselves arrive */
     double unit;                    /* dimension / radius^2, of payloads */
     const struct pri_patterns *patterns;
-    int threads;
+    struct pri_team *team; /* who judges; NULL: the caller */
 };
 
 /*
@@ -410,8 +411,8 @@ enum pricer_status pri_refit(const struct pri_court *court, int32_t rank,
 
 /* The sampled M of the r in vectors [2][count][n], as in struct pri_judgement,
  * [3][n][n]. */
-void pri_squares(int64_t n, int64_t count, const double *vectors, int threads,
-                 double *m);
+void pri_squares(int64_t n, int64_t count, const double *vectors,
+                 struct pri_team *team, double *m);
 
 enum { PRI_WHOLE = 1024 }; /* nodes for which matrices are written out */
 

@@ -11,6 +11,7 @@
 #include "network/network.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ struct search {
     const struct pricer_plan *plan;
     const struct stacks *stacks;
     const struct pricer_watch *watch;
-    int32_t threads, looks;
+    int32_t looks;
+    struct pri_team *team;
     double *x, *target;
     double *all; /* [chunks][size] */
     int64_t size;
@@ -49,7 +51,7 @@ static enum pricer_status stacks_new(const struct pricer_network *network,
 {
     *stacks = (struct stacks){.attempts = attempts};
     enum pricer_status status =
-        pri_patterns_new(network, rows, odds, seed, 1, &stacks->patterns);
+        pri_patterns_new(network, rows, odds, seed, 1, NULL, &stacks->patterns);
     if (status != PRICER_OK)
         return status;
     double all = pow((double)stacks->patterns.count, attempts);
@@ -60,7 +62,7 @@ static enum pricer_status stacks_new(const struct pricer_network *network,
     }
     pri_patterns_free(&stacks->patterns);
     stacks->count = count;
-    return pri_patterns_draw(network, rows, odds, seed, count * attempts,
+    return pri_patterns_draw(network, rows, odds, seed, count * attempts, NULL,
                              &stacks->patterns);
 }
 
@@ -117,6 +119,29 @@ static void add_stack(struct pricer_stack *stack, const struct pri_model *model,
     }
 }
 
+struct stack_job {
+    const struct search *search;
+    const struct pri_model *model;
+    atomic_bool failed;
+};
+
+static void judge_chunks(void *context, int64_t low, int64_t high)
+{
+    struct stack_job *job = context;
+    const struct search *search = job->search;
+    struct pricer_stack *stack = NULL;
+    int64_t count = search->stacks->count;
+    bool ready =
+        pri_stack_new(search->network, search->plan, search->stacks->attempts,
+                      &stack, NULL) == PRICER_OK;
+    if (!ready)
+        job->failed = true;
+    for (int64_t s = low * CHUNK; ready && s < high * CHUNK && s < count; s++)
+        add_stack(stack, job->model, load(stack, search->stacks, s),
+                  search->all + s / CHUNK * search->size);
+    pricer_stack_free(stack);
+}
+
 /* All stacks, in chunks that are added up in order; the sums are left in the
  * first. */
 static enum pricer_status judge(const struct search *search,
@@ -124,32 +149,15 @@ static enum pricer_status judge(const struct search *search,
 {
     int64_t n = search->network->nodes, count = search->stacks->count;
     int64_t chunks = (count + CHUNK - 1) / CHUNK, size = search->size;
-    bool complete = true;
+    struct stack_job job = {search, model, false};
     memset(search->all, 0, (size_t)(chunks * size) * sizeof(double));
-#pragma omp parallel num_threads(search->threads)
-    {
-        struct pricer_stack *stack = NULL;
-        bool ready =
-            pri_stack_new(search->network, search->plan,
-                          search->stacks->attempts, &stack, NULL) == PRICER_OK;
-        if (!ready) {
-#pragma omp atomic write
-            complete = false;
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t c = 0; c < chunks; c++)
-            for (int64_t s = c * CHUNK;
-                 ready && s < (c + 1) * CHUNK && s < count; s++)
-                add_stack(stack, model, load(stack, search->stacks, s),
-                          search->all + c * size);
-        pricer_stack_free(stack);
-    }
+    pri_team_share(search->team, chunks, judge_chunks, &job);
     for (int64_t c = 1; c < chunks; c++)
         for (int64_t k = 0; k < size; k++) {
             double part = search->all[c * size + k], *to = search->all + k;
             *to = k < 4 + 2 * n * n ? *to + part : fmax(*to, part);
         }
-    return complete ? PRICER_OK : PRICER_MEMORY;
+    return job.failed ? PRICER_MEMORY : PRICER_OK;
 }
 
 static struct pri_model model_of(const struct search *search, const double *own,
@@ -305,7 +313,6 @@ enum pricer_status pricer_stack_fit(
     struct search search = {.network = network,
                             .plan = plan,
                             .watch = settings->watch,
-                            .threads = pri_threads(settings->threads, n * 4000),
                             .size = 4 + 2 * n * n + n};
     if (pri_network_alike(network, "the decoder of repeated rounds", false,
                           fault) != PRICER_OK)
@@ -325,8 +332,10 @@ enum pricer_status pricer_stack_fit(
     search.target = pri_alloc(n, sizeof(double));
     if (status == PRICER_OK && (!search.x || !search.target))
         status = PRICER_MEMORY;
+    search.team = pri_team_new(pri_threads(settings->threads, n * 4000));
     if (status == PRICER_OK)
         status = fit(&search, settings, &stack->rows, attempts, made);
+    pri_team_free(search.team);
     free(search.all);
     free(search.x);
     free(search.target);

@@ -128,6 +128,10 @@ struct pri_part {
     struct pricer_network *network;  /* own nodes and ghosts */
     int32_t low, high;               /* its own nodes */
     int32_t *number;                 /* [nodes here] in the whole network */
+    int32_t *original;               /* [nodes here] what they are called, where
+                                        the whole was put in order; or NULL */
+    double wanted;                   /* sum of all nodes' radii, in units of the
+                                        network's */
     int64_t *give, *got;             /* [ranks] own nodes that are ghosts there,
                                         ghosts from there */
     int64_t *give_links, *got_links; /* [ranks] the same for links */
@@ -147,6 +151,15 @@ enum pricer_status pri_part_make(const struct pricer_scenario *scenario,
                                  struct pricer_fault *fault);
 void pri_part_free(struct pri_part *part);
 
+/* What a node of the part is called. */
+static inline int32_t pri_part_name(const struct pri_part *part, int32_t node)
+{
+    return part->original != NULL ? part->original[node] : part->number[node];
+}
+
+/* Find who lends what to whom, of a part whose every link has its opposite. */
+enum pricer_status pri_part_exchanges(struct pri_part *part);
+
 /* Give ghosts what their owners have: `width` numbers a node, side by side. */
 void pri_part_nodes(const struct pri_part *part, double *values, int width);
 
@@ -155,6 +168,30 @@ void pri_part_links(const struct pri_part *part, double *values, int stride);
 
 /* Whether it is so on any rank. */
 bool pri_part_any(const struct pri_part *part, bool here);
+
+/* An order of the nodes for parts with few links between them: order[k] is the
+ * node that comes k-th. */
+enum pricer_status pri_network_order(const struct pricer_network *network,
+                                     int32_t parts, int32_t *order);
+
+/*
+ * The same parts of a network that rank 0 holds, without budgets towards the
+ * server; on other ranks it is NULL. All ranks call all of these. What they
+ * know of their nodes and links comes back in the network's own order, to rank
+ * 0's `all`.
+ */
+struct pri_deal;
+enum pricer_status pri_deal_new(const struct pricer_network *network,
+                                const struct pricer_crew *crew,
+                                struct pri_deal **deal);
+enum pricer_status pri_deal_part(struct pri_deal *deal, struct pri_part **part);
+enum pricer_status pri_deal_nodes(const struct pri_deal *deal,
+                                  const struct pri_part *part,
+                                  const double *mine, double *all);
+enum pricer_status pri_deal_links(const struct pri_deal *deal,
+                                  const struct pri_part *part,
+                                  const double *mine, double *all);
+void pri_deal_free(struct pri_deal *deal);
 
 /* ---------------------------------------------------------------- tables -- */
 

@@ -78,6 +78,7 @@ static enum pricer_status begin(struct making *making)
     bool placed;
     int32_t nodes = pri_rule_count(scenario, &placed);
     making->part->nodes = nodes;
+    making->part->wanted = nodes; /* all are alike */
     if (nodes < making->ranks || making->ranks > PRI_BLOCKS)
         return pri_fault(making->fault, PRICER_VALUE,
                          "%d ranks are too many: at most %d, and no more than "
@@ -292,86 +293,6 @@ static enum pricer_status fill_rows(struct making *making)
     return PRICER_OK;
 }
 
-/* ------------------------------------------------------------- exchanges -- */
-
-static int32_t owner_of(const struct making *making, int32_t node)
-{
-    const struct pri_part *part = making->part;
-    int32_t r = 0;
-    while (part->block[part->bounds[r + 1]] <= node)
-        r++;
-    return r;
-}
-
-/* Own nodes and links that other ranks hold, rank after rank; counted, or where
- * `at` says where each rank's begin, listed. */
-static void list_lent(struct making *making, int64_t *nodes, int64_t *links,
-                      bool listing)
-{
-    struct pri_part *part = making->part;
-    const struct pricer_network *net = part->network;
-    int32_t met[PRI_BLOCKS];
-    memset(met, -1, sizeof met);
-    for (int32_t i = part->low; i < part->high; i++)
-        for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
-            if (net->to[l] >= part->low && net->to[l] < part->high)
-                continue;
-            int32_t r = owner_of(making, part->number[net->to[l]]);
-            if (listing && met[r] != i)
-                part->giving[nodes[r]] = i;
-            if (listing)
-                part->giving_links[links[r]] = l;
-            nodes[r] += met[r] != i;
-            links[r]++;
-            met[r] = i;
-        }
-}
-
-static void count_borrowed(struct making *making)
-{
-    struct pri_part *part = making->part;
-    const struct pricer_network *net = part->network;
-    for (int32_t i = 0; i < net->nodes; i++)
-        if (i < part->low || i >= part->high) {
-            int32_t r = owner_of(making, part->number[i]);
-            part->got[r]++;
-            part->got_links[r] += net->out_start[i + 1] - net->out_start[i];
-        }
-}
-
-static enum pricer_status plan_exchanges(struct making *making)
-{
-    struct pri_part *part = making->part;
-    int64_t nodes[PRI_BLOCKS] = {0}, links[PRI_BLOCKS] = {0};
-    part->give = pri_alloc(making->ranks, sizeof(int64_t));
-    part->got = pri_alloc(making->ranks, sizeof(int64_t));
-    part->give_links = pri_alloc(making->ranks, sizeof(int64_t));
-    part->got_links = pri_alloc(making->ranks, sizeof(int64_t));
-    if (!part->give || !part->got || !part->give_links || !part->got_links)
-        return PRICER_MEMORY;
-    list_lent(making, part->give, part->give_links, false);
-    count_borrowed(making);
-    int64_t giving = 0, giving_links = 0, taking = 0, taking_links = 0;
-    for (int32_t r = 0; r < making->ranks; r++) {
-        nodes[r] = giving;
-        links[r] = giving_links;
-        giving += part->give[r];
-        giving_links += part->give_links[r];
-        taking += part->got[r];
-        taking_links += part->got_links[r];
-    }
-    int64_t out = 2 * giving > giving_links ? 2 * giving : giving_links;
-    int64_t in = 2 * taking > taking_links ? 2 * taking : taking_links;
-    part->giving = pri_alloc(giving, sizeof(int32_t));
-    part->giving_links = pri_alloc(giving_links, sizeof(int32_t));
-    part->given = pri_alloc(out, sizeof(double));
-    part->taken = pri_alloc(in, sizeof(double));
-    if (!part->giving || !part->giving_links || !part->given || !part->taken)
-        return PRICER_MEMORY;
-    list_lent(making, nodes, links, true);
-    return PRICER_OK;
-}
-
 /* ------------------------------------------------------------------ make -- */
 
 static enum pricer_status refuse(const struct pricer_scenario *scenario,
@@ -419,7 +340,7 @@ enum pricer_status pri_part_make(const struct pricer_scenario *scenario,
     if (status == PRICER_OK)
         status = fill_rows(&making);
     if (status == PRICER_OK)
-        status = plan_exchanges(&making);
+        status = pri_part_exchanges(making.part);
     free(making.cells.start);
     free(making.local);
     free(making.row.to);

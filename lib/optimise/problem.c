@@ -120,8 +120,8 @@ static enum pricer_status allocate(struct pri_problem *problem)
         problem->wanted[i] = pri_network_ratio(problem->network, i);
         problem->wanted_sum += problem->wanted[i];
     }
-    if (problem->part != NULL) /* whose nodes are alike: rank by rank no sum */
-        problem->wanted_sum = problem->whole;
+    if (problem->part != NULL)
+        problem->wanted_sum = problem->part->wanted;
     problem->thin = pri_alloc(problem->arcs, sizeof *problem->thin);
     if (!problem->thin)
         return PRICER_MEMORY;
@@ -221,7 +221,7 @@ static enum pricer_status refuse_unreached(const struct pri_problem *problem,
     int32_t high = part != NULL ? part->high : problem->nodes;
     for (int32_t i = low; i < high && named < 8; i++)
         if (problem->kind[i] & PRI_UNREACHED) {
-            int32_t number = part != NULL ? part->number[i] : i;
+            int32_t number = part != NULL ? pri_part_name(part, i) : i;
             used += (size_t)snprintf(names + used, sizeof names - used,
                                      named > 0 ? ", %d" : "%d", (int)number);
             named++;

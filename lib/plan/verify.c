@@ -125,20 +125,6 @@ static void add_bias(struct pri_audit *audit)
 
 /* ---------------------------------------------------------------- verify -- */
 
-static void conclude(struct pri_audit *audit)
-{
-    struct pricer_certificate *certificate = audit->certificate;
-    long double nodes = audit->nodes, unit = nodes * nodes;
-    long double least = 1e-7L * audit->square * nodes;
-    long double gap =
-        (audit->objective - audit->bound) / fmaxl(audit->objective, least);
-    certificate->objective = (double)(audit->objective / unit);
-    certificate->bound = (double)(audit->bound / unit);
-    certificate->gap = isnan(gap) ? INFINITY : (double)fmaxl(0, gap);
-    if (!certificate->feasible)
-        certificate->gap = INFINITY;
-}
-
 /* Ghosts are there for the sums, but judged by their owners: before their
  * links have weights. */
 static void judge(struct pri_audit *audit, void (*meet_ghosts)(void *context),
@@ -156,8 +142,7 @@ static void judge(struct pri_audit *audit, void (*meet_ghosts)(void *context),
         pri_check_noise(audit);
     pri_check_server(audit);
     pri_verify_bound(audit);
-    pri_verify_join(audit);
-    conclude(audit);
+    pri_verify_conclude(audit);
 }
 
 enum pricer_status pri_verify_run(struct pri_audit *audit,

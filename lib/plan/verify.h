@@ -31,12 +31,12 @@ static inline void pri_complain(struct pri_audit *audit, const char *what,
                                 int32_t from, int32_t to, long double value)
 {
     struct pricer_certificate *certificate = audit->certificate;
-    const int32_t *number = audit->part != NULL ? audit->part->number : NULL;
+    const struct pri_part *part = audit->part;
     if (certificate->words[0] == '\0')
         snprintf(certificate->words, sizeof certificate->words,
                  "%s of %d,%d is %.9Lg", what,
-                 (int)(number != NULL ? number[from] : from),
-                 (int)(number != NULL ? number[to] : to), value);
+                 (int)(part != NULL ? pri_part_name(part, from) : from),
+                 (int)(part != NULL ? pri_part_name(part, to) : to), value);
 }
 
 /* Count the links that say more than their budgets allow, and name the first.
@@ -58,8 +58,8 @@ enum pricer_status pri_verify_run(struct pri_audit *audit,
  * rounding of so many terms can add up to. */
 void pri_verify_bound(struct pri_audit *audit);
 
-/* What all ranks have found, in the certificate of each. */
-void pri_verify_join(struct pri_audit *audit);
+/* What all ranks have found, with the gap, in the certificate of each. */
+void pri_verify_conclude(struct pri_audit *audit);
 
 /* The same for nodes and their budgets towards the server. */
 void pri_check_server(struct pri_audit *audit);

@@ -220,15 +220,16 @@ static long double link_peak(const struct pri_audit *audit, int32_t l)
     long double cross = 0;
     if (back >= 0 && j < i)
         return 0;
-    if (net->uplink[j] > 0)
+    if (net->uplink[j] > 0 && net->p[l] > 0)
         a = link_side(audit, i, j, net->p[l], audit->slope[l],
                       audit->plan->weight[l]);
-    if (back >= 0 && net->uplink[i] > 0)
+    if (back >= 0 && net->uplink[i] > 0 && net->p[back] > 0)
         b = link_side(audit, j, i, net->p[back], audit->slope[back],
                       audit->plan->weight[back]);
     if (back >= 0) {
         long double both = (long double)net->p[l] * net->p[back];
-        cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
+        if (both > 0) /* a part's network has links with p = 0 */
+            cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
     }
     return tilted_peak(&a, &b, cross);
 }

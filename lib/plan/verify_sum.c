@@ -38,7 +38,7 @@ void pri_verify_sum(const struct pri_audit *audit, long double *values,
 }
 
 /* The words are those of the first rank that has any. */
-void pri_verify_join(struct pri_audit *audit)
+static void join(struct pri_audit *audit)
 {
     struct pricer_certificate *found = audit->certificate;
     long double all[4 * PRI_BLOCKS] = {0};
@@ -59,4 +59,19 @@ void pri_verify_join(struct pri_audit *audit)
     const struct pricer_crew *crew = audit->part->crew;
     if (speaker >= 0)
         crew->spread(crew->context, speaker, found->words, sizeof found->words);
+}
+
+void pri_verify_conclude(struct pri_audit *audit)
+{
+    struct pricer_certificate *certificate = audit->certificate;
+    long double nodes = audit->nodes, unit = nodes * nodes;
+    long double least = 1e-7L * audit->square * nodes;
+    join(audit);
+    long double gap =
+        (audit->objective - audit->bound) / fmaxl(audit->objective, least);
+    certificate->objective = (double)(audit->objective / unit);
+    certificate->bound = (double)(audit->bound / unit);
+    certificate->gap = isnan(gap) ? INFINITY : (double)fmaxl(0, gap);
+    if (!certificate->feasible)
+        certificate->gap = INFINITY;
 }

@@ -66,7 +66,6 @@ enum pricer_status pri_power_open(const struct pricer_matrix *rows,
 {
     struct pri_power made = {.settings = *settings,
                              .nodes = network->nodes,
-                             .threads = pri_kmeans_threads(settings->threads),
                              .rows = rows->rows,
                              .columns = rows->columns,
                              .radius = network->radius};
@@ -80,6 +79,9 @@ enum pricer_status pri_power_open(const struct pricer_matrix *rows,
     status = made.dealt == NULL ? PRICER_MEMORY
                                 : pri_deal(rows, settings->seed,
                                            settings->in_order, made.dealt);
+    made.team = status == PRICER_OK
+                    ? pri_team_new(pri_kmeans_threads(settings->threads))
+                    : NULL;
     if (status == PRICER_OK)
         *power = made;
     else
@@ -89,6 +91,8 @@ enum pricer_status pri_power_open(const struct pricer_matrix *rows,
 
 void pri_power_close(struct pri_power *power)
 {
+    pri_team_free(power->team);
+    power->team = NULL;
     free(power->dealt);
     power->dealt = NULL;
 }

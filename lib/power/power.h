@@ -17,7 +17,8 @@ enum { PRI_POWER_START = -111 };
 /* Rows dealt to nodes. */
 struct pri_power {
     struct pricer_power_settings settings; /* defaults filled in */
-    int32_t nodes, components, threads;
+    int32_t nodes, components;
+    struct pri_team *team;
     int64_t rows, columns;
     int64_t length; /* of a message: components (columns + components) */
     double radius;

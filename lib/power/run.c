@@ -19,6 +19,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,19 +95,29 @@ static enum pricer_status speak(struct run *run, int32_t node)
     return status;
 }
 
+struct speech {
+    struct run *run;
+    atomic_bool failed;
+};
+
+static void speak_some(void *context, int64_t low, int64_t high)
+{
+    struct speech *speech = context;
+    for (int64_t i = low; i < high; i++)
+        if (speech->run->whole.weight[i] != 0 &&
+            speak(speech->run, (int32_t)i) != PRICER_OK)
+            speech->failed = true;
+}
+
 /* What reaches the server in a round, added in the order of the nodes. */
 static enum pricer_status gather(struct run *run, int64_t round)
 {
     const uint64_t seed = run->power.settings.seed;
     const int64_t length = run->power.length;
-    int failed = 0;
+    struct speech speech = {run, false};
     pri_whole_draw(run->network, run->plan, seed, round, &run->whole);
-#pragma omp parallel for schedule(dynamic) num_threads(run->power.threads) \
-    reduction(+ : failed)
-    for (int32_t i = 0; i < run->power.nodes; i++)
-        if (run->whole.weight[i] != 0)
-            failed += speak(run, i) != PRICER_OK;
-    if (failed > 0)
+    pri_team_share(run->power.team, run->power.nodes, speak_some, &speech);
+    if (speech.failed)
         return PRICER_MEMORY;
     memset(run->sum, 0, (size_t)length * sizeof *run->sum);
     for (int32_t i = 0; i < run->power.nodes; i++)

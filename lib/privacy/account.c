@@ -11,7 +11,8 @@
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Probabilities below this are not told from 0: numbers end at 1e-308, and what
@@ -316,51 +317,56 @@ static void free_hand(struct hand *hand)
     free(hand->relay);
 }
 
-/* One statement of the loop below. The first thread tells the watch. */
-static enum pricer_status answer_next(const struct job *job, int64_t count,
-                                      int64_t *done, struct hand *hand,
-                                      struct pricer_statement *statement)
+/* All statements, and who is at them. */
+struct desk {
+    const struct job *job;
+    int64_t count;
+    struct pricer_statement *statements;
+    pthread_t caller; /* who tells the watch */
+    _Atomic int64_t next, done;
+    atomic_int status; /* of the last thing that went wrong */
+};
+
+/* Whoever comes takes one statement after the other until none is left. */
+static void answer_some(void *context, int32_t part)
 {
-    int64_t so_far;
-    if (hand->relay == NULL)
-        return PRICER_MEMORY;
-    enum pricer_status status = answer(job, hand, statement);
-#pragma omp atomic capture
-    so_far = ++*done;
-    if (status == PRICER_OK && omp_get_thread_num() == 0 &&
-        !pri_tick(job->question->watch, (double)so_far / (double)count))
-        return PRICER_STOPPED;
-    return status;
+    struct desk *desk = context;
+    const struct pricer_watch *watch = desk->job->question->watch;
+    bool asks = pthread_equal(pthread_self(), desk->caller);
+    struct hand hand = {0};
+    (void)part;
+    hand.relay = pri_alloc(desk->job->network->nodes, sizeof(bool));
+    if (hand.relay == NULL)
+        desk->status = PRICER_MEMORY;
+    for (int64_t k; desk->status == PRICER_OK &&
+                    (k = atomic_fetch_add(&desk->next, 1)) < desk->count;) {
+        enum pricer_status status =
+            answer(desk->job, &hand, &desk->statements[k]);
+        double done = (double)atomic_fetch_add(&desk->done, 1) + 1;
+        if (status == PRICER_OK && asks &&
+            !pri_tick(watch, done / (double)desk->count))
+            status = PRICER_STOPPED;
+        if (status != PRICER_OK)
+            desk->status = (int)status;
+    }
+    free_hand(&hand);
 }
 
-/* All statements on all threads; the first thing that goes wrong is kept. */
 static enum pricer_status answer_all(const struct job *job, int64_t count,
                                      struct pricer_statement *statements)
 {
-    int threads = job->question->threads > 0 ? job->question->threads
-                                             : omp_get_max_threads();
-    int status = PRICER_OK;
-    int64_t done = 0;
-#pragma omp parallel num_threads(threads)
-    {
-        struct hand hand = {0};
-        hand.relay = pri_alloc(job->network->nodes, sizeof(bool));
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t k = 0; k < count; k++) {
-            int before, mine;
-#pragma omp atomic read
-            before = status;
-            if (before != PRICER_OK)
-                continue;
-            mine = (int)answer_next(job, count, &done, &hand, &statements[k]);
-            if (mine != PRICER_OK) {
-#pragma omp atomic write
-                status = mine;
-            }
-        }
-        free_hand(&hand);
-    }
-    return (enum pricer_status)status;
+    struct desk desk = {.job = job,
+                        .count = count,
+                        .statements = statements,
+                        .caller = pthread_self()};
+    int threads = pri_threads(job->question->threads, INT64_MAX);
+    struct pri_team *team =
+        pri_team_new((int32_t)(count < threads ? count : threads));
+    if (team == NULL)
+        return PRICER_MEMORY;
+    pri_team_run(team, pri_team_threads(team), answer_some, &desk);
+    pri_team_free(team);
+    return (enum pricer_status)desk.status;
 }
 
 /* The answers to statements that are blank so far. */

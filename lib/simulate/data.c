@@ -180,9 +180,26 @@ static void gram_row(const double *transposed, int64_t nodes, int64_t dimension,
     }
 }
 
+struct gram {
+    const double *transposed;
+    int64_t nodes, dimension;
+    double *matrix;
+};
+
+/* The rows from the last on: the longest first. */
+static void gram_rows(void *context, int64_t low, int64_t high)
+{
+    const struct gram *gram = context;
+    for (int64_t k = low; k < high; k++) {
+        int64_t i = gram->nodes - 1 - k;
+        gram_row(gram->transposed, gram->nodes, gram->dimension, i,
+                 gram->matrix + i * gram->nodes);
+    }
+}
+
 /* The lower half of the Gram matrix, [n][n]; every row by one thread. */
-static enum pricer_status gram(const struct pri_data *data, int32_t threads,
-                               double *matrix)
+static enum pricer_status gram(const struct pri_data *data,
+                               struct pri_team *team, double *matrix)
 {
     int64_t n = data->nodes, d = data->dimension;
     double *transposed = pri_alloc(n * d, sizeof *transposed);
@@ -191,9 +208,8 @@ static enum pricer_status gram(const struct pri_data *data, int32_t threads,
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < d; k++)
             transposed[k * n + i] = data->values[i * d + k];
-#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
-    for (int64_t i = n - 1; i >= 0; i--)
-        gram_row(transposed, n, d, i, matrix + i * n);
+    struct gram job = {transposed, n, d, matrix};
+    pri_team_share(team, n, gram_rows, &job);
     free(transposed);
     return PRICER_OK;
 }
@@ -235,11 +251,25 @@ static void update_row(double *row, const double *pivots, int64_t first,
         row[j] -= mine * pivots[j];
 }
 
+struct update {
+    double *matrix;
+    const double *column;
+    int64_t nodes, first;
+};
+
+static void update_rows(void *context, int64_t low, int64_t high)
+{
+    const struct update *update = context;
+    for (int64_t k = low; k < high; k++)
+        update_row(update->matrix + (update->first + k) * update->nodes,
+                   update->column, update->first, update->first + k);
+}
+
 /*
  * Cholesky with the largest remaining diagonal as pivot, in place, until what
  * remains is rounding error. Returns the rank. `column` is room for n numbers.
  */
-static int32_t cholesky(double *matrix, int64_t n, int32_t threads,
+static int32_t cholesky(double *matrix, int64_t n, struct pri_team *team,
                         int32_t *order, double *column)
 {
     double first = 0;
@@ -259,9 +289,9 @@ static int32_t cholesky(double *matrix, int64_t n, int32_t threads,
         matrix[k * n + k] = root;
         for (int64_t i = k + 1; i < n; i++)
             column[i] = matrix[i * n + k] /= root;
-#pragma omp parallel for schedule(static) num_threads(threads) if (n - k > 256)
-        for (int64_t i = k + 1; i < n; i++)
-            update_row(matrix + i * n, column, k + 1, i);
+        struct update update = {matrix, column, n, k + 1};
+        pri_team_share(n - k > 256 ? team : NULL, n - k - 1, update_rows,
+                       &update);
     }
     return (int32_t)n;
 }
@@ -272,6 +302,7 @@ static enum pricer_status factor_of_gram(const struct pri_data *data,
                                          struct pri_factor *factor)
 {
     int64_t n = data->nodes;
+    struct pri_team *team = pri_team_new(threads);
     double *matrix = pri_alloc(n * n, sizeof *matrix);
     double *column = pri_alloc(n, sizeof *column);
     int32_t *order = pri_alloc(n, sizeof *order);
@@ -280,10 +311,10 @@ static enum pricer_status factor_of_gram(const struct pri_data *data,
         goto done;
     for (int32_t i = 0; i < n; i++)
         order[i] = i;
-    status = gram(data, threads, matrix);
+    status = gram(data, team, matrix);
     if (status != PRICER_OK)
         goto done;
-    int32_t rank = cholesky(matrix, n, threads, order, column);
+    int32_t rank = cholesky(matrix, n, team, order, column);
     status = factor_new(data->nodes, rank, factor);
     if (status != PRICER_OK)
         goto done;
@@ -293,6 +324,7 @@ static enum pricer_status factor_of_gram(const struct pri_data *data,
         for (int32_t k = 0; k <= i && k < rank; k++)
             *factor_at(factor, i, k) = matrix[i * n + k];
 done:
+    pri_team_free(team);
     free(matrix);
     free(column);
     free(order);

@@ -35,9 +35,7 @@ static enum pricer_status plan_exactly(struct plan_job *job)
         status = pricer_study_plan(job->from.study, 0, NULL, &warm, NULL,
                                    &job->fault);
     if (status == PRICER_OK)
-        status =
-            pricer_plan_optimise(job->from.network, &job->view.settings, warm,
-                                 &job->from.plan, &info, &job->fault);
+        status = plan_job_optimise(job, warm, &info);
     pricer_plan_free(warm);
     if (status != PRICER_OK)
         return status;

@@ -37,6 +37,12 @@ struct plan_job {
  * job; a failure leaves its words in job->fault.
  */
 
+/* The optimal plan: by all ranks of a crew if there is one, but near a plan that
+ * is given by this process alone. */
+enum pricer_status plan_job_optimise(struct plan_job *job,
+                                     const struct pricer_plan *warm,
+                                     struct pricer_solve_info *info);
+
 /* Plan, or read the given weights, with multipliers that bound them. */
 enum pricer_status plan_job_make(struct plan_job *job);
 

@@ -4,6 +4,7 @@
  * would help most.
  */
 #include "plan_job.h"
+#include "common/crew.h"
 #include "verbs.h"
 
 #include <ctype.h>
@@ -210,7 +211,7 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (status != PRICER_OK)
         return status;
     settings->tolerance = ask->tolerance;
-    settings->threads = (int32_t)ask->threads;
+    settings->threads = program_threads(ask->threads);
     if (ask->threads == 0 && job->from.network->links < SMALL_LINKS)
         settings->threads = 1;
     settings->iterations = (int32_t)ask->iterations;

@@ -23,6 +23,20 @@ bool program_writes(void)
     return crew == NULL || crew->rank == 0;
 }
 
+void program_call(int64_t number)
+{
+    if (crew != NULL)
+        crew->spread(crew->context, 0, &number, sizeof number);
+}
+
+int64_t program_called(void)
+{
+    int64_t number = -1;
+    if (crew != NULL)
+        crew->spread(crew->context, 0, &number, sizeof number);
+    return number;
+}
+
 int32_t program_threads(int64_t asked)
 {
     if (asked > 0)

@@ -1,22 +1,27 @@
 /*
- * pricer-mpi plan: from a scenario whose network no machine need hold to how
+ * pricer-mpi plan: from a study to its plan, as pricer plan, the network divided
+ * among the ranks; or from a scenario whose network no machine need hold to how
  * good its best plan is, and what each rank had to do with it.
  */
 #include "plan_ranks.h"
 #include "cli/material.h"
+#include "cli/verbs.h"
 #include "common/crew.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct usage usage = {
-    "plan", "SCENARIO.yaml",
-    "Make the scenario's network in parts, one for every rank, and find the\n"
-    "weight and the noise of every link as pricer plan does. Every rank "
-    "checks\n"
-    "its part with other code. Nothing is stored: what is printed is how good\n"
-    "the plan is, and what it took.",
+    "plan", "STUDY|SCENARIO.yaml",
+    "Plan a study as pricer plan does, with its options, the network divided\n"
+    "among the ranks: rank 0 holds all of it and stores the plan.\n\n"
+    "With --report-only and a scenario in the place of the study no rank "
+    "holds\n"
+    "more than its part of the network, which it makes itself. Nothing is\n"
+    "stored: what is printed is how good the plan is, and what it took. These\n"
+    "are the options of that:",
     "mpirun -n 4 pricer-mpi plan city.yaml --report-only"};
 
 struct request {
@@ -35,7 +40,7 @@ static int parse(int argc, char **argv, struct request *ask,
          "certified relative gap to reach; default 1e-6"},
         {"iterations", OPTION_MANY, &ask->iterations, "N", "limit"},
         {"report-only", OPTION_FLAG, &ask->report_only, NULL,
-         "store nothing; without it the verb is refused"},
+         "store nothing; without it the study is planned"},
         {"threads", OPTION_COUNT, &ask->threads, "N",
          "of each rank; default: its share of the cores"},
         {"json", OPTION_FLAG, &ask->as_json, NULL, "print one JSON object"},
@@ -52,9 +57,6 @@ static int misuse(const char *words)
 
 static int check_request(const struct request *ask)
 {
-    if (!ask->report_only)
-        return misuse("a plan made by ranks is not stored: ask for "
-                      "--report-only, or plan a study with pricer");
     if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
     if (!(ask->tolerance < 1) || ask->iterations > INT32_MAX ||
@@ -70,6 +72,7 @@ static int check_request(const struct request *ask)
 struct share {
     int64_t nodes, ghosts, links, cut;
     double gibibytes; /* the most it has held */
+    double seconds;   /* of processors, since it began */
 };
 
 static double peak_memory(void)
@@ -83,6 +86,13 @@ static double peak_memory(void)
     if (file != NULL)
         fclose(file);
     return kilobytes / 1024 / 1024;
+}
+
+static double processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Every rank's, one after the other; returns how many. NULL: no memory. */
@@ -101,7 +111,7 @@ static struct share *collect(const struct pricer_parted *found, int32_t *count)
         bounds[r] = r;
     all[crew != NULL ? crew->rank : 0] =
         (struct share){found->own_nodes, found->ghosts, found->own_links,
-                       found->cut_links, peak_memory()};
+                       found->cut_links, peak_memory(), processor_seconds()};
     if (crew != NULL)
         crew->gather(crew->context, all, sizeof *all, bounds);
     free(bounds);
@@ -114,11 +124,11 @@ static struct share *collect(const struct pricer_parted *found, int32_t *count)
 static void print_tables(const struct pricer_parted *found,
                          const struct share *all, int32_t ranks)
 {
-    static const char *const headings[] = {"rank",  "nodes",     "ghosts",
-                                           "links", "cut links", "GiB"};
+    static const char *const headings[] = {
+        "rank", "nodes", "ghosts", "links", "cut links", "GiB", "cpu s"};
     const struct pricer_solve_info *info = &found->info;
     const struct pricer_certificate *proof = &found->certificate;
-    struct table *table = table_new(6, headings);
+    struct table *table = table_new(7, headings);
     double sum = 0;
     printf("%d nodes, %lld links on %d ranks\n", (int)found->nodes,
            (long long)found->links, (int)ranks);
@@ -136,6 +146,7 @@ static void print_tables(const struct pricer_parted *found,
         table_cell(table, "%lld", (long long)all[r].links);
         table_cell(table, "%lld", (long long)all[r].cut);
         table_cell(table, "%.3f", all[r].gibibytes);
+        table_cell(table, "%.2f", all[r].seconds);
         sum += all[r].gibibytes;
     }
     table_print(table, stdout);
@@ -170,6 +181,7 @@ static void print_json(const struct pricer_parted *found,
         json_count(&json, "links", all[r].links);
         json_count(&json, "cut_links", all[r].cut);
         json_number(&json, "gibibytes", all[r].gibibytes);
+        json_number(&json, "cpu_seconds", all[r].seconds);
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -215,7 +227,45 @@ static enum pricer_status plan(const char *path, const struct request *ask,
     return status;
 }
 
-int verb_plan_ranks(int argc, char **argv)
+/* What ranks above 0 do for a study: their part of what rank 0 calls for. */
+static int follow(void)
+{
+    struct progress progress;
+    struct pricer_fault fault = {""};
+    enum pricer_status status = PRICER_OK;
+    progress_start(&progress, "plan");
+    for (int64_t threads; (threads = program_called()) >= 0;) {
+        struct pricer_settings settings = {.threads = program_threads(threads),
+                                           .watch = &progress.watch};
+        struct pricer_plan *plan = NULL;
+        struct pricer_parted found;
+        status = pricer_plan_share(NULL, &settings, program_crew(), &plan,
+                                   &found, &fault);
+        if (status == PRICER_MEMORY)
+            break;
+    }
+    progress_end(&progress);
+    return status == PRICER_OK ? 0 : program_fault(status, &fault);
+}
+
+static int plan_study(int argc, char **argv)
+{
+    if (!program_writes())
+        return follow();
+    int status = verb_plan(argc, argv);
+    program_call(-1);
+    return status;
+}
+
+static bool has(int argc, char **argv, const char *option)
+{
+    for (int k = 1; k < argc; k++)
+        if (strcmp(argv[k], option) == 0)
+            return true;
+    return false;
+}
+
+static int report(int argc, char **argv)
 {
     struct request ask;
     struct progress progress;
@@ -241,4 +291,11 @@ int verb_plan_ranks(int argc, char **argv)
     (ask.as_json ? print_json : print_tables)(&found, all, ranks);
     free(all);
     return found.certificate.feasible ? 0 : 1;
+}
+
+int verb_plan_ranks(int argc, char **argv)
+{
+    bool asks = has(argc, argv, "--report-only") || has(argc, argv, "--help") ||
+                has(argc, argv, "-h");
+    return asks ? report(argc, argv) : plan_study(argc, argv);
 }

@@ -18,7 +18,7 @@ static const struct verb verbs[] = {
     {"sweep", verb_sweep, "cells handed out to the ranks"},
     {"reproduce", verb_reproduce, "runs of table2 handed out to the ranks"},
     {"kmeans", verb_kmeans, "points and nodes divided among the ranks"},
-    {"plan", verb_plan_ranks, "a network that no rank holds all of"},
+    {"plan", verb_plan_ranks, "the network divided among the ranks"},
 };
 
 static void print_usage(FILE *out)

@@ -35,18 +35,33 @@ static void spread(void *context, int32_t from, void *bytes, size_t size)
     }
 }
 
-/* A rank's part at a time: no count grows beyond what spread() cuts. */
+/* All in one call, or, where its counts would be too large, a rank's part after
+ * the other. */
 static void gather(void *context, void *items, size_t size,
                    const int64_t *bounds)
 {
     struct ranks *ranks = context;
-    for (int32_t r = 0; r < ranks->crew.ranks; r++)
+    const int32_t n = ranks->crew.ranks;
+    MPI_Request request;
+    if (ranks->counts != NULL && (size_t)bounds[n] * size < MOST) {
+        for (int32_t r = 0; r < n; r++) {
+            ranks->counts[r] =
+                (int)((size_t)(bounds[r + 1] - bounds[r]) * size);
+            ranks->counts[n + r] = (int)((size_t)bounds[r] * size);
+        }
+        MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, items, ranks->counts,
+                        ranks->counts + n, MPI_BYTE, MPI_COMM_WORLD, &request);
+        ranks_await(ranks, &request);
+        return;
+    }
+    for (int32_t r = 0; r < n; r++)
         spread(context, r, (char *)items + (size_t)bounds[r] * size,
                (size_t)(bounds[r + 1] - bounds[r]) * size);
 }
 
 /* Pairs of ranks one after the other, in steps in which each sends to the rank
- * so far above it and receives from the one so far below. */
+ * so far above it and receives from the one so far below; both know where there
+ * is nothing to send. */
 static void trade(void *context, size_t size, const void *given,
                   const int64_t *give, void *taken, const int64_t *got)
 {
@@ -58,15 +73,17 @@ static void trade(void *context, size_t size, const void *given,
     for (int32_t step = 0; step < n; step++) {
         int32_t to = (own + step) % n, from = (own + n - step) % n;
         size_t out = 0, in = 0;
-        MPI_Request request[2];
+        MPI_Request request[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         for (int32_t r = 0; r < to; r++)
             out += (size_t)give[r] * size;
         for (int32_t r = 0; r < from; r++)
             in += (size_t)got[r] * size;
-        MPI_Irecv((char *)taken + in, (int)got[from], item, from, 0,
-                  MPI_COMM_WORLD, &request[0]);
-        MPI_Isend((const char *)given + out, (int)give[to], item, to, 0,
-                  MPI_COMM_WORLD, &request[1]);
+        if (got[from] > 0)
+            MPI_Irecv((char *)taken + in, (int)got[from], item, from, 0,
+                      MPI_COMM_WORLD, &request[0]);
+        if (give[to] > 0)
+            MPI_Isend((const char *)given + out, (int)give[to], item, to, 0,
+                      MPI_COMM_WORLD, &request[1]);
         ranks_await(ranks, &request[0]);
         ranks_await(ranks, &request[1]);
     }
@@ -93,7 +110,8 @@ void ranks_start(struct ranks *ranks)
                                      .gather = gather,
                                      .spread = spread,
                                      .trade = trade},
-                            .beside = beside};
+                            .beside = beside,
+                            .counts = calloc(2 * (size_t)count, sizeof(int))};
     if (rank == 0)
         return;
     FILE *silent = open_memstream(&ranks->said, &ranks->room);
@@ -125,6 +143,7 @@ static void complain(struct ranks *ranks)
 int ranks_end(struct ranks *ranks, int status)
 {
     MPI_Request request;
+    free(ranks->counts);
     if (ranks->crew.rank == 0) {
         for (int r = 1; r < ranks->crew.ranks; r++)
             MPI_Send(&status, 1, MPI_INT, r, RANKS_OVER, MPI_COMM_WORLD);

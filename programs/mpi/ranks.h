@@ -4,13 +4,14 @@
 #ifndef PROGRAM_RANKS_H
 #define PROGRAM_RANKS_H
 
-#include "pricer.h"
+#include "pricer_crew.h"
 
 #include <mpi.h>
 
 struct ranks {
     struct pricer_crew crew;
     int32_t beside; /* ranks on this machine, this one too */
+    int *counts;    /* [2 ranks] room for a call of MPI, or NULL */
     char *said;     /* what a rank above 0 would have printed on stderr */
     size_t room;
     bool over; /* rank 0 has ended, with this exit status */

@@ -18,9 +18,9 @@ import numpy as np
 
 from . import _header
 
-HEADERS = ("pricer.h", "pricer_decode.h", "pricer_study.h",
-           "pricer_members.h", "pricer_audit.h", "pricer_kmeans.h",
-           "pricer_power.h", "pricer_reference.h")
+HEADERS = ("pricer.h", "pricer_crew.h", "pricer_decode.h",
+           "pricer_study.h", "pricer_members.h", "pricer_audit.h",
+           "pricer_kmeans.h", "pricer_power.h", "pricer_reference.h")
 
 Progress = Union[None, bool, Callable[[float], Any]]
 

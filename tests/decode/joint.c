@@ -52,8 +52,7 @@ static double g_at(const struct pricer_network *network,
     struct pri_odds odds = {0};
     struct pri_patterns patterns = {0};
     struct pricer_decoder_settings ask = {0};
-    struct pri_court court = {
-        .rows = &rows, .patterns = &patterns, .threads = 1};
+    struct pri_court court = {.rows = &rows, .patterns = &patterns};
     struct pri_model model = {.nodes = network->nodes,
                               .rank = 1,
                               .own = own,
@@ -76,8 +75,9 @@ static double g_at(const struct pricer_network *network,
     for (int32_t j = 0; j < network->nodes; j++)
         rows.scale[j] = 1;
     assert_int_equal(pri_odds_new(network, &ask, false, &odds), PRICER_OK);
-    assert_int_equal(pri_patterns_new(network, &rows, &odds, 1, 1, &patterns),
-                     PRICER_OK);
+    assert_int_equal(
+        pri_patterns_new(network, &rows, &odds, 1, 1, NULL, &patterns),
+        PRICER_OK);
     assert_true(patterns.exact);
     pri_model_complete(&model, x);
     pri_model_target(&model, target);

@@ -4,41 +4,8 @@
 # $1: the build folder.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
-build=$(realpath "$1")
-pricer=$build/pricer
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-# shellcheck source=tests/expect.sh
-. "$here"/tests/expect.sh
-export SOURCE_DATE_EPOCH=1700000000 OMPI_ALLOW_RUN_AS_ROOT=1 \
-    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-
-# ranks N ARGUMENT...: pricer-mpi on N ranks of this machine.
-ranks() {
-    local count=$1
-    shift
-    timeout -k 5 120 mpirun --oversubscribe -n "$count" "$build"/pricer-mpi "$@"
-}
-
-# pid_of RANK: the process of a rank of the job that runs here.
-pid_of() {
-    local pid
-    for pid in $(pgrep -f "^$build/pricer-mpi .*$folder"); do
-        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
-            grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$pid" && return
-    done
-}
-
-# gone: no process of the job is left after a moment.
-gone() {
-    for _ in $(seq 50); do
-        pgrep -f "^$build/pricer-mpi .*$folder" >/dev/null || return 0
-        sleep 0.1
-    done
-    fail "$1: processes are left"
-    pgrep -af "^$build/pricer-mpi .*$folder"
-}
+# shellcheck source=tests/mpi/job.sh
+. "$here"/tests/mpi/job.sh
 
 "$pricer" new ten.pricer "$here"/examples/paper.yaml >/dev/null
 expect 2 "not a verb that ranks share" ranks 2 show ten.pricer
@@ -149,16 +116,12 @@ expect 1 "rank 1 on" timeout -k 5 60 mpirun --oversubscribe -n 2 \
 gone "a rank without the study"
 
 # Ctrl-C: the trials so far are stored.
-stop() { # SIGNAL
+stop() {
     cp ten.pricer stop.pricer
     ranks 2 simulate "$folder"/stop.pricer --trials 1000000000 \
         >out.txt 2>err.txt &
-    local job=$!
-    for _ in $(seq 100); do
-        [ -n "$(pid_of 1)" ] && break
-        sleep 0.1
-    done
-    sleep 1
+    await 1
+    at_work
 }
 stop
 kill -INT "$(pgrep -f "^mpirun .*$folder/stop.pricer")"
@@ -170,31 +133,33 @@ gone "Ctrl-C"
     fail "Ctrl-C: nothing is stored: $(cat out.txt err.txt)"
 
 # Sweeps that are killed go on with all that was finished, in their order or
-# not; a full disk too.
-slow=("$here"/examples/paper.yaml --vary network.p=0.1,0.3,0.5,0.7,0.9
-    --vary dimension=4,8 --trials 600000 --decoder constant)
-"$pricer" sweep "${slow[@]}" --to whole >/dev/null 2>&1 || fail "sweep"
-for rank in 1 0; do
-    rm -rf "$folder"/killed
+# not. Where all cells were finished before the kill, longer ones are tried.
+keep=0
+kill_sweep() { # RANK TRIALS: what is kept of ten rows
+    local slow=("$here"/examples/paper.yaml --vary network.p=0.1,0.3,0.5,0.7,0.9
+        --vary dimension=4,8 --trials "$2" --decoder constant)
+    rm -rf killed whole
     ranks 2 sweep "${slow[@]}" --threads 1 --to "$folder"/killed >out.txt 2>err.txt &
-    for _ in $(seq 1000); do
-        victim=$(pid_of $rank)
-        [ -n "$victim" ] && break
-    done
-    for _ in $(seq 1000); do
-        cat killed/sweep.csv killed/sweep.ahead 2>/dev/null | grep -q ,ok, && break
+    await "$1"
+    for _ in $(seq 2000); do
+        [[ $(cat killed/sweep.csv killed/sweep.ahead 2>/dev/null) == *,ok,* ]] && break
         sleep 0.01
     done
-    kill -KILL "$victim"
+    kill -KILL "$victim" 2>/dev/null
     wait
-    gone "sweep, rank $rank killed"
-    kept=$(cat killed/sweep.csv killed/sweep.ahead 2>/dev/null | grep -c ,ok,)
-    [ "$kept" -ge 1 ] && [ "$kept" -lt 10 ] || fail "sweep: $kept rows are kept"
-    cp -r killed again
-    "$pricer" sweep "${slow[@]}" --to again >/dev/null 2>&1 || fail "sweep goes on"
-    rm -r killed
-    diff -r whole again || fail "sweep: killed rank $rank, then finished"
-    rm -r again
+    gone "sweep, rank $1 killed"
+    keep=$(cat killed/sweep.csv killed/sweep.ahead 2>/dev/null | grep -c ,ok,)
+    [ "$keep" -lt 10 ] || return
+    "$pricer" sweep "${slow[@]}" --to whole >/dev/null 2>&1 || fail "sweep"
+    "$pricer" sweep "${slow[@]}" --to killed >/dev/null 2>&1 || fail "sweep goes on"
+    diff -r whole killed || fail "sweep: killed rank $1, then finished"
+}
+for rank in 1 0; do
+    for trials in 600000 2500000 10000000 40000000; do
+        kill_sweep $rank $trials
+        [ "$keep" -lt 10 ] && break
+    done
+    [ "$keep" -ge 1 ] && [ "$keep" -lt 10 ] || fail "sweep: $keep rows are kept"
 done
 
 # A full disk: what was finished is kept.
@@ -210,19 +175,41 @@ if mount -t tmpfs -o size=16k none small 2>/dev/null; then
     "$pricer" sweep "${full[@]}" --to roomy >/dev/null 2>&1 || fail "sweep"
     diff -r roomy small || fail "a full disk, then room again"
     umount small
+else
+    echo "no right to mount: the full disk is not tried"
 fi
 
 # A rank that is killed, and rank 0: a clear line, no process left, the study
 # whole.
 for rank in 1 0; do
     stop
-    kill -KILL "$(pid_of $rank)"
+    await $rank
+    kill -KILL "$victim"
     wait
-    grep -q "rank $rank .*signal 9 (Killed)" <(tr '\n' ' ' <err.txt) ||
-        fail "rank $rank killed: $(cat err.txt)"
+    named $rank err.txt
     gone "rank $rank killed"
     [ "$(sqlite3 stop.pricer 'PRAGMA integrity_check')" = ok ] ||
         fail "rank $rank killed: study"
 done
+
+# K-means too: a clear line, nobody left, and no file half written.
+for rank in 1 0; do
+    ranks 2 kmeans ten.pricer --data "$folder"/points.npy --seeds 100000 \
+        --centres killed.npy >out.txt 2>err.txt &
+    await $rank
+    at_work
+    kill -KILL "$victim"
+    wait
+    named $rank err.txt
+    gone "kmeans, rank $rank killed"
+    [ ! -e killed.npy ] || fail "kmeans, rank $rank killed: there are centres"
+done
+ranks 2 kmeans ten.pricer --data "$folder"/points.npy --seeds 100000 \
+    >out.txt 2>err.txt &
+await 1
+at_work
+kill -INT "$(pgrep -f "^mpirun .*$folder/points.npy")"
+wait
+gone "kmeans, Ctrl-C"
 
 exit $bad

@@ -5,7 +5,7 @@
 #ifndef TEST_CREW_H
 #define TEST_CREW_H
 
-#include "pricer.h"
+#include "pricer_crew.h"
 
 #include <pthread.h>
 #include <stdlib.h>
