@@ -60,7 +60,8 @@ static void take_result(struct node *node, const void *data, size_t size)
     if (node->estimate == NULL)
         return;
     if (result.size == 0) {
-        daemon_say("round %lld gave no estimate; %s is of an earlier one",
+        daemon_say("round %lld gave this node no estimate; %s is of an earlier "
+                   "one",
                    (long long)result.round, node->estimate);
         return;
     }

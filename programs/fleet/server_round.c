@@ -298,7 +298,8 @@ static void measure_error(struct server *server)
 
 static void publish(struct server *server)
 {
-    bool written = false, any = server->contributors > 0;
+    bool any = server->contributors > 0;
+    int written = -1; /* for whom: 1 readers, 0 others */
     int64_t dimension = any ? server->network->dimension : 0;
     const struct wire_result result = {
         .round = server->round,
@@ -307,15 +308,17 @@ static void publish(struct server *server)
         .decoder = server->decoding.used,
         .bar = any ? server->decoding.bar : 0,
     };
+    const struct wire_result empty = {.round = server->round};
     for (int32_t i = 0; i < server->network->nodes; i++) {
-        if (!server->seats[i].results || !server->seats[i].ready ||
-            !server_may_read(server, i))
+        if (!server->seats[i].results || !server->seats[i].ready)
             continue;
-        if (!written)
-            written = wire_write_result(&server->bytes, &result,
-                                        server->estimate, dimension);
-        if (written)
-            send_to(server, &server->seats[i]);
+        int reads = server_may_read(server, i);
+        if (written != reads &&
+            !wire_write_result(&server->bytes, reads ? &result : &empty,
+                               server->estimate, reads ? dimension : 0))
+            return;
+        written = reads;
+        send_to(server, &server->seats[i]);
     }
 }
 

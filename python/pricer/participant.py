@@ -379,8 +379,9 @@ class Participant:
         result = self.last
         if result is None or result.round != round.number or (
                 result.estimate is None):
-            raise NoEstimateFault(f"round {round.number} gave no estimate",
-                                  round.number)
+            raise NoEstimateFault(
+                f"round {round.number} gave no estimate, or none that this node "
+                "may read (pricer-server --readers)", round.number)
         return result.estimate
 
     def _wait_taken(self, number: int, until: float) -> None:

@@ -35,6 +35,7 @@ static void make(struct fixture *made)
     made->server.uplink = made->uplink;
     made->server.link = made->link;
     made->server.contributed = made->contributed;
+    made->server.attempts = 1;
     made->from[1] = made->to[0] = 1;
     assert_true(server_history_make(&made->server));
 }

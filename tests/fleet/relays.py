@@ -91,6 +91,8 @@ def test_readers():
             expect(fleet.wait('server') == 0, fleet.log('server'))
             for i in range(N):
                 fleet.stop(f'node{i}')
+                told = 'gave this node no estimate' in fleet.log(f'node{i}')
+                expect(told == (i != 1), f'node {i}: {told}')
         got = {name for name in os.listdir(fleet.dir)
                if name[:-1] in ('budgets', 'all')}
         expect(got == {'budgets1', 'all0', 'all1', 'all2'}, f'{got}')

@@ -105,7 +105,7 @@ def test_no_estimate():
         expect(rows == [(None, None, 0, 0)], f'{rows}')
         expect(not os.path.exists(fleet.path('estimate0.npy')),
                'an estimate was published')
-        fleet.wait_log('node0', 'gave no estimate')
+        fleet.wait_log('node0', 'gave this node no estimate')
         # The server knows the code; the file's name stays at home.
         fleet.wait_log('server', 'code 5')
         expect('patient' in fleet.log('node0') and

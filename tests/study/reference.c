@@ -82,10 +82,10 @@ static void test_estimate(void **state)
         int64_t round;
     } cases[] = {
         {"SELECT 1", 0},
-        {"INSERT INTO round VALUES (3, 1, 1, 1, 1, NULL, x'"
+        {"INSERT INTO round VALUES (3, 1, 1, 1, 1, 1, NULL, x'"
          "000000000000f03f00000000000000c0', 'constant', 1)",
          3},
-        {"INSERT INTO round VALUES (7, 1, 0, 0, 0, NULL, NULL, 'constant',"
+        {"INSERT INTO round VALUES (7, 1, 1, 0, 0, 0, NULL, NULL, 'constant',"
          " NULL)",
          3},
         {"UPDATE round SET estimate = x'000000000000f03f' WHERE round = 3", 0},
@@ -111,7 +111,7 @@ static void test_estimate(void **state)
     for (int k = 8; k < 20; k++) {
         char sql[120];
         snprintf(sql, sizeof sql,
-                 "INSERT INTO round VALUES (%d, 1, 0, 0, 0, NULL, NULL,"
+                 "INSERT INTO round VALUES (%d, 1, 1, 0, 0, 0, NULL, NULL,"
                  " 'constant', NULL)",
                  k);
         edit(sql);
