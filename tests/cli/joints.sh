@@ -89,8 +89,9 @@ claim(f'plan {short(outcome["predicted"])} {short(outcome["mse"])} ' in flat,
       f'the page has another simulation than {outcome}')
 for o, most in worst.items():
     found = [float(s['epsilon']) for s in privacy if s['observer'] == o]
-    row = (f' {o} data {plan["credit"]} 0.001 {len(found)} {short(min(found))} '
-           f'{short(sum(found) / len(found))} {short(most)} {plan["rounds"]} ')
+    row = (f' {o} data, {len(found)} statements, {plan["rounds"]} rounds, credit '
+           f'{plan["credit"]} 0.001 {short(min(found))} '
+           f'{short(sum(found) / len(found))} {short(most)} ')
     claim(row in flat, f'the page does not say "{row}"')
 measured = plan['network']['origin'] == 'measured'
 claim(measured == ('links as measured over' in flat), 'whose links are they?')
