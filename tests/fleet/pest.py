@@ -73,11 +73,12 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     did = attack(fleet)
     took = time.monotonic() - started
     last = fleet.rounds()
+    for name, process in fleet.processes.items():
+        expect(process.poll() is None, f'{name} has gone:\n' + fleet.log(name))
     grown = {name: memory(p, 'VmHWM') - before[name]
              for name, p in fleet.processes.items()}
     fleet.wait_rounds(last + 3)
-    for name, process in fleet.processes.items():
-        expect(process.poll() is None, f'{name} has gone:\n' + fleet.log(name))
+    for name in fleet.processes:
         expect(grown[name] < ROOM * (8 if is_sanitized() else 1),
                f'{name} grew by {grown[name]} MiB')
     calm = share(fleet, 2, first)
