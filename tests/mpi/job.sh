@@ -9,7 +9,7 @@ cd "$folder" || exit 1
 # shellcheck source=tests/expect.sh
 . "$here"/tests/expect.sh
 export SOURCE_DATE_EPOCH=1700000000 OMPI_ALLOW_RUN_AS_ROOT=1 \
-    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_odls_base_sigkill_timeout=60
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # ranks N ARGUMENT...: pricer-mpi on N ranks of this machine.
 ranks() {
