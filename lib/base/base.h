@@ -45,6 +45,9 @@ typedef double pri_two __attribute__((vector_size(16)));
  * where the work (links, about) is too little for more. */
 int pri_threads(int32_t asked, int64_t work);
 
+/* Of a clock that never goes back. */
+double pri_seconds(void);
+
 /*
  * Threads that share a job cut into at most 64 parts. pri_team_run() calls
  * job() once for each part and returns when all are done; the caller works too,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 const char *pricer_version(void)
 {
@@ -88,6 +89,13 @@ void *pri_alloc(int64_t count, size_t size)
         (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
     }
     return memory;
+}
+
+double pri_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* A thread is worth its start and its wakening from some hundred thousand

@@ -11,14 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Something feasible to begin with: every weight 0, or, where every node must
  * be heard, its first link alone. */
@@ -216,7 +208,7 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
 {
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
-    double began = seconds_now();
+    double began = pri_seconds();
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = optimise(network, settings, slope, self_slope, NULL, NULL,
@@ -228,7 +220,7 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
                    : status;
     }
     fill_noise(slope, self_slope, made);
-    found.seconds = seconds_now() - began;
+    found.seconds = pri_seconds() - began;
     *plan = made;
     if (info != NULL)
         *info = found;
@@ -246,7 +238,7 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
 {
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
-    double began = seconds_now(), *server_slope = NULL;
+    double began = pri_seconds(), *server_slope = NULL;
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = pri_noise_slopes(network, settings, made->noise,
@@ -272,7 +264,7 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
         pricer_plan_free(made);
         return status;
     }
-    found.seconds = seconds_now() - began;
+    found.seconds = pri_seconds() - began;
     *plan = made;
     if (info != NULL)
         *info = found;
@@ -287,7 +279,7 @@ enum pricer_status pri_optimise_part(const struct pri_part *part,
 {
     const struct pricer_network *network = part->network;
     struct pricer_plan *made = NULL;
-    double began = seconds_now();
+    double began = pri_seconds();
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = pri_noise_slopes(network, settings, made->noise,
@@ -302,7 +294,7 @@ enum pricer_status pri_optimise_part(const struct pri_part *part,
         return status;
     }
     fill_noise(made->noise, made->self_noise, made);
-    info->seconds = seconds_now() - began;
+    info->seconds = pri_seconds() - began;
     *plan = made;
     return PRICER_OK;
 }

@@ -5,15 +5,6 @@
 #include "optimise.h"
 #include "plan/plan.h"
 
-#include <time.h>
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void describe(const struct pri_part *part, struct pricer_parted *found)
 {
     const struct pricer_network *net = part->network;
@@ -36,19 +27,19 @@ enum pricer_status pricer_scenario_plan(const struct pricer_scenario *scenario,
     struct pricer_parted made = {0};
     struct pri_part *part = NULL;
     struct pricer_plan *plan = NULL;
-    double began = seconds_now();
+    double began = pri_seconds();
     enum pricer_status status =
         pri_part_make(scenario, crew, settings->watch, &part, fault);
-    made.make_seconds = seconds_now() - began;
+    made.make_seconds = pri_seconds() - began;
     if (status == PRICER_MEMORY)
         pri_fault(fault, status, "%s", pricer_status_text(status));
     if (status == PRICER_OK)
         status = pri_optimise_part(part, settings, &plan, &made.info, fault);
-    began = seconds_now();
+    began = pri_seconds();
     if (status == PRICER_OK)
         status =
             pri_verify_part(part, settings, plan, &made.certificate, fault);
-    made.check_seconds = seconds_now() - began;
+    made.check_seconds = pri_seconds() - began;
     if (status == PRICER_OK) {
         describe(part, &made);
         *found = made;
@@ -95,11 +86,11 @@ static enum pricer_status plan_alone(const struct pricer_network *network,
     struct pricer_plan *alone = NULL;
     enum pricer_status status = pricer_plan_optimise(
         network, settings, NULL, &alone, &made->info, fault);
-    double began = seconds_now();
+    double began = pri_seconds();
     if (status == PRICER_OK)
         status = pricer_plan_verify(network, settings, alone,
                                     &made->certificate, fault);
-    made->check_seconds = seconds_now() - began;
+    made->check_seconds = pri_seconds() - began;
     made->nodes = made->own_nodes = network->nodes;
     made->links = made->own_links = network->links;
     if (status != PRICER_OK)
@@ -144,18 +135,18 @@ static enum pricer_status plan_together(const struct pricer_network *network,
     struct pri_deal *deal = NULL;
     struct pri_part *part = NULL;
     struct pricer_plan *own = NULL, *whole = NULL;
-    double began = seconds_now();
+    double began = pri_seconds();
     enum pricer_status status = pri_deal_new(network, crew, &deal);
     if (status == PRICER_OK)
         status = pri_deal_part(deal, &part);
-    made->make_seconds = seconds_now() - began;
+    made->make_seconds = pri_seconds() - began;
     if (status == PRICER_OK)
         status = pri_optimise_part(part, settings, &own, &made->info, fault);
-    began = seconds_now();
+    began = pri_seconds();
     if (status == PRICER_OK)
         status =
             pri_verify_part(part, settings, own, &made->certificate, fault);
-    made->check_seconds = seconds_now() - began;
+    made->check_seconds = pri_seconds() - began;
     if (status == PRICER_OK && network != NULL)
         status = pricer_plan_new(network, &whole, fault);
     if (status == PRICER_OK)

@@ -323,9 +323,14 @@ struct desk {
     int64_t count;
     struct pricer_statement *statements;
     pthread_t caller; /* who tells the watch */
+    double until;     /* when the caller asks others to help */
     _Atomic int64_t next, done;
     atomic_int status; /* of the last thing that went wrong */
 };
+
+/* So long the caller works alone: to start threads takes as much as hundreds of
+ * small statements. */
+static const double head_start = 0.01;
 
 /* Whoever comes takes one statement after the other until none is left. */
 static void answer_some(void *context, int32_t part)
@@ -338,7 +343,7 @@ static void answer_some(void *context, int32_t part)
     hand.relay = pri_alloc(desk->job->network->nodes, sizeof(bool));
     if (hand.relay == NULL)
         desk->status = PRICER_MEMORY;
-    for (int64_t k; desk->status == PRICER_OK &&
+    for (int64_t k; desk->status == PRICER_OK && pri_seconds() < desk->until &&
                     (k = atomic_fetch_add(&desk->next, 1)) < desk->count;) {
         enum pricer_status status =
             answer(desk->job, &hand, &desk->statements[k]);
@@ -358,10 +363,16 @@ static enum pricer_status answer_all(const struct job *job, int64_t count,
     struct desk desk = {.job = job,
                         .count = count,
                         .statements = statements,
-                        .caller = pthread_self()};
+                        .caller = pthread_self(),
+                        .until = pri_seconds() + head_start};
     int threads = pri_threads(job->question->threads, INT64_MAX);
+    answer_some(&desk, 0);
+    int64_t left = count - desk.next;
+    if (desk.status != PRICER_OK || left <= 0)
+        return (enum pricer_status)desk.status;
+    desk.until = INFINITY;
     struct pri_team *team =
-        pri_team_new((int32_t)(count < threads ? count : threads));
+        pri_team_new((int32_t)(left < threads ? left : threads));
     if (team == NULL)
         return PRICER_MEMORY;
     pri_team_run(team, pri_team_threads(team), answer_some, &desk);
