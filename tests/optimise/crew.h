@@ -87,8 +87,9 @@ static void crew_trade(void *context, size_t size, const void *given,
         for (int32_t k = 0; k < rank->crew.rank; k++)
             from += (size_t)theirs[k] * size;
         if (theirs[rank->crew.rank] != got[r])
-            abort(); /* the two ends disagree */
-        memcpy(to, from, (size_t)got[r] * size);
+            abort();    /* the two ends disagree */
+        if (got[r] > 0) /* else both may be NULL */
+            memcpy(to, from, (size_t)got[r] * size);
         to += (size_t)got[r] * size;
     }
     crew_meet(rank);
