@@ -340,7 +340,9 @@ static int no_phrase(char *room, int size, int writing, void *context)
 
 static bool read_pair(const char *text, struct key_pair *pair)
 {
-    enum { LOCKED = 32 << 10, LEAST = 32 }; /* bytes, and of one piece */
+    /* Bytes, and those of one piece. Every handshake that is under way takes some
+     * pieces too: where there are none left, handshakes fail. */
+    enum { LOCKED = 1 << 20, LEAST = 32 };
     uint8_t bytes[KEYS_SIZE], certified[KEYS_SIZE];
     BIO *memory = BIO_new_mem_buf(text, -1);
     if (memory == NULL)
