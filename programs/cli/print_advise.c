@@ -160,6 +160,7 @@ static void print_uplinks(const struct advice *advice)
 void advice_tables(const struct advice *advice)
 {
     const struct pricer_network *net = advice->from.network;
+    char relative[MEANING_REFERENCE_ROOM];
     printf("%d nodes, %d links; bias term %s, %s noise, %.3g s\n"
            "As it is: error %.6g, %.4g %% of R^2, %s than answering the "
            "centre.\n\n",
@@ -169,6 +170,8 @@ void advice_tables(const struct advice *advice)
            advice->seconds, advice->here.objective,
            100 * advice->here.objective / centre_of(advice),
            meaning_verdict(advice->here.worst_case / centre_of(advice)));
+    if (meaning_reference(net, advice->here.worst_case, relative)[0] != '\0')
+        printf("%s\n\n", relative);
     if (advice->varies[TOWARDS_EVERYONE])
         print_curves(advice);
     else
