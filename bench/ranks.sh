@@ -71,9 +71,9 @@ fi
 "$build"/pricer new "$folder"/ten.pricer examples/paper.yaml >/dev/null
 "$build"/pricer plan "$folder"/ten.pricer >/dev/null
 field 1000000
-simulate=(simulate "$folder"/ten.pricer --trials 20000000)
-sweep=(sweep examples/paper.yaml --to "$folder"/sweep --force --trials 1500000
-    --vary network.p=0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8 --vary dimension=4,8)
+simulate=(simulate "$folder"/ten.pricer --trials 40000000)
+sweep=(sweep examples/paper.yaml --to "$folder"/sweep --force --trials 600000
+    --vary network.p=0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8 --vary dimension=2,4,6,8)
 plan=(plan "$folder"/1000000.yaml --report-only)
 
 printf '%-10s%12s%12s%12s%12s%10s%12s\n' verb "one, s" "two, s" "one, cpu" \

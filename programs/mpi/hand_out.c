@@ -3,9 +3,12 @@
  * free.
  *
  * Rank 0 plays too. A thread of it answers the others: it takes what they bring
- * and hands out the next portion. Who finds nothing left waits for the end. So
- * a slow rank costs its last portion at most. During this only that thread
- * speaks MPI on rank 0.
+ * and hands out the next portions. Who finds nothing left waits for the end.
+ * During this only that thread speaks MPI on rank 0.
+ *
+ * An answer takes a millisecond or two, since nobody spins while waiting. So a
+ * rank asks for as many portions as it plays in LONG seconds, and near the end
+ * for fewer: at most a share of what is left, so that all ranks end together.
  */
 #include "ranks.h"
 
@@ -13,11 +16,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+static const double LONG = 0.2; /* seconds between two questions, about */
+enum { MOST_BYTES = 1 << 20 };  /* of results in a message */
 
 /* What a rank brings, with the results behind it. */
 struct ask {
-    int64_t first, count; /* the portion that was played; count 0: none */
-    int64_t portion;      /* how many to give */
+    int64_t first, count; /* the items that were played; count 0: none */
+    int64_t wanted;       /* how many to give */
     int32_t status;       /* enum pricer_status of that portion */
     int32_t stop;         /* the rank's watch asks to stop */
     struct pricer_fault fault;
@@ -69,15 +76,20 @@ static void fail(struct desk *desk, int64_t first, enum pricer_status status,
 }
 
 static void take(struct desk *desk, int64_t first, int64_t count,
-                 const void *results)
+                 const char *results)
 {
-    struct pricer_fault fault = {""};
-    enum pricer_status status =
-        desk->work->take(desk->work->context, first, count, results, &fault);
+    const struct pricer_work *work = desk->work;
+    for (int64_t k = 0; k < count; k += work->portion) {
+        int64_t some = count - k < work->portion ? count - k : work->portion;
+        struct pricer_fault fault = {""};
+        enum pricer_status status =
+            work->take(work->context, first + k, some,
+                       results + (size_t)k * work->size, &fault);
+        if (status != PRICER_OK)
+            fail(desk, first + k, status, &fault);
+    }
     desk->due = first + count;
     desk->done += count;
-    if (status != PRICER_OK)
-        fail(desk, first, status, &fault);
 }
 
 /* Keep results until it is their turn. */
@@ -99,7 +111,7 @@ static void keep(struct desk *desk, int64_t first, int64_t count,
     *at = parcel;
 }
 
-/* What became of a portion. */
+/* What became of the items that somebody played. */
 static void settle(struct desk *desk, const struct ask *ask,
                    const void *results)
 {
@@ -122,14 +134,77 @@ static void settle(struct desk *desk, const struct ask *ask,
     }
 }
 
-/* The next portion; 0: nothing is left to begin. */
-static int64_t hand_out(struct desk *desk, int64_t portion, int64_t *first)
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many of the items come next; 0: nothing is left to begin. */
+static int64_t hand_out(struct desk *desk, int64_t wanted, int64_t *first)
 {
     int64_t left = desk->work->items - desk->next;
-    int64_t count = desk->stopped ? 0 : left < portion ? left : portion;
+    int64_t share = left / (3 * desk->ranks->crew.ranks);
+    int64_t most = share < desk->work->portion ? desk->work->portion : share;
+    int64_t count = desk->stopped ? 0 : smaller(left, smaller(wanted, most));
     *first = desk->next;
     desk->next += count;
     return count;
+}
+
+/* ------------------------------------------------------------------ play -- */
+
+/* What a rank holds of the work while it plays. */
+struct player {
+    const struct pricer_work *work;
+    struct ask *ask; /* with the results behind it */
+    int64_t room;    /* for results of so many items */
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Ask for what takes LONG at the pace of the last items, which took `seconds`;
+ * for no more than four times as many, since paces change. */
+static void choose_wanted(struct player *player, double seconds)
+{
+    struct ask *ask = player->ask;
+    int64_t portion = player->work->portion;
+    double pace = seconds > 0 ? LONG / seconds : 4;
+    double fit = (double)ask->count * (pace < 4 ? pace : 4);
+    double most = (double)MOST_BYTES / (double)player->work->size;
+    fit = fit < most ? fit : most;
+    ask->wanted = fit < (double)portion ? portion : (int64_t)fit;
+    if (ask->wanted <= player->room)
+        return;
+    void *larger =
+        realloc(ask, sizeof *ask + (size_t)ask->wanted * player->work->size);
+    if (larger != NULL) {
+        player->ask = larger;
+        player->room = player->ask->wanted;
+    } else {
+        ask->wanted = player->room;
+    }
+}
+
+/* Play the items of player->ask, a portion at a time. */
+static void play(struct player *player)
+{
+    const struct pricer_work *work = player->work;
+    struct ask *ask = player->ask;
+    double start = now();
+    ask->fault.text[0] = '\0';
+    ask->status = PRICER_OK;
+    for (int64_t k = 0; k < ask->count && ask->status == PRICER_OK;
+         k += work->portion)
+        ask->status = (int32_t)work->play(
+            work->context, ask->first + k,
+            smaller(ask->count - k, work->portion),
+            (char *)(ask + 1) + (size_t)k * work->size, &ask->fault);
+    choose_wanted(player, now() - start);
 }
 
 /* ---------------------------------------------------------------- rank 0 -- */
@@ -145,7 +220,7 @@ static void answer(struct desk *desk, const MPI_Status *from, void *message)
              MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     pthread_mutex_lock(&desk->lock);
     settle(desk, ask, ask + 1);
-    give.count = hand_out(desk, ask->portion, &give.first);
+    give.count = hand_out(desk, ask->wanted, &give.first);
     if (give.count == 0)
         desk->waiting++;
     pthread_mutex_unlock(&desk->lock);
@@ -201,25 +276,22 @@ static void *serve(void *context)
 }
 
 /* Play until nothing is left. The watch is the caller's alone. */
-static void play_own(struct desk *desk, void *results)
+static void play_own(struct desk *desk, struct player *player)
 {
-    const struct pricer_work *work = desk->work;
-    const struct pricer_watch *watch = work->watch;
-    struct ask own = {.portion = work->portion};
+    const struct pricer_watch *watch = desk->work->watch;
     double part = 0;
     for (;;) {
-        own.stop = watch != NULL && !watch->tick(watch->context, part);
+        struct ask *own = player->ask;
+        own->stop = watch != NULL && !watch->tick(watch->context, part);
         pthread_mutex_lock(&desk->lock);
-        settle(desk, &own, results);
-        own.count = hand_out(desk, work->portion, &own.first);
-        desk->finished = own.count == 0;
-        part = (double)desk->next / (double)work->items;
+        settle(desk, own, own + 1);
+        own->count = hand_out(desk, own->wanted, &own->first);
+        desk->finished = own->count == 0;
+        part = (double)desk->next / (double)desk->work->items;
         pthread_mutex_unlock(&desk->lock);
-        if (own.count == 0)
+        if (own->count == 0)
             return;
-        own.fault.text[0] = '\0';
-        own.status = (int32_t)work->play(work->context, own.first, own.count,
-                                         results, &own.fault);
+        play(player);
     }
 }
 
@@ -244,11 +316,10 @@ static enum pricer_status close_desk(struct desk *desk,
     return desk->status;
 }
 
-static enum pricer_status lead(struct ranks *ranks,
-                               const struct pricer_work *work, void *results,
+static enum pricer_status lead(struct ranks *ranks, struct player *player,
                                struct pricer_fault *fault)
 {
-    struct desk desk = {.ranks = ranks, .work = work};
+    struct desk desk = {.ranks = ranks, .work = player->work};
     pthread_t server;
     sigset_t all, before;
     pthread_mutex_init(&desk.lock, NULL);
@@ -257,7 +328,7 @@ static enum pricer_status lead(struct ranks *ranks,
     bool served = pthread_create(&server, NULL, serve, &desk) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (served) {
-        play_own(&desk, results);
+        play_own(&desk, player);
         pthread_join(server, NULL);
     } else { /* only answer */
         desk.finished = true;
@@ -270,17 +341,17 @@ static enum pricer_status lead(struct ranks *ranks,
 
 /* ---------------------------------------------------------------- others -- */
 
-static enum pricer_status follow(struct ranks *ranks,
-                                 const struct pricer_work *work,
-                                 struct ask *ask, struct pricer_fault *fault)
+static enum pricer_status follow(struct ranks *ranks, struct player *player,
+                                 struct pricer_fault *fault)
 {
+    const struct pricer_work *work = player->work;
     const struct pricer_watch *watch = work->watch;
     struct give give;
     MPI_Request request;
     for (;;) {
+        struct ask *ask = player->ask;
         size_t results =
             ask->status == PRICER_OK ? (size_t)ask->count * work->size : 0;
-        ask->portion = work->portion;
         ask->stop = watch != NULL && !watch->tick(watch->context, 0);
         MPI_Isend(ask, (int)(sizeof *ask + results), MPI_BYTE, 0, RANKS_ASK,
                   MPI_COMM_WORLD, &request);
@@ -292,9 +363,7 @@ static enum pricer_status follow(struct ranks *ranks,
             break;
         ask->first = give.first;
         ask->count = give.count;
-        ask->fault.text[0] = '\0';
-        ask->status = (int32_t)work->play(work->context, give.first, give.count,
-                                          ask + 1, &ask->fault);
+        play(player);
     }
     if (give.status != PRICER_OK && fault != NULL)
         *fault = give.fault;
@@ -305,13 +374,15 @@ enum pricer_status ranks_share(void *context, const struct pricer_work *work,
                                struct pricer_fault *fault)
 {
     struct ranks *ranks = context;
-    struct ask *ask =
-        calloc(1, sizeof *ask + (size_t)work->portion * work->size);
-    if (ask == NULL)
+    struct player player = {.work = work, .room = work->portion};
+    player.ask =
+        calloc(1, sizeof *player.ask + (size_t)work->portion * work->size);
+    if (player.ask == NULL)
         return PRICER_MEMORY;
+    player.ask->wanted = work->portion;
     enum pricer_status status = ranks->crew.rank == 0
-                                    ? lead(ranks, work, ask + 1, fault)
-                                    : follow(ranks, work, ask, fault);
-    free(ask);
+                                    ? lead(ranks, &player, fault)
+                                    : follow(ranks, &player, fault);
+    free(player.ask);
     return status;
 }

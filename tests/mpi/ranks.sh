@@ -30,7 +30,7 @@ same() { # RANKS THREADS OPTION...: what they print and store is the same
     cmp alone.sql many.sql ||
         fail "$*: $count ranks, $threads threads store otherwise"
 }
-fast=(--trials 60000 --data random --strategy naive)
+fast=(--trials 600000 --data random --strategy naive)
 simulate alone "$pricer" simulate "${fast[@]}"
 for count in 1 2 3 4; do
     for threads in 1 2; do
