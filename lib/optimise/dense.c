@@ -28,7 +28,7 @@ static int32_t price_place(const struct pri_system *system, int32_t i)
     if (system->kind[i] & PRI_PRICE_FIXED)
         return -1;
     if (system->kind[i] & PRI_PRICE_TIED)
-        return system->summed ? 2 * problem->nodes : -1;
+        return system->cg.summed ? 2 * problem->nodes : -1;
     return system->kind[i] & PRI_PRICE_OWN ? 2 * i : 2 * i + 1;
 }
 
@@ -45,7 +45,7 @@ static void add_rows(const struct pri_system *system, int32_t i)
 {
     const struct pri_problem *problem = system->problem;
     int32_t gain = gain_place(system, i), price = price_place(system, i);
-    int32_t sum = system->summed ? 2 * problem->nodes : -1;
+    int32_t sum = system->cg.summed ? 2 * problem->nodes : -1;
     double own = system->own[i], ease = system->ease[i];
     add(system, gain, gain, own + system->curvature[i]);
     add(system, gain, price, -own);
@@ -111,7 +111,7 @@ void pri_dense_prepare(struct pri_system *system)
     memset(system->dense, 0, (size_t)(size * size) * sizeof *system->dense);
     for (int32_t i = 0; i < nodes; i++)
         add_rows(system, i);
-    if (system->summed)
+    if (system->cg.summed)
         system->dense[size * size - 1] += 0.5;
     pri_cholesky(system->dense, size);
 }
@@ -125,7 +125,7 @@ void pri_dense_solve(struct pri_system *system, const double *right,
     long double *x = system->dense + size * size;
     for (int64_t i = 0; i < size - 1; i++)
         x[i] = right[i];
-    x[size - 1] = system->summed ? right_sum : 0;
+    x[size - 1] = system->cg.summed ? right_sum : 0;
     pri_cholesky_solve(matrix, size, x);
     solution->sum = (double)x[size - 1];
     for (int32_t i = 0; i < problem->nodes; i++) {

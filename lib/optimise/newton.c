@@ -197,7 +197,7 @@ void pri_newton_hold(struct pri_newton *state)
 {
     struct pri_sweep_sums total;
     pri_sweep(state->problem, hold, state, &total);
-    double sum = state->system->summed ? state->slope_sum : 0;
+    double sum = state->system->cg.summed ? state->slope_sum : 0;
     double size = fabs(state->value);
     double least = PRI_NOTHING * state->problem->whole;
     state->gap = (total.sum[0] + sum * sum) / pri_most(size, least);

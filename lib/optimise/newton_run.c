@@ -194,7 +194,7 @@ static void set_bias(struct pri_newton *state, bool full)
     state->full = full;
     state->upper = full ? INFINITY : problem->upper_bound;
     state->lower = full ? -INFINITY : problem->lower_bound;
-    state->system->summed = problem->summed && !full;
+    state->system->cg.summed = problem->summed && !full;
     for (int32_t i = 0; i < problem->nodes; i++)
         state->system->curvature[i] = curvature;
 }
@@ -243,7 +243,7 @@ static void relax(struct pri_newton *state)
  */
 static void join(struct pri_newton *state, bool joined)
 {
-    state->system->summed = state->problem->summed && joined;
+    state->system->cg.summed = state->problem->summed && joined;
     pri_newton_hold(state);
 }
 
@@ -274,14 +274,14 @@ static void run_steps(struct pri_newton *state, int32_t most)
         if (state->full && (k == 8 || state->gap < 0.01))
             leave_full(state);
         else if (!state->full) {
-            bool joined = state->system->summed == state->problem->summed;
+            bool joined = state->system->cg.summed == state->problem->summed;
             bool worse = state->length < 0.1 || state->gap > 10 * before;
             if (joined ? worse : state->gap < 1e-4)
                 join(state, !joined);
         }
         if (state->length < 0.05)
             relax(state);
-        bool joined = state->system->summed == state->problem->summed;
+        bool joined = state->system->cg.summed == state->problem->summed;
         if (joined && state->gap < 20 * run->tolerance) {
             if (check(state) || state->least < 1e-20)
                 return;

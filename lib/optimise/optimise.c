@@ -143,7 +143,7 @@ static void report(const struct pri_run *run, struct pricer_solve_info *info)
     info->bound = (run->kept.primal - run->kept.distance) * unit;
     info->gap = run->kept.gap;
     info->iterations = run->iterations;
-    info->inner_steps = run->system.steps;
+    info->inner_steps = run->system.cg.steps;
 }
 
 /* Fill the plan's weights and multipliers; slope may be the plan's noise. */

@@ -19,7 +19,7 @@
 #ifndef PRICER_OPTIMISE_SERVER_H
 #define PRICER_OPTIMISE_SERVER_H
 
-#include "problem.h"
+#include "conjugate.h"
 
 /* What a budget adds to an arc. */
 struct pri_split {
@@ -137,7 +137,6 @@ struct pri_server_entry {
 struct pri_server_system {
     const struct pri_server *server;
     bool dense;
-    bool summed;   /* the sum multiplier moves too */
     double least;  /* pairs that answer less than this are left out */
     uint8_t *kind; /* [nodes] PRI_..., what is held now */
     struct pri_server_entry *entry; /* as in struct pri_system */
@@ -148,16 +147,10 @@ struct pri_server_system {
     double *curvature;              /* [nodes] in the gain */
     double *ease;                   /* [nodes] 1 / (2 crowd) */
     double *spread;                 /* [nodes] in k */
-    double *block;   /* [6 * nodes] sums over pairs: vv, vg, vk, gg, gk, kk;
+    double *block; /* [6 * nodes] sums over pairs: vv, vg, vk, gg, gk, kk;
                         once prepared, the inverse of the node's block */
-    double *arrow;   /* [3 * nodes] that inverse times the sum's column */
-    double schur;    /* what is left of the sum's diagonal */
-    double common;   /* curvature of moving gains, prices and sum together */
-    int64_t steps;   /* of conjugate gradients, in all */
-    double *product; /* [3 * nodes] and so on, of the solve in progress */
-    double *residual, *direction, *solution;
-    double residual_sum, direction_sum, product_sum;
-    double alpha, beta, shift, lift;
+    double *arrow; /* [3 * nodes] that inverse times the sum's column */
+    struct pri_conjugate cg;
 };
 
 bool pri_server_system_new(const struct pri_server *server, bool dense,

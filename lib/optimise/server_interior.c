@@ -263,7 +263,7 @@ enum pricer_status pri_server_interior(struct pri_run *run, bool dense)
         /* where leaving out small shares is what keeps the gap open */
         run->server->all_whole = product_gap(&state) < 0.01 * run->tolerance;
     }
-    run->system.steps += state.system.steps;
+    run->system.cg.steps += state.system.cg.steps;
 done:
     free_state(&state);
     return status;

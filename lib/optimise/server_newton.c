@@ -227,7 +227,7 @@ void pri_server_newton_hold(struct pri_server_newton *state)
 {
     struct pri_sweep_sums total;
     pri_sweep(state->problem, hold, state, &total);
-    double sum = state->system.summed ? state->slope_sum : 0;
+    double sum = state->system.cg.summed ? state->slope_sum : 0;
     double least = PRI_NOTHING * state->problem->nodes;
     state->gap =
         (total.sum[0] + sum * sum) / pri_most(fabs(state->value), least);

@@ -190,14 +190,14 @@ static void set_bias(struct pri_server_newton *state, bool full)
     state->curvature = soft && !full ? 1 / (2 * problem->penalty) : 0;
     state->upper = full ? INFINITY : problem->upper_bound;
     state->lower = full ? -INFINITY : problem->lower_bound;
-    state->system.summed = problem->summed && !full;
+    state->system.cg.summed = problem->summed && !full;
 }
 
 /* Whether the sum multiplier moves with the rest; where the rest is far off it
  * waits. */
 static void join(struct pri_server_newton *state, bool joined)
 {
-    state->system.summed = state->problem->summed && joined;
+    state->system.cg.summed = state->problem->summed && joined;
     pri_server_newton_hold(state);
 }
 
@@ -261,7 +261,7 @@ static void relax(struct pri_server_newton *state)
 static void choose_stage(struct pri_server_newton *state, bool late,
                          double before)
 {
-    bool joined = state->system.summed == state->problem->summed;
+    bool joined = state->system.cg.summed == state->problem->summed;
     bool worse = state->length < 0.1 || state->gap > 10 * before;
     if (state->full) {
         if (late || state->gap < 0.01)
@@ -286,7 +286,7 @@ static void run_steps(struct pri_server_newton *state, int32_t most)
     for (int32_t k = 0; k < most && short_steps < 5 && state->stale < 6; k++) {
         pri_server_newton_hold(state);
         choose_stage(state, k >= 8, before);
-        bool joined = state->system.summed == state->problem->summed;
+        bool joined = state->system.cg.summed == state->problem->summed;
         if (joined && !state->full && state->gap < state->aim) {
             if (check(state))
                 return;
@@ -397,7 +397,7 @@ enum pricer_status pri_server_newton(struct pri_run *run,
     pri_server_newton_evaluate(&state);
     pri_server_newton_arrive(&state);
     run_steps(&state, 60);
-    run->system.steps += state.system.steps;
+    run->system.cg.steps += state.system.cg.steps;
 done:
     free_state(&state);
     return status;

@@ -23,7 +23,6 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
     } else {
         system->entry = pri_alloc(problem->arcs, sizeof *system->entry);
     }
-    system->summed = problem->summed;
     system->least = 1e-5;
     system->kind = pri_alloc(nodes, sizeof(uint8_t));
     system->until = pri_alloc(nodes, sizeof(int32_t));
@@ -34,14 +33,11 @@ bool pri_server_system_new(const struct pri_server *server, bool dense,
     system->spread = pri_alloc(nodes, sizeof(double));
     system->block = pri_alloc(6 * nodes, sizeof(double));
     system->arrow = pri_alloc(3 * nodes, sizeof(double));
-    system->product = pri_alloc(3 * nodes, sizeof(double));
-    system->residual = pri_alloc(3 * nodes, sizeof(double));
-    system->direction = pri_alloc(3 * nodes, sizeof(double));
     if (!(dense ? system->exact && system->matrix : system->entry != NULL) ||
         !system->kind || !system->until || !system->own || !system->own_lean ||
         !system->curvature || !system->ease || !system->spread ||
-        !system->block || !system->arrow || !system->product ||
-        !system->residual || !system->direction)
+        !system->block || !system->arrow ||
+        !pri_conjugate_new(problem, 3, &system->cg))
         return false;
     for (int32_t i = 0; i < nodes; i++) {
         double crowd = problem->crowd[i];
@@ -68,9 +64,7 @@ void pri_server_system_free(struct pri_server_system *system)
     free(system->spread);
     free(system->block);
     free(system->arrow);
-    free(system->product);
-    free(system->residual);
-    free(system->direction);
+    pri_conjugate_free(&system->cg);
 }
 
 /* Which of gain, price and k of node i are unknowns. */
@@ -101,7 +95,7 @@ static struct form form_of(const struct pri_server_system *system, int32_t i,
     unknowns(system, i, here);
     unknowns(system, j, there);
     int32_t price = there[1] ? 3 * j + 1 : -1;
-    if (system->kind[j] & PRI_PRICE_TIED && system->summed)
+    if (system->kind[j] & PRI_PRICE_TIED && system->cg.summed)
         price = 3 * problem->nodes;
     return (struct form){
         {here[0] ? 3 * i : -1, price, here[2] ? 3 * i + 2 : -1},
@@ -127,7 +121,7 @@ static void add_diagonal(struct pri_server_system *system, int32_t i)
     struct form gain = {{own.place[0], -1, -1}, {1, 0, 0}};
     struct form k = {{own.place[2], -1, -1}, {1, 0, 0}};
     struct form lean = {{own.place[1], -1, -1}, {1, -1, 0}};
-    if (system->summed)
+    if (system->cg.summed)
         lean.place[1] = 3 * problem->nodes;
     add_forms(system, &own, &own, system->own[i]);
     add_forms(system, &gain, &gain, system->curvature[i]);
@@ -153,7 +147,7 @@ static void prepare_dense(struct pri_server_system *system)
             add_forms(system, &in, &in, exact[2]);
         }
     }
-    if (system->summed)
+    if (system->cg.summed)
         system->matrix[size * size - 1] += 0.5L;
     pri_cholesky(system->matrix, size);
 }
@@ -166,7 +160,7 @@ static void solve_dense(struct pri_server_system *system, const double *right,
     long double *x = system->matrix + size * size;
     for (int64_t i = 0; i < size - 1; i++)
         x[i] = right[i];
-    x[size - 1] = system->summed ? right_sum : 0;
+    x[size - 1] = system->cg.summed ? right_sum : 0;
     pri_cholesky_solve(system->matrix, size, x);
     *sum = (double)x[size - 1];
     for (int64_t i = 0; i < size - 1; i++)
@@ -183,8 +177,8 @@ static void multiply_pairs(struct pri_server_system *system, int32_t low,
                            int32_t high)
 {
     const struct pri_server_entry *entry = system->entry;
-    const double *direction = system->direction;
-    double *product = system->product;
+    const double *direction = system->cg.direction;
+    double *product = system->cg.product;
     int32_t l = system->server->problem->start[low];
     memset(&product[3 * (int64_t)low], 0,
            3 * (size_t)(high - low) * sizeof(double));
@@ -220,11 +214,11 @@ static void multiply(void *context, int32_t low, int32_t high,
                      struct pri_sweep_sums *tally)
 {
     struct pri_server_system *system = context;
-    double sum = system->direction_sum, dot = 0, part = 0;
+    double sum = system->cg.direction_sum, dot = 0, part = 0;
     multiply_pairs(system, low, high);
     for (int32_t i = low; i < high; i++) {
-        const double *d = &system->direction[3 * (int64_t)i];
-        double *product = &system->product[3 * (int64_t)i];
+        const double *d = &system->cg.direction[3 * (int64_t)i];
+        double *product = &system->cg.product[3 * (int64_t)i];
         double lean = system->own_lean[i];
         double own = system->own[i] * (d[0] - d[1] - lean * d[2]);
         double rise = system->ease[i] * (d[1] - sum);
@@ -336,13 +330,14 @@ static void advance(void *context, int32_t low, int32_t high,
                     struct pri_sweep_sums *tally)
 {
     struct pri_server_system *system = context;
-    double alpha = system->alpha, dot = 0, cross = 0, all = 0;
+    double alpha = system->cg.alpha, dot = 0, cross = 0, all = 0;
     for (int64_t i = low; i < high; i++) {
         const double *arrow = &system->arrow[3 * i];
-        double *r = &system->residual[3 * i], solved[3];
+        double *r = &system->cg.residual[3 * i], solved[3];
         for (int k = 0; k < 3; k++) {
-            system->solution[3 * i + k] += alpha * system->direction[3 * i + k];
-            r[k] -= alpha * system->product[3 * i + k];
+            system->cg.solution[3 * i + k] +=
+                alpha * system->cg.direction[3 * i + k];
+            r[k] -= alpha * system->cg.product[3 * i + k];
         }
         apply_block(&system->block[6 * i], r, solved);
         for (int k = 0; k < 3; k++) {
@@ -364,110 +359,38 @@ static void next_direction(void *context, int32_t low, int32_t high,
     (void)tally;
     for (int64_t i = low; i < high; i++) {
         const double *arrow = &system->arrow[3 * i];
-        double *p = &system->direction[3 * i], solved[3];
+        double *p = &system->cg.direction[3 * i], solved[3];
         bool moves[3];
-        apply_block(&system->block[6 * i], &system->residual[3 * i], solved);
+        apply_block(&system->block[6 * i], &system->cg.residual[3 * i], solved);
         unknowns(system, (int32_t)i, moves);
         for (int k = 0; k < 3; k++) {
-            double step = solved[k] - arrow[k] * system->shift +
-                          (k < 2 ? system->lift : 0);
-            p[k] = moves[k] ? step + system->beta * p[k] : 0;
+            double step = solved[k] - arrow[k] * system->cg.shift +
+                          (k < 2 ? system->cg.lift : 0);
+            p[k] = moves[k] ? step + system->cg.beta * p[k] : 0;
         }
         if (system->kind[i] & PRI_PRICE_TIED)
-            p[1] = system->direction_sum;
+            p[1] = system->cg.direction_sum;
     }
 }
 
-/* The sum's part of P^-1 r; returns r.P^-1 r. */
-static double precondition(struct pri_server_system *system,
-                           const struct pri_sweep_sums *total)
-{
-    system->shift = system->lift = 0;
-    if (!system->summed)
-        return total->sum[0];
-    double all = total->sum[2] + system->residual_sum;
-    system->shift = (system->residual_sum - total->sum[1]) / system->schur;
-    system->lift = all / system->common;
-    return total->sum[0] + system->shift * system->shift * system->schur +
-           system->lift * all;
-}
-
-/* A p, and p.A p. */
-static double apply(struct pri_server_system *system)
-{
-    struct pri_sweep_sums total;
-    pri_sweep(system->server->problem, multiply, system, &total);
-    if (!system->summed)
-        return total.sum[0];
-    system->product_sum = 0.5 * system->direction_sum + total.sum[1];
-    return total.sum[0] + system->product_sum * system->direction_sum;
-}
-
-static void begin(struct pri_server_system *system, double sum)
-{
-    size_t bytes = 3 * (size_t)system->server->problem->nodes * sizeof(double);
-    memset(system->direction, 0, bytes);
-    memset(system->product, 0, bytes);
-    system->direction_sum = system->product_sum = 0;
-    system->residual_sum = sum;
-    system->alpha = system->beta = system->shift = system->lift = 0;
-}
+static const struct pri_passes PASSES = {prepare_blocks, multiply, advance,
+                                         next_direction};
 
 void pri_server_prepare(struct pri_server_system *system)
 {
-    const struct pri_problem *problem = system->server->problem;
-    struct pri_sweep_sums total;
-    if (system->dense) {
+    if (system->dense)
         prepare_dense(system);
-        return;
-    }
-    pri_sweep(problem, prepare_blocks, system, &total);
-    system->schur = 0.5 + total.sum[0];
-    if (!system->summed)
-        return;
-    begin(system, 0);
-    memset(system->residual, 0, 3 * (size_t)problem->nodes * sizeof(double));
-    system->lift = system->direction_sum = 1;
-    pri_sweep(problem, next_direction, system, NULL);
-    system->common = apply(system);
+    else
+        pri_conjugate_prepare(&system->cg, &PASSES, system);
 }
 
 bool pri_server_solve(struct pri_server_system *system, const double *right,
                       double right_sum, double relative, int32_t most,
                       double *solution, double *solution_sum)
 {
-    const struct pri_problem *problem = system->server->problem;
-    size_t bytes = 3 * (size_t)problem->nodes * sizeof(double);
-    struct pri_sweep_sums total;
-    if (system->dense) {
-        solve_dense(system, right, right_sum, solution, solution_sum);
-        return true;
-    }
-    begin(system, system->summed ? right_sum : 0);
-    memcpy(system->residual, right, bytes);
-    memset(solution, 0, bytes);
-    *solution_sum = 0;
-    system->solution = solution;
-    pri_sweep(problem, advance, system, &total);
-    double size = precondition(system, &total);
-    double enough = relative * relative * size;
-    for (int32_t step = 0; step < most && size > enough; step++) {
-        double sum = system->direction_sum;
-        system->direction_sum =
-            system->summed ? system->shift + system->lift + system->beta * sum
-                           : 0;
-        pri_sweep(problem, next_direction, system, NULL);
-        double curve = apply(system);
-        if (!(curve > 0))
-            break;
-        system->alpha = size / curve;
-        *solution_sum += system->alpha * system->direction_sum;
-        system->residual_sum -= system->alpha * system->product_sum;
-        pri_sweep(problem, advance, system, &total);
-        double next = precondition(system, &total);
-        system->beta = next / size;
-        size = next;
-        system->steps++;
-    }
-    return isfinite(size);
+    if (!system->dense)
+        return pri_conjugate_solve(&system->cg, system, right, right_sum,
+                                   relative, most, solution, solution_sum);
+    solve_dense(system, right, right_sum, solution, solution_sum);
+    return true;
 }

@@ -3,11 +3,8 @@
  *
  * The system couples the gain of a node with the prices of its relays, a
  * weighted graph Laplacian on 2 nodes + 1 unknowns with something positive on
- * the diagonal. Conjugate gradients solve it without forming it: one pass over
- * the neighbour lists a step. The preconditioner inverts the 2 x 2 blocks
- * (gain, price) of the nodes, which hold the own links however steep they are,
- * and the arrow that joins all prices to the sum multiplier; and it solves for
- * the one direction that these two are blind to, all unknowns moving together.
+ * the diagonal. Conjugate gradients solve it, preconditioned by the 2 x 2
+ * blocks (gain, price) of the nodes.
  */
 #include "system.h"
 
@@ -19,7 +16,6 @@ bool pri_system_new(const struct pri_problem *problem,
 {
     int64_t nodes = problem->nodes;
     *system = (struct pri_system){.problem = problem};
-    system->summed = problem->summed;
     system->kind = pri_alloc(nodes, sizeof(uint8_t));
     /* In small pages: a block fills about half of its part. */
     system->entry = calloc((size_t)problem->arcs + 1, sizeof *system->entry);
@@ -29,13 +25,9 @@ bool pri_system_new(const struct pri_problem *problem,
     system->ease = pri_alloc(nodes, sizeof(double));
     system->block = pri_alloc(3 * nodes, sizeof(double));
     system->arrow = pri_alloc(2 * nodes, sizeof(double));
-    system->residual = pri_alloc(2 * nodes, sizeof(double));
-    system->direction = pri_alloc(2 * nodes, sizeof(double));
-    system->product = pri_alloc(2 * nodes, sizeof(double));
     if (!system->kind || !system->entry || !system->until || !system->own ||
         !system->curvature || !system->ease || !system->block ||
-        !system->arrow || !system->residual || !system->direction ||
-        !system->product)
+        !system->arrow || !pri_conjugate_new(problem, 2, &system->cg))
         return false;
     memcpy(system->kind, problem->kind, (size_t)nodes);
     for (int32_t i = 0; i < nodes; i++) {
@@ -57,13 +49,10 @@ void pri_system_free(struct pri_system *system)
     free(system->ease);
     free(system->block);
     free(system->arrow);
-    free(system->residual);
-    free(system->direction);
-    free(system->product);
     free(system->exact);
     free(system->dense);
-    *system =
-        (struct pri_system){.problem = system->problem, .steps = system->steps};
+    pri_conjugate_free(&system->cg);
+    *system = (struct pri_system){.problem = system->problem, .cg = system->cg};
 }
 
 /* --------------------------------------------------------------- product -- */
@@ -73,8 +62,8 @@ void pri_system_free(struct pri_system *system)
 static void multiply_pairs(struct pri_system *system, int32_t low, int32_t high)
 {
     const struct pri_entry *entry = system->entry;
-    const double *direction = system->direction;
-    double *product = system->product;
+    const double *direction = system->cg.direction;
+    double *product = system->cg.product;
     const pri_two sign = {1, -1};
     int32_t l = system->problem->start[low];
     memset(&product[2 * (int64_t)low], 0,
@@ -104,11 +93,11 @@ static void multiply(void *context, int32_t low, int32_t high,
                      struct pri_sweep_sums *tally)
 {
     struct pri_system *system = context;
-    double sum = system->direction_sum, dot = 0, part = 0;
+    double sum = system->cg.direction_sum, dot = 0, part = 0;
     multiply_pairs(system, low, high);
     for (int32_t i = low; i < high; i++) {
-        const double *direction = &system->direction[2 * (int64_t)i];
-        double *product = &system->product[2 * (int64_t)i];
+        const double *direction = &system->cg.direction[2 * (int64_t)i];
+        double *product = &system->cg.product[2 * (int64_t)i];
         double own = system->own[i] * (direction[0] - direction[1]);
         double lean = system->ease[i] * (direction[1] - sum);
         double leave = product[0] + own + system->curvature[i] * direction[0];
@@ -198,15 +187,16 @@ static void advance(void *context, int32_t low, int32_t high,
                     struct pri_sweep_sums *tally)
 {
     struct pri_system *system = context;
-    double *residual = system->residual, *solution = system->solution;
-    double alpha = system->alpha, dot = 0, cross = 0, all = 0;
+    double *residual = system->cg.residual, *solution = system->cg.solution;
+    double alpha = system->cg.alpha, dot = 0, cross = 0, all = 0;
     for (int64_t i = low; i < high; i++) {
         const double *block = &system->block[3 * i];
         const double *arrow = &system->arrow[2 * i];
-        solution[2 * i] += alpha * system->direction[2 * i];
-        solution[2 * i + 1] += alpha * system->direction[2 * i + 1];
-        double gain = residual[2 * i] - alpha * system->product[2 * i];
-        double price = residual[2 * i + 1] - alpha * system->product[2 * i + 1];
+        solution[2 * i] += alpha * system->cg.direction[2 * i];
+        solution[2 * i + 1] += alpha * system->cg.direction[2 * i + 1];
+        double gain = residual[2 * i] - alpha * system->cg.product[2 * i];
+        double price =
+            residual[2 * i + 1] - alpha * system->cg.product[2 * i + 1];
         residual[2 * i] = gain;
         residual[2 * i + 1] = price;
         dot += gain * (block[0] * gain + block[1] * price) +
@@ -224,13 +214,14 @@ static void next_direction(void *context, int32_t low, int32_t high,
                            struct pri_sweep_sums *tally)
 {
     struct pri_system *system = context;
-    double beta = system->beta, shift = system->shift, lift = system->lift;
+    double beta = system->cg.beta, shift = system->cg.shift,
+           lift = system->cg.lift;
     (void)tally;
     for (int64_t i = low; i < high; i++) {
         const double *block = &system->block[3 * i];
         const double *arrow = &system->arrow[2 * i];
-        const double *r = &system->residual[2 * i];
-        double *p = &system->direction[2 * i];
+        const double *r = &system->cg.residual[2 * i];
+        double *p = &system->cg.direction[2 * i];
         uint8_t kind = system->kind[i];
         double gain = block[0] * r[0] + block[1] * r[1] - arrow[0] * shift;
         double price = block[1] * r[0] + block[2] * r[1] - arrow[1] * shift;
@@ -241,7 +232,7 @@ static void next_direction(void *context, int32_t low, int32_t high,
         if (kind & PRI_GAIN_FIXED)
             p[0] = 0;
         if (kind & PRI_PRICE_TIED)
-            p[1] = system->direction_sum;
+            p[1] = system->cg.direction_sum;
         else if (kind & PRI_PRICE_OWN)
             p[1] = p[0];
         else if (kind & PRI_PRICE_FIXED)
@@ -249,96 +240,25 @@ static void next_direction(void *context, int32_t low, int32_t high,
     }
 }
 
-/* The sum's part of P^-1 r; returns r.P^-1 r. */
-static double precondition(struct pri_system *system,
-                           const struct pri_sweep_sums *total)
-{
-    system->shift = system->lift = 0;
-    if (!system->summed)
-        return total->sum[0];
-    double all = total->sum[2] + system->residual_sum;
-    system->shift = (system->residual_sum - total->sum[1]) / system->schur;
-    system->lift = all / system->common;
-    return total->sum[0] + system->shift * system->shift * system->schur +
-           system->lift * all;
-}
-
-/* A p, and p.A p. */
-static double apply(struct pri_system *system)
-{
-    struct pri_sweep_sums total;
-    pri_halo(system->problem, system->direction, 2);
-    pri_sweep(system->problem, multiply, system, &total);
-    if (!system->summed)
-        return total.sum[0];
-    system->product_sum = 0.5 * system->direction_sum + total.sum[1];
-    return total.sum[0] + system->product_sum * system->direction_sum;
-}
-
-static void begin(struct pri_system *system, double sum)
-{
-    size_t bytes = 2 * (size_t)system->problem->nodes * sizeof(double);
-    memset(system->direction, 0, bytes);
-    system->direction_sum = system->product_sum = 0;
-    system->residual_sum = sum;
-    system->alpha = system->beta = system->shift = system->lift = 0;
-}
+static const struct pri_passes PASSES = {prepare_blocks, multiply, advance,
+                                         next_direction};
 
 void pri_system_prepare(struct pri_system *system)
 {
-    const struct pri_problem *problem = system->problem;
-    struct pri_sweep_sums total;
-    if (system->dense != NULL) {
+    if (system->dense != NULL)
         pri_dense_prepare(system);
-        return;
-    }
-    pri_sweep(problem, prepare_blocks, system, &total);
-    system->schur = 0.5 + total.sum[0];
-    if (!system->summed)
-        return;
-    begin(system, 0);
-    memset(system->residual, 0, 2 * (size_t)problem->nodes * sizeof(double));
-    system->lift = system->direction_sum = 1;
-    pri_sweep(problem, next_direction, system, NULL);
-    system->common = apply(system);
+    else
+        pri_conjugate_prepare(&system->cg, &PASSES, system);
 }
 
 bool pri_system_solve(struct pri_system *system, const double *right,
                       double right_sum, double relative, int32_t most,
                       struct pri_point *solution)
 {
-    const struct pri_problem *problem = system->problem;
-    size_t bytes = 2 * (size_t)problem->nodes * sizeof(double);
-    struct pri_sweep_sums total;
-    if (system->dense != NULL) {
-        pri_dense_solve(system, right, right_sum, solution);
-        return true;
-    }
-    begin(system, system->summed ? right_sum : 0);
-    memcpy(system->residual, right, bytes);
-    memset(solution->dual, 0, bytes);
-    solution->sum = 0;
-    system->solution = solution->dual;
-    pri_sweep(problem, advance, system, &total);
-    double size = precondition(system, &total);
-    double enough = relative * relative * size;
-    for (int32_t step = 0; step < most && size > enough; step++) {
-        double sum = system->direction_sum;
-        system->direction_sum =
-            system->summed ? system->shift + system->lift + system->beta * sum
-                           : 0;
-        pri_sweep(problem, next_direction, system, NULL);
-        double curve = apply(system);
-        if (!(curve > 0))
-            break;
-        system->alpha = size / curve;
-        solution->sum += system->alpha * system->direction_sum;
-        system->residual_sum -= system->alpha * system->product_sum;
-        pri_sweep(problem, advance, system, &total);
-        double next = precondition(system, &total);
-        system->beta = next / size;
-        size = next;
-        system->steps++;
-    }
-    return isfinite(size);
+    if (system->dense == NULL)
+        return pri_conjugate_solve(&system->cg, system, right, right_sum,
+                                   relative, most, solution->dual,
+                                   &solution->sum);
+    pri_dense_solve(system, right, right_sum, solution);
+    return true;
 }

@@ -4,7 +4,7 @@
 #ifndef PRICER_OPTIMISE_SYSTEM_H
 #define PRICER_OPTIMISE_SYSTEM_H
 
-#include "problem.h"
+#include "conjugate.h"
 
 /*
  * A pair as the linear system sees it: how the two shares answer to their two
@@ -26,7 +26,6 @@ struct pri_entry {
  */
 struct pri_system {
     const struct pri_problem *problem;
-    bool summed;             /* the sum multiplier moves */
     uint8_t *kind;           /* [nodes] the problem's, and what a method adds */
     struct pri_entry *entry; /* of the pairs that answer at all, those that a
                                 block looks at from start[low] on */
@@ -37,15 +36,9 @@ struct pri_system {
     double *block; /* [3 * nodes] in: sums of out, both, in over the pairs of a
                       node; then its inverse block of the preconditioner */
     double *arrow; /* [2 * nodes] that inverse times the column of the sum */
-    double schur;  /* what is left of the sum's diagonal */
-    double common; /* curvature of moving all unknowns together */
     double *exact; /* [3 * arcs] the entries in double, if dense */
     long double *dense; /* [(2 nodes + 1) (2 nodes + 2)] or NULL */
-    int64_t steps;      /* of conjugate gradients, in all */
-    /* The solve in progress. */
-    double *residual, *direction, *product, *solution; /* [2 * nodes] */
-    double residual_sum, direction_sum, product_sum;
-    double alpha, beta, shift, lift;
+    struct pri_conjugate cg;
 };
 
 bool pri_system_new(const struct pri_problem *problem,
