@@ -167,7 +167,7 @@ for engine in ("fast", "faithful"):
                             "--engine", engine, "--json"], stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True,
                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-    while run.poll() is None and at_work(run.pid) < 30:
+    while run.poll() is None and at_work(run.pid) < 200:
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=120)
