@@ -48,32 +48,36 @@ def room_of(path):
 
 def objects(build):
     """Every object of the library and the programs, as (source, path)."""
-    for folder in ('libpricer_core.a.p', 'pricer.p', 'pricer-mpi.p',
-                   'pricer-server.p', 'pricer-node.p'):
+    for folder in ('libpricer_core.a.p', 'libpricer_parts.a.p', 'pricer.p',
+                   'pricer-mpi.p', 'pricer-server.p', 'pricer-node.p'):
         for path in glob.glob(os.path.join(build, folder, '*.o')):
             name = os.path.basename(path)[:-2]
             yield re.sub(r'^(lib|programs)_([a-z]+)_', r'\1/\2/', name), path
 
 
-def symbols(path):
-    """What an object defines for others, and what it needs of them."""
-    defined, needed = set(), set()
-    out = subprocess.run(['nm', path], capture_output=True, text=True,
-                         check=True).stdout
+def symbols(paths):
+    """For each object what it defines for others, and what it needs of them."""
+    found = {path: (set(), set()) for path in paths}
+    out = subprocess.run(['nm', '--print-file-name', *paths], capture_output=True,
+                         text=True, check=True).stdout
     for line in out.splitlines():
-        kind, name = line.split()[-2:]
+        path, rest = line.split(':', 1)
+        kind, name = rest.split()[-2:]
+        defined, needed = found[path]
         if kind == 'U':
             needed.add(name)
         elif kind in DEFINED and name != 'main':
             defined.add(name)
-    return defined, needed
+    return found
 
 
 def read_graph(build):
     """uses[a][b] = the symbols of file b that file a uses."""
     home, needs = {}, {}
-    for source, path in objects(build):
-        defined, needed = symbols(path)
+    sources = list(objects(build))
+    found = symbols([path for _, path in sources])
+    for source, path in sources:
+        defined, needed = found[path]
         for name in defined:
             home.setdefault(name, source)
         needs[source] = needed

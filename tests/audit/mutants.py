@@ -48,7 +48,7 @@ def make_mutant(folder, source, line, instead):
     for flag in ("-MQ", "-MF"):
         replace_after(command, flag, os.path.join(folder, "mutant.d"))
     at = command.index("-o")
-    command[at:at] = ["-iquote", os.path.dirname(original)]
+    command[at:at] = ["-iquote", os.path.dirname(original), "-O1"]
     subprocess.run(command, cwd=build, check=True)
     words = shlex.split(linking)
     program = os.path.join(folder, "pricer")

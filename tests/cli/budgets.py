@@ -4,10 +4,10 @@ budgets: what plan has checked, privacy shows for every link to be within its
 budget over the planned rounds, with every packet counted as heard; the audit
 does not contradict it; a plan from measured links keeps to its own network.
 With credit for losses the same holds for the receiver. $1: the build folder,
-$2: how many scenarios (24).
+$2: how many scenarios (12).
 
 The audits are judged with a false alarm of 1e-6 a table, so of a run of this
-test with 24 scenarios at most 1e-4."""
+test with 12 scenarios at most 1e-4."""
 import json
 import os
 import random
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 pricer = os.path.join(os.path.realpath(sys.argv[1]), 'pricer')
-count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 study = 'a.pricer'
 bad = 0
 

@@ -25,7 +25,7 @@ about() {
     local name=$1
     shift
     say "$name-privacy" privacy "$@"
-    say "$name-audit" audit --trials 2000 "$@"
+    say "$name-audit" audit --trials 1000 "$@"
     say "$name-simulate" simulate --trials 5000 --decoder constant "$@"
     "$pricer" report ten.pricer -o "$name.html" "$@" >/dev/null ||
         fail "report $*"

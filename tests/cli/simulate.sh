@@ -70,7 +70,7 @@ holds "agrees(o) and o['engine'] == 'faithful'"
 for engine in fast faithful; do
     trials=5000
     "$pricer" new same.pricer --force "$here"/examples/paper.yaml >/dev/null
-    "$pricer" plan same.pricer >/dev/null
+    "$pricer" plan same.pricer --decoder constant >/dev/null
     for threads in 1 2 3; do
         simulate same.pricer --engine $engine --trials $trials --threads $threads \
             --seed 7 --data random --strategy naive
@@ -131,7 +131,7 @@ decoder=(--decoder constant)
 
 # What the study holds of it.
 "$pricer" new kept.pricer "$here"/examples/paper.yaml >/dev/null
-"$pricer" plan kept.pricer >/dev/null
+"$pricer" plan kept.pricer --decoder constant >/dev/null
 simulate kept.pricer --trials 1000 --strategy best
 q() { sqlite3 kept.pricer "$1"; }
 [ "$(q 'SELECT plan, engine, data, seed, trials, clipped FROM simulation')" = '1|fast|worst-case|1|1000|0' ] ||
@@ -159,12 +159,16 @@ expect 1 "none.pricer" "$pricer" simulate none.pricer
 # background jobs deaf to SIGINT; python3 makes them hear again.)
 python3 - "$pricer" <<'PYTHON' >interrupted.txt || fail "Ctrl-C: $(cat interrupted.txt)"
 import json, signal, subprocess, sys, time
+def at_work(pid): # how long, in hundredths of a second
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 for engine in ("fast", "faithful"):
     run = subprocess.Popen([sys.argv[1], "simulate", "kept.pricer", "--trials", "1000000000000",
                             "--engine", engine, "--json"], stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True,
                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-    time.sleep(2)
+    while run.poll() is None and at_work(run.pid) < 200:
+        time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=120)
     if run.returncode != 0 or "stopped after" not in err:

@@ -150,7 +150,7 @@ static void check_sum(const struct sum *at, int64_t rounds, double delta,
 }
 
 static uint64_t first_sum = 1;
-static int sums = 200;
+static int sums = 100;
 
 static void test_identity(void **state)
 {
