@@ -76,11 +76,11 @@ archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -1)
 command -v clang >/dev/null || archer=
 
 step "build" configure_and_build build --buildtype=release
-# The builds that come later fill the processors where tests wait, at a priority at
-# which no test waits for them. Their steps say what became of them.
+# The builds that come later fill the processors where tests wait, scheduled so that
+# any test that wakes goes first. Their steps say what became of them.
 set -m
 (
-    renice -n 19 "$BASHPID"
+    chrt --idle --pid 0 "$BASHPID"
     build_sanitized
     [ -z "$archer" ] || build_for_races
 ) >/dev/null 2>&1 &
