@@ -95,13 +95,8 @@ static double often(double once, double rounds, double goal, double *mass)
     return 1;
 }
 
-/*
- * A lower end by a single sum, where a line cannot tell: with probability at
- * least `mass` it is seen, in `times` rounds, with no noise of at least `hide`,
- * and then all there is to be told is at least what it shows at its largest
- * variance without those. Several rounds are one of so many times the signal,
- * and for identities the dimensions.
- */
+/* A lower end by a single sum, where a line cannot tell: docs/mathematics.md, As
+ * good as bare. */
 struct lone {
     const struct pri_view *view;
     int direction;

@@ -180,16 +180,7 @@ double pri_coupling_parts(struct pri_coupling *coupling)
     return log_bound;
 }
 
-/*
- * Three kinds of rounding. Entries of tables: heights are right within bits + 2
- * units, so e^(s height) is within |s height| times that, a step adds 4, and
- * averages have positive weights. If each entry is a part e away from what it
- * should be, Z is at most (1 + e)^vertices - 1 of Z(real s) away, which the
- * norms there bound. The change of basis: some units a bit of the same change
- * with absolute values, whose norm is at most stretch sqrt(plain2), against the
- * norms of all other vertices. The sum: at every step so many units of the
- * product of all norms as an entry has terms.
- */
+/* Tables, the change of basis and the sum: docs/mathematics.md, Rounding. */
 double pri_coupling_rounding(const struct pri_coupling *coupling)
 {
     double sum = 0, product = 1;

@@ -1,23 +1,8 @@
 /*
  * From what an observer sees of one node to what it costs: a bracket around the
- * eps that goes with a delta.
- *
- * Claim. Given which links were up, all that is seen of data is one Gaussian
- * mechanism with
- *
- *     mu^2 = sum over the sums that arrive of signal / (base + noises),
- *
- * since independent Gaussians about one number compose so; what is seen of an
- * identity are independent pairs of Gaussians (factor.h). The hockey-stick
- * divergence is jointly convex, so for an observer who may not know the links
- * it is at most its mean over the patterns, with equality where the pattern is
- * visible. What is bracketed is that mean. Rounds are independent: losses add
- * up. Both directions count for identities; the worse one is claimed.
- *
- * Patterns as good as bare. A pattern in which some sum is seen with neither a
- * base nor a noise of at least `hide` counts as 1 from above; from below as
- * what that sum alone shows at the largest variance it can have then. Which
- * `hide` is best, Chernoff's bound decides.
+ * eps that goes with a delta. What is bracketed is the mean of the divergence over
+ * all patterns of links; what counts as bare, and how pairs are dealt with:
+ * docs/mathematics.md, What one round shows to Decoupling.
  */
 #include "account.h"
 #include "bare.h"
@@ -33,6 +18,9 @@
 
 /* A bracket that is narrower, relative to eps, is close enough. */
 #define CLOSE 1e-3
+
+/* What decoupling aims at. */
+#define AIM .008
 
 /* What is as good as bare must be worth 1 but for this. */
 #define BARE_PART 1e-4
@@ -143,20 +131,6 @@ static enum pricer_status choose_hide(struct task *task)
     task->hide = chosen;
     task->saddle = best;
     return PRICER_OK;
-}
-
-static bool close_enough(const struct pri_bracket *found)
-{
-    return found->eps == found->eps_lower ||
-           (isfinite(found->eps) &&
-            found->eps - found->eps_lower <= CLOSE * found->eps);
-}
-
-/* What decoupling aims at. */
-static bool near_enough(const struct pri_bracket *found)
-{
-    return found->eps == found->eps_lower ||
-           found->eps - found->eps_lower <= .008 * found->eps;
 }
 
 /* One end, or both, of independent sums. */
@@ -381,7 +355,7 @@ static enum pricer_status one_direction(struct task *task,
         task->view->dimension == 0 && isfinite(found->eps) && found->eps > 0)
         status = leave_out(task, found->eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
-        if (!(found->eps > 0) || close_enough(found) ||
+        if (!(found->eps > 0) || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
         if (task->view->pairs == 0) {
@@ -391,17 +365,18 @@ static enum pricer_status one_direction(struct task *task,
                 status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
             if (status == PRICER_OK)
                 status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
-            if (status == PRICER_OK && !close_enough(found))
+            if (status == PRICER_OK && !pri_within(found, CLOSE))
                 status = by_exact(task, found);
-            if (status == PRICER_OK && !near_enough(found) &&
+            if (status == PRICER_OK && isfinite(found->eps) &&
+                !pri_within(found, 2 * CLOSE) &&
                 model->function.kernel == PRI_MEAN && model->shift == 0) {
                 model->function.kernel = PRI_LOSS;
                 status = by_exact(task, found);
                 model->function.kernel = PRI_MEAN;
             }
-            for (int k = 0;
-                 k < 2 && status == PRICER_OK && task->view->dimension == 0 &&
-                 found->eps > 0 && isfinite(found->eps) && !near_enough(found);
+            for (int k = 0; k < 2 && status == PRICER_OK &&
+                            task->view->dimension == 0 && found->eps > 0 &&
+                            isfinite(found->eps) && !pri_within(found, AIM);
                  k++)
                 status = by_decoupling(task, found);
         }
@@ -409,7 +384,8 @@ static enum pricer_status one_direction(struct task *task,
             break;
         task->width /= 4;
     }
-    if (status == PRICER_OK && found->eps > 0 && !near_enough(found))
+    if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
+        !pri_within(found, AIM))
         pri_lone_sums(task->view, model, task->delta, found);
     return status;
 }

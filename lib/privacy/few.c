@@ -1,13 +1,8 @@
 /*
  * From a sum to what it shows in one round, without a line: where the
- * generating function falls slowly, as that of an identity in few dimensions.
- * And the search for an eps that all curves without a line have in common.
- *
- * Claim. Given the variance of the others the divergence is that of the
- * Gaussian mechanism, or those of presence.c, and the account is its mean over
- * the law of that variance, by joint convexity. It falls as the variance grows,
- * so a group of variances counts as its low end from above and as its high end
- * from below.
+ * generating function falls slowly, as that of an identity in few dimensions
+ * (docs/mathematics.md, One sum). And the search for an eps that all curves without
+ * a line have in common.
  */
 #include "account.h"
 

@@ -1,12 +1,7 @@
 /*
  * From a view to the probability that some sum is seen with next to no noise in
- * it: floor.h.
- *
- * Claim. Given the states of the pairs whose two ends both decide about that,
- * all sums are bare independently of each other. PAIRS_MOST pairs are
- * conditioned on; of the others the second noise is drawn by itself, with its
- * least (or largest) probability given the first: bare sums are more (or less)
- * likely than that, as bareness grows with every absence.
+ * it, over all states of the pairs that decide about that. Claim and proof:
+ * docs/mathematics.md, As good as bare.
  */
 #include "floor.h"
 

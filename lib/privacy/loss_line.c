@@ -102,11 +102,7 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
     return (sum + DBL_MIN) / M_PI * PRI_SLACK;
 }
 
-/*
- * phi(s) / s = e^(-eps slope) fixed: for PRI_LOSS slope = s and fixed =
- * 1 / (s (1 + s)); for PRI_MEAN slope = (root - 1) / 2 and fixed =
- * 1 / (root s), root = sqrt(1 + 8s). Both parts are right within some units.
- */
+/* phi(s) / s = e^(-eps slope) fixed. */
 void pri_line_prepare(struct pri_line *line)
 {
     double scale = line->step / (2 * M_PI);
@@ -124,10 +120,7 @@ void pri_line_prepare(struct pri_line *line)
     }
 }
 
-/*
- * One part of the law. A term is e^x value with x = log_most - eps slope +
- * s shift, whose rounding is some units of the sum of the sizes of its parts.
- */
+/* One part of the law; the rounding of every term is charged. */
 static double part_delta(const struct pri_line *line, double eps,
                          enum pri_side side)
 {

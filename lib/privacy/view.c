@@ -128,13 +128,9 @@ static long double sent_noise(const struct scene *scene, double weight,
            (1 + 0x1p-48L);
 }
 
-/*
- * The sum that a weight and a noise of the node enter, beside `base` of the one
- * who makes it: in which unit, and what it shows. Data moves it by weight
- * diameter, and the node's own noise is always there; its identity by weight
- * radius and its own noise, as it is sent. The product of two doubles may leave
- * their range, but not that of a long double.
- */
+/* The sum that a weight and a noise of the node enter, beside `base` of the one
+ * who makes it. The product of two doubles may leave their range, but not that of a
+ * long double. */
 static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
                        struct pri_view *view)

@@ -1,10 +1,6 @@
 /*
  * From a model to its values along a line: the product over all sums, then over
- * all rounds, each with a bound on its error.
- *
- * Claim. Every value is that of Z_j^rounds - Z_(j-1)^rounds (bracket.h) but for
- * its error: what groups of variances leave out (factor.h), what couplings
- * leave out (exact.h), and rounding, in proportion to the number of rounds.
+ * all rounds, each with a bound on its error (docs/mathematics.md, Rounds).
  */
 #include "bracket.h"
 #include "exact.h"
@@ -32,14 +28,8 @@ static double complex power_less_1(double complex x, double n)
     return expm1(a) * cos(b) - 2 * half * half + exp(a) * sin(b) * I;
 }
 
-/*
- * From one round to all of them: value becomes
- * (rest + value)^rounds - rest^rounds, times e^log_scale. With W a bound on
- * |rest| + |value|, an error e of the value is at most rounds e W^(rounds - 1)
- * of all, an error e of the rest rounds (rounds - 1) e |value| W^(rounds - 2),
- * and every multiplication of the power, of which rounding repeats `rounds`
- * times at most, adds some units.
- */
+/* From one round to all of them: value becomes (rest + value)^rounds -
+ * rest^rounds, times e^log_scale. */
 static void repeat(int64_t times, int32_t factors, double log_scale,
                    const struct pri_values *rest, struct pri_line *line)
 {
