@@ -6,7 +6,7 @@
 #define PRICER_BRACKET_H
 
 #include "factor.h"
-#include "floor.h"
+#include "view.h"
 
 #include <math.h>
 

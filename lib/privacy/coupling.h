@@ -40,9 +40,8 @@ struct pri_vertex {
     int32_t before;      /* of which these are to vertices absorbed earlier */
     double seen, unseen; /* of the sum, given its link if that is a bit */
     double scale;        /* tables are divided by this */
-    double plain2;       /* squares of the table at a real s, added up */
     double norm;         /* of T_v there */
-    double stretch;      /* by how much the change of basis can lengthen it */
+    double plain;        /* and with absolute values of all that is added up */
     double signal, own;  /* as of its source */
     double *height;      /* [2^bits] data: mu^2 if it is seen; identity: the
                             variance; PRI_BARE, or

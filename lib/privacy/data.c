@@ -5,7 +5,6 @@
  * docs/mathematics.md, What one round shows to Decoupling.
  */
 #include "account.h"
-#include "bare.h"
 #include "decouple.h"
 #include "exact.h"
 
@@ -36,21 +35,12 @@
 
 enum { TRIES = 3 };
 
-static void plain_chances(const struct pri_view *view,
-                          struct pri_chances *chances)
-{
-    for (int32_t k = 0; k < view->noises; k++) {
-        chances->chance[k] = view->noise[k].chance;
-        chances->absent[k] = pri_absent(&view->noise[k]);
-    }
-}
-
 /* The second noise of every pair by itself, with its least (above) or largest
  * (below) probability given the first: less noise never helps the node. */
 static void ordered_chances(const struct pri_view *view, enum pri_side side,
                             struct pri_chances *chances)
 {
-    plain_chances(view, chances);
+    pri_plain_chances(view, chances);
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
         double cell[2][2];
@@ -153,6 +143,13 @@ static enum pricer_status one_side(struct task *task, enum pri_side side,
                             found);
 }
 
+/* f''/f' = eps^2/2x^2 - 1/2x - 1/8 from x on, at most. */
+static double growth_at(double eps, double x)
+{
+    double ratio = eps / x;
+    return fmax(ratio * ratio / 2 - 0.125, 1 / x);
+}
+
 /* The mu^2 at which delta_G is that. */
 static enum pricer_status where(double eps, double delta, double *at)
 {
@@ -225,7 +222,7 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
                               &task->scratch->chances, &sure);
         model->more[PRI_BELOW] *= pri_worth_of_bare(
             view, model->function.direction, task->hide, task->saddle.eps);
-        plain_chances(view, &task->scratch->chances);
+        pri_plain_chances(view, &task->scratch->chances);
         status =
             pri_sums_set(view, apart, task->hide, task->width, task->scratch);
         pri_exact_range(exact, &most, &highest, &strip);
@@ -300,7 +297,7 @@ static enum pricer_status by_decoupling(struct task *task,
         where(found->eps, fmin(task->delta, .01), &above);
     if (status == PRICER_OK)
         status = where(least, 5e-3 * task->delta, &below);
-    double growth = pri_growth_at(found->eps, above);
+    double growth = growth_at(found->eps, above);
     if (status != PRICER_OK || !isfinite(growth))
         return status;
     struct pri_bracket known = *found;
@@ -320,7 +317,7 @@ static enum pricer_status by_decoupling(struct task *task,
         }
     }
     if (status == PRICER_OK)
-        status = decoupled_end(task, PRI_BELOW, pri_growth_at(known.eps, below),
+        status = decoupled_end(task, PRI_BELOW, growth_at(known.eps, below),
                                least, &known, &now);
     if (status == PRICER_OK && now <= found->eps)
         found->eps_lower = fmax(found->eps_lower, now);

@@ -4,7 +4,6 @@
  * docs/mathematics.md, Decoupling.
  */
 #include "decouple.h"
-#include "tilted.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -297,10 +296,7 @@ enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                       index + noises};
         mark_pairs(view, &effects);
         find_all(&ask, &effects);
-        for (int32_t k = 0; k < view->noises; k++) {
-            chances->chance[k] = view->noise[k].chance;
-            chances->absent[k] = pri_absent(&view->noise[k]);
-        }
+        pri_plain_chances(view, chances);
         for (int32_t k = 0; k < view->pairs; k++) {
             int32_t second = view->pair[k].second;
             double absent = decoupled(&ask, &view->pair[k], &effects);

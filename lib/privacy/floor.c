@@ -3,7 +3,7 @@
  * it, over all states of the pairs that decide about that. Claim and proof:
  * docs/mathematics.md, As good as bare.
  */
-#include "floor.h"
+#include "view.h"
 
 #include <float.h>
 #include <math.h>
@@ -14,6 +14,14 @@ double pri_view_slack(const struct pri_view *view)
 {
     double links = (double)view->noises + view->sources + 2. * view->pairs;
     return 1e-12 + 8 * DBL_EPSILON * links + 2 * view->loose;
+}
+
+void pri_plain_chances(const struct pri_view *view, struct pri_chances *chances)
+{
+    for (int32_t k = 0; k < view->noises; k++) {
+        chances->chance[k] = view->noise[k].chance;
+        chances->absent[k] = pri_absent(&view->noise[k]);
+    }
 }
 
 static bool can_be_bare(const struct pri_view *view, int32_t source,
@@ -113,10 +121,7 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
     }
     if (!possible)
         return 0;
-    for (int32_t k = 0; k < view->noises; k++) {
-        chances->chance[k] = view->noise[k].chance;
-        chances->absent[k] = pri_absent(&view->noise[k]);
-    }
+    pri_plain_chances(view, chances);
     double once = fmin(over_pairs(&search, 0, 0), 1);
     *exact = search.exact;
     double slack = pri_view_slack(view);

@@ -3,7 +3,7 @@
  * spread to a grid, keeping their means, from below atoms are gathered; e^(gh)
  * is convex in the variance. decouple.c has the mathematics.
  */
-#include "tilted.h"
+#include "decouple.h"
 
 #include <math.h>
 
