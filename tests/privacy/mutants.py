@@ -88,6 +88,8 @@ MUTANTS = [
     ("one sum is what its quiet end shows", "bare.c",
      "side == PRI_ABOVE ? group->low * (1 - 1e-12)",
      "side == PRI_ABOVE ? group->high * (1 - 1e-12)", ["identity", "shells"]),
+    ("coupled sums stay at the real end of the line", "exact.c",
+     "pri_coupling_advance(coupling);", ";", ["coupling"]),
 ]
 
 
