@@ -12,7 +12,9 @@
   - what is said to be in a file is there: `name` in `lib/x/y.c`, or
     (`name`, lib/x/y.c);
   - tests/README.md names those files of each room of lib/ that have no test of
-    their name.
+    their name;
+  - docs/mathematics.md names every function that a header of lib/privacy
+    declares, but those that only hold memory or sort questions.
 """
 import glob
 import os
@@ -99,6 +101,17 @@ def check_tests():
             complain(page, number, '%s has no %s.c' % (room, name))
 
 
+def check_proofs():
+    page = 'docs/mathematics.md'
+    named = set(re.findall(r'`(\w+)`', read(page)))
+    for path in sorted(glob.glob('lib/privacy/*.h')):
+        code = re.sub(r'/\*.*?\*/', '', read(path), flags=re.S)
+        for name in sorted(set(re.findall(r'\b(pri_\w+)\(', code)) - named):
+            if not re.search(r'_(free|reserve|check|reads|hears|member)$', name):
+                complain(page, 1, '%s declares %s, which has no proof here' %
+                         (path, name))
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
     known = known_names()
@@ -112,6 +125,7 @@ def main():
                 check_names(page, number, line, known)
         check_places(page, text)
     check_tests()
+    check_proofs()
     return 1 if complaints else 0
 
 

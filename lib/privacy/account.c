@@ -437,7 +437,7 @@ enum pricer_status pricer_privacy_account(
     for (int32_t k = 0; k < most; k++)
         if (!is_in_coalition(question, k))
             list[listed++] = blank_statement(network, question, k);
-    double work = fmin(fmax(1e10 / (double)(listed + 1), 5e7), 3e8);
+    double work = fmin(fmax(1e10 / (double)(listed + 1), 5e7), 1e9);
     status = fill_in(network, plan, question, work, listed, list, fault);
     if (status != PRICER_OK) {
         free(list);

@@ -1,9 +1,11 @@
 /*
- * From a view to what its patterns with next to no noise cost: which of them to
- * count as bare, what they are worth, and what one sum shows by itself.
+ * From a view to what needs no line: which of its patterns count as bare and what
+ * they are worth, what one sum shows by itself, and in one round, where the
+ * generating function falls slowly, as that of an identity in few dimensions; and
+ * the search for an eps that such curves have in common. docs/mathematics.md, As
+ * good as bare, One sum.
  */
-#include "bare.h"
-#include "presence.h"
+#include "account.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,7 +17,33 @@
 /* Of so many rounds all numbers are looked at. */
 #define ROUNDS_FEW 2000
 
+/* How wide groups of variances are, relative to their low end. */
+#define FEW_WIDTH 5e-4
+
 enum { SIZES = 256 };
+
+struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
+                                const void *of, double goal, double close)
+{
+    struct pri_range range = {0, INFINITY};
+    double at = 1;
+    if (!(curve(of, 0) > goal))
+        return (struct pri_range){0, 0};
+    for (int k = 0; k < 1100 && (isinf(range.high) || range.low == 0) &&
+                    at > 0 && at < DBL_MAX / 4;
+         k++) {
+        bool above = curve(of, at) > goal;
+        *(above ? &range.low : &range.high) = at;
+        at *= above ? 2 : .5;
+    }
+    for (int k = 0; k < 100 && isfinite(range.high) &&
+                    range.high - range.low > close * range.high;
+         k++) {
+        at = range.low + (range.high - range.low) / 2;
+        *(curve(of, at) > goal ? &range.low : &range.high) = at;
+    }
+    return range;
+}
 
 double pri_worth_of_bare(const struct pri_view *view, int direction,
                          double hide, double eps)
@@ -95,13 +123,8 @@ static double often(double once, double rounds, double goal, double *mass)
     return 1;
 }
 
-/*
- * A lower end by a single sum, where a line cannot tell: with probability at
- * least `mass` it is seen, in `times` rounds, with no noise of at least `hide`,
- * and then all there is to be told is at least what it shows at its largest
- * variance without those. Several rounds are one of so many times the signal,
- * and for identities the dimensions.
- */
+/* A lower end by a single sum, where a line cannot tell: docs/mathematics.md, As
+ * good as bare. */
 struct lone {
     const struct pri_view *view;
     int direction;
@@ -147,4 +170,67 @@ void pri_lone_sums(const struct pri_view *view, const struct pri_sums *model,
             double low = lone_lower(view, model, delta, k, size * (1 + 1e-9));
             found->eps_lower = fmax(found->eps_lower, fmin(low, found->eps));
         }
+}
+
+/* -------------------------------------------------------- one sum, one round -- */
+
+/* One sum, to one side. */
+struct few {
+    const struct pri_source *source;
+    const struct pri_law *law;
+    double dimension, bare;
+    enum pri_side side;
+};
+
+/* The worse of the two directions at one eps. */
+static double worse_at(const void *of, double eps)
+{
+    const struct few *few = of;
+    enum pri_side side = few->side;
+    double sum[2] = {0, 0}, both[2];
+    for (int32_t k = 0; k < few->law->count; k++) {
+        const struct pri_variances *group = &few->law->group[k];
+        double others = side == PRI_ABOVE ? group->low * (1 - 1e-12)
+                                          : group->high * (1 + 1e-12);
+        struct pri_presence presence = {few->dimension,
+                                        sqrt(few->source->signal),
+                                        few->source->own, others};
+        double mu = sqrt(few->source->signal / others);
+        if (few->dimension > 0)
+            pri_presence_delta(&presence, eps, side, &both[0], &both[1]);
+        else
+            both[0] = both[1] = side == PRI_ABOVE ? pri_gaussian_above(eps, mu)
+                                                  : pri_gaussian_below(eps, mu);
+        sum[0] += group->mass * both[0];
+        sum[1] += group->mass * both[1];
+    }
+    double slack = 1e-12 * (side == PRI_ABOVE ? 1 : -1);
+    return pri_seen(few->source) * fmax(sum[0], sum[1]) * (1 + slack) +
+           few->bare;
+}
+
+enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
+                                struct pri_scratch *scratch,
+                                struct pri_bracket *found)
+{
+    struct pri_law law = {0};
+    bool exact;
+    double *end[] = {&found->eps_lower, &found->eps};
+    pri_plain_chances(view, &scratch->chances);
+    enum pricer_status status =
+        pri_law_build(view, 0, scratch->chances.chance, scratch->chances.absent,
+                      DBL_TRUE_MIN, FEW_WIDTH, &scratch->spare, &law);
+    for (int side = 0; side < 2 && status == PRICER_OK; side++) {
+        double goal = pri_delta_for(delta, side);
+        struct few few = {&view->source[0], &law, view->dimension,
+                          pri_view_bare(view, DBL_TRUE_MIN, 1, side,
+                                        &scratch->chances, &exact),
+                          side};
+        struct pri_range range = {INFINITY, INFINITY};
+        if (few.bare < goal)
+            range = pri_search_eps(worse_at, &few, goal, 1e-7);
+        *end[side] = side == PRI_ABOVE ? range.high : range.low;
+    }
+    pri_law_free(&law);
+    return status;
 }

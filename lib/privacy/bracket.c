@@ -1,12 +1,7 @@
 /*
  * From a moment generating function to a bracket around eps: where the line
- * should go, its values, and both ends. loss_line.h has the mathematics.
- *
- * Claim. Every value along the line comes with a bound on its error: what
- * groups of variances leave out (factor.h), what couplings leave out (exact.h),
- * and rounding, in proportion to the number of rounds. All of it is charged to
- * delta at the eps that is returned. The place of the line decides only how
- * much that is.
+ * should go, its values, and both ends. The place of the line decides only how much
+ * its errors are, not whether the ends hold (docs/mathematics.md, The engine).
  */
 #include "bracket.h"
 #include "exact.h"
@@ -120,17 +115,6 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
             break;
     }
     return isfinite(line->log_most);
-}
-
-static bool close_enough(const struct pri_bracket *found)
-{
-    return found->eps - found->eps_lower <= ENOUGH * found->eps;
-}
-
-/* Not worth shells where one line says as much. */
-static bool near_enough(const struct pri_bracket *found)
-{
-    return found->eps - found->eps_lower <= NEAR * found->eps;
 }
 
 /* Whether another kernel can be tried: that of data, all sums independent. */
@@ -281,8 +265,7 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
     int32_t shells = 1;
     bool both =
         sides == (1 << PRI_BELOW | 1 << PRI_ABOVE) && saddle.eps < EPS_MATTERS;
-    bool able = true,
-         apart = model->exact != NULL; /* shells whatever one line would take */
+    bool able = true, apart = false; /* shells whatever one line would take */
     for (int try = 0; try < (shells > 1 ? SHELL_LINES : LINES); try++) {
         status = draw_all(model, left, part, &guess, s, cut, apart, &shells,
                           scratch, &able);
@@ -304,8 +287,9 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
         bool stuck = fabs(next - guess) < .003 * guess;
         /* Shells that count by Chernoff alone hold eps up: look lower. */
         bool lower = shells > 1 && both && found->eps_lower < next / 2;
-        bool done = stuck && !lower && (apart || !both || near_enough(found));
-        if (close_enough(found) || done ||
+        bool done =
+            stuck && !lower && (apart || !both || pri_within(found, NEAR));
+        if (isinf(found->eps) || pri_within(found, ENOUGH) || done ||
             (try + 1 >= LINES && nodes_of(scratch->line) > 10 * NODES_MANY))
             break;
         apart = apart || stuck;

@@ -6,7 +6,9 @@
 #define PRICER_BRACKET_H
 
 #include "factor.h"
-#include "floor.h"
+#include "view.h"
+
+#include <math.h>
 
 /*
  * Where a curve that falls with eps passes a goal: it is above the goal at low
@@ -24,6 +26,14 @@ struct pri_bracket {
     double eps, eps_lower, floor;
     bool floor_exact; /* the floor is more than a bound, but for rounding */
 };
+
+/* Whether its ends are within this part of each other. */
+static inline bool pri_within(const struct pri_bracket *found, double part)
+{
+    return found->eps == found->eps_lower ||
+           (isfinite(found->eps) &&
+            found->eps - found->eps_lower <= part * found->eps);
+}
 
 struct pri_exact; /* coupled sums, all patterns at once: exact.h */
 
@@ -86,18 +96,8 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
                                 double hide, double width,
                                 struct pri_scratch *scratch);
 
-/*
- * Shells. Let Z_0 be the chance that nothing is seen and Z_j the part of Z of
- * the patterns in which no sum has more than a loudness x_j, signal over
- * variance, x_1 < ... < x_m. Then
- *
- *     Z^rounds - Z_0^rounds = sum over j of Z_j^rounds - Z_(j-1)^rounds,
- *
- * where term j is the generating function of the rounds whose loudest pattern
- * is in shell j: part of a law, so loss_line.h holds for it, with a line of its
- * own. A term falls along its line as fast as its shell does, where the whole
- * falls only as its quietest pattern.
- */
+/* Shells (docs/mathematics.md): patterns by their loudest sum, each shell with a
+ * line of its own. How loud sums are, at most and at least: signal over noise. */
 void pri_sums_loudness(const struct pri_sums *model, double *most,
                        double *least);
 
@@ -141,13 +141,8 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *found);
 
-/*
- * The delta that one end of a bracket is computed for: the proved end for delta
- * itself, the lower one for a grain more. Probabilities such as 0.1 are not
- * numbers of the computer's, so whether three of them multiply to no more than
- * 0.001, and with it whether a plateau of the curve costs anything, is decided
- * by rounding: against us above, and for a lower bound the other way.
- */
+/* The delta that one end of a bracket is computed for: delta itself above, a grain
+ * more below, as rounding decides whether 0.1^3 is more than 0.001. */
 static inline double pri_delta_for(double delta, enum pri_side side)
 {
     return side == PRI_ABOVE ? delta : delta * (1 + 1e-11);

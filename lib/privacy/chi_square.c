@@ -1,23 +1,8 @@
 /*
- * From a noncentral chi-square law to its tails, in logarithms.
- *
- * A noncentral chi-square number with d degrees of freedom and noncentrality
- * lambda is a central one with d + 2 K degrees, K Poisson with mean lambda / 2,
- * so both tails are sums over k of Poisson weights times incomplete gamma
- * functions. The lower ones grow as k falls and are added up downwards, the
- * upper ones upwards: every step adds a positive number.
- *
- * Where the sum is centred far from the mean, weights fall by orders of
- * magnitude in each step and the gamma functions grow as fast; both are kept
- * even by a constant factor a step, so that neither leaves the range.
- *
- * Error. The weights and the first gamma function come from one formula whose
- * logarithm is right within 1e-13 (relative to 1, by Stirling's series beyond
- * 32); every step of the recurrences costs six roundings of 2^-64, and there
- * are fewer than 10^6 of them. Away from the largest term, at k = K, the ratios
- * of neighbours fall at least as fast as those of Poisson weights of mean K,
- * whose tails beyond 8 sqrt(K + 1) + 20 are below 1e-13 together. The stated
- * bound is PRI_CHI_ERROR = 1e-11 in each logarithm.
+ * From a noncentral chi-square law to its tails, in logarithms: sums over k of
+ * Poisson weights times incomplete gamma functions, every step of which adds a
+ * positive number. Why they are right within PRI_CHI_ERROR: docs/mathematics.md, One
+ * round of one identity.
  */
 #include "presence.h"
 

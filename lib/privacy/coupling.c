@@ -150,6 +150,24 @@ static double squares(const double *a, const double *b, uint32_t size)
     return sum;
 }
 
+/* The norm of the same change of basis with absolute values, at a real s. */
+static double plain_norm(const struct pri_coupling *coupling,
+                         const struct pri_vertex *vertex)
+{
+    double *a = coupling->even_re;
+    uint32_t size = (uint32_t)1 << vertex->degree;
+    memcpy(a, coupling->work_re, size * sizeof(double));
+    for (int32_t k = 0; k < vertex->degree; k++) {
+        struct pri_end end = *end_of(coupling, vertex, k);
+        for (int x = 0; x < 2; x++) {
+            end.even[x] = fabs(end.even[x]);
+            end.odd[x] = fabs(end.odd[x]);
+        }
+        change_bit(a, size, (uint32_t)1 << k, &end);
+    }
+    return sqrt(squares(a, a, size) / 2) * NORM_SLACK;
+}
+
 double pri_coupling_parts(struct pri_coupling *coupling)
 {
     double log_bound = coupling->log_scale;
@@ -160,17 +178,12 @@ double pri_coupling_parts(struct pri_coupling *coupling)
         double *re = vertex->part_re, *im = vertex->part_im;
         memcpy(re, coupling->work_re, size * sizeof(double));
         memcpy(im, coupling->work_im, size * sizeof(double));
-        if (coupling->steps == 0) {
-            vertex->plain2 = squares(re, im, size);
-            vertex->stretch = 1;
-        }
+        if (coupling->steps == 0)
+            vertex->plain = plain_norm(coupling, vertex);
         for (int32_t k = 0; k < vertex->degree; k++) {
             const struct pri_end *end = end_of(coupling, vertex, k);
             change_bit(re, size, (uint32_t)1 << k, end);
             change_bit(im, size, (uint32_t)1 << k, end);
-            if (coupling->steps == 0)
-                vertex->stretch *= hypot(hypot(end->even[0], end->even[1]),
-                                         hypot(end->odd[0], end->odd[1]));
         }
         double norm2 = squares(re, im, size) * NORM_SLACK;
         if (coupling->steps == 0)
@@ -180,16 +193,7 @@ double pri_coupling_parts(struct pri_coupling *coupling)
     return log_bound;
 }
 
-/*
- * Three kinds of rounding. Entries of tables: heights are right within bits + 2
- * units, so e^(s height) is within |s height| times that, a step adds 4, and
- * averages have positive weights. If each entry is a part e away from what it
- * should be, Z is at most (1 + e)^vertices - 1 of Z(real s) away, which the
- * norms there bound. The change of basis: some units a bit of the same change
- * with absolute values, whose norm is at most stretch sqrt(plain2), against the
- * norms of all other vertices. The sum: at every step so many units of the
- * product of all norms as an entry has terms.
- */
+/* Tables, the change of basis and the sum: docs/mathematics.md, Rounding. */
 double pri_coupling_rounding(const struct pri_coupling *coupling)
 {
     double sum = 0, product = 1;
@@ -201,14 +205,13 @@ double pri_coupling_rounding(const struct pri_coupling *coupling)
         uint32_t size = (uint32_t)1 << vertex->degree;
         double norm =
             sqrt(squares(vertex->part_re, vertex->part_im, size)) * NORM_SLACK;
-        double plain = vertex->stretch * sqrt(vertex->plain2) * NORM_SLACK;
         double entry = (vertex->bits + 4) * (s * coupling->highest + 2) +
                        4 * coupling->steps + 3 * vertex->bits + coupling->units;
         double basis = 8 * vertex->degree;
         double terms = 4 * (double)((uint32_t)1 << vertex->before) + 8;
         norm = fmax(norm, vertex->norm);
         product *= norm;
-        sum += entry + terms + basis * plain / norm;
+        sum += entry + terms + basis * vertex->plain / norm;
     }
     return 2 * DBL_EPSILON * sum * product;
 }

@@ -2,51 +2,11 @@
  * The moment generating function of what one round shows, Z(s), where opposite
  * links are up together.
  *
- * A sum that may be seen is a vertex. What decides its part of mu^2 are bits,
- * one for each noise (present or not) and one for its link if that is coupled;
- * two bits that are correlated are an edge. Given all bits the vertices are
- * independent, so with G_v(bits) = unseen + seen e^g, g of factor.h (0 for e^g
- * where the sum is as good as bare: such patterns are counted elsewhere),
- *
- *     Z = sum over all bits of prod over edges P_e(x, y) prod over v G_v.
- *
- * Claim. For any numbers a_e(x) and b_e(y), D = sum a P b not 0,
- *
- *     P(x, y) = u(x) w(y) + u'(x) w'(y),
- *     u  = P b / sqrt(D),                  w  = P'a / sqrt(D),
- *     u' = sqrt(c / D) (-a(1), a(0)),      w' = sqrt(c / D) (-b(1), b(0)),
- *
- * c = P(1,1) P(0,0) - P(1,0) P(0,1), the covariance (u' takes its sign, where
- * that is negative): both sides agree on b from the right and on a from the
- * left, and have the same determinant. With T_v(B) for G_v summed over its bits
- * with u, or u' for the bits in B,
- *
- *     Z = sum over sets A of edges of prod over v T_v(edges of A at v).
- *
- * a and b are chosen so that T_v of one edge alone is 0, or nearly so (they are
- * the messages of belief propagation, at one real s): then sets A of many edges
- * hardly count. Vertices are absorbed one by one, in order, and sets with more
- * than `depth` edges between those absorbed and those to come are left out.
- *
- * Claim. What is left out of Z is at most
- *
- *     sum over cuts, over k > depth, of sqrt(L_k R_k),
- *
- * L_k the coefficient of t^k in prod over v before the cut of n_v(t), n_v(t) =
- * sum over B of |T_v(B)|^2 t^(edges of B that cross the cut), R_k the same
- * after it. Proof. A set that is left out has k > depth edges P in some cut.
- * With P fixed, an edge that does not cross stands in two vertices on its side,
- * so by Cauchy and Schwarz for one such edge after another the sum of
- * prod |T_v| over them is at most prod N_v(P at v), N_v^2 = the sum of |T_v|^2
- * over the edges of v that do not cross. Cauchy and Schwarz once more, for
- * the sum over all P with k edges, left against right.
- *
- * This converges fast where one bit does not change G_v much. Whether a sum is
- * seen at all does, so the account is a mixture conditioned on that (exact.c),
- * and what is left are pairs of noises.
- *
- * With no edge fixed, |Z| <= prod over v |T_v|, the root of the sum of squares;
- * and rounding of the parts of Z adds up to no more than so many units of that.
+ * A sum that may be seen is a vertex, a link that something depends on a bit, two
+ * bits that are correlated an edge. The law of an edge is a sum of two products,
+ * the even and the odd one, so Z is a sum over sets of edges, those that are odd,
+ * of products over vertices. Claims and proofs: docs/mathematics.md, All couplings
+ * at once.
  */
 #ifndef PRICER_COUPLING_H
 #define PRICER_COUPLING_H
@@ -80,9 +40,8 @@ struct pri_vertex {
     int32_t before;      /* of which these are to vertices absorbed earlier */
     double seen, unseen; /* of the sum, given its link if that is a bit */
     double scale;        /* tables are divided by this */
-    double plain2;       /* squares of the table at a real s, added up */
     double norm;         /* of T_v there */
-    double stretch;      /* by how much the change of basis can lengthen it */
+    double plain;        /* and with absolute values of all that is added up */
     double signal, own;  /* as of its source */
     double *height;      /* [2^bits] data: mu^2 if it is seen; identity: the
                             variance; PRI_BARE, or

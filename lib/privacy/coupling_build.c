@@ -33,22 +33,28 @@ void pri_coupling_free(struct pri_coupling *coupling)
 
 /*
  * The order of the sources: next is always the one that leaves the fewest edges
- * open, the first of several. place[source] is where it goes.
+ * open, the first of several; but the sum that gates lead to is half way, as
+ * gates matter most and then few are open at once. place[source] is where it
+ * goes.
  */
 static void put_in_order(const struct pri_view *view, int32_t *place)
 {
+    int32_t own = -1;
     for (int32_t k = 0; k < view->sources; k++)
         place[k] = -1;
+    for (int32_t x = 0; x < view->pairs; x++)
+        own = view->pair[x].gate ? view->pair[x].other : own;
     for (int32_t at = 0; at < view->sources; at++) {
         int32_t best = -1, least = INT32_MAX;
         for (int32_t k = 0; k < view->sources; k++) {
             int32_t more = 0;
+            bool turn = own < 0 || (k == own) == (at == view->sources / 2);
             for (int32_t x = 0; x < view->pairs && place[k] < 0; x++) {
                 const struct pri_coupled *pair = &view->pair[x];
                 if (pair->source == k || pair->other == k)
                     more += place[pair->source + pair->other - k] < 0 ? 1 : -1;
             }
-            if (place[k] < 0 && more < least) {
+            if (turn && place[k] < 0 && more < least) {
                 best = k;
                 least = more;
             }

@@ -1,26 +1,10 @@
 /*
  * From what an observer sees of one node to what it costs: a bracket around the
- * eps that goes with a delta.
- *
- * Claim. Given which links were up, all that is seen of data is one Gaussian
- * mechanism with
- *
- *     mu^2 = sum over the sums that arrive of signal / (base + noises),
- *
- * since independent Gaussians about one number compose so; what is seen of an
- * identity are independent pairs of Gaussians (factor.h). The hockey-stick
- * divergence is jointly convex, so for an observer who may not know the links
- * it is at most its mean over the patterns, with equality where the pattern is
- * visible. What is bracketed is that mean. Rounds are independent: losses add
- * up. Both directions count for identities; the worse one is claimed.
- *
- * Patterns as good as bare. A pattern in which some sum is seen with neither a
- * base nor a noise of at least `hide` counts as 1 from above; from below as
- * what that sum alone shows at the largest variance it can have then. Which
- * `hide` is best, Chernoff's bound decides.
+ * eps that goes with a delta. What is bracketed is the mean of the divergence over
+ * all patterns of links; what counts as bare, and how pairs are dealt with:
+ * docs/mathematics.md, What one round shows to Decoupling.
  */
 #include "account.h"
-#include "bare.h"
 #include "decouple.h"
 #include "exact.h"
 
@@ -33,6 +17,9 @@
 
 /* A bracket that is narrower, relative to eps, is close enough. */
 #define CLOSE 1e-3
+
+/* What decoupling aims at. */
+#define AIM .008
 
 /* What is as good as bare must be worth 1 but for this. */
 #define BARE_PART 1e-4
@@ -48,21 +35,12 @@
 
 enum { TRIES = 3 };
 
-static void plain_chances(const struct pri_view *view,
-                          struct pri_chances *chances)
-{
-    for (int32_t k = 0; k < view->noises; k++) {
-        chances->chance[k] = view->noise[k].chance;
-        chances->absent[k] = pri_absent(&view->noise[k]);
-    }
-}
-
 /* The second noise of every pair by itself, with its least (above) or largest
  * (below) probability given the first: less noise never helps the node. */
 static void ordered_chances(const struct pri_view *view, enum pri_side side,
                             struct pri_chances *chances)
 {
-    plain_chances(view, chances);
+    pri_plain_chances(view, chances);
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
         double cell[2][2];
@@ -145,20 +123,6 @@ static enum pricer_status choose_hide(struct task *task)
     return PRICER_OK;
 }
 
-static bool close_enough(const struct pri_bracket *found)
-{
-    return found->eps == found->eps_lower ||
-           (isfinite(found->eps) &&
-            found->eps - found->eps_lower <= CLOSE * found->eps);
-}
-
-/* What decoupling aims at. */
-static bool near_enough(const struct pri_bracket *found)
-{
-    return found->eps == found->eps_lower ||
-           found->eps - found->eps_lower <= .008 * found->eps;
-}
-
 /* One end, or both, of independent sums. */
 static enum pricer_status one_side(struct task *task, enum pri_side side,
                                    int sides, struct pri_bracket *found)
@@ -177,6 +141,13 @@ static enum pricer_status one_side(struct task *task, enum pri_side side,
     saddle.eps = fmin(saddle.eps, task->saddle.eps);
     return pri_sums_bracket(model, task->delta, saddle, sides, task->scratch,
                             found);
+}
+
+/* f''/f' = eps^2/2x^2 - 1/2x - 1/8 from x on, at most. */
+static double growth_at(double eps, double x)
+{
+    double ratio = eps / x;
+    return fmax(ratio * ratio / 2 - 0.125, 1 / x);
 }
 
 /* The mu^2 at which delta_G is that. */
@@ -251,7 +222,7 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
                               &task->scratch->chances, &sure);
         model->more[PRI_BELOW] *= pri_worth_of_bare(
             view, model->function.direction, task->hide, task->saddle.eps);
-        plain_chances(view, &task->scratch->chances);
+        pri_plain_chances(view, &task->scratch->chances);
         status =
             pri_sums_set(view, apart, task->hide, task->width, task->scratch);
         pri_exact_range(exact, &most, &highest, &strip);
@@ -326,7 +297,7 @@ static enum pricer_status by_decoupling(struct task *task,
         where(found->eps, fmin(task->delta, .01), &above);
     if (status == PRICER_OK)
         status = where(least, 5e-3 * task->delta, &below);
-    double growth = pri_growth_at(found->eps, above);
+    double growth = growth_at(found->eps, above);
     if (status != PRICER_OK || !isfinite(growth))
         return status;
     struct pri_bracket known = *found;
@@ -346,7 +317,7 @@ static enum pricer_status by_decoupling(struct task *task,
         }
     }
     if (status == PRICER_OK)
-        status = decoupled_end(task, PRI_BELOW, pri_growth_at(known.eps, below),
+        status = decoupled_end(task, PRI_BELOW, growth_at(known.eps, below),
                                least, &known, &now);
     if (status == PRICER_OK && now <= found->eps)
         found->eps_lower = fmax(found->eps_lower, now);
@@ -381,7 +352,7 @@ static enum pricer_status one_direction(struct task *task,
         task->view->dimension == 0 && isfinite(found->eps) && found->eps > 0)
         status = leave_out(task, found->eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
-        if (!(found->eps > 0) || close_enough(found) ||
+        if (!(found->eps > 0) || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
         if (task->view->pairs == 0) {
@@ -391,17 +362,18 @@ static enum pricer_status one_direction(struct task *task,
                 status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
             if (status == PRICER_OK)
                 status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
-            if (status == PRICER_OK && !close_enough(found))
+            if (status == PRICER_OK && !pri_within(found, CLOSE))
                 status = by_exact(task, found);
-            if (status == PRICER_OK && !near_enough(found) &&
+            if (status == PRICER_OK && isfinite(found->eps) &&
+                !pri_within(found, 2 * CLOSE) &&
                 model->function.kernel == PRI_MEAN && model->shift == 0) {
                 model->function.kernel = PRI_LOSS;
                 status = by_exact(task, found);
                 model->function.kernel = PRI_MEAN;
             }
-            for (int k = 0;
-                 k < 2 && status == PRICER_OK && task->view->dimension == 0 &&
-                 found->eps > 0 && isfinite(found->eps) && !near_enough(found);
+            for (int k = 0; k < 2 && status == PRICER_OK &&
+                            task->view->dimension == 0 && found->eps > 0 &&
+                            isfinite(found->eps) && !pri_within(found, AIM);
                  k++)
                 status = by_decoupling(task, found);
         }
@@ -409,7 +381,8 @@ static enum pricer_status one_direction(struct task *task,
             break;
         task->width /= 4;
     }
-    if (status == PRICER_OK && found->eps > 0 && !near_enough(found))
+    if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
+        !pri_within(found, AIM))
         pri_lone_sums(task->view, model, task->delta, found);
     return status;
 }

@@ -1,44 +1,9 @@
 /*
- * From the links that a case leaves coupled to how much each of them usually
- * matters, for pri_decoupled() in cases.c.
- *
- * Let f be a curve with d ln f'/dx <= g, e an open pair of two noises, a at the
- * sum j and b at the sum k, with covariance c; Q = f without b less f with b,
- * and Q' its mean over a. The joint law of a and b differs from independent
- * draws by c E(Q without a - Q with a), and b less often by eta changes the
- * expectation by eta E Q'. With A what mu^2 gains at j without a, and p the
- * probability of a, Q without a is at most e^(gA) times Q with it, so
- *
- *     Q without a - Q with a <= psi(A) Q',
- *     psi(A) = (e^(gA) - 1) / ((1-p) e^(gA) + p).
- *
- * Claim: E psi(A) Q' <= effect E Q' with
- *
- *     effect = E (e^(gh) without a - e^(gh) with a) / E e^(gh),   (1)
- *
- * h what j adds to mu^2 (0 if it is not seen), where every other noise y at j
- * is absent with its odds times t(y), a bound on what the absence of the
- * opposite noise multiplies E Q' by. Proof: under the law with weights
- * P E(Q' | noises at j) the odds of every absence, and of j being seen, are at
- * most those under P' w, w the mean of e^(gh) over a and P' the law with the
- * tilted odds. That law is log-supermodular, as h is convex in the variance, so
- * by the inequality of Fortuin, Kasteleyn and Ginibre the mean of psi, which
- * grows with every absence, is at most that under P' w: (1), as
- * psi w = e^(gh) without a - e^(gh) with a.
- *
- * The same reasoning at the other end bounds t, the ratio of E Q' without b to
- * that with it: (1) says that their difference is at most its effect times
- * their mean. At worst b is the only noise there: that holds whatever is known
- * of the others (worst_tilt()), and is where this begins. In the last step the
- * noises at j are held fixed, and with them one noise at each other sum, which
- * is b itself in the step before, but another besides in the one before that;
- * and so on: `fixed` noises of a sum, whichever, are taken as absent.
- *
- * Means of e^(gh), which is convex in the variance: from above the sizes are
- * spread to a grid, keeping their means; from below atoms are gathered.
+ * From the links that are coupled to chances with which each may be drawn by
+ * itself: how much each of them usually matters. Claims and proofs:
+ * docs/mathematics.md, Decoupling.
  */
 #include "decouple.h"
-#include "tilted.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,28 +40,8 @@ static void reach_of(const struct pri_view *view,
         *drop = *part = INFINITY;
 }
 
-/*
- * The probability of the second noise with which it may be drawn by itself.
- *
- * Let Q and P be what f gains if the second noise is absent, with the first
- * link in the state that makes mu^2 small or large. The joint law of the two
- * differs from independent draws by c (P - Q) if the first is a noise, and
- * c (Q - P) if it is the link that brings the data, c = their covariance;
- * changing the second's probability by eta changes the expectation by
- * eta (weight of P times P + weight of Q times Q). As d ln f'/dx is at least
- * -(1/8 + 1/2m), where m is the least that mu^2 can be, P >= e^-h Q with
- * h = drop/8 + part/2; and as it is at most `growth`, Q >= e^-h P with
- * h = growth drop. So where the difference is negative or positive at most, eta
- * follows from the smaller of the two being e^-h of the larger. With h = oo it
- * is the probability given that the first is up, or down: the order alone.
- * (d ln f'/dx = eps^2/(2 x^2) - 1/(2 x) - 1/8 is least at x = 2 eps^2, where it
- * is -(1 + 1/eps^2)/8: h = (1 + 1/eps^2) drop/8 will do as well, for any eps
- * from the least that the law is used for.)
- *
- * The curve whose d ln f'/dx is at most `growth` everywhere is the raised one
- * of pri_law_delta(); one_end() says what that costs. Where links matter by far
- * less than at their worst, pri_case_effects() has a better bound.
- */
+/* By how much the chance of the second noise has to change so that it may be
+ * drawn by itself. */
 static double change_of(const struct pri_decoupling *ask,
                         const struct pri_coupled *pair,
                         const struct pri_effects *effects)
@@ -351,10 +296,7 @@ enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                       index + noises};
         mark_pairs(view, &effects);
         find_all(&ask, &effects);
-        for (int32_t k = 0; k < view->noises; k++) {
-            chances->chance[k] = view->noise[k].chance;
-            chances->absent[k] = pri_absent(&view->noise[k]);
-        }
+        pri_plain_chances(view, chances);
         for (int32_t k = 0; k < view->pairs; k++) {
             int32_t second = view->pair[k].second;
             double absent = decoupled(&ask, &view->pair[k], &effects);

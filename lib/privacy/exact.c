@@ -20,105 +20,41 @@
  * real s, it is not worth it. */
 #define HOPELESS 0.1
 
-/* All cases that are left out and charged are less than this part of all. */
-#define NEGLIGIBLE 1e-6
-
 /* No exponent is larger than this. */
 #define EXPONENT_MOST 300
 
-enum { TABLE_MOST = 1 << 19, UNCERTAIN_MOST = 14 };
+enum { TABLE_MOST = 1 << 19, DEPTHS = PRI_DEPTH_MOST + 1 };
 
 struct pri_exact {
-    struct pri_function function;
-    double hide, unseen, strip;
-    double budget, work;     /* for a line, and left of it */
-    struct pri_view view;    /* the sums that pairs are about */
-    struct pri_coupling all; /* of it, for bounds */
-    int32_t count;           /* sums that may be seen or not, */
-    int32_t *uncertain;      /* [count] which */
-    bool *known;             /* [sources] cases say whether it is seen */
-    int32_t *place;          /* [noises + sources] in the view of a case */
-    double *given;           /* [2 noises] chance and absence in a case */
-    struct pri_view one;     /* of a case */
-    struct pri_coupling part;
+    struct pri_coupling coupling;
+    double unseen, strip, budget;
 };
 
 void pri_exact_free(struct pri_exact *exact)
 {
-    if (exact == NULL)
-        return;
-    pri_view_free(&exact->view);
-    pri_view_free(&exact->one);
-    pri_coupling_free(&exact->all);
-    pri_coupling_free(&exact->part);
-    free(exact->uncertain);
-    free(exact->known);
-    free(exact->place);
-    free(exact->given);
+    if (exact != NULL)
+        pri_coupling_free(&exact->coupling);
     free(exact);
 }
 
-static bool reserve_view(struct pri_view *view, const struct pri_view *like)
-{
-    view->source = pri_alloc(like->sources, sizeof *view->source);
-    view->noise = pri_alloc(like->noises, sizeof *view->noise);
-    view->pair = pri_alloc(like->pairs, sizeof *view->pair);
-    view->dimension = like->dimension;
-    return view->source && view->noise && view->pair;
-}
-
-/* Take over one source with its noises; place[] says where things go. */
-static void copy_source(const struct pri_view *from, int32_t index,
-                        int32_t *place, struct pri_view *to)
-{
-    struct pri_source source = from->source[index];
-    int32_t begin = source.begin, end = source.end;
-    source.begin = to->noises;
-    for (int32_t k = begin; k < end; k++) {
-        place[k] = to->noises;
-        to->noise[to->noises++] = from->noise[k];
-    }
-    source.end = to->noises;
-    place[from->noises + index] = to->sources;
-    to->source[to->sources++] = source;
-}
-
-static void copy_pair(const struct pri_view *from, int32_t index,
-                      const int32_t *place, struct pri_view *to)
-{
-    struct pri_coupled pair = from->pair[index];
-    pair.first = pair.gate ? -1 : place[pair.first];
-    pair.second = place[pair.second];
-    pair.source = place[from->noises + pair.source];
-    pair.other = place[from->noises + pair.other];
-    to->pair[to->pairs++] = pair;
-}
-
-/* The sums that pairs are about, and which of them cases are about. */
-static void copy_coupled(const struct pri_view *view, bool *apart,
-                         struct pri_exact *exact)
+/* The sums that pairs are about, with the noises where they are; `some` has
+ * room for all. */
+static void keep_coupled(const struct pri_view *view, bool *apart,
+                         int32_t *place, struct pri_view *some)
 {
     for (int32_t k = 0; k < view->sources; k++)
         apart[k] = true;
     for (int32_t k = 0; k < view->pairs; k++)
         apart[view->pair[k].source] = apart[view->pair[k].other] = false;
-    for (int32_t k = 0; k < view->sources; k++)
+    for (int32_t k = 0; k < view->sources; k++) {
+        place[k] = some->sources;
         if (!apart[k])
-            copy_source(view, k, exact->place, &exact->view);
-    for (int32_t k = 0; k < view->pairs; k++)
-        copy_pair(view, k, exact->place, &exact->view);
-    const struct pri_view *here = &exact->view;
-    exact->unseen = 1;
-    for (int32_t k = 0; k < here->pairs; k++) {
-        exact->known[here->pair[k].source] = true;
-        if (!here->pair[k].gate)
-            exact->known[here->pair[k].other] = true;
+            some->source[some->sources++] = view->source[k];
     }
-    for (int32_t k = 0; k < here->sources; k++) {
-        double unseen = pri_unseen(&here->source[k]);
-        exact->unseen *= unseen;
-        if (exact->known[k] && unseen > 0)
-            exact->uncertain[exact->count++] = k;
+    for (int32_t k = 0; k < view->pairs; k++) {
+        some->pair[k] = view->pair[k];
+        some->pair[k].source = place[view->pair[k].source];
+        some->pair[k].other = place[view->pair[k].other];
     }
 }
 
@@ -143,147 +79,54 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
                                    struct pri_exact **result)
 {
     struct pri_exact *exact = pri_alloc(1, sizeof *exact);
+    int32_t *place = pri_alloc(view->sources, sizeof *place);
+    struct pri_view some = {.noises = view->noises,
+                            .pairs = view->pairs,
+                            .noise = view->noise,
+                            .dimension = view->dimension};
+    some.source = pri_alloc(view->sources, sizeof *some.source);
+    some.pair = pri_alloc(view->pairs, sizeof *some.pair);
     enum pricer_status status = PRICER_MEMORY;
     bool able = false;
-    *result = NULL;
-    if (exact == NULL)
-        return PRICER_MEMORY;
-    exact->function = *function;
-    exact->hide = hide;
-    exact->budget = work;
-    exact->uncertain = pri_alloc(view->sources, sizeof *exact->uncertain);
-    exact->known = pri_alloc(view->sources, sizeof *exact->known);
-    exact->place =
-        pri_alloc((int64_t)view->noises + view->sources, sizeof *exact->place);
-    exact->given = pri_alloc(2 * (int64_t)view->noises, sizeof(double));
-    if (exact->uncertain && exact->known && exact->place && exact->given &&
-        reserve_view(&exact->view, view) && reserve_view(&exact->one, view)) {
-        copy_coupled(view, apart, exact);
-        status = PRICER_OK;
-        if (exact->count <= UNCERTAIN_MOST)
-            status = pri_coupling_build(&exact->view, function, hide,
-                                        TABLE_MOST, &exact->all, &able);
+    if (exact && place && some.source && some.pair) {
+        keep_coupled(view, apart, place, &some);
+        status = pri_coupling_build(&some, function, hide, TABLE_MOST,
+                                    &exact->coupling, &able);
     }
-    if (able && status == PRICER_OK) {
-        exact->strip = strip_of(&exact->all);
-        *result = exact;
+    if (able) {
+        exact->budget = work;
+        exact->strip = strip_of(&exact->coupling);
+        exact->unseen = 1;
+        for (int32_t k = 0; k < some.sources; k++)
+            exact->unseen *= pri_unseen(&some.source[k]);
     } else {
-        pri_exact_free(exact);
+        free(exact);
     }
+    *result = able ? exact : NULL;
+    free(place);
+    free(some.source);
+    free(some.pair);
     return status;
 }
 
 void pri_exact_range(const struct pri_exact *exact, double *most,
                      double *highest, double *strip)
 {
-    *most = exact->all.most * (1 + 1e-9);
-    *highest = exact->all.highest;
+    *most = exact->coupling.most * (1 + 1e-9);
+    *highest = exact->coupling.highest;
     *strip = exact->strip;
 }
-
-/* ----------------------------------------------------------------- cases -- */
-
-uint64_t pri_exact_cases(const struct pri_exact *exact)
-{
-    return (uint64_t)1 << exact->count;
-}
-
-/* The second noise of a gate, given whether its sum is seen: if it is, the link
- * was up; if not, it was up or down with the probabilities that are left. */
-static void set_gate(const struct pri_view *view,
-                     const struct pri_coupled *pair, bool seen, double *given)
-{
-    const struct pri_source *source = &view->source[pair->source];
-    double cell[2][2], sum[2] = {0, 0};
-    pri_pair_cells(view, pair, cell);
-    for (int up = 0; up < 2; up++) {
-        double row = cell[up][0] + cell[up][1];
-        double weight = seen ? up
-                        : up ? source->link * (1 - source->uplink)
-                             : 1 - source->link;
-        for (int x = 0; x < 2 && weight > 0 && row > 0; x++)
-            sum[x] += weight * (cell[up][x] / row);
-    }
-    given[0] = sum[1] / (sum[0] + sum[1]);
-    given[1] = sum[0] / (sum[0] + sum[1]);
-}
-
-/* One source that is seen, or may be, with the noises that are not certain. */
-static void add_source(struct pri_exact *exact, int32_t index)
-{
-    const struct pri_view *view = &exact->view;
-    struct pri_view *one = &exact->one;
-    struct pri_source source = view->source[index];
-    int32_t begin = source.begin, end = source.end;
-    if (exact->known[index])
-        source.uplink = source.link = 1;
-    source.begin = one->noises;
-    for (int32_t k = begin; k < end; k++) {
-        struct pri_packet noise = view->noise[k];
-        noise.chance = exact->given[2 * k];
-        noise.absent = exact->given[2 * k + 1];
-        if (noise.absent == 0)
-            source.base += noise.size;
-        if (noise.chance == 0 || noise.absent == 0)
-            continue;
-        exact->place[k] = one->noises;
-        one->noise[one->noises++] = noise;
-    }
-    source.end = one->noises;
-    exact->place[view->noises + index] = one->sources;
-    one->source[one->sources++] = source;
-}
-
-double pri_exact_case(struct pri_exact *exact, uint64_t number,
-                      const struct pri_view **result)
-{
-    const struct pri_view *view = &exact->view;
-    struct pri_view *one = &exact->one;
-    bool seen[PRI_CUT_MOST];
-    double weight = 1;
-    for (int32_t k = 0; k < view->sources; k++)
-        seen[k] = true;
-    for (int32_t k = 0; k < exact->count; k++) {
-        const struct pri_source *source = &view->source[exact->uncertain[k]];
-        bool yes = number >> k & 1;
-        seen[exact->uncertain[k]] = yes;
-        weight *= yes ? pri_seen(source) : pri_unseen(source);
-    }
-    for (int32_t k = 0; k < view->noises; k++) {
-        exact->given[2 * k] = view->noise[k].chance;
-        exact->given[2 * k + 1] = pri_absent(&view->noise[k]);
-    }
-    for (int32_t k = 0; k < view->pairs; k++)
-        if (view->pair[k].gate)
-            set_gate(view, &view->pair[k], seen[view->pair[k].source],
-                     exact->given + 2 * (int64_t)view->pair[k].second);
-    one->sources = one->noises = one->pairs = 0;
-    for (int32_t k = 0; k < view->noises + view->sources; k++)
-        exact->place[k] = -1;
-    for (int32_t k = 0; k < view->sources; k++)
-        if (seen[k])
-            add_source(exact, k);
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_coupled *pair = &view->pair[k];
-        if (!pair->gate && exact->place[pair->first] >= 0 &&
-            exact->place[pair->second] >= 0)
-            copy_pair(view, k, exact->place, one);
-    }
-    *result = one;
-    return weight;
-}
-
-/* ---------------------------------------------------------------- bounds -- */
 
 double pri_exact_real(struct pri_exact *exact, double s, double *shown,
                       double *unseen)
 {
+    struct pri_coupling *coupling = &exact->coupling;
     double log_bound = INFINITY;
-    double place = creal(pri_mean_place(&exact->function, s));
-    if (place * exact->all.highest < EXPONENT_MOST && s < exact->strip) {
-        pri_coupling_begin(&exact->all, s);
-        pri_coupling_balance(&exact->all);
-        log_bound = pri_coupling_parts(&exact->all) + 1e-9;
+    double place = creal(pri_mean_place(&coupling->function, s));
+    if (place * coupling->highest < EXPONENT_MOST && s < exact->strip) {
+        pri_coupling_begin(coupling, s);
+        pri_coupling_balance(coupling);
+        log_bound = pri_coupling_parts(coupling) + 1e-9;
     }
     if (!isfinite(log_bound)) {
         *shown = INFINITY;
@@ -295,35 +138,19 @@ double pri_exact_real(struct pri_exact *exact, double s, double *shown,
     return log_bound;
 }
 
-/* Entries of e^g fall in size along the line, case by case; what is only the
- * second of gates may be unseen in all. */
+/* Entries of e^g fall in size along the line. */
 double pri_exact_edge(struct pri_exact *exact, double complex s)
 {
-    double shown, unseen, sum = 0;
+    struct pri_coupling *coupling = &exact->coupling;
+    double shown, unseen;
     double log_unit = pri_exact_real(exact, creal(s), &shown, &unseen);
-    for (uint64_t k = 0; k < pri_exact_cases(exact); k++) {
-        const struct pri_view *one;
-        bool able = false;
-        double weight = pri_exact_case(exact, k, &one), log_bound = INFINITY;
-        double none = weight;
-        for (int32_t x = 0; x < one->sources; x++)
-            none *= pri_unseen(&one->source[x]);
-        if (weight == 0)
-            continue;
-        if (pri_coupling_build(one, &exact->function, exact->hide, TABLE_MOST,
-                               &exact->part, &able) == PRICER_OK &&
-            able) {
-            pri_coupling_sizes(&exact->part, s);
-            pri_coupling_balance(&exact->part);
-            log_bound =
-                pri_coupling_parts(&exact->part) +
-                4 * DBL_EPSILON * exact->part.units * exact->part.vertices;
-        }
-        pri_coupling_free(&exact->part);
-        sum += weight * exp(log_bound - log_unit) * (1 + 1e-9) -
-               none * exp(-log_unit);
-    }
-    return fmax(sum, 0);
+    if (!isfinite(shown))
+        return INFINITY;
+    pri_coupling_sizes(coupling, s);
+    pri_coupling_balance(coupling);
+    double log_bound = pri_coupling_parts(coupling) +
+                       4 * DBL_EPSILON * coupling->units * coupling->vertices;
+    return fmax(exp(log_bound - log_unit) * (1 + 1e-9) - unseen, 0);
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -346,102 +173,90 @@ static double log_weight(const struct pri_line *line, double eps, int32_t n)
     return -eps / 2 * creal(root) - log(cabs(root * s));
 }
 
-/* The least depth at which the rest is small enough, or the most that can be
- * afforded. */
-static int32_t choose_depth(struct pri_coupling *coupling, const double *rest,
-                            double enough, double afford)
+/* Go to the next node of a line, at first to its real s. */
+static void go_to(struct pri_coupling *coupling, const struct pri_line *line,
+                  int32_t n)
 {
-    int32_t depth = 0;
-    while (depth < PRI_DEPTH_MOST && rest[depth] > enough &&
-           pri_coupling_cost(coupling, depth + 1) < afford)
-        depth++;
-    return depth;
-}
-
-/* What the nodes of a line are for. */
-struct walk {
-    const struct pri_line *line;
-    double eps, rounds, log_unit;
-    double complex *value;
-    double *error;
-};
-
-/* One case at one node, added to what the others have. */
-static enum pricer_status add_node(struct pri_exact *exact,
-                                   const struct walk *walk, int32_t n,
-                                   double weight, double alike)
-{
-    struct pri_coupling *coupling = &exact->part;
-    int32_t count = walk->line->count;
-    double afford = exact->budget / count / alike / 3;
-    double enough = REST_PART / count / walk->rounds *
-                    exp(log_weight(walk->line, walk->eps, 0) -
-                        log_weight(walk->line, walk->eps, n));
-    double rest[PRI_DEPTH_MOST + 1];
-    double complex sum;
+    if (n > 0) {
+        pri_coupling_advance(coupling);
+    } else {
+        pri_coupling_begin(coupling, line->sigma);
+        pri_coupling_balance(coupling);
+        pri_coupling_aim(coupling, line->step);
+    }
     pri_coupling_parts(coupling);
-    pri_coupling_rest(coupling, rest);
-    int32_t depth = choose_depth(
-        coupling, rest, enough / (alike * (exact->count + 1) * weight), afford);
-    double error = rest[depth] + pri_coupling_rounding(coupling);
-    exact->work -= table_cost(coupling) + pri_coupling_cost(coupling, depth);
-    enum pricer_status status = pri_coupling_sum(coupling, depth, &sum);
-    if (status != PRICER_OK)
-        return status;
-    walk->value[n] += weight * sum;
-    walk->error[n] +=
-        weight * (error + 8 * DBL_EPSILON * (exact->count + 4) * cabs(sum));
-    return PRICER_OK;
 }
 
-/* One case at all nodes. */
-static enum pricer_status add_case(struct pri_exact *exact,
-                                   const struct walk *walk, double weight,
-                                   double alike)
+/* How deep to sum at every node where a step must be worth `price`: what it
+ * takes off the error of the line over what it costs. Returns what all cost. */
+static double choose_depths(const double *cost, double price, int32_t count,
+                            const double *rest, int32_t *depth, double *left)
 {
-    struct pri_coupling *coupling = &exact->part;
-    const struct pri_line *line = walk->line;
-    enum pricer_status status = PRICER_OK;
-    pri_coupling_begin(coupling, line->sigma);
-    pri_coupling_balance(coupling);
-    double all = weight * exp(pri_coupling_parts(coupling) - walk->log_unit);
-    if (all * walk->rounds < ldexp(NEGLIGIBLE, -exact->count)) {
-        for (int32_t n = 0; n < line->count; n++)
-            walk->error[n] += all;
-        return PRICER_OK;
+    double all = 0;
+    *left = 0;
+    for (int32_t n = 0; n < count; n++, rest += DEPTHS) {
+        int32_t d = 0;
+        while (d < PRI_DEPTH_MOST &&
+               rest[d] - rest[d + 1] > price * (cost[d + 1] - cost[d]))
+            d++;
+        depth[n] = d;
+        *left += rest[d];
+        all += cost[d];
     }
-    weight *= exp(coupling->log_scale - walk->log_unit);
-    pri_coupling_aim(coupling, line->step);
+    return all;
+}
+
+/* The depths of all nodes for the least error that the budget allows, or all
+ * that is asked for; but sums no dearer than the tables are free. What each
+ * depth leaves out comes weighted in `rest`. */
+static void plan_depths(struct pri_coupling *coupling, double budget,
+                        double free, double enough, int32_t count,
+                        const double *rest, int32_t *depth)
+{
+    double cost[DEPTHS], left = INFINITY, spent = 0, price = 1;
+    for (int32_t d = 0; d < DEPTHS; d++)
+        cost[d] = pri_coupling_cost(coupling, d);
+    for (int k = 0; k < 400 && (left > enough || spent < free); k++) {
+        spent = choose_depths(cost, price, count, rest, depth, &left);
+        if (spent > budget) {
+            choose_depths(cost, price / .7, count, rest, depth, &left);
+            break;
+        }
+        price *= .7;
+    }
+}
+
+/* What all depths leave out at every node, as parts of the line's sum. */
+static void look_ahead(struct pri_coupling *coupling,
+                       const struct pri_line *line, double eps, double *rest)
+{
+    for (int32_t n = 0; n < line->count; n++, rest += DEPTHS) {
+        double weight =
+            exp(log_weight(line, eps, n) - log_weight(line, eps, 0));
+        go_to(coupling, line, n);
+        pri_coupling_rest(coupling, rest);
+        for (int32_t d = 0; d < DEPTHS; d++)
+            rest[d] *= weight;
+    }
+}
+
+/* Z at all nodes, each to its depth. */
+static enum pricer_status sum_along(struct pri_coupling *coupling,
+                                    const struct pri_line *line,
+                                    double log_unit, const int32_t *depth,
+                                    double complex *value, double *error)
+{
+    enum pricer_status status = PRICER_OK;
+    double rest[DEPTHS];
     for (int32_t n = 0; n < line->count && status == PRICER_OK; n++) {
-        if (n > 0)
-            pri_coupling_advance(coupling);
-        status = add_node(exact, walk, n, weight, alike);
-    }
-    return status;
-}
-
-/* All cases, the largest first. *able is false where they turn out to be too
- * much. */
-static enum pricer_status add_cases(struct pri_exact *exact,
-                                    const struct walk *walk, bool *able)
-{
-    enum pricer_status status = PRICER_OK;
-    for (uint64_t k = pri_exact_cases(exact);
-         k > 0 && *able && status == PRICER_OK; k--) {
-        const struct pri_view *one;
-        double weight = pri_exact_case(exact, k - 1, &one);
-        if (weight == 0)
-            continue;
-        status = pri_coupling_build(one, &exact->function, exact->hide,
-                                    TABLE_MOST, &exact->part, able);
-        double alike = 1; /* cases with as many sums */
-        for (int32_t j = 0; j < __builtin_popcountll(k - 1); j++)
-            alike = alike * (exact->count - j) / (j + 1);
-        if (*able && status == PRICER_OK)
-            status = add_case(exact, walk, weight, alike);
-        pri_coupling_free(&exact->part);
-        *able = *able && exact->work > -exact->budget &&
-                walk->rounds * walk->error[0] < HOPELESS;
+        double complex sum = 0;
+        go_to(coupling, line, n);
+        double unit = exp(coupling->log_scale - log_unit);
+        pri_coupling_rest(coupling, rest);
+        status = pri_coupling_sum(coupling, depth[n], &sum);
+        value[n] = unit * sum;
+        error[n] = unit * (rest[depth[n]] + pri_coupling_rounding(coupling) +
+                           32 * DBL_EPSILON * cabs(sum));
     }
     return status;
 }
@@ -451,20 +266,28 @@ enum pricer_status pri_exact_along(struct pri_exact *exact,
                                    int64_t rounds, double complex *value,
                                    double *error)
 {
-    double shown, unseen;
+    struct pri_coupling *coupling = &exact->coupling;
+    int32_t count = line->count;
+    double shown, unseen, tables = 2 * count * table_cost(coupling);
     double log_unit = pri_exact_real(exact, line->sigma, &shown, &unseen);
-    struct walk walk = {line, eps, (double)rounds, log_unit, value, error};
-    double tables = ldexp(table_cost(&exact->all), exact->count) / 4;
-    bool able = isfinite(shown) && line->count * tables < exact->budget;
-    enum pricer_status status = PRICER_OK;
-    for (int32_t n = 0; n < line->count; n++)
-        value[n] = error[n] = 0;
-    exact->work = exact->budget;
-    if (able)
-        status = add_cases(exact, &walk, &able);
-    for (int32_t n = 0; n < line->count; n++) {
+    double *rest = pri_alloc((int64_t)count * DEPTHS, sizeof *rest);
+    int32_t *depth = pri_alloc(count, sizeof *depth);
+    enum pricer_status status =
+        rest == NULL || depth == NULL ? PRICER_MEMORY : PRICER_OK;
+    bool able = isfinite(shown) && tables < exact->budget;
+    if (able && status == PRICER_OK) {
+        look_ahead(coupling, line, eps, rest);
+        plan_depths(coupling, exact->budget, tables, REST_PART / (double)rounds,
+                    count, rest, depth);
+        able = (double)rounds * rest[depth[0]] < HOPELESS;
+    }
+    if (able && status == PRICER_OK)
+        status = sum_along(coupling, line, log_unit, depth, value, error);
+    for (int32_t n = 0; n < count; n++) {
         value[n] = able ? value[n] - unseen : 0;
         error[n] = able ? error[n] + 16 * DBL_EPSILON * unseen : 1;
     }
+    free(rest);
+    free(depth);
     return status;
 }

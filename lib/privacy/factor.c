@@ -71,11 +71,7 @@ struct exponent {
     double re, im, units;
 };
 
-/*
- * ln C - (1 + u) ln Q + u ln P = ln(C / Q) + u ln(P / Q), where what cancels is
- * charged: units of the sizes of both parts. `noises` is how many roundings the
- * variance has.
- */
+/* What cancels is charged. `noises` is how many roundings the variance has. */
 static struct exponent exponent_at(const struct term *term,
                                    const struct place *at,
                                    const struct inverse *c, double noises)
@@ -192,12 +188,8 @@ static double top_of(const struct pri_function *function,
     return exp(g.re - offset + 2 * DBL_EPSILON * g.units) * PRI_SLACK;
 }
 
-/*
- * Every factor is a bound at its low ends and, where a group has several
- * values, by Taylor at its mean, whichever is less. The rounding of all
- * exponents is bounded by that of the largest, at the low end of the first
- * group.
- */
+/* A bound at the low ends of groups and, where a group has several values, by
+ * Taylor at its mean, whichever is less. */
 double pri_factor_real(const struct pri_function *function,
                        const struct pri_mgf *factor, double s, double *shown,
                        double *unseen)

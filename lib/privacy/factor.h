@@ -1,31 +1,9 @@
 /*
  * The moment generating function of what one sum shows in a round,
- *
- *     Z(s) = unseen + seen E e^g,
- *
- * with g the cumulant generating function of the privacy loss given the
- * variance v of the noise (without the node's own, for identities):
- *
- *     data, PRI_MEAN:  g = s signal / v
- *     data, PRI_LOSS:  g = u (u + 1) signal / 2v
- *     identity:        g = -(d/2) [ln C - (1 + u) ln Q + u ln P]
- *                          + signal u (1 + u) / 2C
- *
- * where without against with the node (direction 0) P = v, Q = v + own,
- * C = v + (1 + u) own, and with against without (direction 1) P = v + own,
- * Q = v, C = v - u own, for Re u < v / own only: the integral of p^(1+u) q^(-u)
- * of two Gaussian densities p and q, whose precisions 1/P and 1/Q add up to
- * C / (P Q) for real u, and hence wherever both sides are analytic.
- *
- * Claim. With A = v, B = v + own, U = u (1 + u),
- *
- *     dg/dv = -U [d own^2 / 2ABC + signal / 2C^2]
- *
- * in both directions, since 1/C - (1 + u)/Q + u/P = U own^2 / ABC; the further
- * derivatives follow. |1/C| falls with v, and so does e^g at a real u > 0, so
- * the derivatives up to the third are largest, in size, at the low end of a
- * group, which bounds Taylor's remainder of law.h. And |e^g| falls as |Im u|
- * grows: |C| grows, and U/C = +-u + constant + k/C with k > 0, Re 1/C falling.
+ * Z(s) = unseen + seen E e^g, g the cumulant generating function of the loss
+ * given the variance v of the noise. Data: g = s signal / v (PRI_MEAN) or
+ * u (u + 1) signal / 2v (PRI_LOSS). Identities, their derivatives in v and how e^g
+ * falls along a line: docs/mathematics.md, One sum.
  */
 #ifndef PRICER_FACTOR_H
 #define PRICER_FACTOR_H

@@ -1,14 +1,9 @@
 /*
  * From a view to the probability that some sum is seen with next to no noise in
- * it: floor.h.
- *
- * Claim. Given the states of the pairs whose two ends both decide about that,
- * all sums are bare independently of each other. PAIRS_MOST pairs are
- * conditioned on; of the others the second noise is drawn by itself, with its
- * least (or largest) probability given the first: bare sums are more (or less)
- * likely than that, as bareness grows with every absence.
+ * it, over all states of the pairs that decide about that. Claim and proof:
+ * docs/mathematics.md, As good as bare.
  */
-#include "floor.h"
+#include "view.h"
 
 #include <float.h>
 #include <math.h>
@@ -19,6 +14,14 @@ double pri_view_slack(const struct pri_view *view)
 {
     double links = (double)view->noises + view->sources + 2. * view->pairs;
     return 1e-12 + 8 * DBL_EPSILON * links + 2 * view->loose;
+}
+
+void pri_plain_chances(const struct pri_view *view, struct pri_chances *chances)
+{
+    for (int32_t k = 0; k < view->noises; k++) {
+        chances->chance[k] = view->noise[k].chance;
+        chances->absent[k] = pri_absent(&view->noise[k]);
+    }
 }
 
 static bool can_be_bare(const struct pri_view *view, int32_t source,
@@ -118,10 +121,7 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
     }
     if (!possible)
         return 0;
-    for (int32_t k = 0; k < view->noises; k++) {
-        chances->chance[k] = view->noise[k].chance;
-        chances->absent[k] = pri_absent(&view->noise[k]);
-    }
+    pri_plain_chances(view, chances);
     double once = fmin(over_pairs(&search, 0, 0), 1);
     *exact = search.exact;
     double slack = pri_view_slack(view);

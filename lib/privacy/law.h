@@ -1,16 +1,8 @@
 /*
  * The variance in one sum: which of its noises are present is random, so it has
- * a law, a list of groups of values.
- *
- * A group is a mass with a mean, a variance and the ends of an interval. That
- * is enough for the expectation of a smooth function k: by Taylor's theorem
- *
- *     | E k - mass (k(mean) + k''(mean) spread / 2) |
- *         <= mass spread (high - low) / 6 * sup over [low, high] of |k'''|,
- *
- * as E |v - mean|^3 <= spread (high - low). Both ends of a bracket come from
- * one law, and the error falls with the cube of the width of the groups. While
- * a law has few values each is a group of its own, and nothing is lost.
+ * a law, a list of groups of values: a mass with a mean, a variance and the ends of
+ * an interval, which is enough for the expectation of a smooth function
+ * (docs/mathematics.md, One sum).
  */
 #ifndef PRICER_LAW_H
 #define PRICER_LAW_H

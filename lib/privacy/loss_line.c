@@ -4,7 +4,6 @@
  * delta. loss_line.h has the mathematics.
  */
 #include "loss_line.h"
-#include "decouple.h"
 
 #include <float.h>
 #include <math.h>
@@ -39,6 +38,26 @@ double pri_log_phi(enum pri_kernel kernel, double eps, double s)
         return -s * eps - log1p(s);
     double root = sqrt(1 + 8 * s);
     return -4 * eps * s / (1 + root) - log(root);
+}
+
+/* By how much the least curve above delta_G(eps; sqrt(x)) with that growth is above
+ * it, at most: docs/mathematics.md, Decoupling. */
+static double raised_by(double eps, double growth)
+{
+    if (!(growth < INFINITY))
+        return 0;
+    if (!(eps > 0))
+        return INFINITY;
+    struct pri_gaussian g;
+    double from =
+        eps * eps / (.5 + sqrt(.25 + 2 * eps * eps * (growth + .125)));
+    double mu = sqrt(from);
+    pri_gaussian_at(eps, mu, &g);
+    double density = (double)expl(g.log_density);
+    double delta = (double)expl(g.log_delta);
+    double size = density / (2 * mu) / growth * (1 + 1e-9);
+    return fmax(size * -expm1(-growth * from) - delta * (1 - 1e-9), 0) *
+           (1 + 1e-9);
 }
 
 double pri_chernoff_eps(enum pri_kernel kernel, double log_bound, double s,
@@ -102,11 +121,7 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
     return (sum + DBL_MIN) / M_PI * PRI_SLACK;
 }
 
-/*
- * phi(s) / s = e^(-eps slope) fixed: for PRI_LOSS slope = s and fixed =
- * 1 / (s (1 + s)); for PRI_MEAN slope = (root - 1) / 2 and fixed =
- * 1 / (root s), root = sqrt(1 + 8s). Both parts are right within some units.
- */
+/* phi(s) / s = e^(-eps slope) fixed. */
 void pri_line_prepare(struct pri_line *line)
 {
     double scale = line->step / (2 * M_PI);
@@ -124,10 +139,7 @@ void pri_line_prepare(struct pri_line *line)
     }
 }
 
-/*
- * One part of the law. A term is e^x value with x = log_most - eps slope +
- * s shift, whose rounding is some units of the sum of the sizes of its parts.
- */
+/* One part of the law; the rounding of every term is charged. */
 static double part_delta(const struct pri_line *line, double eps,
                          enum pri_side side)
 {
@@ -173,8 +185,7 @@ double pri_line_delta(const struct pri_line *line, double eps,
     double sum = 0, least = side == PRI_ABOVE && line->shift > 0
                                 ? pri_gaussian_above(eps, sqrt(line->shift))
                                 : 0;
-    double raised =
-        isfinite(line->growth) ? pri_raised_by(eps, line->growth) : 0;
+    double raised = isfinite(line->growth) ? raised_by(eps, line->growth) : 0;
     for (const struct pri_line *at = line; at != NULL; at = at->next)
         sum += part_delta(at, eps, side);
     if (side == PRI_ABOVE)

@@ -1,53 +1,10 @@
 /*
  * The engine of all accounts: from a moment generating function along a
  * vertical line to the hockey-stick divergence, and to the eps at which it
- * meets a delta.
- *
- * Every delta here is a probability P(D >= 0), D = X - Y with Y independent of
- * X, whose two transforms are known:
- *
- *  PRI_LOSS. X is the privacy loss L = ln dP/dQ under P. The hockey-stick
- *  divergence is E (1 - e^(eps - L))_+ = P(L - eps >= Y') for Y' exponential,
- *  so Y = eps + Y' and E e^(-sY) = phi(s) = e^(-s eps) / (1 + s).
- *
- *  PRI_MEAN. Given the pattern of links the loss is Gaussian and the divergence
- *  is f(mu^2), f(x) = delta_G(eps; sqrt(x)). f rises from 0 to 1, so it is the
- *  distribution function of some Y > 0, and with X = mu^2
- *
- *      f'(x) = e^(eps/2) / (2 sqrt(2 pi)) x^(-1/2) e^(-eps^2/2x - x/8),
- *      phi(s) = (1 + 8s)^(-1/2) e^((eps/2)(1 - sqrt(1 + 8s))).
- *
- *  (From the integral of x^(-1/2) e^(-p/x - q x) = sqrt(pi/q) e^(-2 sqrt(p q)).
- *  It is PRI_LOSS with s = u (u + 1) / 2; phi falls fast whatever the law of
- * X.)
- *
- * Claim. Let M(s) = E e^(s X), sigma > 0, h > 0 and s_n = sigma + i n h. Then
- *
- *     (h / 2 pi) sum over integers n of M(s_n) phi(s_n) / s_n
- *         = sum over integers m of e^(sigma a_m) P(D >= a_m),  a_m = 2 pi m/h:
- *
- * Poisson summation, since M phi / s is the Laplace transform of P(D >= a). All
- * terms on the right are positive and that of m = 0 is the delta looked for:
- * the sum is a bound from above. The terms m < 0 add up to at most
- * mass / (e^(sigma a_1) - 1); those with m > 0 vanish where X < a_1, and by
- * Chernoff are at most M(t) phi(t) / (e^((t - sigma) a_1) - 1) for any
- * t > sigma. X may be a part of a law, of any mass up to 1: patterns that show
- * nothing have X = 0 <= Y and are left out, patterns that are as good as bare
- * are left out and count as 1.
- *
- * Without a line: delta is at most the mass and M(s) phi(s) for any s > 0, and
- * at least mass - e^(eps/2) E e^(-L/2), as min(1, e^x) <= e^(x/2).
- *
- * What is left out beyond |n| < count, W = (count - 1) h:
- *  PRI_LOSS: |phi(s) / s| <= e^(-sigma eps) / w^2, so at most
- *      M(sigma) edge e^(-sigma eps) / (pi W),
- *  edge M(sigma) a bound on |M(sigma + i w)| for all |w| >= W.
- *  PRI_MEAN: |M(s)| <= M(sigma), and for s = sigma + i w, r = sqrt(w + sigma),
- *  Re sqrt(1 + 8s) >= 2 r and |1 + 8s| >= 8w, so the terms are at most
- *  e^(eps/2 - eps r) / sqrt(8 w^3) M(sigma): they fall, and so their sum is at
- *  most an integral, for which 2 / sqrt(W) e^(-eps r) and, from
- *  integral of e^(-eps sqrt(w)) = 2 (1 + eps r) e^(-eps r) / eps^2, another
- *  bound, are known.
+ * meets a delta. Every delta is P(X >= Y), Y independent of X with the known
+ * transform phi; PRI_LOSS: X is the privacy loss, PRI_MEAN: mu^2 of data.
+ * X may be a part of a law, of any mass up to 1. Claims and proofs:
+ * docs/mathematics.md, The engine.
  */
 #ifndef PRICER_LOSS_LINE_H
 #define PRICER_LOSS_LINE_H

@@ -72,9 +72,8 @@ static inline bool pri_sight_member(const struct pri_sight *sight, int32_t node)
     return sight->member != NULL && sight->member[node];
 }
 
-/* P(the second link of a pair is up | the first is down): what it is at least,
- * whatever the first does. So the second may count as independent with this
- * chance, if it only hides. */
+/* P(the second link of a pair is up | the first is down): the chance with which it
+ * may count as independent, if it only hides. */
 static inline double pri_at_least(double second, double first, double joint)
 {
     double apart = second - joint, down = 1 - first;
@@ -83,14 +82,8 @@ static inline double pri_at_least(double second, double first, double joint)
     return apart < second * down ? apart / down : second;
 }
 
-/*
- * The chance with which a link may count as independent of the opposite one, if
- * both only hide and both do so: 1 - (1 - p)^r, with r such that neither is up
- * as often as before. Two independent links with such chances a, b are
- * stochastically less: of the upper sets of two bits, P(one up) >= a, P(other
- * up) >= b, P(one or other) = 1 - (1 - a)(1 - b), and P(both) >= p q >= a b,
- * where r <= 1 and P(both) >= p q since the covariance is not negative.
- */
+/* The same where both of a pair only hide and both do so: docs/mathematics.md,
+ * Opposite links. */
 static inline double pri_apart(double p, double q, double joint)
 {
     double neither = 1 - p - q + joint, alone = (1 - p) * (1 - q);

@@ -1,18 +1,8 @@
 /*
- * From a plan to the paper's own privacy bounds, as printed, and to what is
- * left of them once they are corrected.
- *
- * As printed they are no guarantee: the formula for the Gaussian mechanism
- * holds for eps <= 1 only, Bernstein's inequality lacks a factor of two and a
- * square, and the bound on identities ignores that a node takes its noise with
- * it. docs/paper.md shows each of them fail. Where the paper leaves open how to
- * share a delta between its parts, they get half each.
- *
- * The corrected bounds keep the paper's way (the noise is at least its mean
- * less a deviation r, but for a probability delta'), with the right r of
- * Bernstein's inequality or, where that is less, Hoeffding's, the exact
- * Gaussian curve, and at the server the one Gaussian that all sums together
- * are. They hold, and show what the exact account gains.
+ * From a plan to the paper's own privacy bounds, as printed, which are no guarantee
+ * (docs/paper.md shows each of them fail), and to what is left of them once they are
+ * corrected: docs/mathematics.md, The paper's bounds. Where the paper leaves open how
+ * to share a delta between its parts, they get half each.
  */
 #include "account.h"
 
@@ -62,12 +52,8 @@ static long double deviation_printed(const struct spread *spread, double delta)
             sqrtl(spread->largest / 9 + 4 * spread->square / log_part));
 }
 
-/*
- * A deviation that is exceeded, to either side, with probability delta at most.
- * Bernstein: exp(-(r^2 / 2) / (V + M r / 3)) = delta / 2, solved for r;
- * Hoeffding: exp(-2 r^2 / sum of noise^4) = delta / 2. Both hold, and which is
- * less depends on no draw: Bernstein for p near 0 or 1, Hoeffding between.
- */
+/* A deviation that is exceeded, to either side, with probability delta at most:
+ * Bernstein's, or Hoeffding's where that is less. */
 static long double deviation(const struct spread *spread, double delta)
 {
     long double part = logl(2.L / delta), third = part * spread->largest / 3;

@@ -1,22 +1,7 @@
 /*
  * From a fixed set of others to how well a relay can tell whether one node took
- * part.
- *
- * Claim. Without the node the relay sees z ~ N(0, v0 I), with it
- * N(m, v1 I), |m| = shift, v1 = v0 + s, after taking off what the others sent.
- * Completing the square in ln(dP/dQ) gives a ball around c = -m v0 / s:
- *
- *     ln(dP/dQ)(z) > t
- *         <=>  |z - c|^2 < (v0 v1 / s)(d ln(v1/v0) - 2 t + |m|^2/s).
- *
- * |z - c|^2 is a noncentral chi-square number times v0 or v1, with
- * noncentrality |m|^2 v0 / s^2 without the node and |m|^2 v1 / s^2 with it, so
- * each divergence P(set) - e^eps Q(set) is a difference of two of its tails, at
- * t = eps for absent against present and, over the complement, at t = -eps for
- * the other.
- *
- * Adding the same noise to both laws cannot help the observer: delta falls as
- * v0 grows. For v0 = 0 the node's noise alone gives it away.
+ * part: differences of two tails of a noncentral chi-square law, or of normal ones.
+ * Claim and proof: docs/mathematics.md, One round of one identity.
  */
 #include "presence.h"
 
@@ -60,12 +45,8 @@ static bool too_long(const struct pri_presence *p, double eps)
              LENGTH_MOST);
 }
 
-/*
- * Whether a noncentral chi-square number is next to never as far from its
- * noncentrality as `value`, on the side of it: |Z + a| can only get there if
- * |Z| is at least the difference of the roots, and Chernoff's bound on |Z|^2 is
- * below e^-760, less than any double.
- */
+/* Whether a noncentral chi-square number is next to never as far from its
+ * noncentrality as `value`, on the side of it: less often than any double. */
 static bool is_out_of_reach(long double degrees, long double noncentrality,
                             long double value, bool beyond)
 {
@@ -121,12 +102,7 @@ static long double between_log(long double from, long double to)
     return first + log1pl(-expl(second - first));
 }
 
-/*
- * One dimension: the ball is an interval from `left` to `right`, where
- * right = (radius^2 - c^2) / (radius + |c|) does not cancel. With the argument
- * t of a tail right within 32 units in the last place, its logarithm is right
- * within 64 (t^2 + 1) of them.
- */
+/* One dimension: the ball is an interval. */
 static void by_line(const struct pri_presence *p, double eps,
                     struct reach direction[2])
 {
@@ -159,15 +135,8 @@ static void by_line(const struct pri_presence *p, double eps,
     }
 }
 
-/*
- * Where the node's noise is tiny beside the others' and its signal is not:
- * first the variance across m alone, then what lies along m, by
- *
- *     delta_AC(e1 + e2) <= delta_AB(e1) + e^e1 delta_BC(e2),
- *
- * for the best of some e1. From below: the part of z along m alone tells no
- * more than all of z.
- */
+/* Where the node's noise is tiny beside the others' and its signal is not: first
+ * the variance across m alone, then what lies along m. */
 static void by_parts(const struct pri_presence *p, double eps,
                      struct reach direction[2])
 {

@@ -1,30 +1,7 @@
 /*
  * From what the server sees to what the published estimate shows: the sums
- * without the node's data bring noise into it.
- *
- * The estimate is the sum of all that arrived, times g / n. Given the links let
- * S be the sums in it that carry node i's data, c_j = 2 R alpha_ij, Z_j the
- * variance in sum j, and B that of the other sums that arrived: one Gaussian of
- *
- *     mu^2 = (sum over S of c_j)^2 / (sum over S of Z_j + B).
- *
- * Claim: for every way to deal out B >= sum of B_j over the sums,
- *
- *     mu^2 <= sum over S of c_j^2 / (Z_j + B_j)
- *
- * by Cauchy and Schwarz. The right side is the server's view with more noise in
- * its sums, so its account is a bound for the reader, for every S (losses
- * without credit: all sums that carry data are there, which is the largest) and
- * over many rounds. With B_j = 0 it is the server's. Equality where c_j is in
- * proportion to Z_j + B_j: noise is dealt to the sum that has least of it for
- * its weight. Members of a coalition take all they know out of the estimate:
- * their own sums, their data and their noise; what is left is the same with the
- * sums of the others, independent of what reached the members.
- *
- * What a sum without the data brings: G = tau_j (sigma_jj^2 + the noises of the
- * shares in it) is replaced by one noise of size q that is there with the
- * chance P(G >= q): stochastically less. Opposite links that are both counted
- * are made independent as in silent.c.
+ * without the node's data bring noise into it, which is dealt out to those with it.
+ * Claim and proof: docs/mathematics.md, Who else sees.
  */
 #include "observers.h"
 

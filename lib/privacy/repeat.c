@@ -1,20 +1,7 @@
 /*
  * From a plan to what observers learn when a round repeats: the same payload is
- * sent in several attempts, over links that come and go anew.
- *
- * Claim: given everything that anybody may see of node i, all of it is computed
- * from the payloads (i, j), j in S, and from what does not depend on i's data.
- * S: the receiver of a link, or a relay, gets (i, j) at its own j; the server
- * gets sums, of every j, as every packet counts as heard, who reads the
- * estimate what is computed from them, a listener what the node sends; a
- * coalition gets (i, j) at the j of its members and, with the server or a
- * reader, at all. A payload is released once, however often it is
- * sent, so that a round is one Gaussian mechanism of squared ratio mu^2 = sum
- * over S of (D_i alpha_ij / sigma_ij)^2 at most, and T rounds, with fresh noise,
- * one of T mu^2. Sums of one round differ by which shares arrived; their
- * differences can show single payloads, so that the noise of others is of no
- * help, and none is counted. Post-processing makes the claim a bound, whatever
- * links are up.
+ * sent in several attempts, over links that come and go anew, and counts once. Claim
+ * and proof: docs/mathematics.md, Payloads.
  */
 #include "account.h"
 #include "calibrate/calibrate.h"

@@ -1,18 +1,6 @@
 /*
- * From sums to single shares, for relays that see them and for a listener.
- *
- * Claims, given which links were up (docs/mathematics.md, "Who else sees"):
- *
- * Shares. A relay that gets single shares sees alpha_ij x_i + noise of variance
- * sigma_ij^2; the other shares and its own part are independent of it. So its
- * part of mu^2 is (2 R alpha_ij / sigma_ij)^2. What it then sends on is made
- * from what it saw.
- *
- * Listener. Near node i it hears every share that i sends, lost or not, and the
- * sum that i sends to the server. Noises of different messages are independent,
- * so mu^2 = sum over j != i of (2 R alpha_ij / sigma_ij)^2 + (2 R alpha_ii)^2 /
- * zeta_i, zeta_i = sigma_ii^2 + the noises of the shares that i got. No term is
- * smaller than the server's.
+ * From sums to single shares, for relays that see them and for a listener. Claims:
+ * docs/mathematics.md, Who else sees.
  */
 #include "observers.h"
 

@@ -1,21 +1,7 @@
 /*
  * From a view to one that holds whichever k of the other nodes leave out their
- * noise: they are down, refuse or lie.
- *
- * Claim: after pri_view_silence() the account bounds that of every choice of k
- * nodes, which may differ from round to round. Proof. Each node has one noise
- * at most in a sum (its share, or the relay's own part). Opposite links first
- * are replaced by independent ones that are stochastically less (pri_apart,
- * pri_at_least): less noise.
- * Then a sum has independent noises s_x with chances c_x. Take any k of them
- * away: the r-th largest size left is at least the (k + r)-th of all, and so
- * are the chances. For given sizes and chances the stochastically least sum
- * pairs the largest size with the least chance: for a <= b, p <= q the two
- * noises (b, p), (a, q) reach a, a + b as often as (b, q), (a, p), and b with p
- * in the place of q; exchanges of this kind lead from every pairing to this
- * one. mu^2 falls with each noise, so its law is the largest with the least
- * noise in every sum. Each sum loses its own k, at least as many as any choice
- * takes away: a bound, not the worst choice itself.
+ * noise: they are down, refuse or lie. Claim and proof: docs/mathematics.md, Who
+ * else sees.
  */
 #include "observers.h"
 

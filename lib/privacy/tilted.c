@@ -3,7 +3,7 @@
  * spread to a grid, keeping their means, from below atoms are gathered; e^(gh)
  * is convex in the variance. decouple.c has the mathematics.
  */
-#include "tilted.h"
+#include "decouple.h"
 
 #include <math.h>
 
@@ -160,14 +160,7 @@ double pri_lost_with(const struct pri_noises *list, const double *mass,
     return sum + rest;
 }
 
-/*
- * (1) where only `count` others are left, of which it is known that they are
- * no smaller than the smallest, no larger than the largest, and no more often
- * absent than any: with k of them there, the variance is at least k times the
- * smallest. The next one to go multiplies e^(gh) by at most what it does at
- * that variance, if it is the largest; weights made of these factors, over the
- * largest, bound the odds as P' w does.
- */
+/* The effect where only `count` others are left, whichever. */
 double pri_effect_with_few(const struct pri_noises *list, int32_t count,
                            double size, double seen, double chance)
 {

@@ -128,13 +128,9 @@ static long double sent_noise(const struct scene *scene, double weight,
            (1 + 0x1p-48L);
 }
 
-/*
- * The sum that a weight and a noise of the node enter, beside `base` of the one
- * who makes it: in which unit, and what it shows. Data moves it by weight
- * diameter, and the node's own noise is always there; its identity by weight
- * radius and its own noise, as it is sent. The product of two doubles may leave
- * their range, but not that of a long double.
- */
+/* The sum that a weight and a noise of the node enter, beside `base` of the one
+ * who makes it. The product of two doubles may leave their range, but not that of a
+ * long double. */
 static bool put_source(const struct scene *scene, double weight, double noise,
                        double base, struct pri_source source,
                        struct pri_view *view)
@@ -217,13 +213,21 @@ static int32_t source_at(const struct pri_view *view, int32_t sources,
     return low < sources && view->source[low].node == node ? low : -1;
 }
 
+/* The variance in a sum, on average. */
+static double mean_of(const struct pri_view *view,
+                      const struct pri_source *source)
+{
+    double mean = source->base;
+    for (int32_t k = source->begin; k < source->end; k++)
+        mean += view->noise[k].chance * view->noise[k].size;
+    return mean;
+}
+
 /* How much a noise moves its source's part of mu^2, about. */
 static double weight_of_noise(const struct pri_view *view,
                               const struct pri_source *source, int32_t noise)
 {
-    double mean = source->base, size = view->noise[noise].size;
-    for (int32_t k = source->begin; k < source->end; k++)
-        mean += view->noise[k].chance * view->noise[k].size;
+    double mean = mean_of(view, source), size = view->noise[noise].size;
     return source->uplink * source->link * source->signal * size /
            (mean * (mean + size));
 }
@@ -326,11 +330,8 @@ static bool pair_own(const struct scene *scene, int32_t others,
             !correlated(source->link, view->noise[y].chance, net->joint[link],
                         view))
             continue;
-        double mean = source->base;
-        for (int32_t k = source->begin; k < source->end; k++)
-            mean += view->noise[k].chance * view->noise[k].size;
         double excess = net->joint[link] - net->p[link] * view->noise[y].chance;
-        double one = source->uplink * source->signal / mean;
+        double one = source->uplink * source->signal / mean_of(view, source);
         struct pri_coupled pair = {true,
                                    a,
                                    others,
