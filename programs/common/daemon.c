@@ -4,6 +4,7 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum pricer_status daemon_fault(struct pricer_fault *fault,
                                 enum pricer_status status, const char *format,
@@ -130,4 +132,41 @@ void daemon_catch_signals(void)
 int daemon_stopping(void)
 {
     return stops;
+}
+
+/* What is wrong with the file itself does not pass. One that is to be made
+ * depends on its folder. */
+static bool may_pass(const struct daemon_file *file, enum pricer_status status)
+{
+    char folder[4096];
+    struct stat about;
+    if (status == PRICER_BUSY)
+        return true;
+    if (status != PRICER_FILE)
+        return false;
+    snprintf(folder, sizeof folder, "%s", file->path);
+    errno = 0;
+    bool there = stat(file->path, &about) == 0;
+    if (there && !S_ISREG(about.st_mode))
+        return false;
+    bool missing = !there && errno == ENOENT && file->makes;
+    if (missing ? access(dirname(folder), W_OK | X_OK) == 0
+                : access(file->path, R_OK | W_OK) == 0)
+        return true;
+    return errno == EROFS || errno == EIO || errno == ENOMEM;
+}
+
+bool daemon_try_again(struct daemon_file *file, enum pricer_status status,
+                      const struct pricer_fault *fault)
+{
+    enum { SAY = 10000, PAUSE = 250 * 1000 * 1000 };
+    int64_t now = daemon_clock();
+    if (!may_pass(file, status) || daemon_stopping())
+        return false;
+    if (file->said == 0 || now >= file->said + SAY) {
+        file->said = now;
+        daemon_say("%s; waiting and trying again", fault->text);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    return !daemon_stopping();
 }

@@ -65,13 +65,17 @@ struct ledger {
     sqlite3_stmt *find, *store, *note, *mark;
 };
 
+/* A file that is no ledger stays none; all else may pass. */
 static enum pricer_status fail(const struct ledger *ledger,
                                struct pricer_fault *fault)
 {
-    return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
-                        ledger->database != NULL
-                            ? sqlite3_errmsg(ledger->database)
-                            : "out of memory");
+    int why = ledger->database != NULL ? sqlite3_errcode(ledger->database)
+                                       : SQLITE_NOMEM;
+    bool wrong = why == SQLITE_NOTADB || why == SQLITE_CORRUPT;
+    return daemon_fault(
+        fault, wrong ? PRICER_FORMAT : PRICER_FILE, "%.300s: %s", ledger->path,
+        ledger->database != NULL ? sqlite3_errmsg(ledger->database)
+                                 : "out of memory");
 }
 
 static bool run(struct ledger *ledger, const char *sql)
@@ -126,7 +130,11 @@ static enum pricer_status take_lock(struct ledger *ledger,
     if (ledger->lock < 0)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
                             strerror(errno));
-    if (flock(ledger->lock, LOCK_EX | LOCK_NB) != 0)
+    bool locked = flock(ledger->lock, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
+                            strerror(errno));
+    if (!locked)
         return daemon_fault(fault, PRICER_BUSY,
                             "%.300s: another node uses this ledger",
                             ledger->path);
@@ -137,8 +145,11 @@ static enum pricer_status take_lock(struct ledger *ledger,
 
 static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
 {
-    char sql[96];
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", LEDGER_ID);
+    char sql[160]; /* all of it or nothing: half a ledger is of no version */
+    snprintf(sql, sizeof sql,
+             "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
+             " PRAGMA user_version = %d; COMMIT",
+             LEDGER_ID, LEDGER_VERSION);
     if (sqlite3_open_v2(ledger->path, &ledger->database, SQLITE_OPEN_READWRITE,
                         NULL) != SQLITE_OK)
         return false;
@@ -152,7 +163,7 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
     if (*id == 0 && tables == 0) {
         *id = LEDGER_ID;
         *version = LEDGER_VERSION;
-        if (!run(ledger, sql) || !run(ledger, "PRAGMA user_version = 2"))
+        if (!run(ledger, sql))
             return false;
     }
     if (*id == LEDGER_ID && *version == 1) {

@@ -219,7 +219,8 @@ struct server {
     struct history history;
 };
 
-/* server_plan.c: the latest plan of the study and everyone's slice of it. */
+/* server_plan.c: the latest plan of the study and everyone's slice of it. Where the
+ * study failed, server_load() may be called again. */
 enum pricer_status server_load(struct server *server,
                                struct pricer_fault *fault);
 enum pricer_status server_reload(struct server *server,

@@ -235,7 +235,7 @@ static enum pricer_status make_ledger(const struct setup *setup, int32_t k,
     struct ledger *ledger = NULL;
     char path[PATH_MAX];
     name(setup, k, "/node.ledger", path);
-    if (access(path, F_OK) == 0)
+    if (ledger_is_there(path))
         return PRICER_OK;
     enum pricer_status status =
         ledger_open(path, setup->members[0].key, &ledger, fault);
