@@ -145,11 +145,13 @@ class Glutton:
         self.server.output += self.unfinished(LARGEST + N // 2)
 
     def reach_node(self, others):
-        """A share for a round to come, and a frame that is not whole."""
+        """Shares for rounds to come, of which the node keeps the newest, and a
+        frame that is not whole."""
         self.node = persist(self.fleet.addresses[0], self.fleet.key(self.i),
                             others)
-        self.node.send(msgpack.packb([2, SHARE, 10 ** 6, self.slice[11], 1,
-                                      bytes(8 * D)]))
+        for number in range(10 ** 6, 10 ** 6 + 3):
+            self.node.send(msgpack.packb([2, SHARE, number, 0, self.slice[12], 1,
+                                          bytes(8 * D)]))
         self.node.output += self.unfinished(LARGEST)
 
     @staticmethod

@@ -10,7 +10,7 @@ import sys
 import time
 
 from channel import connect, keygen, where, z85, z85_bytes
-from fleet import Fleet, expect
+from fleet import Fleet, expect, spawn
 
 build = sys.argv[1]
 TIMES = ['--period', '250', '--send', '20', '--share', '120', '--uplink', '200']
@@ -148,7 +148,7 @@ def test_names():
             'max(round) FROM round)')[0][0] == 6)
         fleet.stop('node2')
         host, port = where(fleet.addresses['server'])
-        client = subprocess.Popen(
+        client = spawn(
             ['openssl', 's_client', '-quiet', '-connect', f'{host}:{port}',
              '-cert', fleet.key(2), '-key', fleet.key(2)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,

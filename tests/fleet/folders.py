@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from fleet import expect, fail, free_ports
+from fleet import expect, fail, free_ports, spawn
 
 build = os.path.realpath(sys.argv[1])
 N, D, ROUNDS = 3, 8, 12
@@ -86,7 +86,7 @@ def start(place, made):
         log = open(place.path(f'{member["node"]}.log'), 'w')
         more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
                 f'--quorum {N} --port 0 --rounds {ROUNDS + 3}') if server else ''
-        processes.append(subprocess.Popen(
+        processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
             '\'', shell=True, cwd=place.dir, env=ENVIRONMENT, stdout=log,
             stderr=log))
