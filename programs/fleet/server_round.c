@@ -463,7 +463,10 @@ enum pricer_status server_tick(struct server *server, int64_t now,
              (server->stale || server_is_ended(server)))
         status = server_reload(server, fault); /* a new plan may go on */
     server_save_marks(server, now);
+    bool ended = server->ended;
     server_watch(server, now);
+    if (server->ended && !ended)
+        server_pause(server); /* nodes would open rounds by themselves */
     return status;
 }
 
