@@ -89,7 +89,8 @@ enum pricer_status pricer_study_claim(struct pricer_study *study,
         status = share(study, fault);
     if (status == PRICER_OK && !is_same(study))
         status = pri_fault(fault, PRICER_BUSY,
-                           "%.300s: replaced by another study meanwhile",
+                           "%.300s: moved away, or replaced by another study "
+                           "meanwhile",
                            study->path);
     return status;
 }

@@ -208,6 +208,7 @@ struct server {
     int64_t failing; /* when the study began to fail; 0: it does not */
     int64_t failures, failure_said; /* how often, and when the log last spoke */
     int64_t failed_until;           /* the study is left alone */
+    int64_t owned;                  /* when it was last seen under its name */
     int64_t keep;                   /* rounds that the study keeps, 0: all */
     int64_t refused_plan;           /* that cannot be used; 0: none */
     int64_t started;                /* when */

@@ -100,7 +100,7 @@ def check_back(fleet, what):
 
 def test_study():
     """Someone reads and does not end; someone else holds the lock; the disk is
-    full."""
+    full; the file is moved away."""
     with Fleet(build, nodes=N, dimension=D) as fleet:
         start(fleet)
         reader = sqlite3.connect(fleet.study, isolation_level=None)
@@ -120,6 +120,13 @@ def test_study():
         check_waiting(fleet, 'a full disk')
         limit(fleet, 'server', resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
         check_back(fleet, 'a full disk')
+        os.rename(fleet.study, fleet.study + '.away')
+        fleet.wait_log('server', 'moved away')
+        before = charged(fleet)
+        time.sleep(.6)
+        expect(charged(fleet) == before, 'charged for a study that is not there')
+        os.rename(fleet.study + '.away', fleet.study)
+        check_back(fleet, 'moved')
         expect(fleet.stop('server') == 0, 'the server did not stop well')
         fleet.check_study()
         expect(not os.path.exists(fleet.study + '-wal'), 'the log stays')
