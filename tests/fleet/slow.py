@@ -13,7 +13,7 @@ build = sys.argv[1]
 N, D, PERIOD = 3, 16, .2
 SECONDS = 6
 PLACES = 32     # connections that the page takes
-MEMORY = 16     # MiB that it may take for all of them
+MEMORY = 3      # MiB that it may take for all of them
 
 
 class Pest:
@@ -99,11 +99,12 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
           f'{sum(pest.made for pest in pests)} connections')
     expect(server.poll() is None, fleet.log('server'))
     expect(done > .6 * took / PERIOD, f'{done} rounds in {took:.1f} s')
-    expect(full > .6 * done, f'{full} full rounds of {done}')
+    expect(full > .4 * done, f'{full} full rounds of {done}')
     expect(after[0] - before[0] < MEMORY, 'memory')
     expect(after[1] - before[1] <= PLACES + 2, 'descriptors')
     expect(after[2] - before[2] < .5 * took, 'the processor has no rest')
-    expect(all(status == 200 for status, _, _ in answers),
+    # 503 is an answer too, of /health on a busy machine.
+    expect(all(status in (200, 503) for status, _, _ in answers),
            f'not answered: {[a[:2] for a in answers if a[0] != 200][:3]}')
     for pest in pests:
         pest.socket.close()
