@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -134,24 +136,23 @@ int daemon_stopping(void)
     return stops;
 }
 
-/* What is wrong with the file itself does not pass. One that is to be made
- * depends on its folder. */
+/* What is wrong with the file or its folder, where SQLite makes others, does not
+ * pass. */
 static bool may_pass(const struct daemon_file *file, enum pricer_status status)
 {
-    char folder[4096];
+    char folder[PATH_MAX];
     struct stat about;
     if (status == PRICER_BUSY)
         return true;
     if (status != PRICER_FILE)
         return false;
-    snprintf(folder, sizeof folder, "%s", file->path);
-    errno = 0;
+    if (realpath(file->path, folder) == NULL) /* it is not there */
+        snprintf(folder, sizeof folder, "%s", file->path);
     bool there = stat(file->path, &about) == 0;
-    if (there && !S_ISREG(about.st_mode))
+    if (there ? !S_ISREG(about.st_mode) : errno == ENOENT && !file->makes)
         return false;
-    bool missing = !there && errno == ENOENT && file->makes;
-    if (missing ? access(dirname(folder), W_OK | X_OK) == 0
-                : access(file->path, R_OK | W_OK) == 0)
+    if ((!there || access(file->path, R_OK | W_OK) == 0) &&
+        access(dirname(folder), W_OK | X_OK) == 0)
         return true;
     return errno == EROFS || errno == EIO || errno == ENOMEM;
 }
