@@ -179,17 +179,22 @@ enum pricer_status status_page_open(struct server *server, const char *address,
 {
     struct sockaddr_in where = {.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)port)};
-    if (inet_pton(AF_INET, address, &where.sin_addr) != 1)
+    struct sockaddr_in6 where6 = {.sin6_family = AF_INET6,
+                                  .sin6_port = htons((uint16_t)port)};
+    bool six = inet_pton(AF_INET6, address, &where6.sin6_addr) == 1;
+    if (!six && inet_pton(AF_INET, address, &where.sin_addr) != 1)
         return daemon_fault(fault, PRICER_VALUE,
-                            "'%.60s' is not an address such as 127.0.0.1",
+                            "'%.60s' is not an address such as 127.0.0.1 or "
+                            "::1",
                             address);
+    const void *at = six ? (const void *)&where6 : &where;
     struct status_page *made = calloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->server = server;
     made->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, (uint16_t)port, NULL, NULL, answer, server,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where,
+        MHD_USE_EPOLL | (six ? MHD_USE_IPv6 : 0), (uint16_t)port, NULL, NULL,
+        answer, server, MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
         MHD_OPTION_NOTIFY_CONNECTION, see_guest, made,

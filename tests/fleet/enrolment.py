@@ -137,15 +137,17 @@ def test_adds_links():
 
 
 def test_names():
-    """The server by name, nodes on IPv6; s_client is let in."""
+    """The server by name, nodes and the page on IPv6; s_client is let in."""
     hosts = {'server': 'localhost', 0: '[::1]', 1: 'localhost', 2: '127.0.0.1'}
     with Fleet(build, nodes=3, dimension=4, host=lambda i: hosts[i]) as fleet:
         for i in range(3):
             fleet.start_node(i)
-        fleet.start_server(*TIMES, '--quorum', '3')
+        fleet.start_server(*TIMES, '--quorum', '3', '--status-address', '::1',
+                           '--port', str(fleet.status_port))
         until('all shares over IPv6 and by name', lambda: fleet.query(
             'SELECT count(*) FROM delivery WHERE arrived AND round = (SELECT '
             'max(round) FROM round)')[0][0] == 6)
+        expect('rounds since the start' in fleet.get('/', host='::1')[1], 'page')
         fleet.stop('node2')
         host, port = where(fleet.addresses['server'])
         client = spawn(

@@ -305,9 +305,9 @@ class Fleet:
         return dict(self.query('SELECT reason, sum(messages) FROM dropped '
                                'GROUP BY reason'))
 
-    def get(self, path, method='GET'):
+    def get(self, path, method='GET', host='127.0.0.1'):
         """A page of the status server, which must have been started."""
-        connection = http.client.HTTPConnection('127.0.0.1', self.status_port,
+        connection = http.client.HTTPConnection(host, self.status_port,
                                                 timeout=5)
         connection.request(method, path)
         answer = connection.getresponse()
