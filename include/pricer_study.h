@@ -39,7 +39,8 @@ PRICER_API void pricer_study_close(struct pricer_study *study);
 /*
  * Claim a study that is open to write, for as long as it is open: only one
  * program at a time can, and nobody replaces a study that is claimed. Others
- * may read it and add to it. PRICER_BUSY if another program has it.
+ * may read it and add to it. PRICER_BUSY if another program has it, PRICER_FILE
+ * if it cannot be written now: another call may succeed.
  */
 PRICER_API enum pricer_status pricer_study_claim(struct pricer_study *study,
                                                  struct pricer_fault *fault);

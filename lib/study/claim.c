@@ -57,15 +57,24 @@ static bool is_same(const struct pricer_study *study)
 /*
  * With a log beside the study a reader who does not end stops no writer, and no
  * file has to be opened to write; another writer is not waited for, since a server
- * has better things to do and comes back. Where the file system cannot do that,
- * all goes on as it was. pricer_study_close() puts it back into one file.
+ * has better things to do and comes back. Where the file system cannot do that
+ * (memory cannot be shared there), all goes on as it was; a disk that is full or
+ * another writer is something else, and a fault. pricer_study_close() puts it back
+ * into one file.
  */
-static void share(const struct pricer_study *study)
+static enum pricer_status share(const struct pricer_study *study,
+                                struct pricer_fault *fault)
 {
-    sqlite3_exec(study->database,
-                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", NULL,
-                 NULL, NULL);
+    enum pricer_status status = pri_study_run(
+        study, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", fault);
+    int why = sqlite3_extended_errcode(study->database);
+    bool unable = why == SQLITE_IOERR_SHMMAP || why == SQLITE_IOERR_SHMLOCK;
     sqlite3_busy_timeout(study->database, PATIENCE);
+    if (status == PRICER_BUSY) /* but no server has it */
+        status = pri_fault(fault, PRICER_FILE,
+                           "%.300s: another program reads or writes it",
+                           study->path);
+    return unable ? PRICER_OK : status;
 }
 
 enum pricer_status pricer_study_claim(struct pricer_study *study,
@@ -77,10 +86,11 @@ enum pricer_status pricer_study_claim(struct pricer_study *study,
         return say(study->path, fault);
     enum pricer_status status = take(study->claim, study->path, fault);
     if (status == PRICER_OK)
-        share(study);
+        status = share(study, fault);
     if (status == PRICER_OK && !is_same(study))
         status = pri_fault(fault, PRICER_BUSY,
-                           "%.300s: replaced by another study meanwhile",
+                           "%.300s: moved away, or replaced by another study "
+                           "meanwhile",
                            study->path);
     return status;
 }

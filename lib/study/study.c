@@ -108,6 +108,25 @@ static enum pricer_status check_identity(const struct pricer_study *study,
     return check_tables(study, fault);
 }
 
+/* SQLite makes files beside the one that it writes to. */
+static enum pricer_status check_folder(const char *path,
+                                       struct pricer_fault *fault)
+{
+    char *real = realpath(path, NULL);
+    if (real == NULL)
+        return pri_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                         strerror(errno));
+    char *slash = strrchr(real, '/');
+    slash[slash == real] = '\0';
+    enum pricer_status status = PRICER_OK;
+    if (access(real, W_OK | X_OK) != 0)
+        status = pri_fault(fault, PRICER_FILE,
+                           "%.200s: its folder cannot be written: %s", path,
+                           strerror(errno));
+    free(real);
+    return status;
+}
+
 enum pricer_status pricer_study_open(const char *path, bool writable,
                                      struct pricer_study **study,
                                      struct pricer_fault *fault)
@@ -125,7 +144,10 @@ enum pricer_status pricer_study_open(const char *path, bool writable,
     if (about.st_size == 0)
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: not a study: the file is empty", path);
-    enum pricer_status status = connect_to(path, writable, &made, fault);
+    enum pricer_status status =
+        writable ? check_folder(path, fault) : PRICER_OK;
+    if (status == PRICER_OK)
+        status = connect_to(path, writable, &made, fault);
     if (status == PRICER_OK)
         status = check_identity(made, fault);
     if (status == PRICER_OK)

@@ -63,6 +63,7 @@ static void report_json(const struct setup *setup)
     json_count(&json, "plan", setup->record.id);
     json_count(&json, "rounds", setup->rounds);
     json_count(&json, "budgets_beyond_study", setup->beyond);
+    json_text(&json, "readers", setup->readers == 0 ? "budgets" : "all");
     json_open(&json, "members", '[');
     for (int32_t k = 0; k <= setup->network->nodes; k++) {
         start(setup, k, text, sizeof text);
@@ -115,6 +116,8 @@ int verb_fleet(int argc, char **argv)
          "where members are reached: CSV node,address[,key]"},
         {"rounds", OPTION_MANY, &setup.rounds, "N",
          "rounds that trust files allow; as many as the plan is for"},
+        {"readers", OPTION_CHOICE, &setup.readers, SETUP_READERS,
+         "which nodes get estimates if they ask: whom budgets allow, or all"},
         {"force", OPTION_FLAG, &setup.force, NULL,
          "write anew what is there, but for keys and ledgers"},
         {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},

@@ -4,15 +4,19 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum pricer_status daemon_fault(struct pricer_fault *fault,
                                 enum pricer_status status, const char *format,
@@ -130,4 +134,40 @@ void daemon_catch_signals(void)
 int daemon_stopping(void)
 {
     return stops;
+}
+
+/* What is wrong with the file or its folder, where SQLite makes others, does not
+ * pass. */
+static bool may_pass(const struct daemon_file *file, enum pricer_status status)
+{
+    char folder[PATH_MAX];
+    struct stat about;
+    if (status == PRICER_BUSY)
+        return true;
+    if (status != PRICER_FILE)
+        return false;
+    if (realpath(file->path, folder) == NULL) /* it is not there */
+        snprintf(folder, sizeof folder, "%s", file->path);
+    bool there = stat(file->path, &about) == 0;
+    if (there ? !S_ISREG(about.st_mode) : errno == ENOENT && !file->makes)
+        return false;
+    if ((!there || access(file->path, R_OK | W_OK) == 0) &&
+        access(dirname(folder), W_OK | X_OK) == 0)
+        return true;
+    return errno == EROFS || errno == EIO || errno == ENOMEM;
+}
+
+bool daemon_try_again(struct daemon_file *file, enum pricer_status status,
+                      const struct pricer_fault *fault)
+{
+    enum { SAY = 10000, PAUSE = 250 * 1000 * 1000 };
+    int64_t now = daemon_clock();
+    if (!may_pass(file, status) || daemon_stopping())
+        return false;
+    if (file->said == 0 || now >= file->said + SAY) {
+        file->said = now;
+        daemon_say("%s; waiting and trying again", fault->text);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    return !daemon_stopping();
 }

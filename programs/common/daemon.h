@@ -38,6 +38,22 @@ int64_t daemon_clock(void);
 void daemon_catch_signals(void);
 int daemon_stopping(void);
 
+/* A file that a daemon needs before it can begin. */
+struct daemon_file {
+    const char *path;
+    bool makes;   /* it is made where it is not there */
+    int64_t said; /* when the log last spoke of it; 0: never */
+};
+
+/*
+ * Whether to try again what failed with the file: the disk is full or read-only,
+ * another program holds a lock, descriptors are used up. Waits a moment and puts
+ * it into words now and then. False: it would fail again, since the file is not
+ * there, not ours or not what it should be; or the operator wants to stop.
+ */
+bool daemon_try_again(struct daemon_file *file, enum pricer_status status,
+                      const struct pricer_fault *fault);
+
 /* SIGHUP asks to read files anew; whether it has since the last call. */
 bool daemon_hung_up(void);
 

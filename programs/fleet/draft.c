@@ -36,11 +36,11 @@ static double round_up(double eps)
     return rounded >= eps ? rounded : eps;
 }
 
-/* A number with as few digits as it needs. */
+/* A number with as few digits as it needs, and 40 as 40, not as 4e+01. */
 static void write_number(double value, FILE *file)
 {
     char text[32];
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             break;

@@ -65,13 +65,16 @@ struct ledger {
     sqlite3_stmt *find, *store, *note, *mark;
 };
 
+/* A file that is no ledger stays none; all else may pass. Without a database SQLite
+ * says that memory is out. */
 static enum pricer_status fail(const struct ledger *ledger,
                                struct pricer_fault *fault)
 {
-    return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
-                        ledger->database != NULL
-                            ? sqlite3_errmsg(ledger->database)
-                            : "out of memory");
+    int why = sqlite3_errcode(ledger->database);
+    bool wrong = why == SQLITE_NOTADB || why == SQLITE_CORRUPT;
+    return daemon_fault(fault, wrong ? PRICER_FORMAT : PRICER_FILE,
+                        "%.300s: %s", ledger->path,
+                        sqlite3_errmsg(ledger->database));
 }
 
 static bool run(struct ledger *ledger, const char *sql)
@@ -126,7 +129,11 @@ static enum pricer_status take_lock(struct ledger *ledger,
     if (ledger->lock < 0)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
                             strerror(errno));
-    if (flock(ledger->lock, LOCK_EX | LOCK_NB) != 0)
+    bool locked = flock(ledger->lock, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK)
+        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", ledger->path,
+                            strerror(errno));
+    if (!locked)
         return daemon_fault(fault, PRICER_BUSY,
                             "%.300s: another node uses this ledger",
                             ledger->path);
@@ -137,8 +144,11 @@ static enum pricer_status take_lock(struct ledger *ledger,
 
 static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
 {
-    char sql[96];
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", LEDGER_ID);
+    char sql[160]; /* all of it or nothing: half a ledger is of no version */
+    snprintf(sql, sizeof sql,
+             "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
+             " PRAGMA user_version = %d; COMMIT",
+             LEDGER_ID, LEDGER_VERSION);
     if (sqlite3_open_v2(ledger->path, &ledger->database, SQLITE_OPEN_READWRITE,
                         NULL) != SQLITE_OK)
         return false;
@@ -152,7 +162,7 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
     if (*id == 0 && tables == 0) {
         *id = LEDGER_ID;
         *version = LEDGER_VERSION;
-        if (!run(ledger, sql) || !run(ledger, "PRAGMA user_version = 2"))
+        if (!run(ledger, sql))
             return false;
     }
     if (*id == LEDGER_ID && *version == 1) {
@@ -248,27 +258,29 @@ int64_t ledger_session(const struct ledger *ledger)
     return ledger->session;
 }
 
-/* Replace the session of this server. */
-static bool store_session(struct ledger *ledger, int64_t session)
+/* One statement about this server and a number. */
+static bool run_at(struct ledger *ledger, const char *sql, int64_t number)
 {
-    sqlite3_stmt *insert = NULL;
-    bool good = prepare(ledger, "INSERT OR REPLACE INTO session VALUES (?, ?)",
-                        &insert);
+    sqlite3_stmt *statement = NULL;
+    bool good = prepare(ledger, sql, &statement);
     if (good) {
-        sqlite3_bind_text(insert, 1, ledger->server, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(insert, 2, session);
-        good = sqlite3_step(insert) == SQLITE_DONE;
+        sqlite3_bind_text(statement, 1, ledger->server, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(statement, 2, number);
+        good = sqlite3_step(statement) == SQLITE_DONE;
     }
-    sqlite3_finalize(insert);
+    sqlite3_finalize(statement);
     return good;
 }
+
+static const char set_session[] =
+    "INSERT OR REPLACE INTO session VALUES (?, ?)";
 
 enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
                                       struct pricer_fault *fault)
 {
     if (session <= ledger->session)
         return PRICER_OK;
-    if (!store_session(ledger, session))
+    if (!run_at(ledger, set_session, session))
         return fail(ledger, fault);
     ledger->session = session;
     return PRICER_OK;
@@ -386,15 +398,19 @@ int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
                                                    : -1;
 }
 
-static bool charge_one(struct ledger *ledger, int64_t round,
-                       struct ledger_charge *charge)
+/* Whether a release fits its budget; false: the ledger cannot be read. */
+static bool judge(struct ledger *ledger, struct ledger_charge *charge)
 {
     struct spent spent;
     if (!find_spent(ledger, charge->key, &spent))
         return false;
     charge->allowed = charge->mu == 0 || spent_fits(&spent, charge, 1);
-    if (!charge->allowed)
-        return true;
+    return true;
+}
+
+static bool store(struct ledger *ledger, int64_t round,
+                  const struct ledger_charge *charge)
+{
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
     sqlite3_bind_double(ledger->store, 2, charge->mu);
     sqlite3_bind_double(ledger->store, 3, charge->p);
@@ -422,18 +438,9 @@ static bool mark_round(struct ledger *ledger, int64_t round)
 /* Accounts hold every release for good; the list of them ends somewhere. */
 static bool prune(struct ledger *ledger, int64_t round)
 {
-    if (round % 64 != 0)
-        return true;
-    sqlite3_stmt *delete = NULL;
-    bool good = prepare(
-        ledger, "DELETE FROM release WHERE server = ? AND round <= ?", &delete);
-    if (good) {
-        sqlite3_bind_text(delete, 1, ledger->server, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(delete, 2, round - KEPT);
-        good = sqlite3_step(delete) == SQLITE_DONE;
-    }
-    sqlite3_finalize(delete);
-    return good;
+    return round % 64 != 0 ||
+           run_at(ledger, "DELETE FROM release WHERE server = ? AND round <= ?",
+                  round - KEPT);
 }
 
 enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
@@ -446,7 +453,7 @@ enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
                             (long long)round, (long long)ledger->last);
     bool good = run(ledger, "BEGIN IMMEDIATE") &&
                 (round <= ledger->last || mark_round(ledger, round)) &&
-                store_session(ledger, -1) && run(ledger, "COMMIT");
+                run_at(ledger, set_session, -1) && run(ledger, "COMMIT");
     if (!good) {
         enum pricer_status status = fail(ledger, fault);
         run(ledger, "ROLLBACK");
@@ -467,12 +474,17 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
         return daemon_fault(fault, PRICER_VALUE,
                             "round %lld is spent: the ledger is at round %lld",
                             (long long)round, (long long)ledger->last);
-    bool good = run(ledger, "BEGIN IMMEDIATE");
-    for (int32_t k = 0; k < count && good; k++) {
-        good = charge_one(ledger, round, &charges[k]);
-        if (charges[k].all && !charges[k].allowed)
-            break;
+    struct ledger_charge *all = count > 0 && charges->all ? charges : NULL;
+    bool good =
+        run(ledger, "BEGIN IMMEDIATE") && (all == NULL || judge(ledger, all));
+    bool open = all == NULL || all->allowed, any = false;
+    for (int32_t k = all != NULL; k < count && good && open; k++) {
+        good = judge(ledger, &charges[k]) &&
+               (!charges[k].allowed || store(ledger, round, &charges[k]));
+        any = any || charges[k].allowed;
     }
+    if (all != NULL && any && good)
+        good = store(ledger, round, all);
     good = good && mark_round(ledger, round) && prune(ledger, round) &&
            run(ledger, "COMMIT");
     if (good) {

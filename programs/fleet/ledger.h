@@ -38,7 +38,8 @@ struct ledger_charge {
     double p;        /* with which it counts: 1 without credit for losses */
     double total_eps, total_delta;
     bool allowed; /* output */
-    bool all; /* of everything that follows: nothing is, where this is not */
+    bool all; /* the first, of everything that follows: nothing is allowed where
+                 this is not, and it is charged where anything is */
 };
 
 /* Open the ledger for rounds of the server with this key; made if it is not
@@ -84,7 +85,8 @@ enum pricer_status ledger_follow(struct ledger *ledger, int32_t node,
 
 /*
  * Charge a round: each release that fits its budget is charged and allowed, in
- * one transaction; after one that stands for all and does not fit, none is.
+ * one transaction; after one that stands for all and does not fit, none is. Where
+ * nothing is allowed nothing leaves the node, and nothing is charged.
  * PRICER_VALUE if the round is not above ledger_last(): it is spent, and nothing
  * may be sent for it.
  */

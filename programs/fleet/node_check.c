@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -163,14 +164,16 @@ static bool check_ledger(struct check *check, struct node *node,
     if (ledger_is_there(files->ledger)) {
         enum pricer_status status =
             ledger_open(files->ledger, node->server_key, &node->ledger, &fault);
-        if (status == PRICER_BUSY)
-            tell(check, BAD, "ledger",
-                 "%s; that node runs, so its own log says what is wrong with "
-                 "it: stop it to check",
-                 fault.text);
-        else if (status != PRICER_OK)
-            tell(check, BAD, "ledger", "%s; restore it from a backup",
-                 fault.text);
+        const char *cure =
+            status == PRICER_BUSY
+                ? "that node runs, so its own log says what is wrong with it: "
+                  "stop it to check"
+            : status == PRICER_FILE
+                ? "a full or read-only disk, or another program that holds it? "
+                  "The node waits for that"
+                : "restore it from a backup";
+        if (status != PRICER_OK)
+            tell(check, BAD, "ledger", "%s; %s", fault.text, cure);
         else
             tell(check, GOOD, "ledger", "%s: round %lld was the last",
                  files->ledger, (long long)ledger_last(node->ledger));
@@ -200,9 +203,10 @@ static bool check_ledger(struct check *check, struct node *node,
 
 static void check_disk(struct check *check, const char *file, const char *what)
 {
-    char copy[4096];
+    char copy[PATH_MAX];
     struct statvfs about;
-    snprintf(copy, sizeof copy, "%s", file);
+    if (realpath(file, copy) == NULL) /* it is not there yet */
+        snprintf(copy, sizeof copy, "%s", file);
     const char *folder = dirname(copy);
     if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &about) != 0) {
         tell(check, BAD, "disk", "%s: %s; %s is written there", folder,

@@ -106,10 +106,12 @@ static void charge(struct node *node)
         node->all_left = 0;
         node_refuse(node, node->open.round, WIRE_CODE_SPENT, node->number,
                     "the budget for all that the server gets is spent");
-    } else if (status == PRICER_OK && node->all_left != LEDGER_NO_END &&
-               node->all_left > 0) {
-        node->all_left--;
     }
+    bool any = false;
+    for (int32_t k = next; k < count; k++)
+        any = any || node->charges[k].allowed;
+    if (any && node->all_left != LEDGER_NO_END && node->all_left > 0)
+        node->all_left--;
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
         if (peer->part == WIRE_PART_DATA)

@@ -336,6 +336,32 @@ static enum pricer_status connect_all(struct node *node,
     return status;
 }
 
+/* Open the ledger; one that cannot be used now is waited for, and nothing is sent
+ * meanwhile. */
+static enum pricer_status await_ledger(struct node *node,
+                                       const struct arguments *arguments,
+                                       struct pricer_fault *fault)
+{
+    struct daemon_file file = {.path = arguments->files.ledger,
+                               .makes = arguments->new_ledger};
+    enum pricer_status status;
+    if (!arguments->new_ledger && !ledger_is_there(file.path))
+        return daemon_fault(
+            fault, PRICER_FILE,
+            "%.300s: there is no ledger, so what was spent is not known and "
+            "nothing is sent; restore it from a backup, or say --new-ledger if "
+            "this node never sent anything",
+            file.path);
+    do {
+        status = ledger_open(file.path, node->server_key, &node->ledger, fault);
+        if (status == PRICER_BUSY) /* a node that runs, which does not pass */
+            status = PRICER_VALUE;
+    } while (status != PRICER_OK && daemon_try_again(&file, status, fault));
+    if (status == PRICER_OK && file.said != 0)
+        daemon_say("the ledger is fine again");
+    return status != PRICER_OK && daemon_stopping() ? PRICER_STOPPED : status;
+}
+
 static enum pricer_status set_up(struct node *node,
                                  const struct arguments *arguments,
                                  struct pricer_network **network,
@@ -360,17 +386,8 @@ static enum pricer_status set_up(struct node *node,
     if (status == PRICER_OK)
         status = load_emulation(arguments->emulate, network, fault);
     node->emulate.network = *network;
-    if (status == PRICER_OK && !arguments->new_ledger &&
-        !ledger_is_there(arguments->files.ledger))
-        status = daemon_fault(
-            fault, PRICER_FILE,
-            "%.300s: there is no ledger, so what was spent is not known and "
-            "nothing is sent; restore it from a backup, or say --new-ledger if "
-            "this node never sent anything",
-            arguments->files.ledger);
     if (status == PRICER_OK)
-        status = ledger_open(arguments->files.ledger, node->server_key,
-                             &node->ledger, fault);
+        status = await_ledger(node, arguments, fault);
     if (status == PRICER_OK && arguments->files.feed != NULL)
         status = feed_open(arguments->files.feed, &node->vector.feed, fault);
     if (status == PRICER_OK)
@@ -450,15 +467,16 @@ int main(int argc, char **argv)
         return program_close(result);
     }
     enum pricer_status status = set_up(&node, &arguments, &network, &fault);
-    if (status == PRICER_OK) {
+    bool well = status == PRICER_OK || status == PRICER_STOPPED;
+    if (status == PRICER_OK)
         loop(&node);
+    if (well)
         daemon_say("%lld rounds done, in %lld of them the vector was clipped",
                    (long long)node.rounds, (long long)node.clipped);
-    } else {
+    else
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
-    }
     tear_down(&node);
     pricer_network_free(network);
-    return status == PRICER_OK ? 0 : 1;
+    return well ? 0 : 1;
 }

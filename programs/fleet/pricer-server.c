@@ -256,24 +256,57 @@ static enum pricer_status share_period(struct server *server,
                         (int)server->attempts);
 }
 
+/* All that the study is needed for. What was done before a failure is not done
+ * again by the next call. */
+static enum pricer_status read_study(struct server *server,
+                                     const struct arguments *arguments,
+                                     struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    if (server->study == NULL)
+        status = pricer_study_open(server->path, true, &server->study, fault);
+    if (status == PRICER_OK) {
+        status = pricer_study_claim(server->study, fault);
+        if (status == PRICER_BUSY) /* a server that runs, which does not pass */
+            status = PRICER_VALUE;
+    }
+    if (status == PRICER_OK)
+        status = find_listen(server, arguments->listen, server->address, fault);
+    if (status == PRICER_OK)
+        status = server_load(server, fault);
+    if (status == PRICER_OK && arguments->emulate && server->emulated == NULL)
+        status = load_emulation(server, arguments, fault);
+    return status;
+}
+
+/* A study that cannot be used now is waited for: nobody listens yet, and nothing
+ * is charged. */
+static enum pricer_status await_study(struct server *server,
+                                      const struct arguments *arguments,
+                                      struct pricer_fault *fault)
+{
+    struct daemon_file file = {.path = server->path};
+    enum pricer_status status;
+    do
+        status = read_study(server, arguments, fault);
+    while (status != PRICER_OK && daemon_try_again(&file, status, fault));
+    if (status == PRICER_OK && file.said != 0)
+        daemon_say("the study is fine again");
+    return status != PRICER_OK && daemon_stopping() ? PRICER_STOPPED : status;
+}
+
 static enum pricer_status set_up(struct server *server,
                                  const struct arguments *arguments,
                                  struct status_page **page,
                                  struct pricer_fault *fault)
 {
-    enum pricer_status status = keys_read(arguments->key, &server->pair, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_open(server->path, true, &server->study, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_claim(server->study, fault);
-    if (status == PRICER_OK)
-        status = find_listen(server, arguments->listen, server->address, fault);
     struct hub_events events = server_events;
     events.context = server;
+    enum pricer_status status = keys_read(arguments->key, &server->pair, fault);
     if (status == PRICER_OK)
         status = hub_open(&server->pair, &events, &server->hub, fault);
     if (status == PRICER_OK)
-        status = server_load(server, fault);
+        status = await_study(server, arguments, fault);
     if (status == PRICER_OK)
         status = share_period(server, arguments, fault);
     if (status == PRICER_OK && server->quorum > server->members)
@@ -284,8 +317,6 @@ static enum pricer_status set_up(struct server *server,
         status = load_truth(server, arguments->truth, fault);
     if (status == PRICER_OK)
         status = connect_all(server, fault);
-    if (status == PRICER_OK && arguments->emulate)
-        status = load_emulation(server, arguments, fault);
     if (status == PRICER_OK && arguments->port > 0)
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
@@ -358,12 +389,13 @@ int main(int argc, char **argv)
     enum pricer_status status = set_up(&server, &arguments, &page, &fault);
     if (status == PRICER_OK)
         loop(&server, page, &status, &fault);
-    if (status != PRICER_OK)
+    bool well = status == PRICER_OK || status == PRICER_STOPPED;
+    if (!well)
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
     else
         daemon_say("%lld rounds done, %lld of them with an estimate",
                    (long long)server.done, (long long)server.estimates);
     tear_down(&server, page);
-    return status == PRICER_OK ? 0 : 1;
+    return well ? 0 : 1;
 }

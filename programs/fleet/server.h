@@ -208,6 +208,7 @@ struct server {
     int64_t failing; /* when the study began to fail; 0: it does not */
     int64_t failures, failure_said; /* how often, and when the log last spoke */
     int64_t failed_until;           /* the study is left alone */
+    int64_t owned;                  /* when it was last seen under its name */
     int64_t keep;                   /* rounds that the study keeps, 0: all */
     int64_t refused_plan;           /* that cannot be used; 0: none */
     int64_t started;                /* when */
@@ -219,7 +220,8 @@ struct server {
     struct history history;
 };
 
-/* server_plan.c: the latest plan of the study and everyone's slice of it. */
+/* server_plan.c: the latest plan of the study and everyone's slice of it. Where the
+ * study failed, server_load() may be called again. */
 enum pricer_status server_load(struct server *server,
                                struct pricer_fault *fault);
 enum pricer_status server_reload(struct server *server,

@@ -47,16 +47,18 @@ static void judge(struct server *server, int32_t node,
     bool say = news && may_say(&server->doubt_next, daemon_clock());
     if (say && behind)
         daemon_say(
-            "node %d: its ledger ends at round %lld of session %lld, and "
+            "node %s: its ledger ends at round %lld of session %lld, and "
             "was at round %lld of session %lld before: it was put back "
             "or made anew, or two machines have its key",
-            (int)node, (long long)hello->last, (long long)hello->session,
-            (long long)seat->mark, (long long)seat->session);
+            node_label(server->network, node).text, (long long)hello->last,
+            (long long)hello->session, (long long)seat->mark,
+            (long long)seat->session);
     if (say && beyond)
-        daemon_say("node %d: its ledger ends at round %lld, and no round after "
+        daemon_say("node %s: its ledger ends at round %lld, and no round after "
                    "%lld was opened: this study was put back, or the ledger is "
                    "of another node",
-                   (int)node, (long long)hello->last, (long long)server->round);
+                   node_label(server->network, node).text,
+                   (long long)hello->last, (long long)server->round);
     seat->behind = behind;
     seat->beyond = beyond;
 }
@@ -97,9 +99,9 @@ void server_see_twin(struct server *server, int32_t node)
     seat->twins++;
     if (!may_say(&seat->twin_next, daemon_clock()))
         return;
-    daemon_say("node %d: a second node came with its key and was turned away "
+    daemon_say("node %s: a second node came with its key and was turned away "
                "(%lld times so far): a cloned machine, or a copied key",
-               (int)node, (long long)seat->twins);
+               node_label(server->network, node).text, (long long)seat->twins);
     if (seat->issued == 0)
         return;
     seat->issued = seat->session + 1;
@@ -196,19 +198,20 @@ void server_find_disputes(struct server *server)
 {
     const struct pricer_network *network = server->network;
     for (int32_t l = 0; l < network->links; l++) {
+        int32_t from = network->from[l], to = network->to[l];
         int claimed = server->claimed[l], sent = server->sent[l];
         if (!is_disputed(claimed, sent))
             continue;
         server->disputes++;
-        server->seats[network->from[l]].disputes++;
-        server->seats[network->to[l]].disputes++;
+        server->seats[from].disputes++;
+        server->seats[to].disputes++;
         if (may_say(&server->dispute_next, daemon_clock()))
-            daemon_say("round %lld: node %d says that node %d gave it %s, and "
-                       "node %d that it gave %s: one of them lies; %lld times "
+            daemon_say("round %lld: node %s says that node %s gave it %s, and "
+                       "node %s that it gave %s: one of them lies; %lld times "
                        "so far",
-                       (long long)server->round, (int)network->to[l],
-                       (int)network->from[l], describe(claimed),
-                       (int)network->from[l], describe(sent),
+                       (long long)server->round, node_label(network, to).text,
+                       node_label(network, from).text, describe(claimed),
+                       node_label(network, from).text, describe(sent),
                        (long long)server->disputes);
     }
 }

@@ -323,8 +323,9 @@ static bool make_room(struct server *server)
 enum pricer_status server_load(struct server *server,
                                struct pricer_fault *fault)
 {
-    enum pricer_status status =
-        pricer_study_network(server->study, &server->network, fault);
+    enum pricer_status status = PRICER_OK;
+    if (server->network == NULL)
+        status = pricer_study_network(server->study, &server->network, fault);
     if (status != PRICER_OK)
         return status;
     if (server->network->dimension > WIRE_DIMENSION ||
@@ -337,7 +338,7 @@ enum pricer_status server_load(struct server *server,
     status = read_attempts(server, fault);
     if (status != PRICER_OK)
         return status;
-    if (!make_room(server))
+    if (server->seats == NULL && !make_room(server))
         return PRICER_MEMORY;
     status = pricer_study_last_round(server->study, &server->round, fault);
     if (status != PRICER_OK)

@@ -414,12 +414,28 @@ static enum pricer_status close_round(struct server *server,
     return PRICER_OK;
 }
 
+/* A study that was moved away, deleted or replaced takes rounds that nobody will
+ * find: none is opened. */
+static enum pricer_status look_for_study(struct server *server, int64_t now,
+                                         struct pricer_fault *fault)
+{
+    enum { AGAIN = 1000 };
+    if (now < server->owned + AGAIN)
+        return PRICER_OK;
+    enum pricer_status status = pricer_study_claim(server->study, fault);
+    if (status == PRICER_OK)
+        server->owned = now;
+    return status;
+}
+
 /* The next number was noted when the last round was stored, unless this is the
  * first. */
 static enum pricer_status begin(struct server *server, int64_t now,
                                 struct pricer_fault *fault)
 {
-    enum pricer_status status = server_reload(server, fault);
+    enum pricer_status status = look_for_study(server, now, fault);
+    if (status == PRICER_OK)
+        status = server_reload(server, fault);
     if (status == PRICER_OK && server->next == 0)
         status = pricer_study_open_round(server->study, find_least(server),
                                          &server->next, fault);
@@ -463,7 +479,10 @@ enum pricer_status server_tick(struct server *server, int64_t now,
              (server->stale || server_is_ended(server)))
         status = server_reload(server, fault); /* a new plan may go on */
     server_save_marks(server, now);
+    bool ended = server->ended;
     server_watch(server, now);
+    if (server->ended && !ended)
+        server_pause(server); /* nodes would open rounds by themselves */
     return status;
 }
 

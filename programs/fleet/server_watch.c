@@ -109,9 +109,10 @@ static void add_ending(struct lines *lines, const struct server *server,
 }
 
 /* What speaks against a node's word. */
-static void add_doubts(struct lines *lines, const struct seat *seat,
+static void add_doubts(struct lines *lines, const struct server *server,
                        int32_t node)
 {
+    const struct seat *seat = &server->seats[node];
     const struct {
         bool holds;
         const char *text;
@@ -126,7 +127,8 @@ static void add_doubts(struct lines *lines, const struct seat *seat,
             continue;
         begin(lines);
         if (shows(lines))
-            fprintf(lines->out, "node %d: %s\n", (int)node, doubts[k].text);
+            fprintf(lines->out, "node %s: %s\n",
+                    node_label(server->network, node).text, doubts[k].text);
     }
 }
 
@@ -192,7 +194,7 @@ int server_troubles(const struct server *server, FILE *out)
                         node_label(server->network, i).text,
                         pricer_word(PRICER_WORDS_WITHHELD, seat->own_why));
         }
-        add_doubts(&lines, seat, i);
+        add_doubts(&lines, server, i);
         if (seat->told)
             add_ending(&lines, server, i);
     }

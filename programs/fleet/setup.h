@@ -13,12 +13,16 @@ struct setup_member {
     bool given;                /* its owner has the secret: none is made */
 };
 
+/* Whom pricer-server sends estimates, see its option. */
+#define SETUP_READERS "budgets|all"
+
 struct setup {
     /* asked for */
     const char *study_path, *folder;
     const char *server;    /* its address, or NULL */
     const char *addresses; /* a CSV file, or NULL */
     int64_t rounds;        /* that trust files are for; 0: as the plan */
+    int readers;           /* who gets estimates: a place in SETUP_READERS */
     bool force;            /* write configurations anew, enrol anew */
 
     /* made */

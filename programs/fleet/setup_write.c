@@ -120,8 +120,12 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
             "# So many nodes must contribute: waited for before the first "
             "round, and /health\n# turns when a round has fewer.\n"
             "quorum      %d\n"
-            "# http://127.0.0.1:7180/ and /metrics\nport        7180\n",
-            (int)setup->network->nodes / 2 + 1);
+            "# http://127.0.0.1:7180/ and /metrics\nport        7180\n"
+            "# Which nodes get estimates if they ask: 'budgets', those towards "
+            "whom the budgets\n# of all others hold what that tells, or 'all' "
+            "(docs/threats.md).\nreaders     %s\n",
+            (int)setup->network->nodes / 2 + 1,
+            setup->readers == 0 ? "budgets" : "all");
 }
 
 static void write_node(struct setup *setup, int32_t k, FILE *out)
@@ -235,7 +239,7 @@ static enum pricer_status make_ledger(const struct setup *setup, int32_t k,
     struct ledger *ledger = NULL;
     char path[PATH_MAX];
     name(setup, k, "/node.ledger", path);
-    if (access(path, F_OK) == 0)
+    if (ledger_is_there(path))
         return PRICER_OK;
     enum pricer_status status =
         ledger_open(path, setup->members[0].key, &ledger, fault);

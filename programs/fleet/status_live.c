@@ -93,9 +93,10 @@ static void print_facts(FILE *out, const struct server *server)
     snprintf(value, sizeof value, "%d nodes", (int)server->contributors);
     fact(out, value, "whose data is in the estimate");
     if (server->contributors > 0) {
-        snprintf(value, sizeof value,
-                 server_is_bad(server) ? "<em>%.2g %%</em>" : "%.2g %%",
-                 100 * server->decoding.bar / square);
+        double share = 100 * server->decoding.bar / square;
+        bool bad = server_is_bad(server);
+        snprintf(value, sizeof value, "%s%.*f %%%s", bad ? "<em>" : "",
+                 share < 1 ? 2 : share < 10, share, bad ? "</em>" : "");
         fact(out, value, "of R²: its squared error, at most about");
     }
     put_left(out, &server->history);

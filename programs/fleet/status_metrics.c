@@ -12,6 +12,16 @@ static void metric(FILE *out, const char *name, const char *kind,
             name, help, name, kind, name, value);
 }
 
+/* A label with a node's number, and one with its name, if it has one. */
+static void put_node(FILE *out, const struct server *server, int32_t node,
+                     const char *number, const char *name)
+{
+    const struct pricer_network *network = server->network;
+    fprintf(out, "%s=\"%d\"", number, (int)node);
+    if (network->name != NULL && network->name[node][0] != '\0')
+        fprintf(out, ",%s=\"%s\"", name, network->name[node]);
+}
+
 /* What has a label: reasons, and rounds left per node and link. */
 static void print_labelled(FILE *out, const struct server *server)
 {
@@ -37,13 +47,18 @@ static void print_labelled(FILE *out, const struct server *server)
         const struct seat *seat = &server->seats[i];
         if (!seat->told)
             continue;
-        if (seat->own_left < WIRE_NO_END)
-            fprintf(out, "pricer_rounds_left{node=\"%d\",to=\"server\"} %lld\n",
-                    (int)i, (long long)seat->own_left);
-        for (int32_t k = 0; k < seat->ending_count; k++)
-            fprintf(out, "pricer_rounds_left{node=\"%d\",to=\"%d\"} %lld\n",
-                    (int)i, (int)seat->ending[k].to,
-                    (long long)seat->ending[k].left);
+        if (seat->own_left < WIRE_NO_END) {
+            fputs("pricer_rounds_left{", out);
+            put_node(out, server, i, "node", "name");
+            fprintf(out, ",to=\"server\"} %lld\n", (long long)seat->own_left);
+        }
+        for (int32_t k = 0; k < seat->ending_count; k++) {
+            fputs("pricer_rounds_left{", out);
+            put_node(out, server, i, "node", "name");
+            fputc(',', out);
+            put_node(out, server, seat->ending[k].to, "to", "to_name");
+            fprintf(out, "} %lld\n", (long long)seat->ending[k].left);
+        }
     }
 }
 
@@ -71,8 +86,8 @@ void status_metrics(FILE *out, const struct server *server)
     struct drift drifts[DRIFTS];
     metric(out, "rounds_total", "counter", "Rounds stored since the start.",
            (double)server->done);
-    metric(out, "round", "gauge", "Number of the latest round.",
-           (double)server->round);
+    metric(out, "round", "gauge", "Number of the latest round that has ended.",
+           (double)server_last_round(server));
     metric(out, "sums_arrived", "gauge", "Sums that arrived in it.",
            (double)server->arrived);
     metric(out, "round_attempts", "gauge",

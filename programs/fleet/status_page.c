@@ -11,14 +11,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
-enum { CONNECTIONS = 32, TIMEOUT = 5 };
+enum {
+    CONNECTIONS = 32,
+    TIMEOUT = 5,  /* seconds without a byte */
+    LIFE = 30000, /* milliseconds of a connection, whatever it does */
+    SHORT = 500,  /* the same where all places are taken */
+};
 
 struct status_page {
     struct MHD_Daemon *daemon;
     struct server *server;
     int file;
+    struct {
+        int file;      /* of a connection */
+        int64_t since; /* when it was made */
+    } guests[CONNECTIONS];
+    int count;
 };
+
+/* ----------------------------------------------------------- connections -- */
+
+static void see_guest(void *context, struct MHD_Connection *connection,
+                      void **state, enum MHD_ConnectionNotificationCode what)
+{
+    struct status_page *page = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int k = 0;
+    (void)state;
+    if (info == NULL)
+        return;
+    while (k < page->count && page->guests[k].file != info->connect_fd)
+        k++;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED && k < page->count) {
+        page->guests[k] = page->guests[--page->count];
+    } else if (what == MHD_CONNECTION_NOTIFY_STARTED && k < CONNECTIONS) {
+        page->guests[k].file = info->connect_fd;
+        page->guests[k].since = daemon_clock();
+        page->count += k == page->count;
+    }
+}
+
+/* Whoever asks byte by byte, or reads no answer, is never idle for long and has
+ * its place for a while all the same; sooner where others wait for one. */
+static void end_long(struct status_page *page)
+{
+    int64_t life = page->count == CONNECTIONS ? SHORT : LIFE;
+    int64_t now = daemon_clock();
+    for (int k = 0; k < page->count; k++)
+        if (now - page->guests[k].since > life)
+            shutdown(page->guests[k].file, SHUT_RDWR);
+}
 
 /* ------------------------------------------------------------------ HTTP -- */
 
@@ -134,19 +179,25 @@ enum pricer_status status_page_open(struct server *server, const char *address,
 {
     struct sockaddr_in where = {.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)port)};
-    if (inet_pton(AF_INET, address, &where.sin_addr) != 1)
+    struct sockaddr_in6 where6 = {.sin6_family = AF_INET6,
+                                  .sin6_port = htons((uint16_t)port)};
+    bool six = inet_pton(AF_INET6, address, &where6.sin6_addr) == 1;
+    if (!six && inet_pton(AF_INET, address, &where.sin_addr) != 1)
         return daemon_fault(fault, PRICER_VALUE,
-                            "'%.60s' is not an address such as 127.0.0.1",
+                            "'%.60s' is not an address such as 127.0.0.1 or "
+                            "::1",
                             address);
+    const void *at = six ? (const void *)&where6 : &where;
     struct status_page *made = calloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->server = server;
     made->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, (uint16_t)port, NULL, NULL, answer, server,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where,
+        MHD_USE_EPOLL | (six ? MHD_USE_IPv6 : 0), (uint16_t)port, NULL, NULL,
+        answer, server, MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
+        MHD_OPTION_NOTIFY_CONNECTION, see_guest, made,
         MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         made->daemon != NULL
@@ -170,6 +221,7 @@ int status_page_file(const struct status_page *page)
 
 void status_page_serve(struct status_page *page)
 {
+    end_long(page);
     MHD_run(page->daemon);
 }
 

@@ -2,10 +2,8 @@
 charge a round, and after a crash between attempts no second noise. Argument:
 build folder."""
 import math
-import shutil
 import sqlite3
 import sys
-import tempfile
 
 from fleet import expect
 from one_node import DATA, LEDGER, SPENT, Server
@@ -34,8 +32,8 @@ def play(server):
            'the payload of round 2')
     expect(charges(server) == 2, 'charges')
     # An attempt that is over, and one that the slice does not have.
-    server.send(3, 1, 2, 1, 0, 0, 0, 2000, 3000, True)
-    server.send(3, 1, 3, 3, 0, 0, 0, 2000, 3000, True)
+    server.open(1, 2, 1)
+    server.open(1, 3, 3)
 
     # Killed between attempts: the round is in the ledger and nothing of it in
     # memory, so that it is spent.
@@ -69,12 +67,7 @@ def play(server):
     return left
 
 
-folder = tempfile.mkdtemp(prefix='pricer-attempts-')
-server = Server(sys.argv[1], folder)
-try:
+with Server(sys.argv[1]) as server:
     left = play(server)
     mu = .5 * math.sqrt(left)
     print(f'{left} rounds of 3 attempts, {left} charges: mu {mu:.3g} in all')
-finally:
-    server.close()
-    shutil.rmtree(folder)

@@ -3,9 +3,7 @@ docs/protocol.md hands out slices and opens rounds. Without a word in the trust
 file the node sends no data; with it, the ledger charges by the plan's own rule
 and the planned rounds fit. Arguments: build folder."""
 import math
-import shutil
 import sys
-import tempfile
 
 from fleet import expect
 from one_node import DATA, SPENT, TRUST, Server
@@ -65,9 +63,7 @@ def play(server, eps, most, K, p):
 
 
 for eps, most, K, p in ((1, 1e-3, 6, .3), (5, 1e-5, 12, .6), (2, 1e-4, 1, .5)):
-    folder = tempfile.mkdtemp(prefix='pricer-credit-')
-    server = Server(build, folder)
-    try:
+    with Server(build) as server:
         left = play(server, eps, most, K, p)
         alone = 1
         mu = calibrate(eps, most, K, p)
@@ -75,6 +71,3 @@ for eps, most, K, p in ((1, 1e-3, 6, .3), (5, 1e-5, 12, .6), (2, 1e-4, 1, .5)):
             alone += 1
         print(f'eps {eps}, p {p}: planned for {K} rounds, {left} with credit, '
               f'{alone} without')
-    finally:
-        server.close()
-        shutil.rmtree(folder)

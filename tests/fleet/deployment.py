@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from fleet import expect, fail
+from fleet import expect, fail, spawn
 
 build = os.path.realpath(sys.argv[1])
 root = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
@@ -150,8 +150,9 @@ class Machines:
                unit)
         words[0] = os.path.join(build, os.path.basename(words[0]))
         with open(self.path(unit), 'w') as log:
-            self.services[unit] = subprocess.Popen(
-                [*at(instance or 'server'), *words], cwd=settings['WorkingDirectory'], stdout=log, stderr=log)
+            self.services[unit] = spawn(
+                [*at(instance or 'server'), *words],
+                cwd=settings['WorkingDirectory'], stdout=log, stderr=log)
 
     def log(self, unit):
         with open(self.path(unit)) as file:

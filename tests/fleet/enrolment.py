@@ -10,7 +10,7 @@ import sys
 import time
 
 from channel import connect, keygen, where, z85, z85_bytes
-from fleet import Fleet, expect
+from fleet import Fleet, expect, spawn
 
 build = sys.argv[1]
 TIMES = ['--period', '250', '--send', '20', '--share', '120', '--uplink', '200']
@@ -137,18 +137,20 @@ def test_adds_links():
 
 
 def test_names():
-    """The server by name, nodes on IPv6; s_client is let in."""
+    """The server by name, nodes and the page on IPv6; s_client is let in."""
     hosts = {'server': 'localhost', 0: '[::1]', 1: 'localhost', 2: '127.0.0.1'}
     with Fleet(build, nodes=3, dimension=4, host=lambda i: hosts[i]) as fleet:
         for i in range(3):
             fleet.start_node(i)
-        fleet.start_server(*TIMES, '--quorum', '3')
+        fleet.start_server(*TIMES, '--quorum', '3', '--status-address', '::1',
+                           '--port', str(fleet.status_port))
         until('all shares over IPv6 and by name', lambda: fleet.query(
             'SELECT count(*) FROM delivery WHERE arrived AND round = (SELECT '
             'max(round) FROM round)')[0][0] == 6)
+        expect('rounds since the start' in fleet.get('/', host='::1')[1], 'page')
         fleet.stop('node2')
         host, port = where(fleet.addresses['server'])
-        client = subprocess.Popen(
+        client = spawn(
             ['openssl', 's_client', '-quiet', '-connect', f'{host}:{port}',
              '-cert', fleet.key(2), '-key', fleet.key(2)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,8 +1,9 @@
 """A fleet on loopback for tests: study, plan, keys, processes.
 
 Everything lives in one temporary folder, every process is stopped by its own
-id, and nothing outlives Fleet.close().
+id, and nothing outlives Fleet.close(), nor a test that is killed.
 """
+import ctypes
 import http.client
 import os
 import json
@@ -29,6 +30,16 @@ def free_ports(count):
     for s in sockets:
         s.close()
     return ports
+
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def spawn(words, **more):
+    """A process that ends with this one, however this one ends."""
+    return subprocess.Popen(words, **more, preexec_fn=lambda: LIBC.prctl(
+        PR_SET_PDEATHSIG, signal.SIGKILL))
 
 
 def fail(message):
@@ -190,7 +201,7 @@ class Fleet:
     # ---------------------------------------------------------- processes --
     def spawn(self, name, arguments, prefix=()):
         log = open(self.path(f'{name}.log'), 'a')
-        self.processes[name] = subprocess.Popen(
+        self.processes[name] = spawn(
             [*prefix, *arguments], stdout=log, stderr=log,
             stdin=subprocess.DEVNULL)
         log.close()
@@ -294,9 +305,9 @@ class Fleet:
         return dict(self.query('SELECT reason, sum(messages) FROM dropped '
                                'GROUP BY reason'))
 
-    def get(self, path, method='GET'):
+    def get(self, path, method='GET', host='127.0.0.1'):
         """A page of the status server, which must have been started."""
-        connection = http.client.HTTPConnection('127.0.0.1', self.status_port,
+        connection = http.client.HTTPConnection(host, self.status_port,
                                                 timeout=5)
         connection.request(method, path)
         answer = connection.getresponse()

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from fleet import expect, fail, free_ports
+from fleet import expect, fail, free_ports, spawn
 
 build = os.path.realpath(sys.argv[1])
 N, D, ROUNDS = 3, 8, 12
@@ -86,7 +86,7 @@ def start(place, made):
         log = open(place.path(f'{member["node"]}.log'), 'w')
         more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
                 f'--quorum {N} --port 0 --rounds {ROUNDS + 3}') if server else ''
-        processes.append(subprocess.Popen(
+        processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
             '\'', shell=True, cwd=place.dir, env=ENVIRONMENT, stdout=log,
             stderr=log))
@@ -100,6 +100,8 @@ def run_fleet(place, made):
     data /= 2 * np.linalg.norm(data, axis=1)[:, None]
     for i in range(N):
         np.save(place.path('fleet', f'node{i}', 'vector.npy'), data[i:i+1])
+    with open(place.path('fleet/node0/node.conf'), 'a') as file:
+        file.write('estimate estimate.npy\n')
     processes = start(place, made)
     try:
         code = processes[0].wait(60)
@@ -116,6 +118,9 @@ def run_fleet(place, made):
         full = db.execute('SELECT count(*) FROM round WHERE arrived = ?'
                           ' AND estimate IS NOT NULL', (N,)).fetchone()[0]
     db.close()
+    # Who reads is the operator's choice, and nobody else's.
+    expect(os.path.exists(place.path('fleet/node0/estimate.npy')) ==
+           (made['readers'] == 'all'), f'readers {made["readers"]}: ' + logs[0])
     # Budgets are those of the plan: they last its rounds, not one more.
     expect(full == ROUNDS, f'{full} full rounds:\n' + '\n'.join(logs))
     for log in logs:
@@ -133,7 +138,8 @@ def test_start():
                                 (0o22, own, 'losses')):
         with Place(trust, credit=credit) as place:
             done = place.run(f'umask {mask:o}; pricer fleet f.pricer --to fleet '
-                             '--addresses where.csv --json')
+                             '--addresses where.csv --json' +
+                             (' --readers all' if mask else ''))
             made = json.loads(done.stdout)
             check_private(place)
             expect(made['budgets_beyond_study'] == 0 and done.stderr == '',

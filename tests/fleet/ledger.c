@@ -349,7 +349,8 @@ static void test_allows(void **state)
     assert_false(trust_allows(1, 1e-3, 1 / 2.57465701863));
 }
 
-/* A charge that stands for all: where it does not fit, nothing is charged. */
+/* A charge that stands for all: where it does not fit, nothing is charged; and
+ * neither is it where nothing else fits, since then nothing leaves the node. */
 static void test_all(void **state)
 {
     (void)state;
@@ -372,6 +373,18 @@ static void test_all(void **state)
     }
     assert_true(fabs(ledger_spent(ledger, other) - 1) < 1e-12);
     assert_true(ledger_spent(ledger, peer) == 0);
+    for (int64_t round = 5; round <= 9; round++) {
+        struct ledger_charge charges[] = {
+            {"more", .3, 1, 9, 1e-3, false, true},
+            {peer, 3, 1, 1, 1e-3, true, false},
+            {other, 1, 1, round == 7 ? INFINITY : 0, 1e-9, false, false}};
+        assert_int_equal(ledger_charge(ledger, round, charges, 3, NULL),
+                         PRICER_OK);
+        assert_true(charges[2].allowed == (round == 7));
+        double spent = ledger_spent(ledger, "more");
+        assert_true(fabs(spent - (round < 7 ? 0 : .3)) < 1e-12);
+        assert_int_equal(ledger_last(ledger), round);
+    }
     ledger_close(ledger);
 }
 

@@ -2,14 +2,15 @@
 import hashlib
 import os
 import select
-import subprocess
+import shutil
+import tempfile
 import time
 
 import msgpack
 import numpy as np
 
 from channel import Listener, keygen, z85
-from fleet import expect, free_ports
+from fleet import expect, free_ports, spawn
 
 HELLO, SLICE, OPEN, SHARE, SUM, RESULT, REFUSAL = range(1, 8)
 DATA, SPENT, TRUST, LEDGER = 1, 3, 4, 7
@@ -17,10 +18,12 @@ D = 4
 
 
 class Server:
-    """One server and one relay, node 1, for the node 0 under test."""
+    """One server and one relay, node 1, for the node 0 under test, in a folder of
+    its own."""
 
-    def __init__(self, build, folder):
-        self.build, self.folder = build, folder
+    def __init__(self, build):
+        self.build, self.node = build, None
+        self.folder = tempfile.mkdtemp(prefix='pricer-node-')
         self.ports = free_ports(3)
         self.server_key = keygen(build, self.path('server'))
         self.peer_key = keygen(build, self.path('peer'))
@@ -30,7 +33,9 @@ class Server:
         self.router.admit([node_key])
         self.relay.admit([node_key])
         self.channel, self.hello, self.refusals = None, None, []
-        self.shares, self.sums, self.values = {}, {}, {}
+        # By round and attempt: the part that came and that the node says it
+        # sent, its values, and the node's own part.
+        self.shares, self.sent, self.values, self.sums = {}, {}, {}, {}
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -38,18 +43,18 @@ class Server:
     def address(self, k):
         return f'tcp://127.0.0.1:{self.ports[k]}'
 
-    def start_node(self, trust):
+    def start_node(self, trust, *more, data=(.1,) * D):
         with open(self.path('trust'), 'w') as file:
             file.write(trust)
-        np.save(self.path('data.npy'), np.full((1, D), .1))
+        np.save(self.path('data.npy'), np.array([data]))
         self.log = open(self.path('log'), 'w+')
-        self.node = subprocess.Popen(
+        self.node = spawn(
             [self.build + '/pricer-node', '--node', '0', '--key', self.path('key'),
              '--server', self.address(0), '--server-key',
              z85(self.server_key), '--listen', self.address(2), '--trust',
              self.path('trust'), '--ledger', self.path('ledger'),
              '--new-ledger', '--first-seen', '--data',
-             self.path('data.npy')], stdout=self.log, stderr=self.log)
+             self.path('data.npy'), *more], stdout=self.log, stderr=self.log)
 
     def send(self, *elements):
         frame = msgpack.packb([2, *elements])
@@ -70,6 +75,7 @@ class Server:
             elif kind == SUM:
                 expect(elements[2] == self.hello[0], 'a sum of another slice')
                 self.sums[elements[0], elements[1]] = elements[3][0] & 15
+                self.sent[elements[0], elements[1]] = elements[4][0] & 15
         for _, frame in self.relay.step():
             _, _, number, attempt, seal, part, values = msgpack.unpackb(frame)
             expect(seal == bytes([self.plan] * 16), 'a share of another plan')
@@ -86,22 +92,29 @@ class Server:
                        self.log.read())
             self.step()
 
-    def slice(self, plan, rounds, credit, noise, p, repeat=1):
+    def slice(self, plan, rounds, credit, noise, p, repeat=1, radius=1.0,
+              reach=0.0):
         self.plan = plan
         self.until('HELLO', lambda: self.hello is not None)
         out = [[1, self.peer_key, self.address(1), .5, noise, p, b'']]
-        digest = self.send(SLICE, plan, 0, 2, D, 1.0, -30, 2 ** 50, rounds,
+        digest = self.send(SLICE, plan, 0, 2, D, radius, -30, 2 ** 50, rounds,
                            repeat, credit, bytes([plan] * 16), [0.0, 0.0, 0],
-                           out, [], 0.0)
+                           out, [], reach)
         self.until('the slice', lambda: self.hello[0] == digest)
         return self.hello
 
-    def run_round(self, plan, number, attempt=0):
+    def open(self, plan, number, attempt=0, reference=0, digest=b''):
         self.send(OPEN, plan, number, attempt, 0, 0, 0, 2000, 3000, True,
-                  0, b'')
+                  reference, digest)
+
+    def run_round(self, plan, number, attempt=0, *reference):
+        """The part that the relay was sent."""
+        self.open(plan, number, attempt, *reference)
         self.until(f'round {number}', lambda: (number, attempt) in self.shares
                    and (number, attempt) in self.sums)
-        return self.shares[number, attempt]
+        part = self.shares[number, attempt]
+        expect(self.sent[number, attempt] == part, 'it says what it did not send')
+        return part
 
     def stop(self):
         self.node.terminate()
@@ -109,8 +122,15 @@ class Server:
         self.log.close()
 
     def close(self):
-        if self.node.poll() is None:
+        if self.node is not None and self.node.poll() is None:
             self.node.kill()
             self.node.wait()
         self.router.close()
         self.relay.close()
+        shutil.rmtree(self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,32 +1,26 @@
 """Rounds relative to the last estimate, by real daemons. A fleet with a fixed
 seed has the simulator's walk, bit for bit, though the server is restarted and
 the nodes are killed in between; a node that comes late, or again, shares as soon
-as it was handed the reference. At a node, a server written from docs/protocol.md lies about the
-reference: without the one that OPEN names the node relays and shares nothing,
-and whatever reference it has, what it shares is no longer than the step.
+as it was handed the reference. At a node, a server written from docs/protocol.md
+lies about the reference: without the one that OPEN names the node relays and shares
+nothing, and whatever reference it has, what it shares is no longer than the step.
 Arguments: build folder."""
 import hashlib
-import os
-import select
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 
-import msgpack
 import numpy as np
 
-from channel import Listener, keygen, z85
-from fleet import Fleet, expect, free_ports
+from fleet import Fleet, expect
+from one_node import D, DATA, Server
 
 build = sys.argv[1]
 STEP = .3
 KEYS = f'reference: last\nstep: {STEP}\n'
-SLICE, OPEN, SUM, REFUSAL, REFERENCE = 2, 3, 5, 7, 9
-DATA, WITHHELD, CODE = 1, 8, 12
+REFERENCE, WITHHELD, CODE = 9, 8, 12
 
 
 def alike(nodes, dimension, seed=3):
@@ -133,100 +127,35 @@ def test_late():
         expect(fleet.stop('server') == 0, 'the server did not stop well')
 
 
-D, WEIGHT, RADIUS = 4, .5, .2
+WEIGHT, RADIUS, TRUST = .5, .2, 'to,eps,delta\n0,inf,1\n1,inf,1\n'
+DATA_OF_NODE = .3, -.4, .1, 0
 
 
-class Server:
-    """A server and a relay, node 1, for the node 0 under test."""
+class Liar(Server):
+    """A server that hands references out."""
 
-    def __init__(self, folder, *more):
-        self.folder, ports = folder, free_ports(3)
-        self.address = [f'tcp://127.0.0.1:{port}' for port in ports]
-        server_key = keygen(build, self.path('server'))
-        self.peer_key = keygen(build, self.path('peer'))
-        key = keygen(build, self.path('key'))
-        self.router = Listener(self.address[0], self.path('server'))
-        self.relay = Listener(self.address[1], self.path('peer'))
-        self.router.admit([key])
-        self.relay.admit([key])
-        self.channel = self.hello = None
-        self.shares, self.sums, self.refusals, self.number = {}, {}, [], 0
-        with open(self.path('trust'), 'w') as file:
-            file.write('to,eps,delta\n0,inf,1\n1,inf,1\n')
-        np.save(self.path('data.npy'), np.array([[.3, -.4, .1, 0]]))
-        self.log = open(self.path('log'), 'w+')
-        self.node = subprocess.Popen(
-            [build + '/pricer-node', '--node', '0', '--key', self.path('key'),
-             '--server', self.address[0], '--server-key', z85(server_key),
-             '--listen', self.address[2], '--trust', self.path('trust'),
-             '--ledger', self.path('ledger'), '--new-ledger', '--first-seen',
-             '--data',
-             self.path('data.npy'), *more], stdout=self.log, stderr=self.log)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def send(self, *elements):
-        frame = msgpack.packb([2, *elements])
-        self.channel.send(frame)
-        self.channel.flush()
-        return hashlib.blake2b(frame, digest_size=16).digest()
-
-    def until(self, what, condition, timeout=30):
-        end = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > end:
-                self.log.seek(0)
-                expect(False, f'{what} did not happen; the node says\n' +
-                       self.log.read())
-            select.select(self.router.files() + self.relay.files(), [], [], .02)
-            for self.channel, frame in self.router.step():
-                _, kind, *elements = msgpack.unpackb(frame)
-                if kind == 1:
-                    self.hello = elements
-                elif kind == REFUSAL:
-                    self.refusals.append(tuple(elements))
-                elif kind == SUM:
-                    self.sums[elements[0]] = elements[4]
-            for _, frame in self.relay.step():
-                _, _, number, _, _, part, values = msgpack.unpackb(frame)
-                self.shares[number] = (part, np.frombuffer(values, '<i8'))
-
-    def slice(self, noise):
-        self.until('HELLO', lambda: self.hello is not None)
-        out = [[1, self.peer_key, self.address[1], WEIGHT, noise, 1.0, b'']]
-        digest = self.send(SLICE, 1, 0, 2, D, RADIUS, -30, 2 ** 50, 9, 1,
-                           False, bytes(16), [0.0, 0.0, 0], out, [], 1.0)
-        self.until('the slice', lambda: self.hello[0] == digest)
+    def begin(self, noise, *more):
+        self.number = 0
+        self.start_node(TRUST, *more, data=DATA_OF_NODE)
+        self.slice(1, 9, False, noise, 1.0, radius=RADIUS, reach=1.0)
 
     def hand_out(self, number, reference):
         values = np.asarray(reference, '<f8').tobytes()
         self.send(REFERENCE, number, values)
         return hashlib.blake2b(values, digest_size=16).digest()
 
-    def open(self, reference, digest):
+    def ask(self, reference, digest):
         """What the node shares in the next round: None, or its values."""
         self.number += 10
         r = self.number
-        self.send(OPEN, 1, r, 0, 0, 0, 0, 2000, 3000, True, reference, digest)
-        self.until(f'round {r}', lambda: r in self.shares and r in self.sums)
-        part, values = self.shares[r]
-        expect(self.sums[r][0] & 15 == part, 'it says what it did not send')
+        part = self.run_round(1, r, 0, reference, digest)
         if part != DATA:
             expect(part == WITHHELD and (r, CODE, 0) in self.refusals,
                    f'part {part}, refusals {self.refusals}')
             return None
-        sent = values * 2.0 ** -30 / WEIGHT
+        sent = np.frombuffer(self.values[r, 0], '<i8') * 2.0 ** -30 / WEIGHT
         expect(np.linalg.norm(sent) <= RADIUS, f'{sent} is too long')
         return sent
-
-    def close(self):
-        if self.node.poll() is None:
-            self.node.terminate()
-        expect(self.node.wait(15) == 0, 'the node did not stop well')
-        self.router.close()
-        self.relay.close()
-        self.log.close()
 
 
 def cut(vector):
@@ -234,56 +163,50 @@ def cut(vector):
 
 
 def test_liar():
-    data, folder = np.array([.3, -.4, .1, 0]), tempfile.mkdtemp()
-    server = Server(folder)
-    server.slice(0.0)
-    near = lambda a, b: a is not None and np.allclose(a, b, atol=1e-8)
-    expect(near(server.open(0, bytes(16)), cut(data)), 'the zero reference')
-    expect(server.open(0, b'') is None, 'shared relative to nothing')
-    expect(server.open(5, bytes(16)) is None, 'a reference that never came')
-    good = np.array([.2, -.3, .1, .05])
-    digest = server.hand_out(11, good)
-    expect(near(server.open(11, digest), data - good), 'the right reference')
-    expect(server.open(11, bytes(16)) is None, 'another digest')
-    expect(server.open(12, digest) is None, 'another round')
-    # What no honest server hands out is not taken; the last one stays.
-    for bad in ([np.nan, 0, 0, 0], [np.inf, 0, 0, 0], [.9, .9, 0, 0],
-                [1e308] * 4, [0] * 3, [0] * 5, []):
-        expect(server.open(20, server.hand_out(20, bad)) is None, str(bad))
-    expect(near(server.open(11, digest), data - good), 'forgotten')
-    server.send(REFERENCE, 0, bytes(8 * D))
-    server.send(REFERENCE, 21)
-    server.send(REFERENCE, 21, bytes(8 * D), 1)
-    # Any reference that is taken: never more than the step, as open() checks.
-    rng = np.random.default_rng(1)
-    for number in range(30, 42):
-        lie = rng.normal(size=D)
-        lie /= np.linalg.norm(lie) * rng.choice([1, 1.0001, 3])
-        sent = server.open(number, server.hand_out(number, lie))
-        expect(near(sent, cut(data - lie)), f'{sent} for {lie}')
-    server.close()
-    shutil.rmtree(folder)
+    data = np.array(DATA_OF_NODE)
+    with Liar(build) as server:
+        server.begin(0.0)
+        near = lambda a, b: a is not None and np.allclose(a, b, atol=1e-8)
+        expect(near(server.ask(0, bytes(16)), cut(data)), 'the zero reference')
+        expect(server.ask(0, b'') is None, 'shared relative to nothing')
+        expect(server.ask(5, bytes(16)) is None, 'a reference that never came')
+        good = np.array([.2, -.3, .1, .05])
+        digest = server.hand_out(11, good)
+        expect(near(server.ask(11, digest), data - good), 'the right reference')
+        expect(server.ask(11, bytes(16)) is None, 'another digest')
+        expect(server.ask(12, digest) is None, 'another round')
+        # What no honest server hands out is not taken; the last one stays.
+        for bad in ([np.nan, 0, 0, 0], [np.inf, 0, 0, 0], [.9, .9, 0, 0],
+                    [1e308] * 4, [0] * 3, [0] * 5, []):
+            expect(server.ask(20, server.hand_out(20, bad)) is None, str(bad))
+        expect(near(server.ask(11, digest), data - good), 'forgotten')
+        server.send(REFERENCE, 0, bytes(8 * D))
+        server.send(REFERENCE, 21)
+        server.send(REFERENCE, 21, bytes(8 * D), 1)
+        # Any reference that is taken: never more than the step, as ask() checks.
+        rng = np.random.default_rng(1)
+        for number in range(30, 42):
+            lie = rng.normal(size=D)
+            lie /= np.linalg.norm(lie) * rng.choice([1, 1.0001, 3])
+            sent = server.ask(number, server.hand_out(number, lie))
+            expect(near(sent, cut(data - lie)), f'{sent} for {lie}')
+        server.stop()
 
 
 def test_charge():
     """Two steps are what a release is charged for, whatever the node's own
     word about its data is."""
-    folder = tempfile.mkdtemp()
-    server = Server(folder, '--diameter', '0.01')
-    server.slice(.25)
-    server.number = 0
-    r = 10
-    server.send(OPEN, 1, r, 0, 0, 0, 0, 2000, 3000, True, 0, bytes(16))
-    server.until('the round', lambda: r in server.shares)
-    expect(server.shares[r][0] == DATA, f'{server.shares}')
-    server.close()
-    with sqlite3.connect(server.path('ledger')) as db:
-        charged = db.execute('SELECT mu FROM release').fetchall()
-    db.close()
+    with Liar(build) as server:
+        server.begin(.25, '--diameter', '0.01')
+        expect(server.run_round(1, 10, 0, 0, bytes(16)) == DATA,
+               f'{server.shares}')
+        server.stop()
+        with sqlite3.connect(server.path('ledger')) as db:
+            charged = db.execute('SELECT mu FROM release').fetchall()
+        db.close()
     expected = 2 * RADIUS * WEIGHT / .25
     expect(len(charged) == 1 and abs(charged[0][0] - expected) < 1e-9,
            f'charged {charged} instead of {expected}')
-    shutil.rmtree(folder)
 
 
 test_liar()

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 
@@ -16,6 +17,41 @@ N, D = 3, 16
 # Nodes may open many rounds by themselves; they do not while the server is heard.
 TIMES = ['--period', '150', '--send', '20', '--share', '80', '--uplink', '130',
          '--ahead', '1000', '--quorum', str(N)]
+HERE = 'PRICER_STORAGE_SPACE'
+
+
+class Small:
+    """A disk of 4 MiB that holds the study and every ledger of a fleet, which
+    has only links to them."""
+
+    def __init__(self, fleet):
+        self.where = fleet.path('small')
+        os.mkdir(self.where)
+        self.mount('-t', 'tmpfs', '-o', 'size=4m', 'none')
+        for name in ['study.pricer'] + [f'{i}.ledger' for i in range(N)]:
+            file, link = os.path.join(self.where, name), fleet.path(name)
+            if os.path.exists(link):
+                os.replace(link, link + '.copy')
+                with open(link + '.copy', 'rb') as old, open(file, 'wb') as new:
+                    new.write(old.read())
+            os.symlink(file, link)
+
+    def mount(self, *words):
+        subprocess.run(['mount', *words, self.where], check=True)
+
+    def fill(self):
+        with open(os.path.join(self.where, 'ballast'), 'wb', 0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                return
+
+    def empty(self):
+        os.remove(os.path.join(self.where, 'ballast'))
+
+    def close(self):
+        subprocess.run(['umount', '--lazy', self.where], check=True)
 
 
 def start(fleet, *more):
@@ -64,7 +100,7 @@ def check_back(fleet, what):
 
 def test_study():
     """Someone reads and does not end; someone else holds the lock; the disk is
-    full."""
+    full; the file is moved away."""
     with Fleet(build, nodes=N, dimension=D) as fleet:
         start(fleet)
         reader = sqlite3.connect(fleet.study, isolation_level=None)
@@ -84,9 +120,107 @@ def test_study():
         check_waiting(fleet, 'a full disk')
         limit(fleet, 'server', resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
         check_back(fleet, 'a full disk')
+        os.rename(fleet.study, fleet.study + '.away')
+        fleet.wait_log('server', 'moved away')
+        before = charged(fleet)
+        time.sleep(.6)
+        expect(charged(fleet) == before, 'charged for a study that is not there')
+        os.rename(fleet.study + '.away', fleet.study)
+        check_back(fleet, 'moved')
         expect(fleet.stop('server') == 0, 'the server did not stop well')
         fleet.check_study()
         expect(not os.path.exists(fleet.study + '-wal'), 'the log stays')
+
+
+def begin_waiting(fleet, what, names):
+    """Start all of them; those named wait, and say so once."""
+    for i in range(N):
+        fleet.start_node(i)
+    fleet.start_server(*TIMES)
+    for name in names:
+        fleet.wait_log(name, 'waiting and trying again')
+    time.sleep(.6)
+    expect_alive(fleet)
+    for name in names:
+        text = fleet.log(name)
+        expect(text.count('waiting and trying again') == 1 and
+               'listening' not in text, f'{what}: {text}')
+
+
+def end_waiting(fleet, what, names):
+    fleet.wait_rounds(3)
+    last = fleet.query('SELECT arrived FROM round ORDER BY round DESC LIMIT 1')
+    expect(last == [(N,)], f'{what}: {last} sums')
+    for name in names:
+        fleet.wait_log(name, 'fine again')
+    for name in list(fleet.processes):
+        expect(fleet.stop(name) == 0, f'{what}: {fleet.log(name)}')
+        os.truncate(fleet.path(f'{name}.log'), 0)
+    fleet.check_study()
+    with sqlite3.connect(fleet.study) as db:
+        for table in 'arrival', 'delivery', 'withheld', 'dropped', 'round':
+            db.execute(f'DELETE FROM {table}')
+    db.close()
+
+
+def test_start():
+    """Daemons that begin when a disk is full or read-only, or while another
+    program holds the lock: they wait, and begin when they can. What does not pass
+    ends them, with a sentence."""
+    names = ['server'] + [f'node{i}' for i in range(N)]
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        small = Small(fleet)
+        try:
+            small.fill()            # no ledger is there yet
+            begin_waiting(fleet, 'full', names)
+            small.empty()
+            end_waiting(fleet, 'full', names)
+            small.mount('-o', 'remount,ro')
+            done = subprocess.run([*fleet.node_arguments(0), '--check'],
+                                  capture_output=True, text=True)
+            expect(done.returncode == 1 and 'The node waits' in done.stdout and
+                   'Read-only file system; the ledger' in done.stdout and
+                   'backup' not in done.stdout, done.stdout)
+            begin_waiting(fleet, 'read-only', names)
+            small.mount('-o', 'remount,rw')
+            end_waiting(fleet, 'read-only', names)
+            locks = [sqlite3.connect(fleet.path(name), isolation_level=None)
+                     for name in ('study.pricer', '0.ledger')]
+            for lock in locks:
+                lock.execute('PRAGMA locking_mode = EXCLUSIVE')
+                lock.execute('BEGIN EXCLUSIVE')
+            begin_waiting(fleet, 'locked', ['server', 'node0'])
+            for name in 'server', 'node0':
+                expect(fleet.stop(name) == 0, 'stopped while it waits: ' +
+                       fleet.log(name))
+            fleet.start_node(0)
+            fleet.start_server(*TIMES)
+            for lock in locks:
+                lock.execute('COMMIT')
+                lock.close()
+            end_waiting(fleet, 'locked', [])
+        finally:
+            for name in list(fleet.processes):
+                fleet.stop(name)
+            small.close()
+        for name, text, what in (
+                ('none.pricer', None, 'No such file'),
+                ('text.pricer', 'no study, but long enough to be one\n' * 99,
+                 'not a study'),
+                ('0.ledger', 'no ledger, but long enough to be one\n' * 99,
+                 'not a database')):
+            if text is not None:
+                if os.path.islink(fleet.path(name)):
+                    os.remove(fleet.path(name))
+                fleet.write(name, text)
+            words = fleet.node_arguments(0)
+            if name != '0.ledger':
+                words = fleet.server_arguments()
+                words[1] = fleet.path(name)
+            done = subprocess.run(words, capture_output=True, text=True,
+                                  timeout=20)
+            expect(done.returncode == 1 and what in done.stderr,
+                   f'{name}: {done.returncode} {done.stderr}')
 
 
 def test_ledger():
@@ -165,7 +299,25 @@ def test_prune():
         fleet.check_study()
 
 
-for test in (test_study, test_ledger, test_descriptors, test_prune):
+def enter_space():
+    """Run this again where it may mount disks that end with it; why not, if it
+    may not."""
+    spaces = ['unshare', '--mount'] + ([] if os.getuid() == 0 else
+                                       ['--user', '--map-root-user'])
+    done = subprocess.run([*spaces, 'mount', '-t', 'tmpfs', 'none', '/mnt'],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        return done.stderr.strip()
+    os.environ[HERE] = '1'
+    os.execvp(spaces[0], [*spaces, sys.executable, *sys.argv])
+
+
+tests = [test_study, test_start, test_ledger, test_descriptors, test_prune]
+why = None if os.environ.get(HERE) else enter_space()
+if why:
+    print(f'skipped: test_start needs a disk of its own ({why})')
+    tests.remove(test_start)
+for test in tests:
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')
