@@ -32,7 +32,7 @@ view() { # page options...
 "$pricer" simulate ten.pricer --trials 2000 >/dev/null
 sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 40)
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
-    SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
+    SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1 + 0.02 * (n % 5)
     FROM k"
 "$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
