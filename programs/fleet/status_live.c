@@ -94,8 +94,8 @@ static void print_facts(FILE *out, const struct server *server)
     fact(out, value, "whose data is in the estimate");
     if (server->contributors > 0) {
         snprintf(value, sizeof value,
-                 server_is_bad(server) ? "<em>%.2g %%</em>" : "%.2g %%",
-                 100 * server->decoding.bar / square);
+                 server_is_bad(server) ? "<em>%s</em>" : "%s",
+                 meaning_share(server->decoding.bar / square).text);
         fact(out, value, "of R²: its squared error, at most about");
     }
     put_left(out, &server->history);
