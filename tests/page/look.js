@@ -66,6 +66,13 @@
             judge(element, numbers(style.color), behind(element));
         }
     }
+    for (const shape of document.querySelectorAll('svg rect, svg circle')) {
+        const box = shape.getBoundingClientRect();
+        const frame = shape.closest('svg').getBoundingClientRect();
+        if (box.left < frame.left - 2 || box.right > frame.right + 2 ||
+            box.top < frame.top - 2 || box.bottom > frame.bottom + 2)
+            faults.push(`a ${shape.tagName} leaves its drawing`);
+    }
     const meet = (a, b) => Math.min(a.right, b.right) > Math.max(a.left, b.left) + 1 &&
         Math.min(a.bottom, b.bottom) > Math.max(a.top, b.top) + 0.45 * Math.min(a.height, b.height);
     for (const drawing of document.querySelectorAll('svg')) {
