@@ -38,6 +38,8 @@ void page_number(FILE *out, double value)
         fputs("–", out);
     else if (isinf(value))
         fputs(value > 0 ? "∞" : "−∞", out);
+    else if (value > 0 && value < 1e-300) /* rounded up from next to nothing */
+        fputs("&lt;1e-300", out);
     else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e6))
         fprintf(out, "%.3g", value);
     else
