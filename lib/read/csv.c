@@ -58,7 +58,11 @@ static void read_number(struct table *table, const struct pri_column *column,
     double number = NAN;
     const char *wrong = NULL;
     if (!pri_parse_number(cell, &number))
-        wrong = "is not a number";
+        wrong =
+            column->kind == PRI_COLUMN_INDEX
+                ? "is not a number: nodes are numbered from 0, and names have "
+                  "a column of their own"
+                : "is not a number";
     else if (column->kind == PRI_COLUMN_INDEX &&
              !(number >= 0 && number <= 0x1p53 && number == floor(number)))
         wrong = "is not a whole number from 0";

@@ -28,9 +28,9 @@ static void row(struct table *table, const char *name, double error,
     error = error < 1e-12 * centre ? 0 : error;
     table_cell(table, "%s", name);
     table_cell(table, "%.5g", error);
-    table_cell(table, "%.3g %%", 100 * error / centre);
+    table_cell(table, "%s", meaning_share(error / centre).text);
     table_cell(table, "%.4g", sqrt(error));
-    table_cell(table, "%.3g %%", 100 * sqrt(error / centre));
+    table_cell(table, "%s", meaning_share(sqrt(error / centre)).text);
 }
 
 static void print_yardsticks(const struct plan_view *view)

@@ -2,6 +2,7 @@
  * From the records of plans to a table of them, or to JSON.
  */
 #include "print_plans.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +88,10 @@ static void plan_row(struct table *table,
     table_cell(table, "%s", made);
     table_cell(table, "%s", asked);
     number_cell(table, "%.5g", record->mse_worst_case);
-    number_cell(table, "%.3g %%", 100 * record->mse_worst_case / centre);
+    table_cell(table, "%s",
+               isnan(record->mse_worst_case)
+                   ? "-"
+                   : meaning_share(record->mse_worst_case / centre).text);
     number_cell(table, "%.1e", record->gap);
     number_cell(table, "%.4g", eps);
 }
@@ -116,6 +120,10 @@ enum pricer_status plans_table(struct pricer_study *study, double centre,
     table_print(table, nowhere != NULL ? nowhere : stdout);
     if (nowhere != NULL)
         fclose(nowhere);
+    else
+        puts("worst case: the error whatever the data, in squared units of the "
+             "data; gap: certified relative\n"
+             "distance from the optimum.");
     pricer_plan_records_free(records);
     return status;
 }

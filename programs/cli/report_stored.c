@@ -116,6 +116,52 @@ static bool round_row(void *context, const struct pricer_cell *cells,
     return search->status == PRICER_OK;
 }
 
+static bool withheld_columns(void *context, const char *const *names,
+                             int32_t count)
+{
+    static const char *const wanted[] = {"round", "node", "link", "reason",
+                                         NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+/* Whether a round was one with this plan. They are stored in their order. */
+static bool is_played(const struct report_rows *rows, double round)
+{
+    int32_t low = 0, high = rows->count;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        *(rows->column[0][middle] <= round ? &low : &high) = middle;
+    }
+    return rows->count > 0 && rows->column[0][low] == round;
+}
+
+/* Rounds that an account did not pay for: its link withheld, or of the server's
+ * account the node's own part, as its budget was spent. Where that part has a
+ * budget of its own, nothing is known of the account, and it counts as paying. */
+static bool withheld_row(void *context, const struct pricer_cell *cells,
+                         int32_t count)
+{
+    struct search *search = context;
+    const int32_t *place = search->place;
+    const char *spent =
+        pricer_word(PRICER_WORDS_WITHHELD, PRICER_WITHHELD_SPENT);
+    const double *own = search->report->network->self_eps;
+    (void)count;
+    if (strcmp(cells[place[3]].text, spent) != 0)
+        return true;
+    for (int k = 0; k < REPORT_ACCOUNTS; k++) {
+        const struct report_account *account = &search->report->account[k];
+        const double numbers[6] = {cells[place[0]].number, k};
+        if (account->known && cells[place[1]].count == account->node &&
+            cells[place[2]].count == account->link &&
+            (k == REPORT_LINK || isinf(own[account->node])) &&
+            is_played(&search->report->played_rounds, numbers[0]) &&
+            !add_row(&search->report->withheld, numbers))
+            search->status = PRICER_MEMORY;
+    }
+    return search->status == PRICER_OK;
+}
+
 /* ------------------------------------------------------------------ eps -- */
 
 static bool privacy_columns(void *context, const char *const *names,
@@ -219,6 +265,10 @@ enum pricer_status report_stored_read(struct pricer_study *study,
     }
     if (status == PRICER_OK)
         status = visit(study, "round", &search, round_columns, round_row);
+    report_find_accounts(report);
+    if (status == PRICER_OK)
+        status =
+            visit(study, "withheld", &search, withheld_columns, withheld_row);
     if (status == PRICER_OK)
         status = visit(study, "privacy", &search, privacy_columns, privacy_row);
     if (status == PRICER_OK)
@@ -289,7 +339,7 @@ enum pricer_status report_stored_curve(struct report *report,
 void report_stored_free(struct report *report)
 {
     struct report_rows *const rows[] = {&report->bins, &report->played_rounds,
-                                        &report->curve};
+                                        &report->curve, &report->withheld};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (int c = 0; c < 6; c++)
             free(rows[r]->column[c]);

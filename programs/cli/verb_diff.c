@@ -134,35 +134,26 @@ static void print_numbers(const struct pair *pair)
                b->mse_worst_case - b->variance - b->piv);
     number_row(table, "gap, relative", pair->side[0].record.gap,
                pair->side[1].record.gap);
-    number_row(table, "links in use", used_links(pair->side[0].plan),
+    number_row(table, "links in use, how many", used_links(pair->side[0].plan),
                used_links(pair->side[1].plan));
-    number_row(table, "largest eps at the server", pair->eps[0], pair->eps[1]);
+    if (!isnan(pair->eps[0]) || !isnan(pair->eps[1]))
+        number_row(table, "largest eps at the server", pair->eps[0],
+                   pair->eps[1]);
     table_print(table, stdout);
 }
 
-static void print_pair(const struct pair *pair)
+static void print_moved(const struct pair *pair, const struct moved *list,
+                        int count)
 {
     const struct pricer_network *net = pair->side[0].network;
-    struct moved list[MOVED];
-    int count = find_moved(pair, list);
-    for (int side = 0; side < 2; side++) {
-        const struct pricer_plan_record *record = &pair->side[side].record;
-        char asked[ASKED_TEXT], made[MADE_TEXT];
-        plan_asked(record, asked);
-        plan_made(record, made);
-        printf("plan %lld%s%s, made %s: %s\n", (long long)record->id,
-               record->name[0] != '\0' ? " " : "", record->name, made, asked);
-    }
-    putchar('\n');
-    print_numbers(pair);
-    putchar('\n');
-    if (count == 0) {
-        puts("Every link carries the same.");
-        return;
-    }
+    char heading[4][40];
+    for (int k = 0; k < 4; k++)
+        snprintf(heading[k], sizeof heading[k], "%s, plan %lld",
+                 k < 2 ? "weight" : "noise",
+                 (long long)pair->side[k % 2].record.id);
     struct table *table =
-        table_new(5, (const char *const[]){"moved most", "expected weight",
-                                           "then", "noise", "then"});
+        table_new(5, (const char *const[]){"moved most", heading[0], heading[1],
+                                           heading[2], heading[3]});
     for (int k = 0; k < count; k++) {
         if (list[k].from == list[k].to)
             table_cell(table, "%s to server",
@@ -176,6 +167,31 @@ static void print_pair(const struct pair *pair)
             table_cell(table, "%.5g", list[k].noise[side]);
     }
     table_print(table, stdout);
+    puts(
+        "weight: what the server is expected to count of the data, 1 is all of "
+        "it; noise: the standard\n"
+        "deviation of every number that is sent, in units of the data.");
+}
+
+static void print_pair(const struct pair *pair)
+{
+    struct moved list[MOVED];
+    int count = find_moved(pair, list);
+    for (int side = 0; side < 2; side++) {
+        const struct pricer_plan_record *record = &pair->side[side].record;
+        char asked[ASKED_TEXT], made[MADE_TEXT];
+        plan_asked(record, asked);
+        plan_made(record, made);
+        printf("plan %lld%s%s, made %s: %s\n", (long long)record->id,
+               record->name[0] != '\0' ? " " : "", record->name, made, asked);
+    }
+    putchar('\n');
+    print_numbers(pair);
+    putchar('\n');
+    if (count == 0)
+        puts("Every link carries the same.");
+    else
+        print_moved(pair, list, count);
 }
 
 static void json_pair(const struct pair *pair)

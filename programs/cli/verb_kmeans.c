@@ -301,6 +301,10 @@ static void print_table(const struct job *job)
     table_cell(table, "%lld", (long long)ask->seeds);
     table_cell(table, "%.6g", job->reference);
     table_print(table, stdout);
+    puts("inertia: the sum of all points' squared distances to their centres, "
+         "in "
+         "squared units of the data;\n"
+         "relative: divided by the one in one place.");
     if (job->cluster.trusts > 0)
         cluster_print_budget(&job->cluster);
 }

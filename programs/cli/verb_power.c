@@ -347,6 +347,9 @@ static void print_table(const struct job *job)
         table_cell(table, "%.4g", job->found.values[k]);
     }
     table_print(table, stdout);
+    puts(
+        "eigenvalue: of the rows' second moment, in squared units of the data; "
+        "found: by the first run.");
     if (job->cluster[PLANNED].trusts > 0)
         cluster_print_budget(&job->cluster[PLANNED]);
 }

@@ -45,6 +45,15 @@ double meaning_bet(double eps, double delta)
     return fmin(1, (1 + delta * exp(-eps)) / (1 + exp(-eps)));
 }
 
+struct meaning_text meaning_share(double share)
+{
+    struct meaning_text found;
+    bool large = share >= 10 && share < 1e6; /* without an exponent */
+    snprintf(found.text, sizeof found.text, large ? "%.0f %%" : "%.3g %%",
+             100 * share);
+    return found;
+}
+
 const char *meaning_verdict(double share)
 {
     if (!(share < 1))

@@ -21,6 +21,12 @@ const char *meaning_eps(double eps);
  */
 double meaning_bet(double eps, double delta);
 
+/* A share as people read it: "12.3 %", "1063 %". */
+struct meaning_text {
+    char text[24];
+};
+struct meaning_text meaning_share(double share);
+
 /* From here on an error, as a share of that of answering the centre, is said
  * to be hardly better. */
 #define MEANING_HARDLY 0.8

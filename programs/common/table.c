@@ -1,6 +1,9 @@
 /*
  * From headings and cells to an aligned table: a column of numbers stands to
  * the right, everything else to the left, and one that says nothing nowhere.
+ *
+ * A table is at most 100 columns wide: one that is not gets headings in two lines,
+ * then narrow gaps, and in the end its longest texts lose their middle.
  */
 #include "program.h"
 
@@ -9,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum {
+    WIDEST = 100,
+    LEGIBLE = 20, /* columns that a text keeps */
+};
 
 struct table {
     int columns;
@@ -82,13 +90,58 @@ static bool is_silent(const struct table *table, int column)
     return silent;
 }
 
+/* How a table is laid out. */
+struct layout {
+    int *width;    /* [columns]; -1: it says nothing and is left out */
+    bool *numbers; /* [columns] whether all cells below the heading count */
+    int last;      /* column that is printed */
+    int gap;
+    bool folded; /* headings in two lines */
+};
+
+/* Where a heading is parted: at the blank that leaves the two parts narrowest; its
+ * end, where there is none. */
+static size_t fold(const char *heading)
+{
+    size_t length = strlen(heading), best = length;
+    int least = width_of(heading);
+    for (size_t k = 0; k < length; k++) {
+        int rest = width_of(heading + k) - 1;
+        int first = width_of(heading) - rest - 1;
+        int wide = first > rest ? first : rest;
+        if (heading[k] == ' ' && wide < least) {
+            least = wide;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* One of the two lines of a heading above so many columns. */
+static char *fold_part(const char *heading, int width, int line)
+{
+    size_t at = fold(heading);
+    if (width_of(heading) <= width || heading[at] == '\0')
+        return must(strdup(line == 1 ? heading : ""));
+    return must(line == 1 ? strdup(heading + at + 1) : strndup(heading, at));
+}
+
 /* The width of a column, and whether all its cells below the heading count. */
-static int measure(const struct table *table, int column, bool *numbers)
+static int measure(const struct table *table, int column, bool folded,
+                   bool *numbers)
 {
     int width = 0;
     *numbers = true;
     for (int k = column; k < table->cells; k += table->columns) {
         int wide = width_of(table->cell[k]);
+        if (k < table->columns && folded) {
+            size_t at = fold(table->cell[k]);
+            int rest = width_of(table->cell[k] + at);
+            rest = rest > 0 ? rest - 1 : 0;
+            wide = wide - rest - 1 > rest ? wide - rest - 1 : rest;
+            if (table->cell[k][at] == '\0')
+                wide = width_of(table->cell[k]);
+        }
         width = wide > width ? wide : width;
         if (k >= table->columns)
             *numbers = *numbers && is_number(table->cell[k]);
@@ -96,35 +149,110 @@ static int measure(const struct table *table, int column, bool *numbers)
     return width;
 }
 
-void table_print(struct table *table, FILE *out)
+static int total(const struct table *table, const struct layout *layout)
+{
+    int sum = -layout->gap;
+    for (int c = 0; c < table->columns; c++)
+        if (layout->width[c] >= 0)
+            sum += layout->width[c] + layout->gap;
+    return sum;
+}
+
+static void lay_out(const struct table *table, bool folded, int gap,
+                    struct layout *layout)
+{
+    layout->folded = folded;
+    layout->gap = gap;
+    for (int c = 0; c < table->columns; c++) {
+        layout->width[c] = is_silent(table, c)
+                               ? -1
+                               : measure(table, c, folded, &layout->numbers[c]);
+        layout->last = layout->width[c] < 0 ? layout->last : c;
+    }
+}
+
+/* The widest column of texts gives up what is too much, as far as it can. */
+static void squeeze(const struct table *table, struct layout *layout)
+{
+    int widest = -1, over = total(table, layout) - WIDEST;
+    for (int c = 0; c < table->columns; c++)
+        if (!layout->numbers[c] && layout->width[c] > LEGIBLE &&
+            (widest < 0 || layout->width[c] > layout->width[widest]))
+            widest = c;
+    if (over <= 0 || widest < 0)
+        return;
+    int left = layout->width[widest] - over;
+    layout->width[widest] = left > LEGIBLE ? left : LEGIBLE;
+}
+
+/* The byte at which so many columns of a text end. */
+static size_t columns_end(const char *text, int columns)
+{
+    size_t at = 0;
+    for (; text[at] != '\0'; at++)
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return at;
+}
+
+static void put_cell(const struct layout *layout, int column, const char *text,
+                     FILE *out)
+{
+    int width = layout->width[column], wide = width_of(text);
+    bool right = layout->numbers[column], last = column == layout->last;
+    int gap = width > wide ? width - wide : 0;
+    if (last && wide == 0)
+        return;
+    fprintf(out, "%*s", right ? gap : 0, "");
+    if (wide > width) { /* without its middle */
+        int head = width / 2 - 1, tail = width - head - 2;
+        fprintf(out, "%.*s..%s", (int)columns_end(text, head), text,
+                text + columns_end(text, wide - tail));
+    } else {
+        fputs(text, out);
+    }
+    fprintf(out, "%*s", right || last ? 0 : gap, "");
+    fprintf(out, "%*s", last ? 0 : layout->gap, "");
+}
+
+static void put_headings(const struct table *table, const struct layout *layout,
+                         FILE *out)
 {
     bool bold = isatty(fileno(out)) && getenv("NO_COLOR") == NULL;
-    int last_column = 0;
-    int *width = must(calloc((size_t)table->columns, sizeof *width));
-    bool *numbers = must(calloc((size_t)table->columns, sizeof *numbers));
-    for (int c = 0; c < table->columns; c++) {
-        width[c] = is_silent(table, c) ? -1 : measure(table, c, &numbers[c]);
-        last_column = width[c] < 0 ? last_column : c;
-    }
-    for (int k = 0; k < table->cells; k++) {
-        int c = k % table->columns;
-        bool last = c == last_column;
-        if (width[c] < 0) {
-            free(table->cell[k]);
-            continue;
+    for (int line = layout->folded ? 0 : 1; line < 2; line++) {
+        fputs(bold ? "\033[1m" : "", out);
+        for (int c = 0; c < table->columns; c++) {
+            char *part = layout->folded
+                             ? fold_part(table->cell[c], layout->width[c], line)
+                             : must(strdup(table->cell[c]));
+            if (layout->width[c] >= 0)
+                put_cell(layout, c, part, out);
+            free(part);
         }
-        int gap = width[c] - width_of(table->cell[k]);
-        if (bold && c == 0 && k < table->columns)
-            fputs("\033[1m", out);
-        fprintf(out, "%*s%s%*s", numbers[c] ? gap : 0, "", table->cell[k],
-                numbers[c] || last ? 0 : gap, "");
-        if (bold && last && k < table->columns)
-            fputs("\033[0m", out);
-        fputs(last ? "\n" : "  ", out);
-        free(table->cell[k]);
+        fputs(bold ? "\033[0m\n" : "\n", out);
     }
-    free(width);
-    free(numbers);
+}
+
+void table_print(struct table *table, FILE *out)
+{
+    struct layout layout = {0};
+    layout.width = must(calloc((size_t)table->columns, sizeof(int)));
+    layout.numbers = must(calloc((size_t)table->columns, sizeof(bool)));
+    for (int k = 0; k == 0 || (k < 4 && total(table, &layout) > WIDEST); k++)
+        lay_out(table, k % 2 == 1, 2 - k / 2, &layout);
+    squeeze(table, &layout);
+    put_headings(table, &layout, out);
+    for (int k = table->columns; k < table->cells; k++) {
+        int c = k % table->columns;
+        if (layout.width[c] >= 0)
+            put_cell(&layout, c, table->cell[k], out);
+        if (c == layout.last)
+            fputc('\n', out);
+    }
+    for (int k = 0; k < table->cells; k++)
+        free(table->cell[k]);
+    free(layout.width);
+    free(layout.numbers);
     free(table->cell);
     free(table);
 }

@@ -102,7 +102,7 @@ static enum pricer_status start_server(struct demo *demo, struct words *words,
     add(words, "--key=%s/%d.key", demo->folder, PRICER_SERVER);
     add(words, "--truth=%s/mean.npy", demo->folder);
     add(words, "--rounds=%lld", (long long)demo->rounds);
-    add(words, "--quorum=%d", (int)demo->network->nodes);
+    add(words, "--wait=%d", (int)demo->network->nodes);
     add(words, "--emulate");
     add(words, "--seed=%llu", (unsigned long long)demo_seed(demo));
     add(words, "--replay-after=%lld", (long long)demo->before);

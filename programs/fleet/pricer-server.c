@@ -119,6 +119,8 @@ static bool parse(int argc, char **argv, struct server *server,
          "stop after so many rounds; 0: never"},
         {"quorum", OPTION_COUNT, &server->quorum, "N",
          "nodes that must contribute: waited for before the first round; 1"},
+        {"wait", OPTION_COUNT, &server->wait, "N",
+         "nodes to wait for before the first round; the quorum"},
         {"first-round", OPTION_COUNT, &server->first, "N",
          "the least number of the first round; 1"},
         {"probe", OPTION_FLAG, &server->probe, NULL,
@@ -313,6 +315,10 @@ static enum pricer_status set_up(struct server *server,
         status = daemon_fault(fault, PRICER_VALUE,
                               "--quorum %lld, and only %d nodes are enrolled",
                               (long long)server->quorum, (int)server->members);
+    if (status == PRICER_OK && server->wait > server->members)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "--wait %lld, and only %d nodes are enrolled",
+                              (long long)server->wait, (int)server->members);
     if (status == PRICER_OK)
         status = load_truth(server, arguments->truth, fault);
     if (status == PRICER_OK)

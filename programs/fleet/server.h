@@ -129,6 +129,7 @@ struct server {
     struct server_times times;
     int64_t rounds; /* to run, 0: without end */
     int64_t quorum; /* nodes that must contribute */
+    int64_t wait;   /* nodes that the first round waits for; 0: the quorum */
     int64_t first;  /* the first round's least number */
     bool probe;
     struct emulate emulate;
@@ -303,6 +304,9 @@ void server_reference_keep(struct server *server);
 int server_troubles(const struct server *server, FILE *out);
 int32_t server_ready(const struct server *server);
 int32_t server_able(const struct server *server);
+
+/* How many nodes the first round waits for. */
+int32_t server_awaited(const struct server *server);
 void server_drop(struct server *server, enum pricer_drop why);
 bool server_is_ended(const struct server *server);
 void server_watch(struct server *server, int64_t now);

@@ -471,7 +471,7 @@ enum pricer_status server_tick(struct server *server, int64_t now,
                          (server->times.early && all_answered(server))))
         status = go_on(server, now, fault);
     bool more = server->rounds == 0 || server->done < server->rounds;
-    int32_t needed = server->done == 0 ? (int32_t)server->quorum : 1;
+    int32_t needed = server->done == 0 ? server_awaited(server) : 1;
     if (status == PRICER_OK && !server->open && more && !daemon_stopping() &&
         now >= server->next_start && server_able(server) >= needed)
         status = begin(server, now, fault);

@@ -132,12 +132,26 @@ static void add_doubts(struct lines *lines, const struct server *server,
     }
 }
 
+int32_t server_awaited(const struct server *server)
+{
+    return (int32_t)(server->wait > 0 ? server->wait : server->quorum);
+}
+
 /* The first round has not begun, for longer than nodes need to come. */
 static bool is_waiting(const struct server *server, int64_t now)
 {
     return server->done == 0 && !server->open && !server->ended &&
            now - server->started > SILENT &&
-           server_able(server) < server->quorum;
+           server_able(server) < server_awaited(server);
+}
+
+static void say_waiting(const struct server *server, FILE *out)
+{
+    fprintf(out,
+            "%d nodes are ready and have something to send, the %s is %d\n",
+            (int)server_able(server),
+            server->wait > 0 ? "number to wait for" : "quorum",
+            (int)server_awaited(server));
 }
 
 int server_troubles(const struct server *server, FILE *out)
@@ -148,10 +162,7 @@ int server_troubles(const struct server *server, FILE *out)
     if (is_waiting(server, now)) {
         begin(&lines);
         if (shows(&lines))
-            fprintf(out,
-                    "%d nodes are ready and have something to send, the quorum "
-                    "is %lld\n",
-                    (int)server_able(server), (long long)server->quorum);
+            say_waiting(server, out);
     }
     if (server->failing != 0) {
         begin(&lines);
@@ -259,7 +270,9 @@ void server_watch(struct server *server, int64_t now)
     watch_silence(server, now);
     if (is_waiting(server, now) && !server->waited)
         daemon_say("still waiting: %d nodes are ready and have something to "
-                   "send, the quorum is %lld",
-                   (int)server_able(server), (long long)server->quorum);
+                   "send, the %s is %d",
+                   (int)server_able(server),
+                   server->wait > 0 ? "number to wait for" : "quorum",
+                   (int)server_awaited(server));
     server->waited = is_waiting(server, now);
 }

@@ -93,10 +93,9 @@ static void print_facts(FILE *out, const struct server *server)
     snprintf(value, sizeof value, "%d nodes", (int)server->contributors);
     fact(out, value, "whose data is in the estimate");
     if (server->contributors > 0) {
-        double share = 100 * server->decoding.bar / square;
-        bool bad = server_is_bad(server);
-        snprintf(value, sizeof value, "%s%.*f %%%s", bad ? "<em>" : "",
-                 share < 1 ? 2 : share < 10, share, bad ? "</em>" : "");
+        snprintf(value, sizeof value,
+                 server_is_bad(server) ? "<em>%s</em>" : "%s",
+                 meaning_share(server->decoding.bar / square).text);
         fact(out, value, "of R²: its squared error, at most about");
     }
     put_left(out, &server->history);

@@ -6,6 +6,8 @@
 #include "report.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     WIDTH = 540,
@@ -14,14 +16,17 @@ enum {
     RIGHT = 526,
     TOP = 64,
     BOTTOM = 322,
-    KEY = 20,     /* where the key stands, */
-    KEY_ROW = 22, /* in two rows if it has to */
+    KEY = 16,     /* where the key stands, */
+    KEY_ROW = 20, /* in up to three rows */
 };
 
 static const char *const colours[CHART_LINES] = {"blue", "orange", "green",
                                                  "violet"};
 static const char *const dashes[CHART_LINES] = {"none", "9 4", "3 4",
                                                 "10 3 2 3"};
+#define LEVEL_COLOUR "soft"
+static const char *const level_dashes[CHART_LEVELS] = {"2 3", "6 3", "1 5",
+                                                       "9 2 2 2"};
 
 /* An axis: the numbers it shows, from low to high. */
 struct axis {
@@ -118,6 +123,17 @@ static void put_text(FILE *out, double x, double y, const char *anchor,
     fputs("</text>\n", out);
 }
 
+/* A tick's number, short: 0.25, 2e4, 1e-5. */
+static void write_tick(char *text, size_t size, double tick)
+{
+    snprintf(text, size, "%.4g", fabs(tick) < 1e-12 ? 0 : tick);
+    char *exponent = strchr(text, 'e');
+    if (exponent == NULL)
+        return;
+    long power = strtol(exponent + 1, NULL, 10);
+    snprintf(exponent + 1, size - (size_t)(exponent + 1 - text), "%ld", power);
+}
+
 static const char quiet[] = " class=\"quiet\"";
 
 static void draw_axes(FILE *out, const struct chart *chart,
@@ -131,7 +147,7 @@ static void draw_axes(FILE *out, const struct chart *chart,
                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" "
                 "stroke=\"var(--line)\"/>\n",
                 LEFT, place, RIGHT, place);
-        snprintf(text, sizeof text, "%.4g", fabs(t) < 1e-12 ? 0 : t);
+        write_tick(text, sizeof text, t);
         put_text(out, LEFT - 8, place + 4, "end", quiet, text);
     }
     for (double t = first_tick(x); t <= x->high * slack; t = next_tick(x, t)) {
@@ -140,7 +156,7 @@ static void draw_axes(FILE *out, const struct chart *chart,
                 "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" "
                 "stroke=\"var(--soft)\"/>\n",
                 place, BOTTOM, place, BOTTOM + 5);
-        snprintf(text, sizeof text, "%.4g", fabs(t) < 1e-12 ? 0 : t);
+        write_tick(text, sizeof text, t);
         put_text(out, place, BOTTOM + 20, "middle", quiet, text);
     }
     fprintf(out,
@@ -215,79 +231,119 @@ static double width_of(const char *text)
     return width;
 }
 
-/* How many points of lines lie under a text from x to x + width above y. */
-static int under(const struct chart *chart, const struct axis *axis_x,
-                 const struct axis *axis_y, double x, double width, double y)
+/* Whether a point of a drawing is under a text from x to x + width above y. */
+static bool is_under(double at_x, double at_y, double x, double width, double y)
 {
-    int count = 0;
-    for (int s = 0; s < chart->lines; s++)
-        for (int k = 0; k < chart->line[s].count; k++) {
-            const struct chart_line *line = &chart->line[s];
-            if (!drawable(chart, line, k))
-                continue;
-            double at = at_x(axis_x, line->x[k]);
-            double high = at_y(axis_y, line->y[k]);
-            count += at > x - 10 && at < x + width + 10 && high > y - 18 &&
-                     high < y + 6;
-        }
-    return count;
+    return at_x > x - 8 && at_x < x + width + 8 && at_y > y - 20 &&
+           at_y < y + 8;
 }
 
-/* A level's name goes where fewest points are: to the right or left, above its
- * line or below. */
-static void draw_level(FILE *out, const struct chart *chart,
+/* Whether a line, its marks or the way between them, is under such a text. */
+static bool is_crossed(const struct chart *chart, const struct chart_line *line,
+                       const struct axis *axis_x, const struct axis *axis_y,
+                       double x, double width, double y)
+{
+    enum { STEPS = 16 };
+    for (int k = 0; k < line->count; k++) {
+        int last = k > 0 && drawable(chart, line, k - 1) ? k - 1 : k;
+        if (!drawable(chart, line, k))
+            continue;
+        double from_x = at_x(axis_x, line->x[last]);
+        double from_y = at_y(axis_y, line->y[last]);
+        double step_x = (at_x(axis_x, line->x[k]) - from_x) / STEPS;
+        double step_y = (at_y(axis_y, line->y[k]) - from_y) / STEPS;
+        for (int s = 0; s <= STEPS; s++)
+            if (is_under(from_x + s * step_x, from_y + s * step_y, x, width, y))
+                return true;
+    }
+    return false;
+}
+
+/* A level's name goes where nothing is drawn: to the right or left, above its
+ * line or below. false: there is no such place, and the key has to tell. */
+static bool name_level(FILE *out, const struct chart *chart,
                        const struct chart_level *level, const struct axis *x,
                        const struct axis *y)
 {
     double place = at_y(y, level->y), width = width_of(level->name);
     const double spots[4][2] = {{RIGHT - width, place - 5},
                                 {LEFT + 4, place - 5},
-                                {RIGHT - width, place + 15},
-                                {LEFT + 4, place + 15}};
-    int best = 0, least = 1 << 30;
-    fprintf(out,
-            "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" "
-            "stroke=\"var(--soft)\" stroke-dasharray=\"2 3\"/>\n",
-            LEFT, place, RIGHT, place);
+                                {RIGHT - width, place + 17},
+                                {LEFT + 4, place + 17}};
     for (int k = 0; k < 4; k++) {
-        int found = under(chart, x, y, spots[k][0], width, spots[k][1]);
-        if (found < least && spots[k][1] < BOTTOM) {
-            least = found;
-            best = k;
-        }
+        bool crossed = spots[k][1] >= BOTTOM;
+        for (int s = 0; s < chart->lines && !crossed; s++)
+            crossed = is_crossed(chart, &chart->line[s], x, y, spots[k][0],
+                                 width, spots[k][1]);
+        for (int l = 0; l < chart->levels && !crossed; l++)
+            crossed = &chart->level[l] != level &&
+                      fabs(at_y(y, chart->level[l].y) - spots[k][1] + 6) < 22;
+        if (crossed)
+            continue;
+        put_text(out, k % 2 == 0 ? RIGHT : LEFT + 4, spots[k][1],
+                 k % 2 == 0 ? "end" : "start", quiet, level->name);
+        return true;
     }
-    put_text(out, best % 2 == 0 ? RIGHT : LEFT + 4, spots[best][1],
-             best % 2 == 0 ? "end" : "start", quiet, level->name);
+    return false;
 }
 
+/* What the key has to tell of the levels. */
 static void draw_levels(FILE *out, const struct chart *chart,
-                        const struct axis *x, const struct axis *y)
+                        const struct axis *x, const struct axis *y,
+                        bool *in_key)
 {
     for (int k = 0; k < chart->levels; k++) {
         const struct chart_level *level = &chart->level[k];
-        if (isfinite(level->y) && !(chart->log_y && !(level->y > 0)))
-            draw_level(out, chart, level, x, y);
+        in_key[k] = false;
+        if (!isfinite(level->y) || (chart->log_y && !(level->y > 0)))
+            continue;
+        fprintf(out,
+                "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" "
+                "stroke=\"var(--%s)\" stroke-dasharray=\"%s\"/>\n",
+                LEFT, at_y(y, level->y), RIGHT, at_y(y, level->y), LEVEL_COLOUR,
+                level_dashes[k]);
+        in_key[k] = !name_level(out, chart, level, x, y);
     }
 }
 
-static void draw_key(FILE *out, const struct chart *chart)
+/* Where the key has come to. */
+struct key {
+    double x, y;
+};
+
+/* A dash in a line's colour and its name; without a mark for levels, -1. */
+static void add_key(FILE *out, struct key *key, int mark, const char *colour,
+                    const char *dash, const char *name)
 {
-    double x = LEFT, y = KEY;
-    for (int k = 0; k < chart->lines && chart->lines > 1; k++) {
-        double width = 36 + width_of(chart->line[k].name);
-        if (x > LEFT && x + width > WIDTH) {
-            x = LEFT;
-            y += KEY_ROW;
-        }
-        fprintf(out,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
-                "stroke=\"var(--%s)\" stroke-width=\"2\" "
-                "stroke-dasharray=\"%s\"/>\n",
-                x, y - 4, x + 30, y - 4, colours[k], dashes[k]);
-        put_mark(out, k, x + 15, y - 4, 4);
-        put_text(out, x + 36, y, "start", "", chart->line[k].name);
-        x += width + 20;
+    double width = 36 + width_of(name);
+    if (key->x > LEFT && key->x + width > WIDTH) {
+        key->x = LEFT;
+        key->y += KEY_ROW;
     }
+    fprintf(out,
+            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+            "stroke=\"var(--%s)\" stroke-width=\"%d\" "
+            "stroke-dasharray=\"%s\"/>\n",
+            key->x, key->y - 4, key->x + 30, key->y - 4, colour,
+            mark >= 0 ? 2 : 1, dash);
+    if (mark >= 0)
+        put_mark(out, mark, key->x + 15, key->y - 4, 4);
+    put_text(out, key->x + 36, key->y, "start", "", name);
+    key->x += width + 20;
+}
+
+static void draw_key(FILE *out, const struct chart *chart, const bool *in_key)
+{
+    struct key key = {LEFT, KEY};
+    int entries = chart->lines;
+    for (int k = 0; k < chart->levels; k++)
+        entries += in_key[k];
+    for (int k = 0; k < chart->lines && entries > 1; k++)
+        add_key(out, &key, k, colours[k], dashes[k], chart->line[k].name);
+    for (int k = 0; k < chart->levels; k++)
+        if (in_key[k])
+            add_key(out, &key, -1, LEVEL_COLOUR, level_dashes[k],
+                    chart->level[k].name);
 }
 
 void chart_draw(FILE *out, const struct chart *chart)
@@ -322,7 +378,8 @@ void chart_draw(FILE *out, const struct chart *chart)
     draw_axes(out, chart, &x, &y);
     for (int k = 0; k < chart->lines; k++)
         draw_line(out, chart, k, &x, &y);
-    draw_levels(out, chart, &x, &y);
-    draw_key(out, chart);
+    bool in_key[CHART_LEVELS];
+    draw_levels(out, chart, &x, &y, in_key);
+    draw_key(out, chart, in_key);
     fputs("</svg>\n", out);
 }

@@ -21,6 +21,17 @@ struct report_rows {
     double *column[6];
 };
 
+/* What a node has told one receiver, and what it may: the link that is trusted
+ * most, and the server. */
+enum { REPORT_LINK, REPORT_SERVER, REPORT_ACCOUNTS };
+struct report_account {
+    bool known;
+    int32_t node, link; /* link -1: all that the server gets */
+    double ratio;       /* of a round: largest change to noise */
+    double p;           /* that a release is heard: 1 without credit */
+    double eps, delta;  /* the budget */
+};
+
 struct report {
     FILE *out;
     const char *path; /* of the study */
@@ -47,6 +58,10 @@ struct report {
                                   latest simulation */
     struct report_rows played_rounds; /* round, arrived, contributors, weight,
                                          error, bar; those with this plan */
+    struct report_rows
+        withheld; /* round, and which account, of those below, did
+                                    not pay in it as its budget was spent */
+    struct report_account account[REPORT_ACCOUNTS];
     double
         *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
                        and the server; NAN: none is */
@@ -78,13 +93,22 @@ void page_missing(const struct report *report, const char *what,
 /* A number as people read it: 4 digits, "0" and "unlimited" in words. */
 void page_number(FILE *out, double value);
 
+/* What a node is called beside a bar: its name, which may have to be cut, or its
+ * number; and the room in a drawing that the longest one takes on a phone. */
+void page_node(FILE *out, const struct pricer_network *network, int32_t node);
+int page_node_room(const struct pricer_network *network);
+
 /* The errors of the simulation as a histogram, and the rounds that were run over
  * time: parts of the section on agreement. */
 void report_histogram(const struct report *report);
+void report_spent(const struct report *report);
 void report_rounds(const struct report *report);
 
 void page_open(const struct report *report);
 void page_close(const struct report *report);
+
+/* Find the accounts that report_spent() draws. */
+void report_find_accounts(struct report *report);
 
 /* The sections, in order. */
 void report_summary(const struct report *report);

@@ -216,6 +216,7 @@ void report_agreement(const struct report *report)
         measured(report->out, &report->rounds);
         covered(report);
         report_rounds(report);
+        report_spent(report);
     } else
         page_missing(report, "No round was run yet.", "pricer demo");
     fputs("</section>\n", report->out);

@@ -15,7 +15,6 @@ enum {
     EDGE = 60,
     WHOLE = 26, /* nodes that a matrix shows */
     BARS = 20,  /* relays that bars show */
-    LEFT = 90,
     RIGHT = 350,
     WIDE = 450,
     ROW = 24,
@@ -88,6 +87,22 @@ static void draw_matrix(const struct report *report)
           out);
 }
 
+/* Whose numbers they are, where nodes have names. */
+static void list_names(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    FILE *out = report->out;
+    if (net->name == NULL)
+        return;
+    fputs("<p class=\"soft\">", out);
+    for (int32_t i = 0; i < net->nodes; i++) {
+        fprintf(out, "%s%" PRId32 "&#160;", i > 0 ? ", " : "", i);
+        page_text(out,
+                  net->name[i][0] != '\0' ? net->name[i] : "without a name");
+    }
+    fputs("</p>\n", out);
+}
+
 /* ----------------------------------------------------------------- bars -- */
 
 static double relayed(const struct report *report, int32_t j)
@@ -116,6 +131,7 @@ static void draw_bars(const struct report *report, const int32_t *order,
                       int32_t count)
 {
     FILE *out = report->out;
+    int left = page_node_room(report->network);
     double most = 1e-9;
     for (int32_t k = 0; k < count; k++)
         most = fmax(most, report->load[order[k]]);
@@ -126,20 +142,22 @@ static void draw_bars(const struct report *report, const int32_t *order,
             WIDE, ROW * count + 8);
     for (int32_t k = 0; k < count; k++) {
         int32_t j = order[k];
-        double scale = (RIGHT - LEFT) / most;
+        double scale = (RIGHT - left) / most;
         double own = report->self_share[j] * scale;
         double others = relayed(report, j) * scale;
         fprintf(out,
                 "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" "
-                "dominant-baseline=\"central\">node %s</text>"
-                "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"16\" "
+                "dominant-baseline=\"central\">",
+                left - 8, ROW * k + 14);
+        page_node(out, report->network, j);
+        fprintf(out,
+                "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"16\" "
                 "fill=\"var(--green)\"/><rect x=\"%.1f\" y=\"%d\" "
                 "width=\"%.1f\" height=\"16\" fill=\"var(--blue)\"/>"
                 "<text x=\"%.1f\" y=\"%d\" dominant-baseline=\"central\" "
                 "class=\"quiet\">%.3g of %" PRId32 "</text>\n",
-                LEFT - 8, ROW * k + 14, node_label(report->network, j).text,
-                LEFT, ROW * k + 6, fmax(own, 0), LEFT + own, ROW * k + 6,
-                fmax(others, 0), LEFT + own + others + 6, ROW * k + 14,
+                left, ROW * k + 6, fmax(own, 0), left + own, ROW * k + 6,
+                fmax(others, 0), left + own + others + 6, ROW * k + 14,
                 relayed(report, j), served(report, j));
     }
     fputs("</svg>\n<figcaption><span class=\"key\" "
@@ -151,15 +169,16 @@ static void draw_bars(const struct report *report, const int32_t *order,
 }
 
 static void stripe(const struct report *report, int32_t from, int32_t to,
-                   double share, double wide, int y)
+                   double share, int left, int y)
 {
+    double wide = (double)(WIDE - left - 4) / report->network->nodes;
     if (!(share > 1e-4))
         return;
     fprintf(report->out,
             "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
             "fill=\"var(--%s)\" fill-opacity=\"%.2f\"><title>node %s through "
             "%s: %.3g</title></rect>\n",
-            LEFT + wide * from, y + 1, fmax(wide - .8, .8), STRIPE_ROW - 3,
+            left + wide * from, y + 1, fmax(wide - .8, .8), STRIPE_ROW - 3,
             from == to ? "green" : "blue", fmin(1, .2 + .8 * sqrt(share)),
             node_label(report->network, from).text,
             node_label(report->network, to).text, share);
@@ -171,7 +190,8 @@ static void draw_stripes(const struct report *report, const int32_t *order,
 {
     const struct pricer_network *net = report->network;
     FILE *out = report->out;
-    double wide = (double)(WIDE - LEFT - 4) / net->nodes;
+    int left = page_node_room(net);
+    double wide = (double)(WIDE - left - 4) / net->nodes;
     int every = net->nodes > 60 ? 20 : 10, top = 26;
     fprintf(out,
             "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
@@ -181,26 +201,27 @@ static void draw_stripes(const struct report *report, const int32_t *order,
     for (int32_t i = 0; i < net->nodes; i += every)
         fprintf(out,
                 "<text x=\"%.1f\" y=\"16\" text-anchor=\"middle\" "
-                "class=\"quiet\">%s</text>"
+                "class=\"quiet\">%" PRId32 "</text>"
                 "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" "
                 "stroke=\"var(--line)\"/>\n",
-                LEFT + wide * (i + .5), node_label(net, i).text,
-                LEFT + wide * i, LEFT + wide * i, top - 4,
-                top + STRIPE_ROW * count);
+                left + wide * (i + .5), i, left + wide * i, left + wide * i,
+                top - 4, top + STRIPE_ROW * count);
     for (int32_t k = 0; k < count; k++) {
         int32_t j = order[k];
         int y = top + STRIPE_ROW * k;
         fprintf(out,
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
-                "dominant-baseline=\"central\">node %s</text>"
-                "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" "
+                "dominant-baseline=\"central\">",
+                left - 8, y + STRIPE_ROW / 2.);
+        page_node(out, net, j);
+        fprintf(out,
+                "</text><line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" "
                 "stroke=\"var(--line)\"/>\n",
-                LEFT - 8, y + STRIPE_ROW / 2., node_label(net, j).text, LEFT,
-                WIDE - 4, y + STRIPE_ROW - 1, y + STRIPE_ROW - 1);
-        stripe(report, j, j, report->self_share[j], wide, y);
+                left, WIDE - 4, y + STRIPE_ROW - 1, y + STRIPE_ROW - 1);
+        stripe(report, j, j, report->self_share[j], left, y);
         for (int32_t n = net->in_start[j]; n < net->in_start[j + 1]; n++)
             stripe(report, net->from[net->in_link[n]], j,
-                   report->share[net->in_link[n]], wide, y);
+                   report->share[net->in_link[n]], left, y);
     }
     fputs("</svg>\n<figcaption>A column a node, a row a relay: "
           "<span class=\"key\" style=\"background:var(--blue)\"></span>"
@@ -244,7 +265,8 @@ static void list_served(const struct report *report, const int32_t *order,
           out);
     for (int32_t k = 0; k < count; k++) {
         int32_t j = order[k], shown = 0, last = -1;
-        fprintf(out, "<tr><td>%s</td><td>", node_label(net, j).text);
+        fprintf(out, "<tr><td>%s</td><td class=\"words\">",
+                node_label(net, j).text);
         for (; shown < NAMES; shown++) {
             last = next_served(report, j, last);
             if (last < 0)
@@ -267,6 +289,7 @@ void report_relays(const struct report *report)
     page_section(report, "relays", "Who relays for whom", NULL);
     if (net->nodes <= WHOLE) {
         draw_matrix(report);
+        list_names(report);
     } else {
         int32_t *order = calloc((size_t)net->nodes, sizeof *order);
         for (int32_t i = 0; order != NULL && i < net->nodes; i++)

@@ -193,19 +193,13 @@ void report_curve(const struct report *report)
 
 /* -------------------------------------------------------------- budgets -- */
 
-enum {
-    EPS_ROWS = 20,
-    EPS_BAR = 13,
-    EPS_LEFT = 84,
-    EPS_RIGHT = 380,
-    EPS_WIDTH = 450
-};
+enum { EPS_ROWS = 20, EPS_BAR = 13, EPS_RIGHT = 380, EPS_WIDTH = 450 };
 
 /* From eps to the drawing, and which observers are in it: each has a bar. */
 struct eps_scale {
     double low, high;
     bool shown[3];
-    int bars;
+    int bars, left;
 };
 
 static const char *const eps_colours[] = {"blue", "orange", "green"};
@@ -218,7 +212,7 @@ static int eps_row(const struct eps_scale *scale)
 static double along(const struct eps_scale *scale, double eps)
 {
     double at = log(eps / scale->low) / log(scale->high / scale->low);
-    return EPS_LEFT + fmin(fmax(at, 0), 1) * (EPS_RIGHT - EPS_LEFT);
+    return scale->left + fmin(fmax(at, 0), 1) * (EPS_RIGHT - scale->left);
 }
 
 static double worst_of(const struct report *report, int32_t i)
@@ -266,9 +260,10 @@ static void eps_bars(const struct report *report, int32_t i, int32_t row,
     int bar = 0;
     fprintf(out,
             "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" "
-            "dominant-baseline=\"central\">node %s</text>\n",
-            EPS_LEFT - 8, top + .5 * EPS_BAR * scale->bars - 1,
-            node_label(report->network, i).text);
+            "dominant-baseline=\"central\">",
+            scale->left - 8, top + .5 * EPS_BAR * scale->bars - 1);
+    page_node(out, report->network, i);
+    fputs("</text>\n", out);
     for (int k = 0; k < 3; k++) {
         double eps = report->eps[k][i], y = top + EPS_BAR * bar;
         bar += scale->shown[k];
@@ -284,11 +279,11 @@ static void eps_bars(const struct report *report, int32_t i, int32_t row,
                     mark, y - 1, mark, y + EPS_BAR - 1);
         fprintf(out,
                 "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-                "fill=\"var(--%s)\"/><text x=\"%.1f\" y=\"%.1f\" "
-                "style=\"font-size:11.5px\" dominant-baseline=\"central\" "
-                "class=\"quiet\">",
-                EPS_LEFT, y, fmax(end - EPS_LEFT, 1), EPS_BAR - 2,
-                eps_colours[k], end + 7, y + .5 * EPS_BAR - .5);
+                "fill=\"var(--%s)\"/><text x=\"%d\" y=\"%.1f\" "
+                "style=\"font-size:11.5px\" text-anchor=\"end\" "
+                "dominant-baseline=\"central\" class=\"quiet\">",
+                scale->left, y, fmax(end - scale->left, 1), EPS_BAR - 2,
+                eps_colours[k], EPS_WIDTH - 6, y + .5 * EPS_BAR - .5);
         page_number(out, eps);
         fputs("</text>\n", out);
     }
@@ -300,7 +295,8 @@ static void draw_eps(const struct report *report, const int32_t *order,
     FILE *out = report->out;
     static const char *const names[] = {"ε towards a link", "a relay",
                                         "the server"};
-    struct eps_scale scale = {.low = INFINITY};
+    struct eps_scale scale = {.low = INFINITY,
+                              .left = page_node_room(report->network)};
     for (int32_t r = 0; r < rows; r++)
         for (int k = 0; k < 3; k++) {
             double eps = report->eps[k][order[r]];

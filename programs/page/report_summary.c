@@ -139,9 +139,10 @@ void report_summary(const struct report *report)
     fputs("<ul class=\"facts\">\n", out);
     fact(out, report->error.mse_worst_case,
          "mean squared error at worst, whatever the data");
-    snprintf(share, sizeof share, "its root, in radii; it is %.3g %% of R²",
-             100 * report->error.mse_worst_case /
-                 meaning_centre(report->network));
+    snprintf(share, sizeof share, "its root, in radii; it is %s of R²",
+             meaning_share(report->error.mse_worst_case /
+                           meaning_centre(report->network))
+                 .text);
     fact(out,
          sqrt(report->error.mse_worst_case / meaning_centre(report->network)),
          share);

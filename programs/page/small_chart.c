@@ -79,6 +79,16 @@ static void put_label(FILE *out, double x, double y, const char *anchor,
     fputs("</text>\n", out);
 }
 
+/* Beside the axis, where five characters fit. */
+static void put_number(FILE *out, double y, double value)
+{
+    if (value >= 1e5)
+        put_label(out, LEFT - 6, y, "end", "%.3gk", value / 1000);
+    else
+        put_label(out, LEFT - 6, y, "end", value >= 100 ? "%.0f" : "%.2g",
+                  value);
+}
+
 static void draw_axes(FILE *out, const struct small_chart *chart,
                       const struct scale *scale)
 {
@@ -87,8 +97,7 @@ static void draw_axes(FILE *out, const struct small_chart *chart,
         fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"var(--line)\"/>\n", LEFT,
                 y, RIGHT);
         if (k != 1)
-            put_label(out, LEFT - 6, y + 4, "end",
-                      value >= 1000 && value < 1e5 ? "%.0f" : "%.2g", value);
+            put_number(out, y + 4, value);
     }
     if (scale->first < scale->last)
         put_label(out, LEFT, BOTTOM + 18, "start", "round %.0f", scale->first);

@@ -107,6 +107,15 @@ narrow "$pricer" --help
 for verb in $("$pricer" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     narrow "$pricer" "$verb" --help
 done
+# Long names and small numbers take much room.
+printf '%s\n' 'dimension: 2' 'trust: {eps: 1, delta: 1e-6, server: {eps: 2, delta: 1e-6}}' \
+    'network: {generator: ring, nodes: 3, p: 0.8, uplink: [0.9, 0.1, 0.1], names:' \
+    '  [the-upper-end-of-the-old-harbour, the-lower-end-of-the-old-harbour, town]}' >long.yaml
+"$pricer" new long.pricer long.yaml >/dev/null
+narrow "$pricer" plan long.pricer
+narrow "$pricer" privacy long.pricer
+narrow "$pricer" advise long.pricer
+"$pricer" privacy long.pricer | grep -q 'the-upper.*(0)' || fail "a name that is cut lost its number"
 narrow "$pricer"-server --help
 narrow "$pricer"-node --help
 for verb in plan privacy simulate audit sweep; do

@@ -33,6 +33,7 @@ export SOURCE_DATE_EPOCH=1700000000 TZ=UTC
 # The list says what the plan itself said.
 expect 0 "2023-11-14 22:13" "$pricer" plans ten.pricer
 expect 0 "l1 0.1" "$pricer" plans ten.pricer
+expect 0 "squared units of the data" "$pricer" plans ten.pricer
 expect 0 "paper" "$pricer" show ten.pricer
 json plans ten.pricer
 holds "(SELECT group_concat(value->>'bias') FROM json_each(o, '\$.plans')) = 'worst-case,l1,unbiased'"
@@ -52,6 +53,7 @@ holds "(SELECT min(abs(a.value->>'weight' - a.value->>'weight_before') >=
     FROM json_each(o, '\$.moved') a JOIN json_each(o, '\$.moved') b ON b.key = a.key + 1)"
 json diff ten.pricer paper
 holds "o->>'\$.plans[1].plan' = 3"
+expect 0 "noise, plan 2" "$pricer" diff ten.pricer 1 paper
 # Every verb that takes a plan takes its name.
 "$pricer" report ten.pricer --plan 2 -o number.html >/dev/null
 "$pricer" report ten.pricer --plan paper -o name.html >/dev/null

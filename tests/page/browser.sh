@@ -24,21 +24,32 @@ view() { # page options...
 }
 
 # Pages with everything: a circle of nodes with a simulation and rounds that were
-# run, sixty nodes with places, and more nodes than are drawn.
+# run, sixty nodes with places, twenty with long names, and more nodes than are
+# drawn one by one.
 "$pricer" new ten.pricer "$root"/examples/paper.yaml >/dev/null
 "$pricer" plan ten.pricer >/dev/null
 "$pricer" privacy ten.pricer >/dev/null
 "$pricer" simulate ten.pricer --trials 2000 >/dev/null
 sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 40)
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
-    SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1
+    SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1 + 0.02 * (n % 5)
     FROM k"
 "$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
 "$pricer" privacy places.pricer >/dev/null
 "$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
 "$pricer" plan many.pricer --tolerance 1e-4 --threads 1 >/dev/null 2>&1
-for page in ten places many; do
+printf '%s\n' 'dimension: 3' 'trust: {eps: 2, delta: 1e-4, server: {eps: 3, delta: 1e-5}}' \
+    'network: {files: {nodes: names.csv, links: between.csv}}' >names.yaml
+awk 'BEGIN { print "node,name,p,x,y"; for (i = 0; i < 20; i++)
+    printf "%d,%s-of-the-town-%d,%g,%d,%d\n", i, i % 2 ? "mill" : "harbour-crane", i,
+        i % 5 ? 0.2 : 0.9, 90 * (i % 5), 70 * int(i / 5) }' >names.csv
+awk 'BEGIN { print "from,to,p"; for (i = 0; i < 20; i++) for (k = 1; k < 6; k += 2)
+    print i "," (i + k) % 20 ",0.8" }' >between.csv
+"$pricer" new names.pricer names.yaml >/dev/null
+"$pricer" plan names.pricer >/dev/null
+"$pricer" privacy names.pricer >/dev/null
+for page in ten places many names; do
     "$pricer" report $page.pricer -o $page.html >/dev/null || fail "report $page"
     { # the script goes behind the page's own end, where a browser takes it too
         cat $page.html
@@ -61,6 +72,7 @@ frame() { # page width
 END
 }
 grep -q 'nodes in the estimate' ten.html || fail "the rounds are not drawn"
+grep -q 'ε spent, at most' ten.html || fail "what rounds have cost is not drawn"
 for page in ten places; do
     grep -q 'ε towards a link' $page.html || fail "$page: eps and budgets are not drawn"
     grep -q 'aria-label="Who relays for whom"' $page.html || fail "$page: no matrix"
@@ -69,7 +81,7 @@ for page in ten places; do
     done
 done
 
-for page in ten places many; do
+for page in ten places many names; do
     for width in 390 1280; do
         for scheme in 1 0; do # light, dark
             [ $page = ten ] || [ $((width > 400)) -eq $scheme ] || continue

@@ -1,7 +1,7 @@
 /*
  * What a browser sees of a page, for tests/page/browser.sh and live.py: whether
- * it is wider than the window, whether text leaves its drawing, meets other text
- * there or is too small to read, whether a word of a table is broken, and how far
+ * it is wider than the window, whether text leaves its drawing, meets other text or
+ * a line there or is too small to read, whether a word of a table is broken, and how far
  * text stands out from what is behind it (WCAG 2: 4.5, or 3 where it is large).
  * Writes one line a fault to the page that holds this one in a frame.
  */
@@ -66,6 +66,13 @@
             judge(element, numbers(style.color), behind(element));
         }
     }
+    for (const shape of document.querySelectorAll('svg rect, svg circle')) {
+        const box = shape.getBoundingClientRect();
+        const frame = shape.closest('svg').getBoundingClientRect();
+        if (box.left < frame.left - 2 || box.right > frame.right + 2 ||
+            box.top < frame.top - 2 || box.bottom > frame.bottom + 2)
+            faults.push(`a ${shape.tagName} leaves its drawing`);
+    }
     const meet = (a, b) => Math.min(a.right, b.right) > Math.max(a.left, b.left) + 1 &&
         Math.min(a.bottom, b.bottom) > Math.max(a.top, b.top) + 0.45 * Math.min(a.height, b.height);
     for (const drawing of document.querySelectorAll('svg')) {
@@ -73,14 +80,28 @@
             words: text.textContent, box: text.getBoundingClientRect(),
         })).filter(label => label.box.width > 0);
         labels.forEach((one, k) => {
-            // Of a map the numbers may be small: a list beside it has them too.
-            if (!drawing.classList.contains('map') &&
-                Math.min(one.box.height, one.box.width * 2) < 8)
+            if (Math.min(one.box.height, one.box.width * 2) < 8)
                 faults.push(`too small, ${one.box.height.toFixed(1)}: ${one.words}`);
             for (const two of labels.slice(k + 1))
                 if (meet(one.box, two.box))
                     faults.push(`labels meet: ${one.words} and ${two.words}`);
         });
+    }
+    const within = (at, box) => at.x > box.left + 1 && at.x < box.right - 1 &&
+        at.y > box.top + 2 && at.y < box.bottom - 3;
+    for (const drawing of document.querySelectorAll('svg:not(.map)')) {
+        const points = []; // of the lines of charts, and of the marks of budgets
+        for (const path of drawing.querySelectorAll(
+            'path[fill=none], line[stroke="var(--ink)"]')) {
+            const place = path.getScreenCTM();
+            for (let at = 0; at < path.getTotalLength(); at += 3)
+                points.push(path.getPointAtLength(at).matrixTransform(place));
+        }
+        for (const text of drawing.querySelectorAll('text')) {
+            const box = text.getBoundingClientRect();
+            if (points.some(point => within(point, box)))
+                faults.push('a line crosses: ' + text.textContent);
+        }
     }
     for (const cell of document.querySelectorAll('th, td, dt, dd, b')) {
         const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);

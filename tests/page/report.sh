@@ -67,7 +67,35 @@ check places.html $all
 "$pricer" report many.pricer -o many.html >/dev/null
 # shellcheck disable=SC2086
 check many.html $all
-grep -q 'Drawn are the 120 of 400' many.html || fail "the choice is not said"
+# Every node is in one of the boxes, and what the caption says of the ways to the
+# server is what the plan's weights say.
+python3 - many.html many.pricer <<'END' || fail "cells"
+import re, sqlite3, sys
+text = open(sys.argv[1], encoding='utf-8').read()
+counts = [int(n) for n in re.findall(r'class="count"[^>]*>(\d+)<', text)]
+assert sum(counts) == 400 and 9 < len(counts) < 100, counts
+said = re.search(r'([\d.]+) % comes over nodes’ own uplinks, ([\d.]+) % over relays of '
+                 r'the same box and ([\d.]+) % over relays of another', text)
+said = [float(n) for n in said.groups()]
+ask = sqlite3.connect(sys.argv[2]).execute
+own, = ask('SELECT sum(n.p * w.weight) FROM plan_node w JOIN node n USING (node)').fetchone()
+relayed, = ask('SELECT sum(l.p * n.p * w.weight) FROM plan_link w JOIN link l USING (link)'
+               ' JOIN node n ON n.node = l.to_node').fetchone()
+assert abs(said[0] - 100 * own / (own + relayed)) < .06, (said, own, relayed)
+assert abs(said[1] + said[2] - 100 * relayed / (own + relayed)) < .06, said
+places = dict((n, (x, y)) for n, x, y in ask('SELECT node, x, y FROM node'))
+low = [min(p[k] for p in places.values()) for k in (0, 1)]
+high = [max(p[k] for p in places.values()) for k in (0, 1)]
+squares = round(len(counts) ** .5)
+assert squares ** 2 == len(counts), counts
+step = max(h - l for l, h in zip(low, high)) / squares
+box = {n: tuple(min(int((p[k] - low[k]) / step), squares - 1) for k in (0, 1))
+       for n, p in places.items()}
+across = sum(share for a, b, share in ask(
+    'SELECT from_node, to_node, l.p * n.p * w.weight FROM plan_link w JOIN link l USING (link)'
+    ' JOIN node n ON n.node = l.to_node') if box[a] != box[b])
+assert abs(said[2] - 100 * across / (own + relayed)) < .06, (said, across)
+END
 
 # Budgets towards the server: what each asks for, kept; and not kept by weights
 # that were given with too little noise.
@@ -90,6 +118,50 @@ table = text.split('budget towards the server, ε')[1].split('</table>')[0]
 eps, delta, nodes, found = re.findall(r'<td>([^<]*)</td>', table)
 assert (eps, delta, nodes) == ('3', '1e-05', '6'), table
 assert .99e-5 <= float(found) <= 1e-5, found
+END
+# What rounds have cost: at the last of four a budget is spent, before it as much as
+# the Gaussian mechanism says, and a round that was withheld costs nothing.
+printf '%s\n' 'dimension: 3' 'rounds: 4' 'trust: {eps: 2, delta: 1e-4}' \
+    'network: {generator: ring, nodes: 6, p: 0.8, uplink: [0.9, 0.1, 0.1, 0.9, 0.1, 0.1]}' >link.yaml
+"$pricer" new link.pricer link.yaml >/dev/null
+"$pricer" plan link.pricer >/dev/null
+for study in link server; do
+    sqlite3 $study.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 6)
+        INSERT INTO round (round, plan, attempts, arrived, contributors, weight, decoder)
+        SELECT n, 1, 1, 3, 4, 0.8, 'constant' FROM k;
+        INSERT INTO withheld SELECT round, node, -1, 'spent' FROM round, node WHERE round > 4;
+        INSERT INTO withheld SELECT round, from_node, link, 'spent' FROM round, link WHERE round > 4"
+    "$pricer" report $study.pricer -o $study-spent.html >/dev/null
+done
+python3 - link-spent.html server-spent.html <<'END' || fail "what rounds have cost"
+import math, re, sys
+
+def normal(x):
+    return .5 * math.erfc(-x / math.sqrt(2))
+
+def eps_of(mu, delta):
+    low, high = 0, 50
+    for _ in range(60):
+        eps = (low + high) / 2
+        law = normal(mu / 2 - eps / mu) - math.exp(eps) * normal(-mu / 2 - eps / mu)
+        low, high = (eps, high) if law > delta else (low, eps)
+    return high
+
+for page, budget, delta in zip(sys.argv[1:], (2, 3), (1e-4, 1e-5)):
+    text = open(page, encoding='utf-8').read()
+    drawing = text.split('aria-label="What the rounds have cost"')[1].split('</svg>')[0]
+    level, = re.findall(r'y1="([\d.]+)" x2="526"[^>]*dasharray', drawing)
+    line, = re.findall(r'stroke-width="2" stroke-dasharray="none" '
+                       r'd="M[\d.]+ [\d.]+(M[^"]*)"', drawing)
+    spent = [budget * (322 - float(y)) / (322 - float(level))
+             for y in re.findall(r'[ML][\d.]+ ([\d.]+)', line)]
+    low, high = 0, 10 # the ratio that the whole budget allows
+    for _ in range(60):
+        mu = (low + high) / 2
+        low, high = (mu, high) if eps_of(mu, delta) < budget else (low, mu)
+    wanted = [eps_of(mu * math.sqrt(k / 4), delta) for k in (1, 2, 3, 4, 4, 4)]
+    assert len(spent) == 6, line
+    assert all(abs(a - b) < .02 for a, b in zip(spent, wanted)), (page, spent, wanted)
 END
 printf 'from,to,alpha,sigma\n0,0,1,0.1\n' >bare.csv
 "$pricer" plan server.pricer --weights bare.csv >/dev/null 2>&1

@@ -178,12 +178,15 @@ static void test_refuses_rows(void **state)
     refuse(ROW("0,1,2,3"), PRICER_FORMAT,
            "t.csv:3: 4 cells where the header has 3");
     refuse(ROW("# a remark"), PRICER_VALUE,
-           "t.csv:3: from = # a remark is not a number");
+           "t.csv:3: from = # a remark is not a number: nodes are numbered "
+           "from 0, and names have a column of their own");
     refuse(ROW("0,1,\"2"), PRICER_FORMAT,
            "t.csv:3: the file ends inside a quoted cell");
     refuse(ROW("0,1\",2"), PRICER_FORMAT,
            "t.csv:3: a quotation mark stands inside a cell");
-    refuse(ROW("0;1;2"), PRICER_VALUE, "t.csv:3: from = 0;1;2 is not a number");
+    refuse(ROW("0;1;2"), PRICER_VALUE,
+           "t.csv:3: from = 0;1;2 is not a number: nodes are numbered from 0, "
+           "and names have a column of their own");
     static const char zeros[] = "from,to,p\n0,1,.5\n0,\0001,1\n";
     refuse_bytes(zeros, sizeof zeros - 1, PRICER_FORMAT,
                  "t.csv:3: a zero byte stands here: this is not a text file");
