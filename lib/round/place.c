@@ -11,10 +11,7 @@
 
 #include <math.h>
 
-enum {
-    WAYS = 8, /* sums side by side */
-    EASY = 51 /* bits of integers that fit into half of a double's */
-};
+enum { WAYS = 8 }; /* sums side by side */
 
 /* Four numbers that go through the same arithmetic side by side. */
 typedef double four __attribute__((vector_size(32)));
@@ -64,16 +61,15 @@ struct factors {
     double unit, shrink, full, most;
 };
 
-/* Cut off to integers of any size. */
-static void cut(const double *data, int64_t count,
-                const struct factors *factors, int64_t *message)
+static double scale(const struct factors *factors, double value)
 {
-    for (int64_t k = 0; k < count; k++) {
-        double value =
-            factors->full * (data[k] / factors->unit * factors->shrink);
-        value = value > factors->most ? factors->most : value;
-        message[k] = (int64_t)(value < -factors->most ? -factors->most : value);
-    }
+    return factors->full * (value / factors->unit * factors->shrink);
+}
+
+static int64_t cut(double value, double most)
+{
+    value = value > most ? most : value;
+    return (int64_t)(value < -most ? -most : value);
 }
 
 PRI_INLINE four fill(double value)
@@ -82,37 +78,52 @@ PRI_INLINE four fill(double value)
 }
 
 /*
- * The same for four values where `most` is below 2^51, and the squares of what comes
- * out added to `squares`. Above 2^52 the numbers of floating point are the
- * integers: adding it rounds a size below 2^51 to the nearest of them, which is one
- * too much where it is above the size; and it leaves the integer in the last 52
- * bits.
+ * The integer below numbers of 0 to 2^51. From 2^52 on the numbers of floating
+ * point are the integers: adding it rounds to the nearest of them, which is one too
+ * much where it is above the number.
+ */
+PRI_INLINE four floor_four(four value)
+{
+    four near = value + 0x1p52 - 0x1p52;
+    return near - (four)((pri_half)(near > value) & (pri_half)fill(1));
+}
+
+/* Such an integer as one: 2^52 more has it in the last 52 bits. */
+PRI_INLINE pri_half convert(four whole)
+{
+    return (pri_half)(whole + 0x1p52) - (pri_half)fill(0x1p52);
+}
+
+/*
+ * cut() of four values, `most` at most 2^62, and the squares of what comes out
+ * added to `squares`: by the part above 2^32 and the rest, which both are exact. So
+ * is the integer as floating point: it has no more bits than the value.
  */
 PRI_INLINE pri_half cut_four(four value, four most, four *squares)
 {
-    const four start = fill(0x1p52), one = fill(1);
     const pri_half sign = -((pri_half)value >> 63);
     four size = (four)((pri_half)value & UINT64_C(0x7fffffffffffffff));
     pri_half above = (pri_half)(size > most);
     size = (four)(((pri_half)size & ~above) | ((pri_half)most & above));
-    four near = size + start - start;
-    near -= (four)((pri_half)(near > size) & (pri_half)one);
-    *squares += near * near;
-    pri_half whole = (pri_half)(near + start) - (pri_half)start;
-    return (whole ^ sign) - sign;
+    four high = floor_four(size * 0x1p-32);
+    four low = floor_four(size - high * 0x1p32);
+    four whole = high * 0x1p32 + low;
+    *squares += whole * whole;
+    pri_half found = (convert(high) << 32) + convert(low);
+    return (found ^ sign) - sign;
 }
 
-/* Cut off to integers of at most EASY bits; returns the sum of their squares, off
- * by count + 2 units at most. */
+/* Scale and cut off to integers; returns the sum of their squares, which count + 2
+ * roundings at most have changed. */
 PRI_CLONES
-static double cut_easy(const double *data, int64_t count,
-                       const struct factors *factors, int64_t *message)
+static double cut_all(const double *data, int64_t count,
+                      const struct factors *factors, int64_t *message)
 {
     const four full = fill(factors->full), most = fill(factors->most),
                shrink = fill(factors->shrink), unit = fill(factors->unit);
     const bool bare = factors->unit == 1 && factors->shrink == 1;
     four squares[2] = {fill(0), fill(0)};
-    double tail[4], rest = 0;
+    double rest = 0;
     int64_t k = 0;
     for (; k + WAYS <= count; k += WAYS)
         for (int half = 0; half < 2; half++) {
@@ -122,41 +133,29 @@ static double cut_easy(const double *data, int64_t count,
             pri_half whole = cut_four(value, most, &squares[half]);
             memcpy(message + k + 4 * half, &whole, sizeof whole);
         }
-    cut(data + k, count - k, factors, message + k);
-    for (; k < count; k++)
+    for (; k < count; k++) {
+        message[k] = cut(scale(factors, data[k]), factors->most);
         rest += (double)message[k] * (double)message[k];
+    }
     squares[0] += squares[1];
-    memcpy(tail, &squares[0], sizeof tail);
-    return tail[0] + tail[1] + tail[2] + tail[3] + rest;
+    return squares[0][0] + squares[0][1] + squares[0][2] + squares[0][3] + rest;
 }
 
 /*
- * Whether integers below 2^51 are inside beyond doubt, by the sum of their squares
- * in floating point. No square and none of at most count + 2 additions loses more
- * than a factor of 1 - 2^-53, so the true sum is below
+ * Whether integers are inside beyond doubt, by the sum of their squares in floating
+ * point, where they are exact. No square and none of at most count + 2 additions
+ * loses more than a factor of 1 - 2^-53, so the true sum is below
  *
  *     squares / (1 - 2^-53)^(count + 3) < squares (1 + (count + 4) 2^-52)
  *
- * for count < 2^32. Of what is compared each side is rounded three times at most,
- * for which doubling the margin and 2^-50 are more than enough.
+ * for count < 2^32. `most` is exact, too. Of what is compared each side is rounded
+ * three times at most, for which doubling the margin and 2^-50 are more than enough.
  */
-static bool is_inside(double squares, int64_t count, uint64_t bound)
+static bool is_inside(double squares, int64_t count, double most)
 {
-    double most = (double)bound;
-    return bound < UINT64_C(1) << EASY && count < INT64_C(1) << 32 &&
+    return count < INT64_C(1) << 32 &&
            squares * (1 + ((double)count + 4) * 0x1p-51) <=
                most * most * (1 - 0x1p-50);
-}
-
-/* Place the data; whether they are inside the ball. */
-static bool try(const double *data, int64_t count,
-                const struct factors *factors, uint64_t bound, int64_t *message)
-{
-    if (bound >= UINT64_C(1) << EASY)
-        cut(data, count, factors, message);
-    else if (is_inside(cut_easy(data, count, factors, message), count, bound))
-        return true;
-    return fits_ball(message, count, bound);
 }
 
 /*
@@ -177,8 +176,11 @@ bool pri_place(const double *data, int64_t count, double radius, double full,
     struct factors factors = {long_one ? peak : 1,
                               long_one ? radius / length : 1, full,
                               (double)bound};
-    for (double excess = 0x1p-51; !try(data, count, &factors, bound, message);
-         excess *= 2)
+    for (double excess = 0x1p-51;; excess *= 2) {
+        double squares = cut_all(data, count, &factors, message);
+        if (is_inside(squares, count, factors.most) ||
+            fits_ball(message, count, bound))
+            return true;
         factors.shrink *= 1 - excess;
-    return true;
+    }
 }

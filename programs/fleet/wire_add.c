@@ -41,34 +41,32 @@ INLINE words load(const uint8_t *values)
 }
 
 /*
- * As floating point, by the bits of 1.5 2^52 + value, which are those of 1.5 2^52
- * plus the value: exact for values between -2^51 and 2^51. Others become anything;
- * they are above the limit, and that is remembered.
+ * As floating point, rounded to nearest: the lower half as the last bits of 2^52,
+ * the upper half, above 2^31 where it is not negative, as the last of 2^84. All is
+ * exact but the last addition.
  */
-INLINE numbers convert(words value, bool easy)
+INLINE numbers convert(words value)
 {
-    const words start = fill(UINT64_C(0x4338000000000000));
-    if (easy)
-        return (numbers)(value + start) - (numbers)start;
-    return (numbers){(double)(int64_t)value[0], (double)(int64_t)value[1],
-                     (double)(int64_t)value[2], (double)(int64_t)value[3]};
+    words low = (value & UINT64_C(0xffffffff)) | UINT64_C(0x4330000000000000);
+    words high = value >> 32 ^ UINT64_C(0x4530000080000000);
+    return (numbers)high - (0x1p84 + 0x1p63 + 0x1p52) + (numbers)low;
 }
 
-INLINE void look_at(struct look *look, words value, words sum, words limit,
-                    bool easy)
+INLINE void look_at(struct look *look, words value, words sum, words limit)
 {
     words total = sum + value;
     look->bad |= (sum ^ total) & (value ^ total);
     look->bad |= (words)((integers)value > (integers)limit) |
                  (words)((integers)value < -(integers)limit);
-    numbers number = convert(value, easy);
+    numbers number = convert(value);
     look->squares += number * number;
 }
 
 /* Add all values, or none of them if `sum` is NULL; true: each was within the
- * limit, and each sum can be. `easy`: the limit is below 2^51. */
-INLINE bool add(const uint8_t *values, int64_t count, int64_t limit,
-                int64_t *sum, double *square, bool easy)
+ * limit, and each sum can be. */
+CLONES
+static bool add(const uint8_t *values, int64_t count, int64_t limit,
+                int64_t *sum, double *square)
 {
     enum { WAYS = 2 };
     struct look look[WAYS] = {{fill(0), {0}}, {fill(0), {0}}};
@@ -80,7 +78,7 @@ INLINE bool add(const uint8_t *values, int64_t count, int64_t limit,
             words value = load(values + 8 * at), before = fill(0);
             if (sum != NULL)
                 memcpy(&before, sum + at, sizeof before);
-            look_at(&look[way], value, before, most, easy);
+            look_at(&look[way], value, before, most);
             before += value;
             if (sum != NULL)
                 memcpy(sum + at, &before, sizeof before);
@@ -89,7 +87,7 @@ INLINE bool add(const uint8_t *values, int64_t count, int64_t limit,
         words value = fill(0), before = fill(0);
         value[0] = (uint64_t)wire_integer(values, k);
         before[0] = sum != NULL ? (uint64_t)sum[k] : 0;
-        look_at(&look[0], value, before, most, easy);
+        look_at(&look[0], value, before, most);
         if (sum != NULL)
             sum[k] = (int64_t)(before[0] + value[0]);
     }
@@ -97,19 +95,6 @@ INLINE bool add(const uint8_t *values, int64_t count, int64_t limit,
     numbers squares = look[0].squares + look[1].squares;
     *square = squares[0] + squares[1] + squares[2] + squares[3];
     return (bad[0] | bad[1] | bad[2] | bad[3]) >> 63 == 0;
-}
-
-CLONES
-static bool add_easy(const uint8_t *values, int64_t count, int64_t limit,
-                     int64_t *sum, double *square)
-{
-    return add(values, count, limit, sum, square, true);
-}
-
-static bool add_any(const uint8_t *values, int64_t count, int64_t limit,
-                    int64_t *sum, double *square)
-{
-    return add(values, count, limit, sum, square, false);
 }
 
 /*
@@ -121,10 +106,8 @@ bool wire_add_within(const uint8_t *values, int64_t count, int64_t limit,
                      double length, int64_t *sum)
 {
     double square;
-    bool good = limit < INT64_C(1) << 51
-                    ? add_easy(values, count, limit, sum, &square)
-                    : add_any(values, count, limit, sum, &square);
-    if (good && square <= length * length * (1 + ((double)count + 4) * 0x1p-52))
+    if (add(values, count, limit, sum, &square) &&
+        square <= length * length * (1 + ((double)count + 4) * 0x1p-52))
         return true;
     for (int64_t k = 0; k < count && sum != NULL; k++)
         sum[k] =

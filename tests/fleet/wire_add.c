@@ -51,7 +51,7 @@ static bool may_add(const int64_t *values, int64_t count, int64_t limit,
 }
 
 /* Vectors of all lengths at any address: what may be added is, what may not leaves
- * the sum as it was. Limits around those where the quick way ends are among them. */
+ * the sum as it was. Limits from 1 to 2^61 are among them. */
 static void test_add_within(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
  * Places on the grid. By brute force over dimensions, lengths and grids, coarse
- * and so fine that integers pass 2^51: what is written is the integer below in
+ * and so fine that integers pass 2^53: what is written is the integer below in
  * size of each value, of data that the scalar formula clips, and it is inside the
  * ball in exact integers. Data a hair around the radius are among them.
  */
@@ -58,7 +58,7 @@ static void test_places(void **state)
     for (int trial = 0; trial < 40000; trial++) {
         int count = 1 + (int)(test_random(&seed) % MOST);
         double radius = exp2(20 * (test_uniform(&seed) - .5));
-        double full = exp2(60 * test_uniform(&seed) - 8) / radius;
+        double full = exp2(69 * test_uniform(&seed) - 8) / radius;
         double away = exp2(-60 * test_uniform(&seed));
         double length = trial % 3 == 0   ? radius * (1 - away)
                         : trial % 3 == 1 ? radius * (1 + away)
