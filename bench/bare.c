@@ -27,6 +27,15 @@ double bare_used(int whose)
            1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+double bare_used_by(pid_t child)
+{
+    clockid_t clock;
+    struct timespec at = {0};
+    if (clock_getcpuclockid(child, &clock) == 0)
+        clock_gettime(clock, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
 int bare_listen(struct sockaddr_in *where)
 {
     socklen_t room = sizeof *where;

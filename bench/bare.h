@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* One end of the connections, each with a message of its own. */
 struct side {
@@ -23,6 +24,9 @@ double bare_clock(void);
 
 /* CPU seconds so far, of RUSAGE_SELF or of RUSAGE_CHILDREN that have ended. */
 double bare_used(int whose);
+
+/* The same of a child that runs. */
+double bare_used_by(pid_t child);
 
 /* A socket that listens on loopback, and where. */
 int bare_listen(struct sockaddr_in *where);

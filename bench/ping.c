@@ -19,7 +19,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS = 256, MESSAGE = 16 << 10 /* bytes of the longest */ };
@@ -106,29 +105,19 @@ static bool play_round(struct ping *ping, size_t request)
     return true;
 }
 
-/* CPU seconds so far of a process that runs. */
-static double used_by(pid_t process)
-{
-    clockid_t clock;
-    struct timespec at = {0};
-    if (clock_getcpuclockid(process, &clock) == 0)
-        clock_gettime(clock, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
 static bool ask_all(struct ping *ping, size_t request, double seconds,
                     pid_t child)
 {
     long rounds = 0;
     bool good = play_round(ping, request); /* in which handshakes end */
     double started = bare_clock(), passed = 0;
-    double spent = bare_used(RUSAGE_SELF), other = used_by(child);
+    double spent = bare_used(RUSAGE_SELF), other = bare_used_by(child);
     for (; good && passed < seconds; passed = bare_clock() - started) {
         good = play_round(ping, request);
         rounds++;
     }
     spent = bare_used(RUSAGE_SELF) - spent;
-    other = used_by(child) - other;
+    other = bare_used_by(child) - other;
     kill(child, SIGTERM);
     waitpid(child, NULL, 0);
     if (good)
