@@ -13,8 +13,10 @@
 #include <sys/socket.h>
 
 enum {
-    RECORD = 17 << 10,        /* bytes of the longest record, and more */
-    READ_BUFFER = 8 * RECORD, /* a long frame comes in one call of the kernel */
+    RECORD = 17 << 10, /* bytes of the longest record, and more */
+    /* OpenSSL moves all that it has read to the front of its buffer with every
+     * record, so much room for many of them costs more than calls of the kernel. */
+    READ_BUFFER = 2 * RECORD,
 };
 
 /* ----------------------------------------------------------------- write -- */
