@@ -1,7 +1,12 @@
 """Rounds of a server with many nodes, all played by one process beside it:
 d = 128, every node with its own key and connection. Prints how long they took
-to connect, rounds a second and the server's most memory. Arguments: build
-folder, seconds, numbers of nodes."""
+to connect, rounds a second and the server's most memory.
+
+Before and after, bench_ping does the same over as many bare TLS connections: a
+question of OPEN's size to each, an answer of SUM's size, and nothing else. What it
+makes in the same run says what the machine and its TLS can do; microseconds of CPU
+for a node and a round, of the server's side and of the nodes', depend less on what
+else runs there. Arguments: build folder, seconds, numbers of nodes."""
 import os
 import socket
 import sqlite3
@@ -84,7 +89,17 @@ def rounds(study):
         db.close()
 
 
-def measure(nodes):
+def ping(nodes):
+    """Rounds a second of bare TLS, and the cores that both sides kept busy."""
+    request, reply = 4 + 24, 4 + 8 * 128 + 56
+    return [float(word) for word in
+            run(build + '/bench/bench_ping', str(nodes), str(request),
+                str(reply), str(max(2, seconds / 3))).split()]
+
+
+def play(nodes):
+    """Seconds until all were connected and until two rounds, rounds a second,
+    the part of the sums that arrived, MiB, and the cores that both kept busy."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix='pricer-load-') as folder:
         study, key = make(folder, nodes, port)
@@ -108,11 +123,10 @@ def measure(nodes):
             busy = used(server), used(load)
             time.sleep(seconds)
             (last, arrived), passed = rounds(study), time.monotonic() - begun
-            busy = [b - a for a, b in zip(busy, (used(server), used(load)))]
-            print(f'{nodes:>7}{float(words[1]):>14.1f}{ready:>14.1f}'
-                  f'{(last - first) / passed:>12.1f}{arrived / nodes:>10.3f}'
-                  f'{status(server, "VmHWM") // 1024:>10}'
-                  f'{busy[0] / passed:>9.2f}{busy[1] / passed:>7.2f}')
+            return (float(words[1]), ready, (last - first) / passed,
+                    arrived / nodes, status(server, 'VmHWM') // 1024,
+                    (used(server) - busy[0]) / passed,
+                    (used(load) - busy[1]) / passed)
         finally:
             for process in (load, server):
                 process.kill()
@@ -121,7 +135,28 @@ def measure(nodes):
             log.close()
 
 
-print(f'{"nodes":>7}{"connected, s":>14}{"2 rounds, s":>14}{"rounds/s":>12}'
-      f'{"arrived":>10}{"MiB":>10}{"CPU":>9}{"load":>7}')
+def cost(nodes, pace, busy):
+    """Microseconds of CPU for a node and a round."""
+    return busy / pace / nodes * 1e6 if pace > 0 else float('nan')
+
+
+def measure(nodes):
+    before = ping(nodes)
+    connected, ready, pace, arrived, memory, server, load = play(nodes)
+    bare = max(before, ping(nodes))
+    print(f'{nodes:>7}{connected:>14.1f}{ready:>13.1f}{arrived:>9.3f}'
+          f'{memory:>6}{pace:>10.1f}{cost(nodes, pace, server):>9.1f}'
+          f'{cost(nodes, pace, load):>7.1f}{bare[0]:>10.1f}'
+          f'{cost(nodes, bare[0], bare[1]):>9.1f}'
+          f'{cost(nodes, bare[0], bare[2]):>7.1f}{pace / bare[0]:>8.2f}'
+          f'{(bare[1] + bare[2]) / bare[0] / ((server + load) / pace):>6.2f}',
+          flush=True)
+
+
+print(f'load before {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores')
+print(f'{"":49}{"fleet, us CPU":>26}{"bare TLS, us CPU":>26}{"fleet/bare":>14}')
+print(f'{"nodes":>7}{"connected, s":>14}{"2 rounds, s":>13}{"arrived":>9}'
+      f'{"MiB":>6}' + 2 * f'{"rounds/s":>10}{"server":>9}{"nodes":>7}' +
+      f'{"speed":>8}{"CPU":>6}')
 for nodes in sizes:
     measure(nodes)

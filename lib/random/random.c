@@ -37,16 +37,26 @@ static void fill_replay(const uint64_t *key_words, uint64_t from, uint64_t to,
             words[4 * lane + w] = x[w].half[lane / 4][lane % 4];
 }
 
-/* The next key comes first in the keystream and is never handed out. */
+/* The next key comes first in the keystream and is never handed out: 16 whole blocks
+ * for both, since a part of one costs as much as four. */
 static void fill_secret(struct pricer_random *random)
 {
     static const unsigned char nonce[crypto_stream_chacha20_NONCEBYTES];
-    unsigned char stream[sizeof random->key + sizeof random->words];
-    crypto_stream_chacha20(stream, sizeof stream, nonce,
-                           (const unsigned char *)random->key);
-    memcpy(random->key, stream, sizeof random->key);
-    memcpy(random->words, stream + sizeof random->key, sizeof random->words);
-    sodium_memzero(stream, sizeof stream);
+    _Static_assert(sizeof random->words % 512 == 0, "whole blocks");
+    crypto_stream_chacha20((unsigned char *)random->words, sizeof random->words,
+                           nonce, (const unsigned char *)random->key);
+    memcpy(random->key, random->words, sizeof random->key);
+    sodium_memzero(random->words, sizeof random->key);
+    random->left = PRICER_RANDOM_WORDS - sizeof random->key / 8;
+}
+
+static void fill_replayed(struct pricer_random *random)
+{
+    for (int k = 0; k < PRICER_RANDOM_WORDS; k += 4 * PRI_LANES)
+        fill_replay(random->key, random->from, random->to,
+                    random->next + (uint64_t)k, random->words + k);
+    random->next += PRICER_RANDOM_WORDS;
+    random->left = PRICER_RANDOM_WORDS;
 }
 
 void pri_random_refill(struct pricer_random *random)
@@ -54,11 +64,7 @@ void pri_random_refill(struct pricer_random *random)
     if (random->secret)
         fill_secret(random);
     else
-        for (int k = 0; k < PRICER_RANDOM_WORDS; k += 4 * PRI_LANES)
-            fill_replay(random->key, random->from, random->to,
-                        random->next + (uint64_t)k, random->words + k);
-    random->next += PRICER_RANDOM_WORDS;
-    random->left = PRICER_RANDOM_WORDS;
+        fill_replayed(random);
 }
 
 void pricer_random_replay(struct pricer_random *random, uint64_t seed,
@@ -75,11 +81,22 @@ void pricer_random_replay(struct pricer_random *random, uint64_t seed,
 /* What the processor itself draws, where it does: a kernel that is put back to an
  * earlier state goes on from there, the processor does not. */
 #if defined(__x86_64__)
+/* As it was found when the program started: asking the processor what it can do
+ * leaves a virtual machine, which takes tens of microseconds. */
+static bool has_draws(void)
+{
+#if defined(__clang__)
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_RDRND) != 0;
+#else
+    return __builtin_cpu_supports("rdrnd");
+#endif
+}
+
 __attribute__((target("rdrnd"))) static uint64_t draw_processor(void)
 {
-    unsigned a, b, c = 0, d;
     unsigned long long word = 0;
-    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_RDRND) == 0)
+    if (!has_draws())
         return 0;
     for (int k = 0; k < 10 && !__builtin_ia32_rdrand64_step(&word); k++)
         word = 0;

@@ -21,8 +21,8 @@
  *
  * Proof. (1) Sensitivity. Rounding towards zero shortens every coordinate, so
  * v = trunc(weight clip(x) / g) has |v| <= weight radius / g, and for two data
- * |v - v'| <= |v| + |v'| <= 2 weight radius / g. fits_ball() verifies the bound
- * for v itself in integers, so no rounding in clipping or scaling matters.
+ * |v - v'| <= |v| + |v'| <= 2 weight radius / g. pri_place() holds v itself to the
+ * bound, in integers, so no rounding in clipping or scaling matters.
  * (2) Noise. Y has variance s^2 >= (noise / g)^2 + 64. Send instead the
  * Gaussian c ~ N(v, (noise / g)^2 I), rounded at random: each coordinate to the
  * integer y with probability proportional to exp(-(y - c)^2 / 128). That is
@@ -217,89 +217,6 @@ static enum pricer_status check_fit(const struct pricer_slice *slice,
     return PRICER_OK;
 }
 
-/* Whether |v|^2 <= bound^2, in integers; bound and all |v_k| are at most 2^62,
- * so that eight squares fit a wide integer. */
-static bool fits_ball(const int64_t *v, int64_t count, uint64_t bound)
-{
-    enum { BLOCK = 8 };
-    pri_wide left = (pri_wide)bound * bound;
-    for (int64_t k = 0; k < count;) {
-        int64_t end = count - k < BLOCK ? count : k + BLOCK;
-        pri_wide squares = 0;
-        for (; k < end; k++)
-            squares += (pri_wide)((__int128_t)v[k] * v[k]);
-        if (squares > left)
-            return false;
-        left -= squares;
-    }
-    return true;
-}
-
-/*
- * Whether a vector is shorter than the radius beyond doubt: its squares, added
- * with an error of less than count + 2 units, and less than count 2^-1022 where
- * they underflow, leave a margin that no rounding crosses. Most vectors are, and
- * for them this is all that has to be known. Not a number is no.
- */
-PRI_CLONES
-static bool is_short(const double *data, int64_t count, double radius)
-{
-    enum { WAYS = 8 };
-    double squares[WAYS] = {0}, sum = 0;
-    int64_t k = 0;
-    for (; k + WAYS <= count; k += WAYS)
-        for (int way = 0; way < WAYS; way++)
-            squares[way] += data[k + way] * data[k + way];
-    for (; k < count; k++)
-        sum += data[k] * data[k];
-    for (int way = 0; way < WAYS; way++)
-        sum += squares[way];
-    return radius > 0x1p-400 && radius < 0x1p400 && count < INT64_C(1) << 32 &&
-           sum <= radius * radius * (1 - 0x1p-16);
-}
-
-/* data / unit * shrink * full, kept to +-most and cut off to integers. */
-static void scale(const double *data, int64_t count, double unit, double shrink,
-                  double full, double most, int64_t *message)
-{
-    for (int64_t k = 0; k < count; k++) {
-        double value = full * ((unit == 1 ? data[k] : data[k] / unit) * shrink);
-        value = value > most ? most : value;
-        message[k] = (int64_t)(value < -most ? -most : value);
-    }
-}
-
-/*
- * trunc(weight clip(x) / g). Where floating point has left the result a hair
- * outside the ball, shrink it by more and more until it is inside: after a few
- * steps the doubling excess passes dimension 2^-53.
- */
-static enum pricer_status place_on_grid(const struct pricer_slice *slice,
-                                        const struct pricer_share *share,
-                                        const double *data, int64_t *message,
-                                        struct pricer_fault *fault)
-{
-    double peak = 0, length = 0;
-    if (!is_short(data, slice->dimension, slice->radius))
-        length = pri_relative_length(data, slice->dimension, &peak);
-    if (isnan(length))
-        return pri_fault(fault, PRICER_VALUE,
-                         "the data of node %d holds a value that is not finite",
-                         (int)slice->node);
-    double full = ldexp(share->weight, -slice->grid.exponent);
-    uint64_t bound = (uint64_t)(full * slice->radius * (1 - 0x1p-52));
-    bool long_one = peak > 0 && length > slice->radius / peak;
-    double unit = long_one ? peak : 1, excess = 0x1p-51;
-    double shrink = long_one ? slice->radius / length : 1;
-    do {
-        scale(data, slice->dimension, unit, shrink, full, (double)bound,
-              message);
-        shrink *= 1 - excess;
-        excess *= 2;
-    } while (!fits_ball(message, slice->dimension, bound));
-    return PRICER_OK;
-}
-
 enum pricer_status pricer_round_share(const struct pricer_slice *slice,
                                       const struct pricer_share *share,
                                       const double *data,
@@ -311,8 +228,13 @@ enum pricer_status pricer_round_share(const struct pricer_slice *slice,
     enum pricer_status status = check_fit(slice, share, fault);
     if (status == PRICER_OK)
         status = prepare_noise(slice, share, &noise, fault);
-    if (status == PRICER_OK)
-        status = place_on_grid(slice, share, data, message, fault);
+    if (status == PRICER_OK &&
+        !pri_place(data, slice->dimension, slice->radius,
+                   ldexp(share->weight, -slice->grid.exponent), message))
+        status =
+            pri_fault(fault, PRICER_VALUE,
+                      "the data of node %d holds a value that is not finite",
+                      (int)slice->node);
     if (status == PRICER_OK)
         pri_noise_add(&noise, random, slice->dimension, message);
     return status;

@@ -36,12 +36,20 @@ void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,
                    int32_t high, uint64_t *forward, uint64_t *backward);
 
-/* The share for a receiver, or NULL. O(log count). */
 /* The replayed noise of a payload: that of its round, whichever attempt it is
  * sent in. A second noise on the same data would be a second release. */
 void pri_round_noise(struct pricer_random *random, uint64_t seed, int64_t round,
                      int64_t attempt, int32_t from, int32_t to);
 
+/*
+ * Data that are clipped to the ball of this radius, times `full`, cut off to
+ * integers no longer than full radius, which is at most 2^62: place.c has the
+ * proof. False: one of them is not finite.
+ */
+bool pri_place(const double *data, int64_t count, double radius, double full,
+               int64_t *message);
+
+/* The share for a receiver, or NULL. O(log count). */
 const struct pricer_share *pri_slice_find(const struct pricer_slice *slice,
                                           int32_t to);
 

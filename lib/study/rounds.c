@@ -127,23 +127,56 @@ static enum pricer_status store_summary(
     return status;
 }
 
+enum { ROWS = 64 }; /* of a statement: half the time of one by one */
+
+/* A statement that adds so many rows, each an attempt, a number and whether it
+ * arrived, to a round. */
+static enum pricer_status prepare_rows(const struct pricer_study *study,
+                                       const char *table, int rows,
+                                       sqlite3_stmt **insert,
+                                       struct pricer_fault *fault)
+{
+    static const char row[] = "(?1, ?, ?, ?), ";
+    char sql[64 + ROWS * sizeof row];
+    sqlite3_snprintf(64, sql, "INSERT INTO %s VALUES ", table);
+    char *end = sql + strlen(sql);
+    for (int k = 0; k < rows; k++, end += sizeof row - 1)
+        memcpy(end, row, sizeof row);
+    end[-2] = '\0'; /* the last comma */
+    return pri_study_prepare(study, sql, insert, fault);
+}
+
 /* One row for each entry that is known; `count` in an attempt. */
 static enum pricer_status store_arrivals(
-    const struct pricer_study *study, const char *sql,
+    const struct pricer_study *study, const char *table,
     const struct pricer_round_record *record, const int8_t *arrived,
     int32_t count, struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
-    int64_t all = (int64_t)count * attempts_of(record);
-    enum pricer_status status = pri_study_prepare(study, sql, &insert, fault);
+    enum pricer_status status = PRICER_OK;
+    int64_t all = (int64_t)count * attempts_of(record), left = 0;
+    int prepared = 0, filled = 0;
+    for (int64_t k = 0; k < all; k++)
+        left += arrived[k] >= 0;
     for (int64_t k = 0; k < all && status == PRICER_OK; k++) {
+        int rows = left < ROWS ? (int)left : ROWS;
         if (arrived[k] < 0)
             continue;
-        sqlite3_bind_int64(insert, 1, record->round);
-        sqlite3_bind_int64(insert, 2, k / count);
-        sqlite3_bind_int64(insert, 3, k % count);
-        sqlite3_bind_int(insert, 4, arrived[k]);
+        if (filled == 0 && rows != prepared) {
+            sqlite3_finalize(insert);
+            insert = NULL;
+            status =
+                prepare_rows(study, table, prepared = rows, &insert, fault);
+            sqlite3_bind_int64(insert, 1, record->round);
+        }
+        sqlite3_bind_int64(insert, 3 * filled + 2, k / count);
+        sqlite3_bind_int64(insert, 3 * filled + 3, k % count);
+        sqlite3_bind_int(insert, 3 * filled + 4, arrived[k]);
+        if (++filled < prepared || status != PRICER_OK)
+            continue;
         status = pri_study_step(study, insert, fault);
+        left -= filled;
+        filled = 0;
     }
     sqlite3_finalize(insert);
     return status;
@@ -221,13 +254,11 @@ enum pricer_status pricer_study_add_round(
         return status;
     status = store_summary(study, record, fault);
     if (status == PRICER_OK)
-        status =
-            store_arrivals(study, "INSERT INTO arrival VALUES (?, ?, ?, ?)",
-                           record, record->uplink, record->nodes, fault);
+        status = store_arrivals(study, "arrival", record, record->uplink,
+                                record->nodes, fault);
     if (status == PRICER_OK)
-        status =
-            store_arrivals(study, "INSERT INTO delivery VALUES (?, ?, ?, ?)",
-                           record, record->link, record->links, fault);
+        status = store_arrivals(study, "delivery", record, record->link,
+                                record->links, fault);
     if (status == PRICER_OK)
         status = store_withheld(study, record, fault);
     if (status == PRICER_OK)

@@ -125,7 +125,8 @@ static bool make_room(struct wire_bytes *bytes, size_t size)
         memcpy(grown, bytes->data, bytes->size);
     size_t kept = bytes->size;
     forget(bytes);
-    *bytes = (struct wire_bytes){grown, kept, size + size / 2};
+    *bytes = (struct wire_bytes){
+        .data = grown, .size = kept, .room = size + size / 2};
     return true;
 }
 

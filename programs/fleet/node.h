@@ -98,7 +98,6 @@ struct node {
     uint8_t reference_digest[WIRE_DIGEST];
     int64_t *own;     /* [dimension] its own part of the sum */
     int64_t *sum;     /* [dimension] what goes to the server */
-    int64_t *scratch; /* [dimension] a message that is being read */
     uint8_t *sent;    /* what goes over each out-link, half a byte each */
     uint8_t *parts;   /* what has become of its own part and of each share */
     uint64_t refused; /* codes that were sent for this slice, a bit each */

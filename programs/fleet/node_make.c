@@ -35,14 +35,18 @@ static void make_share(struct node *node, int32_t k)
     struct node_peer *peer = &node->peers[k];
     if (peer->refused || is_probe(out) || peer->link == NULL)
         return;
-    if (make_part(node, out->to, out->weight, out->noise, node->scratch) &&
-        wire_write_share(&peer->message,
+    int64_t *values =
+        wire_begin_share(&peer->message,
                          &(struct wire_share){.round = node->open.round,
                                               .attempt = node->open.attempt,
                                               .seal = node->slice.seal,
                                               .part = WIRE_PART_DATA},
-                         node->scratch, node->slice.dimension))
-        peer->part = WIRE_PART_DATA;
+                         node->slice.dimension);
+    if (values == NULL ||
+        !make_part(node, out->to, out->weight, out->noise, values))
+        return;
+    wire_end_share(values, node->slice.dimension);
+    peer->part = WIRE_PART_DATA;
 }
 
 /* What a charge has come to: the part as it goes, and its rounds left. */

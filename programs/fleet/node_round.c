@@ -42,7 +42,8 @@ static void send_shares(struct node *node)
         } else if (!wire_write_share(message, &empty, NULL, 0)) {
             continue;
         }
-        node->lost += !hub_send(peer->link, message->data, message->size);
+        node->lost +=
+            !hub_send(peer->link, message->data + message->lead, message->size);
     }
     node->bare = !node_make_cover(node);
     node->state = NODE_SHARING;
@@ -57,23 +58,18 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
 {
     struct node_source *source = &node->sources[k];
     const struct wire_in *in = &node->slice.in[k];
-    int64_t dimension = node->slice.dimension;
     bool data = part == WIRE_PART_DATA;
     if (source->heard) {
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    if (data && !wire_take_within(values, dimension, in->limit, in->length,
-                                  node->scratch)) {
-        drop(node, PRICER_DROP_RANGE);
-        return;
-    }
     const struct emulate_time time = {node->open.round, node->slice.repeat,
                                       node->open.attempt};
     bool up = emulate_up(&node->emulate, &time, in->from, node->number);
-    if (data && up &&
-        pricer_round_add(&node->part.grid, 1, node->scratch, dimension,
-                         node->sum, NULL) != PRICER_OK) {
+    int64_t most = node->part.grid.limit;
+    most = in->limit < most ? in->limit : most;
+    if (data && !wire_add_within(values, node->slice.dimension, most,
+                                 in->length, up ? node->sum : NULL)) {
         drop(node, PRICER_DROP_RANGE);
         return;
     }

@@ -52,7 +52,6 @@ void node_free_slice(struct node *node)
     free(node->reference);
     free(node->own);
     free(node->sum);
-    free(node->scratch);
     free(node->parts);
     free(node->sent);
     node->peers = NULL;
@@ -61,7 +60,7 @@ void node_free_slice(struct node *node)
     node->ratios = NULL;
     node->data = node->reference = NULL;
     node->reference_round = 0;
-    node->own = node->sum = node->scratch = NULL;
+    node->own = node->sum = NULL;
     node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
@@ -83,7 +82,6 @@ static bool make_room(struct node *node)
     node->reference = calloc(dimension, sizeof *node->reference);
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
-    node->scratch = calloc(dimension, sizeof *node->scratch);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
     node->sent = calloc(wire_sent_size((int32_t)out) + 1, 1);
     if (node->data != NULL)
@@ -91,8 +89,7 @@ static bool make_room(struct node *node)
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
            node->data != NULL && node->reference != NULL && node->own != NULL &&
-           node->sum != NULL && node->scratch != NULL && node->parts != NULL &&
-           node->sent != NULL;
+           node->sum != NULL && node->parts != NULL && node->sent != NULL;
 }
 
 /* Whether a neighbour's key follows another, whose signature it has; its text. */

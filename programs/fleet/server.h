@@ -171,23 +171,23 @@ struct server {
 
     /* the round */
     bool open;
-    bool estimated;         /* its estimate is there, to be stored */
-    int64_t round;          /* its number */
-    int32_t attempt;        /* the one that runs, from 0 */
-    int64_t next;           /* the number of the next one; 0: not noted yet */
-    int64_t began;          /* when it began */
-    int64_t start;          /* when its attempt began */
-    int64_t next_start;     /* when the next one may begin */
-    int64_t *sum, *scratch; /* [dimension] */
-    double *estimate;       /* [dimension] of the last round */
-    int8_t *uplink;         /* [attempts][nodes] as in pricer_round_record */
-    int8_t *link;           /* [attempts][links] as in pricer_round_record */
-    int8_t *own;            /* [nodes] as in pricer_round_record */
-    int8_t *withheld;       /* [links] as in pricer_round_record */
-    bool *contributed;      /* [nodes] its data is in the sums */
-    int8_t *claimed;        /* [links] the part that its relay says it got, in
+    bool estimated;     /* its estimate is there, to be stored */
+    int64_t round;      /* its number */
+    int32_t attempt;    /* the one that runs, from 0 */
+    int64_t next;       /* the number of the next one; 0: not noted yet */
+    int64_t began;      /* when it began */
+    int64_t start;      /* when its attempt began */
+    int64_t next_start; /* when the next one may begin */
+    int64_t *sum;       /* [dimension] */
+    double *estimate;   /* [dimension] of the last round */
+    int8_t *uplink;     /* [attempts][nodes] as in pricer_round_record */
+    int8_t *link;       /* [attempts][links] as in pricer_round_record */
+    int8_t *own;        /* [nodes] as in pricer_round_record */
+    int8_t *withheld;   /* [links] as in pricer_round_record */
+    bool *contributed;  /* [nodes] its data is in the sums */
+    int8_t *claimed;    /* [links] the part that its relay says it got, in
                                this attempt */
-    int8_t *sent;           /* [links] the part that its sender says it sent */
+    int8_t *sent;       /* [links] the part that its sender says it sent */
     struct decoding decoding;
     struct reference reference;
     int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
@@ -268,7 +268,7 @@ void server_take_sum(struct server *server, int32_t node, const void *data,
 
 /*
  * server_decode.c: from sums to an estimate. Take the decoder of the plan, as
- * the operator asked; a round begins; its sum in `scratch` is node's; the part
+ * the operator asked; a round begins; the values of a sum are node's; the part
  * of a link, or with -1 the node's own, is in its sum or not; the estimate and
  * its bar. Whether the bar of the last round is far above the plan's, and the
  * bar in words.
@@ -277,7 +277,8 @@ enum pricer_status server_decoder_load(struct server *server,
                                        struct pricer_fault *fault);
 void server_decoder_unload(struct server *server);
 void server_decoder_open(struct server *server);
-void server_decoder_keep(struct server *server, int32_t node);
+void server_decoder_keep(struct server *server, int32_t node,
+                         const uint8_t *values);
 void server_decoder_note(struct server *server, int32_t node, int32_t link,
                          bool held);
 void server_decode(struct server *server);

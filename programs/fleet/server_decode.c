@@ -200,7 +200,8 @@ void server_decoder_open(struct server *server)
     memset(decoding->held, 0, links * attempts);
 }
 
-void server_decoder_keep(struct server *server, int32_t node)
+void server_decoder_keep(struct server *server, int32_t node,
+                         const uint8_t *values)
 {
     struct decoding *decoding = &server->decoding;
     int64_t dimension = server->network->dimension;
@@ -208,8 +209,8 @@ void server_decoder_keep(struct server *server, int32_t node)
     if (!is_decoding(decoding))
         return;
     decoding->came[at] = true;
-    memcpy(decoding->sums + at * dimension, server->scratch,
-           (size_t)dimension * sizeof *decoding->sums);
+    for (int64_t k = 0; k < dimension; k++)
+        decoding->sums[at * dimension + k] = wire_integer(values, k);
 }
 
 void server_decoder_note(struct server *server, int32_t node, int32_t link,

@@ -301,7 +301,6 @@ static bool make_room(struct server *server)
     server->ratios = calloc(nodes, sizeof *server->ratios);
     server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
-    server->scratch = calloc(dimension, sizeof *server->scratch);
     server->estimate = calloc(dimension, sizeof *server->estimate);
     server->uplink = calloc(nodes * attempts, sizeof *server->uplink);
     server->link = calloc(links * attempts + 1, sizeof *server->link);
@@ -313,11 +312,11 @@ static bool make_room(struct server *server)
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->ratios != NULL &&
            server->shares != NULL && server->sum != NULL &&
-           server->scratch != NULL && server->estimate != NULL &&
-           server->uplink != NULL && server->link != NULL &&
-           server->own != NULL && server->withheld != NULL &&
-           server->contributed != NULL && server->claimed != NULL &&
-           server->sent != NULL && server_history_make(server);
+           server->estimate != NULL && server->uplink != NULL &&
+           server->link != NULL && server->own != NULL &&
+           server->withheld != NULL && server->contributed != NULL &&
+           server->claimed != NULL && server->sent != NULL &&
+           server_history_make(server);
 }
 
 enum pricer_status server_load(struct server *server,
@@ -388,7 +387,6 @@ void server_unload(struct server *server)
     free(server->ratios);
     free(server->shares);
     free(server->sum);
-    free(server->scratch);
     free(server->estimate);
     free(server->uplink);
     free(server->link);

@@ -157,24 +157,20 @@ static void add_sum(struct server *server, int32_t node,
     }
     double length = pricer_round_length(&server->grid, server->network->radius,
                                         dimension, server->shares, count);
-    if (!wire_take_within(sum->values, dimension, most, length,
-                          server->scratch)) {
+    const struct emulate_time time = {server->round, server->attempts,
+                                      server->attempt};
+    bool up = emulate_up(&server->emulate, &time, node, PRICER_SERVER);
+    if (!wire_add_within(sum->values, dimension, most, length,
+                         up ? server->sum : NULL)) {
         server_drop(server, PRICER_DROP_RANGE);
         return;
     }
     seat->answered = true;
-    const struct emulate_time time = {server->round, server->attempts,
-                                      server->attempt};
-    if (!emulate_up(&server->emulate, &time, node, PRICER_SERVER))
+    if (!up)
         return;
-    if (pricer_round_add(&server->grid, count > 0 ? count : 1, server->scratch,
-                         dimension, server->sum, NULL) != PRICER_OK) {
-        server_drop(server, PRICER_DROP_RANGE);
-        return;
-    }
     server->uplink[(int64_t)server->attempt * server->network->nodes + node] =
         1;
-    server_decoder_keep(server, node);
+    server_decoder_keep(server, node, sum->values);
     note_parts(server, node, sum);
     note_sent(server, node, sum);
     /* It charged the round before it sent this. */

@@ -49,7 +49,7 @@ struct writer {
 static void begin(struct writer *writer, struct wire_bytes *bytes, int count,
                   enum wire_type type)
 {
-    bytes->size = 0;
+    bytes->size = bytes->lead = 0;
     writer->failed = false;
     msgpack_packer_init(&writer->packer, bytes, append);
     writer->failed |= msgpack_pack_array(&writer->packer, (size_t)count) != 0;
@@ -207,26 +207,56 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
     return !writer.failed;
 }
 
+/* All of a share but its values. */
+static void begin_share(struct writer *writer, struct wire_bytes *bytes,
+                        const struct wire_share *share)
+{
+    begin(writer, bytes, 7, WIRE_SHARE);
+    put_uint(writer, share->round);
+    put_uint(writer, share->attempt);
+    put_bin(writer, share->seal, WIRE_DIGEST);
+    put_uint(writer, share->part);
+}
+
 bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 7, WIRE_SHARE);
-    put_uint(&writer, share->round);
-    put_uint(&writer, share->attempt);
-    put_bin(&writer, share->seal, WIRE_DIGEST);
-    put_uint(&writer, share->part);
+    begin_share(&writer, bytes, share);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
+}
+
+int64_t *wire_begin_share(struct wire_bytes *bytes,
+                          const struct wire_share *share, int64_t count)
+{
+    struct writer writer;
+    size_t size = 8 * (size_t)count;
+    begin_share(&writer, bytes, share);
+    writer.failed |= msgpack_pack_bin(&writer.packer, size) != 0;
+    if (writer.failed || !reserve(bytes, sizeof(int64_t) + size))
+        return NULL;
+    size_t lead = -bytes->size % sizeof(int64_t);
+    memmove(bytes->data + lead, bytes->data, bytes->size);
+    char *values = bytes->data + lead + bytes->size;
+    bytes->lead = lead;
+    bytes->size += size;
+    return (void *)values;
+}
+
+void wire_end_share(int64_t *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        values[k] = (int64_t)htole64((uint64_t)values[k]);
 }
 
 /* Attempts are below 128: one byte, behind array, version, type and the round,
  * whose first byte says how many it has. */
 void wire_share_again(struct wire_bytes *bytes, int64_t attempt)
 {
-    uint8_t lead = (uint8_t)bytes->data[3];
-    size_t width = lead < 0x80 ? 1 : 1 + ((size_t)1 << (lead & 3));
-    bytes->data[3 + width] = (char)attempt;
+    uint8_t *message = (uint8_t *)bytes->data + bytes->lead;
+    size_t width = message[3] < 0x80 ? 1 : 1 + ((size_t)1 << (message[3] & 3));
+    message[3 + width] = (uint8_t)attempt;
 }
 
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
@@ -303,35 +333,6 @@ double wire_number(const uint8_t *values, int64_t k)
     double value;
     memcpy(&value, &word, sizeof value);
     return value;
-}
-
-static inline bool take_one(const uint8_t *values, int64_t k, int64_t limit,
-                            int64_t *taken, double *square)
-{
-    int64_t value = taken[k] = wire_integer(values, k);
-    *square += (double)value * (double)value;
-    return (value <= limit) & (value >= -limit);
-}
-
-/* Several sums side by side, and no way out before the end, so that the
- * processor does not wait for one value before it takes the next. The squares are
- * rounded to nearest, up or down by count + 2 units at most in whatever order, for
- * which an honest message is not blamed. */
-bool wire_take_within(const uint8_t *values, int64_t count, int64_t limit,
-                      double length, int64_t *taken)
-{
-    enum { WAYS = 4 };
-    double squares[WAYS] = {0};
-    bool within = true;
-    int64_t k = 0;
-    for (; k + WAYS <= count; k += WAYS)
-        for (int64_t way = 0; way < WAYS; way++)
-            within &= take_one(values, k + way, limit, taken, &squares[way]);
-    for (; k < count; k++)
-        within &= take_one(values, k, limit, taken, &squares[0]);
-    double square = squares[0] + squares[1] + squares[2] + squares[3];
-    return within &&
-           square <= length * length * (1 + ((double)count + 4) * 0x1p-52);
 }
 
 size_t wire_parts_size(int32_t in_count)

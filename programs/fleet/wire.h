@@ -87,6 +87,7 @@ enum wire_code {
 struct wire_bytes {
     char *data;
     size_t size, room;
+    size_t lead; /* bytes before the message, of wire_begin_share() */
 };
 void wire_free(struct wire_bytes *bytes);
 
@@ -215,6 +216,11 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
 bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count);
+/* The same with values that the caller puts where this says, NULL if there is no
+ * memory; then wire_end_share(). The message begins `lead` bytes into the data. */
+int64_t *wire_begin_share(struct wire_bytes *bytes,
+                          const struct wire_share *share, int64_t count);
+void wire_end_share(int64_t *values, int64_t count);
 /* The same share, as it was written, for another attempt of its round. */
 void wire_share_again(struct wire_bytes *bytes, int64_t attempt);
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
@@ -254,10 +260,11 @@ void wire_slice_free(struct wire_slice *slice);
 int64_t wire_integer(const uint8_t *values, int64_t k);
 double wire_number(const uint8_t *values, int64_t k);
 
-/* Take the integers of a vector in a message; true: every one is within the
- * limit, and all together within a length in L2. */
-bool wire_take_within(const uint8_t *values, int64_t count, int64_t limit,
-                      double length, int64_t *taken);
+/* Add the integers of a vector in a message to a sum, or only look at them if it
+ * is NULL. False, and the sum is as it was: one of them is above the limit, all
+ * together are longer than a length in L2, or a sum has no room for it. */
+bool wire_add_within(const uint8_t *values, int64_t count, int64_t limit,
+                     double length, int64_t *sum);
 
 /*
  * The parts of a sum, half a byte each, the lower half first: part 0 is the

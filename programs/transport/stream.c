@@ -97,8 +97,17 @@ static bool take_frames(struct hub_peer *peer, const uint8_t *data, size_t size,
     return true;
 }
 
-/* Where the next bytes go: behind those of a frame that is not whole, as many as
- * it lacks and at most twice as many as are there; else to the scratch. */
+/* How many bytes to ask for next, of a frame that begins with these: as many as it
+ * lacks, but at most as many as are there, or STEP. */
+static size_t find_wanted(const uint8_t *data, size_t size)
+{
+    size_t wanted = size < HEAD ? HEAD - size : HEAD + find_length(data) - size;
+    size_t most = size > STEP ? size : STEP;
+    return wanted < most ? wanted : most;
+}
+
+/* Where the next bytes go: behind those of a frame that is not whole, else to the
+ * scratch. */
 static bool find_place(struct hub_peer *peer, uint8_t *scratch, size_t *room,
                        uint8_t **place)
 {
@@ -106,10 +115,7 @@ static bool find_place(struct hub_peer *peer, uint8_t *scratch, size_t *room,
     *place = scratch;
     if (in->end == 0)
         return true;
-    size_t wanted = in->end < HEAD ? HEAD - in->end
-                                   : HEAD + find_length(in->data) - in->end;
-    size_t most = in->end > STEP ? in->end : STEP;
-    *room = wanted < most ? wanted : most;
+    *room = find_wanted(in->data, in->end);
     if (!make_room(in, *room))
         return false;
     *place = in->data + in->end;
@@ -136,12 +142,15 @@ static bool digest(struct hub_peer *peer, const uint8_t *place, size_t size,
         clear(in);
     if (partial || used == size)
         return true;
-    if (!make_room(in, size - used)) {
+    size_t rest = size - used, room = rest;
+    if (rest >= HEAD) /* and for what find_place() will ask for */
+        room += find_wanted(data + used, rest);
+    if (!make_room(in, room)) {
         *why = HUB_BUSY;
         return false;
     }
-    memcpy(in->data, data + used, size - used);
-    in->end = size - used;
+    memcpy(in->data, data + used, rest);
+    in->end = rest;
     return true;
 }
 

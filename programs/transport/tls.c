@@ -13,8 +13,10 @@
 #include <sys/socket.h>
 
 enum {
-    READ_BUFFER = 64 << 10,
     RECORD = 17 << 10, /* bytes of the longest record, and more */
+    /* OpenSSL moves all that it has read to the front of its buffer with every
+     * record, so much room for many of them costs more than calls of the kernel. */
+    READ_BUFFER = 2 * RECORD,
 };
 
 /* ----------------------------------------------------------------- write -- */
@@ -233,9 +235,19 @@ static bool is_refusal(unsigned long error)
     }
 }
 
+/* Errors that others have left would be taken for ours; there are hardly any, and
+ * clearing costs more than looking. */
+static void forget_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 /* What a call of OpenSSL has come to. */
 static enum tls_step judge(struct hub_peer *peer, int result, enum hub_end *why)
 {
+    if (result == 1)
+        return TLS_DONE;
     switch (SSL_get_error(peer->ssl, result)) {
     case SSL_ERROR_NONE:
         return TLS_DONE;
@@ -281,7 +293,7 @@ enum tls_step tls_read(struct hub_peer *peer, void *data, size_t room,
                        size_t *size, enum hub_end *why)
 {
     enum hub_end ignored;
-    ERR_clear_error();
+    forget_errors();
     enum tls_step step =
         judge(peer, SSL_read_ex(peer->ssl, data, room, size), why);
     tls_flush(peer, &ignored); /* TLS may have had to answer */
@@ -296,7 +308,7 @@ enum tls_step tls_write(struct hub_peer *peer, const void *data, size_t size,
         if (step != TLS_DONE)
             return step;
     }
-    ERR_clear_error();
+    forget_errors();
     return judge(peer, SSL_write_ex(peer->ssl, data, size, done), why);
 }
 

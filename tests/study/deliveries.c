@@ -194,13 +194,72 @@ static void test_interval(void **state)
     assert_true(low == 0 && high == 1);
 }
 
+/* What a table says of an entry of a round; -1: it has no row. */
+static int look_up(sqlite3_stmt *query, int64_t round, int64_t attempt,
+                   int64_t number)
+{
+    sqlite3_bind_int64(query, 1, round);
+    sqlite3_bind_int64(query, 2, attempt);
+    sqlite3_bind_int64(query, 3, number);
+    int found =
+        sqlite3_step(query) == SQLITE_ROW ? sqlite3_column_int(query, 0) : -1;
+    sqlite3_reset(query);
+    return found;
+}
+
+/* Rounds with none to 200 rows, all there and nothing else: those around multiples
+ * of 64 fill whole statements. */
+static void test_rows(void **state)
+{
+    (void)state;
+    enum { NODES = 4, ATTEMPTS = 50, ALL = NODES * ATTEMPTS };
+    const int known[] = {0, 1, 63, 64, 65, 127, 128, 129, 150, ALL};
+    uint64_t seed = 9;
+    sqlite3 *database;
+    sqlite3_stmt *query;
+    assert_int_equal(sqlite3_open(scratch_path("s.pricer"), &database), 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(database,
+                           "SELECT arrived FROM arrival WHERE round = ? AND"
+                           " attempt = ? AND node = ?",
+                           -1, &query, NULL),
+        SQLITE_OK);
+    for (size_t t = 0; t < sizeof known / sizeof *known; t++) {
+        int8_t uplink[ALL], *link = calloc((size_t)network->links, ATTEMPTS);
+        int64_t round = 1000 + (int64_t)t;
+        assert_non_null(link);
+        memset(uplink, -1, sizeof uplink);
+        for (int left = known[t]; left > 0;) {
+            int8_t *entry = &uplink[test_random(&seed) % ALL];
+            left -= *entry < 0;
+            *entry = (int8_t)(test_random(&seed) % 2);
+        }
+        const struct pricer_round_record record = {.round = round,
+                                                   .plan = 1,
+                                                   .nodes = NODES,
+                                                   .links = network->links,
+                                                   .dimension = 2,
+                                                   .attempts = ATTEMPTS,
+                                                   .uplink = uplink,
+                                                   .link = link,
+                                                   .error = NAN};
+        assert_int_equal(pricer_study_add_round(study, &record, 0, NULL, NULL),
+                         PRICER_OK);
+        for (int k = 0; k < ALL; k++)
+            assert_int_equal(look_up(query, round, k / NODES, k % NODES),
+                             uplink[k]);
+        free(link);
+    }
+    sqlite3_finalize(query);
+    sqlite3_close(database);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_deliveries),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_members), cmocka_unit_test(test_deliveries),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

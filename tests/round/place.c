@@ -1,0 +1,114 @@
+/*
+ * Places on the grid. By brute force over dimensions, lengths and grids, coarse
+ * and so fine that integers pass 2^53: what is written is the integer below in
+ * size of each value, of data that the scalar formula clips, and it is inside the
+ * ball in exact integers. Data a hair around the radius are among them.
+ */
+#include "tests/test.h"
+#include "round/round.h"
+
+#include <math.h>
+
+enum { MOST = 70 };
+
+static void draw(uint64_t *state, int count, double length, double *data)
+{
+    double square = 0;
+    for (int k = 0; k < count; k++) {
+        data[k] = test_random(state) % 8 == 0 ? 0 : test_uniform(state) - .5;
+        square += data[k] * data[k];
+    }
+    for (int k = 0; k < count && square > 0; k++)
+        data[k] *= length / sqrt(square);
+}
+
+static bool is_inside(const int64_t *values, int count, uint64_t bound)
+{
+    pri_wide squares = 0;
+    for (int k = 0; k < count; k++)
+        squares += (pri_wide)((__int128_t)values[k] * values[k]);
+    return squares <= (pri_wide)bound * bound;
+}
+
+/* What the formula says, shrunk until it is inside. */
+static void find(const double *data, int count, double radius, double full,
+                 int64_t *values)
+{
+    double peak = 0, length = pri_relative_length(data, count, &peak);
+    uint64_t bound = (uint64_t)(full * radius * (1 - 0x1p-52));
+    bool clipped = peak > 0 && length > radius / peak;
+    double shrink = clipped ? radius / length : 1, most = (double)bound;
+    for (double excess = 0x1p-51;; excess *= 2) {
+        for (int k = 0; k < count; k++) {
+            double value = full * (data[k] / (clipped ? peak : 1) * shrink);
+            values[k] = (int64_t)fmax(fmin(value, most), -most);
+        }
+        if (is_inside(values, count, bound))
+            return;
+        shrink *= 1 - excess;
+    }
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    double data[MOST];
+    int64_t values[MOST], wanted[MOST];
+    for (int trial = 0; trial < 40000; trial++) {
+        int count = 1 + (int)(test_random(&seed) % MOST);
+        double radius = exp2(20 * (test_uniform(&seed) - .5));
+        double full = exp2(69 * test_uniform(&seed) - 8) / radius;
+        double away = exp2(-60 * test_uniform(&seed));
+        double length = trial % 3 == 0   ? radius * (1 - away)
+                        : trial % 3 == 1 ? radius * (1 + away)
+                                         : radius * 3 * test_uniform(&seed);
+        draw(&seed, count, length, data);
+        assert_true(pri_place(data, count, radius, full, values));
+        find(data, count, radius, full, wanted);
+        assert_memory_equal(values, wanted, (size_t)count * sizeof *values);
+        assert_true(is_inside(values, count,
+                              (uint64_t)(full * radius * (1 - 0x1p-52))));
+    }
+}
+
+/* Where a sum of squares in floating point cannot tell: one coordinate on the
+ * bound, at it and one more, with small ones beside. */
+static void test_edges(void **state)
+{
+    (void)state;
+    for (int bits = 1; bits < 60; bits++) {
+        double full = ldexp(1, bits), data[9] = {1};
+        int64_t values[9], wanted[9];
+        for (int k = 1; k < 9; k++)
+            data[k] = k % 2 ? ldexp(1, -bits) : -0.0;
+        for (int sign = -1; sign <= 1; sign += 2) {
+            data[0] = sign;
+            assert_true(pri_place(data, 9, 1, full, values));
+            find(data, 9, 1, full, wanted);
+            assert_memory_equal(values, wanted, sizeof values);
+        }
+    }
+}
+
+static void test_not_finite(void **state)
+{
+    (void)state;
+    int64_t values[9];
+    const double strange[] = {NAN, INFINITY, -INFINITY};
+    for (int k = 0; k < 9; k++) {
+        double data[9] = {.1, .1};
+        data[k] = strange[k % 3];
+        assert_false(pri_place(data, 9, 1, 1e6, values));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
