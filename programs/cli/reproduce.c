@@ -175,7 +175,6 @@ void reproduce_row(struct reproduction *work, const struct reproduce_row *row)
     const char *note = row->note != NULL ? row->note : "";
     fprintf(work->summary, "%s,\"%s\",%s,%s,%s,\"%s\"\n", row->part, row->what,
             row->paper, row->settings, row->best, note);
-    table_cell(work->table, "%s", row->part);
     table_cell(work->table, "%s", row->what);
     table_cell(work->table, "%s", row->paper);
     table_cell(work->table, "%s", row->settings);

@@ -26,7 +26,7 @@ struct reproduction {
     bool plots;   /* are wanted */
     bool plotted; /* gnuplot is there */
     FILE *summary;
-    struct table *table;
+    struct table *table; /* of the part that runs */
     struct progress progress;
     double done;               /* part of the whole work, 0 to 1 */
     double share;              /* that the running part has of it */

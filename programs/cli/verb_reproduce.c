@@ -47,8 +47,24 @@ static bool tick(void *context, double done)
     return reproduce_tick(context, done) == PRICER_OK;
 }
 
-static enum pricer_status run_parts(struct reproduction *work, const char *name)
+/* The tables of the parts that were run. */
+static void print_tables(struct table *const tables[PARTS])
 {
+    bool first = true;
+    for (int k = 0; k < PARTS; k++) {
+        if (tables[k] == NULL)
+            continue;
+        printf("%s%s\n", first ? "" : "\n", parts[k].name);
+        table_print(tables[k], stdout);
+        first = false;
+    }
+}
+
+static enum pricer_status run_parts(struct reproduction *work, const char *name,
+                                    struct table *tables[PARTS])
+{
+    static const char *const headings[] = {"what", "paper", "paper's settings",
+                                           "own best", "note"};
     double total = 0;
     enum pricer_status status = PRICER_OK;
     for (int k = 0; k < PARTS; k++)
@@ -57,6 +73,7 @@ static enum pricer_status run_parts(struct reproduction *work, const char *name)
         if (!wanted(name, k))
             continue;
         work->share = parts[k].weight / total;
+        work->table = tables[k] = table_new(5, headings);
         status = parts[k].run(work);
         work->done += work->share;
     }
@@ -73,7 +90,8 @@ static enum pricer_status make_folder(struct reproduction *work)
 }
 
 /* Every input is read before anything is written. */
-static enum pricer_status reproduce(struct reproduction *work, const char *name)
+static enum pricer_status reproduce(struct reproduction *work, const char *name,
+                                    struct table *tables[PARTS])
 {
     enum pricer_status status =
         wanted(name, TABLE2) ? reproduce_data_read(work) : PRICER_OK;
@@ -84,10 +102,7 @@ static enum pricer_status reproduce(struct reproduction *work, const char *name)
     if (status != PRICER_OK)
         return status;
     fputs("part,what,paper,paper_settings,own_best,note\n", work->summary);
-    work->table = table_new(6, (const char *const[]){"part", "what", "paper",
-                                                     "paper's settings",
-                                                     "own best", "note"});
-    status = run_parts(work, name);
+    status = run_parts(work, name, tables);
     return reproduce_close(work, "summary.csv", work->summary, status);
 }
 
@@ -139,10 +154,11 @@ int verb_reproduce(int argc, char **argv)
     work.watch = (struct pricer_watch){tick, &work};
     cluster_prepare();
     progress_start(&work.progress, "reproduce");
-    enum pricer_status status = reproduce(&work, operands[0]);
+    struct table *tables[PARTS] = {NULL};
+    enum pricer_status status = reproduce(&work, operands[0], tables);
     progress_end(&work.progress);
     reproduce_data_free(&work);
-    if (work.table != NULL && status == PRICER_OK)
-        table_print(work.table, stdout);
+    if (status == PRICER_OK)
+        print_tables(tables);
     return status == PRICER_OK ? 0 : program_fault(status, &work.fault);
 }

@@ -3,7 +3,8 @@
  * the right, everything else to the left, and one that says nothing nowhere.
  *
  * A table is at most 100 columns wide: one that is not gets headings in two lines,
- * then narrow gaps, and in the end its longest texts lose their middle.
+ * then narrow gaps; then texts of its last column stand below their rows; and in
+ * the end its longest texts lose their middle.
  */
 #include "program.h"
 
@@ -16,6 +17,7 @@
 enum {
     WIDEST = 100,
     LEGIBLE = 20, /* columns that a text keeps */
+    INDENT = 4,   /* of a text below its row */
 };
 
 struct table {
@@ -95,6 +97,7 @@ struct layout {
     int *width;    /* [columns]; -1: it says nothing and is left out */
     bool *numbers; /* [columns] whether all cells below the heading count */
     int last;      /* column that is printed */
+    int below;     /* column whose texts stand below their rows, or -1 */
     int gap;
     bool folded; /* headings in two lines */
 };
@@ -164,11 +167,18 @@ static void lay_out(const struct table *table, bool folded, int gap,
     layout->folded = folded;
     layout->gap = gap;
     for (int c = 0; c < table->columns; c++) {
-        layout->width[c] = is_silent(table, c)
+        layout->width[c] = c == layout->below || is_silent(table, c)
                                ? -1
                                : measure(table, c, folded, &layout->numbers[c]);
         layout->last = layout->width[c] < 0 ? layout->last : c;
     }
+}
+
+/* The narrowest way that is needed, or the narrowest there is. */
+static void choose(const struct table *table, struct layout *layout)
+{
+    for (int k = 0; k == 0 || (k < 4 && total(table, layout) > WIDEST); k++)
+        lay_out(table, k % 2 == 1, 2 - k / 2, layout);
 }
 
 /* The widest column of texts gives up what is too much, as far as it can. */
@@ -233,13 +243,29 @@ static void put_headings(const struct table *table, const struct layout *layout,
     }
 }
 
+/* A text below its row, in lines that fit, parted at blanks. */
+static void put_below(const char *text, FILE *out)
+{
+    while (*text != '\0') {
+        size_t end = columns_end(text, WIDEST - INDENT), cut = end;
+        while (text[end] != '\0' && cut > 0 && text[cut] != ' ')
+            cut--;
+        cut = cut > 0 ? cut : end;
+        fprintf(out, "%*s%.*s\n", INDENT, "", (int)cut, text);
+        text += cut + strspn(text + cut, " ");
+    }
+}
+
 void table_print(struct table *table, FILE *out)
 {
-    struct layout layout = {0};
+    struct layout layout = {.below = -1};
     layout.width = must(calloc((size_t)table->columns, sizeof(int)));
     layout.numbers = must(calloc((size_t)table->columns, sizeof(bool)));
-    for (int k = 0; k == 0 || (k < 4 && total(table, &layout) > WIDEST); k++)
-        lay_out(table, k % 2 == 1, 2 - k / 2, &layout);
+    choose(table, &layout);
+    if (total(table, &layout) > WIDEST && !layout.numbers[layout.last]) {
+        layout.below = layout.last;
+        choose(table, &layout);
+    }
     squeeze(table, &layout);
     put_headings(table, &layout, out);
     for (int k = table->columns; k < table->cells; k++) {
@@ -248,6 +274,8 @@ void table_print(struct table *table, FILE *out)
             put_cell(&layout, c, table->cell[k], out);
         if (c == layout.last)
             fputc('\n', out);
+        if (c == layout.below)
+            put_below(table->cell[k], out);
     }
     for (int k = 0; k < table->cells; k++)
         free(table->cell[k]);

@@ -70,6 +70,8 @@ def rows(text):
 
 def lacking(parts, printed):
     """The first part of a line that was not printed, or None."""
+    # A text that stands below its row is part of it.
+    printed = re.sub('\n    +', ' ', printed)
     lines = [plain(line) for line in printed.splitlines()]
     for part in parts:
         pattern = '.*'.join(re.escape(piece) for piece in part.split('...'))
