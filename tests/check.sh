@@ -47,11 +47,13 @@ suite() {
     echo "ran   $folder $*: $ok ok, $bad failed ($((SECONDS - started)) s)"
 }
 
-# All tests of a build. Fleets wait for deadlines most of their time: four at once,
-# and nothing of the same priority beside them. Of the others some wait now and
+# The tests of a build, in two steps. Fleets have deadlines and wait for them most of
+# their time: four at once, and nothing beside them. Of the others some wait now and
 # then: one more than there are processors.
-suites() {
+fleets() {
     suite "$1" --suite fleet --num-processes 4
+}
+others() {
     suite "$1" --no-suite fleet --num-processes $(($(nproc) + 1))
 }
 
@@ -76,6 +78,7 @@ archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -1)
 command -v clang >/dev/null || archer=
 
 step "build" configure_and_build build --buildtype=release
+fleets build
 # The builds that come later fill the processors where tests wait, scheduled so that
 # any test that wakes goes first. Their steps say what became of them.
 set -m
@@ -87,12 +90,13 @@ set -m
 ahead=$!
 set +m
 trap 'kill -- -"$ahead" 2>/dev/null' EXIT
-suites build
+others build
 step "lint" tests/lint.sh build
 step "install and embed" tests/install.sh build
 wait "$ahead"
 step "build with sanitizers" build_sanitized
-suites build-asan
+fleets build-asan
+others build-asan
 
 # Data races.
 races() {

@@ -28,6 +28,7 @@ enum { TABLE_MOST = 1 << 19, DEPTHS = PRI_DEPTH_MOST + 1 };
 struct pri_exact {
     struct pri_coupling coupling;
     double unseen, strip, budget;
+    double unseen_error; /* relative, of unseen */
 };
 
 void pri_exact_free(struct pri_exact *exact)
@@ -97,6 +98,7 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
         exact->budget = work;
         exact->strip = strip_of(&exact->coupling);
         exact->unseen = 1;
+        exact->unseen_error = 4 * DBL_EPSILON * (some.sources + 4);
         for (int32_t k = 0; k < some.sources; k++)
             exact->unseen *= pri_unseen(&some.source[k]);
     } else {
@@ -285,7 +287,7 @@ enum pricer_status pri_exact_along(struct pri_exact *exact,
         status = sum_along(coupling, line, log_unit, depth, value, error);
     for (int32_t n = 0; n < count; n++) {
         value[n] = able ? value[n] - unseen : 0;
-        error[n] = able ? error[n] + 16 * DBL_EPSILON * unseen : 1;
+        error[n] = able ? error[n] + exact->unseen_error * unseen : 1;
     }
     free(rest);
     free(depth);

@@ -14,8 +14,8 @@ from fleet import Fleet, expect
 
 build = sys.argv[1]
 N, D = 3, 6
-TIMES = ['--period', '400', '--send', '250', '--share', '330', '--uplink',
-         '380', '--quorum', str(N)]
+TIMES = ['--period', '900', '--send', '400', '--share', '650', '--uplink',
+         '850', '--quorum', str(N)]
 EARLY = ['--early', '--period', '0', '--share', '5000', '--uplink', '8000']
 
 
