@@ -111,8 +111,20 @@ cat >only_zero.sh <<'SH'
 [ "$OMPI_COMM_WORLD_RANK" = 0 ] || cd /
 exec "$@"
 SH
-expect 1 "rank 1 on" timeout -k 5 60 mpirun --oversubscribe -n 2 \
-    bash only_zero.sh "$build"/pricer-mpi simulate lost.pricer --trials 100000
+# Open MPI's mpirun crashes now and then while it notes down that a job is aborted,
+# after it has told what the rank said: then the job is tried again.
+lose() {
+    timeout -k 5 60 mpirun --oversubscribe -n 2 bash only_zero.sh \
+        "$build"/pricer-mpi simulate lost.pricer --trials 100000 >out.txt 2>&1
+}
+for _ in 1 2 3; do
+    lose
+    status=$?
+    [ $status = 139 ] && grep -q pmix_server_log out.txt || break
+    echo "mpirun has crashed: once more"
+done
+[ $status = 1 ] && grep -q "rank 1 on" out.txt ||
+    fail "a rank without the study: $status, $(cat out.txt)"
 gone "a rank without the study"
 
 # Ctrl-C: the trials so far are stored.
