@@ -8,8 +8,7 @@
 
 /* --------------------------------------------------------------- places -- */
 
-/* The middle of a box that stays in the drawing. */
-static double within(double middle, double half, double size)
+double map_within(double middle, double half, double size)
 {
     return fmin(fmax(middle, half + 1), size - half - 1);
 }
@@ -39,10 +38,10 @@ void map_fit(const struct pricer_network *network, double margin,
     places->low_y = (low_y + high_y) / 2 - MAP_HEIGHT / 2. / places->scale;
     places->centred = low_x <= 0 && high_x >= 0 && low_y <= 0 && high_y >= 0;
     if (places->centred) {
-        places->server_x =
-            within(-places->low_x * places->scale, MAP_SERVER_WIDE, MAP_WIDTH);
-        places->server_y =
-            within(-places->low_y * places->scale, MAP_SERVER_HIGH, MAP_HEIGHT);
+        places->server_x = map_within(-places->low_x * places->scale,
+                                      MAP_SERVER_WIDE, MAP_WIDTH);
+        places->server_y = map_within(-places->low_y * places->scale,
+                                      MAP_SERVER_HIGH, MAP_HEIGHT);
     } else { /* no place is known for it: below the others */
         places->server_y = MAP_HEIGHT + MAP_SERVER_ROOM / 2.;
     }

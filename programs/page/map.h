@@ -71,4 +71,8 @@ void map_take(struct map_space *space, double x, double y, double half_wide,
 bool map_label(FILE *out, struct map_space *space, const double *at,
                double half_wide, double half_high, const char *text, bool desk);
 
+/* The middle of a box that stays in the drawing, also where what it stands for
+ * reaches beyond it. */
+double map_within(double middle, double half, double size);
+
 #endif

@@ -76,13 +76,6 @@ static int32_t in_grid(const struct grid *grid, double at)
     return k < 0 ? 0 : k >= grid->count ? grid->count - 1 : (int32_t)k;
 }
 
-/* The middle of a box that stays in the drawing, also where the squares at the
- * edge reach beyond it. */
-static double within(double middle, double half, double size)
-{
-    return fmin(fmax(middle, half + 1), size - half - 1);
-}
-
 static void cut_field(struct cells *cells)
 {
     const struct pricer_network *net = cells->report->network;
@@ -103,10 +96,10 @@ static void cut_field(struct cells *cells)
                              places->centred ? &places->server_y : NULL);
     cells->count = x.count * y.count;
     for (int32_t c = 0; c < cells->count; c++) {
-        cells->box[c].at[0] =
-            within(x.from + step * (c % x.count + .5), HALF_WIDE, MAP_WIDTH);
-        cells->box[c].at[1] =
-            within(y.from + step * (c / x.count + .5), HALF_HIGH, MAP_HEIGHT);
+        cells->box[c].at[0] = map_within(x.from + step * (c % x.count + .5),
+                                         HALF_WIDE, MAP_WIDTH);
+        cells->box[c].at[1] = map_within(y.from + step * (c / x.count + .5),
+                                         HALF_HIGH, MAP_HEIGHT);
     }
     for (int32_t i = 0; i < net->nodes; i++) {
         map_place(net, places, i, at);
