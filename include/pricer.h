@@ -767,7 +767,8 @@ PRICER_API void pricer_random_replay(struct pricer_random *random,
                                      uint64_t seed, enum pricer_purpose purpose,
                                      int64_t round, int32_t from, int32_t to);
 
-/* ChaCha20 with a key from the kernel, replaced at every refill. */
+/* ChaCha20 with a key from the kernel, replaced at every refill; many words at once
+ * come from AES-256 under a key of that. */
 PRICER_API enum pricer_status pricer_random_secret(struct pricer_random *random,
                                                    struct pricer_fault *fault);
 

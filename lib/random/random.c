@@ -11,10 +11,15 @@
  * ChaCha20 from libsodium under a key from the kernel, the processor and the
  * clock; each refill spends the
  * first 32 bytes of its output on the next key and forgets the old one, so what
- * was sent cannot be recomputed from memory that leaks later.
+ * was sent cannot be recomputed from memory that leaks later. Many words at once are
+ * AES-256 in counter mode from OpenSSL, two to three times as fast where processors
+ * have instructions for it, under a key that is drawn for them from that stream, used
+ * for nothing else and forgotten: who could tell either from chance could break
+ * ChaCha20 or AES-256.
  */
 #include "random.h"
 
+#include <openssl/evp.h>
 #include <sodium.h>
 #include <string.h>
 #include <time.h>
@@ -65,6 +70,41 @@ void pri_random_refill(struct pricer_random *random)
         fill_secret(random);
     else
         fill_replayed(random);
+}
+
+/* AES-256 in counter mode from 0 under a key that is used once; false: OpenSSL has no
+ * memory for it, or no AES. */
+static bool fill_once(const uint64_t key[4], int count, uint64_t *words)
+{
+    static const unsigned char zero[16];
+    int size = count * (int)sizeof *words, done = 0;
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    memset(words, 0, (size_t)size);
+    bool good = context != NULL &&
+                EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), NULL,
+                                   (const unsigned char *)key, zero) == 1 &&
+                EVP_EncryptUpdate(context, (unsigned char *)words, &done,
+                                  (const unsigned char *)words, size) == 1 &&
+                done == size;
+    EVP_CIPHER_CTX_free(context); /* which wipes it */
+    return good;
+}
+
+void pri_random_many(struct pricer_random *random, int count, uint64_t *words)
+{
+    uint64_t key[4];
+    bool good = false;
+    if (random->secret && count >= PRI_MANY) {
+        pri_random_words(random, 4, key);
+        good = fill_once(key, count, words);
+        sodium_memzero(key, sizeof key);
+        if (random->left < PRICER_RANDOM_WORDS) /* nor does it stay there */
+            sodium_memzero(random->words,
+                           sizeof *random->words *
+                               (size_t)(PRICER_RANDOM_WORDS - random->left));
+    }
+    if (!good)
+        pri_random_words(random, count, words);
 }
 
 void pricer_random_replay(struct pricer_random *random, uint64_t seed,

@@ -146,4 +146,8 @@ static inline void pri_random_words(struct pricer_random *random, int count,
     }
 }
 
+/* The same for many, of which a secret stream's are others than the next. */
+enum { PRI_MANY = 192 };
+void pri_random_many(struct pricer_random *random, int count, uint64_t *words);
+
 #endif

@@ -39,19 +39,15 @@
  * (docs/protocol.md).
  */
 #include "noise.h"
-#include "noise_cells.h"
+#include "noise_sight.h"
 #include "noise_table.h"
 
 #include <math.h>
 #include <string.h>
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
 
 enum {
     GLANCED = 80,   /* strips beyond weigh less than 2^41; decided exactly */
-    BLOCK = 64,     /* samples that are drawn together */
-    COIN = 19,      /* bits of a coin that are drawn at first */
+    BATCH = 16,     /* blocks whose words are drawn together */
     WIDE = 1 << 20, /* integers of a strip from which on first sight sees */
 };
 
@@ -224,22 +220,6 @@ int64_t pri_noise_draw(const struct pri_noise *noise,
 
 /* ------------------------------------------------------------------ many -- */
 
-/* The bits of half a word: where the strip is, the sign, and the coin's first. */
-static inline uint32_t cell_of(uint32_t head)
-{
-    return head >> (COIN + 1);
-}
-
-static inline bool is_negative(uint32_t head)
-{
-    return head >> COIN & 1;
-}
-
-static inline uint32_t coin_of(uint32_t head)
-{
-    return head & ((1 << COIN) - 1);
-}
-
 /*
  * A sample from bits of which the first do not settle it: the others are drawn
  * now, and if it comes to starting again, that is from nothing.
@@ -248,28 +228,24 @@ static int64_t draw_rest(const struct pri_noise *noise, uint32_t head,
                          uint64_t word, struct pricer_random *random)
 {
     struct pri_candidate candidate;
-    uint32_t strip = pri_noise_cell[cell_of(head)];
+    uint32_t strip = pri_noise_cell[pri_cell_of(head)];
     if (strip == PRI_NOISE_MIXED)
-        strip = find_strip((uint64_t)cell_of(head) << 52 |
+        strip = find_strip((uint64_t)pri_cell_of(head) << 52 |
                            pri_random_word(random) >> 12);
     pri_wide product = (pri_wide)word * noise->width;
     bool fair = (uint64_t)product >= noise->width ||
                 (uint64_t)product >= -noise->width % noise->width;
-    uint64_t coin = (uint64_t)coin_of(head) << (64 - COIN) |
-                    pri_random_word(random) >> COIN;
+    uint64_t coin = (uint64_t)pri_coin_of(head) << (64 - PRI_COIN) |
+                    pri_random_word(random) >> PRI_COIN;
     if (fair &&
         find_candidate(noise, strip, (uint64_t)(product >> 64), &candidate) &&
-        accept(noise, &candidate, coin, is_negative(head), random))
-        return with_sign(candidate.size, is_negative(head));
+        accept(noise, &candidate, coin, pri_is_negative(head), random))
+        return with_sign(candidate.size, pri_is_negative(head));
     return pri_noise_draw(noise, random);
 }
 
-/* Where the strips begin that 12 bits decide: the first integer of each. */
-struct strips {
-    uint64_t first[PRI_NOISE_MIXED + 1];
-};
-
-static void list_strips(const struct pri_noise *noise, struct strips *strips)
+static void list_strips(const struct pri_noise *noise,
+                        struct pri_strips *strips)
 {
     for (uint32_t strip = 0; strip <= PRI_NOISE_MIXED; strip++) {
         struct pri_candidate candidate;
@@ -289,34 +265,26 @@ static void list_strips(const struct pri_noise *noise, struct strips *strips)
  * less than the product shifted by 38 plus 1, one more unit covers rho, one more
  * the rest of the coin: so the coin is below 1 - a - 2^-41 <= T.
  */
-static inline bool draw_first(uint64_t width, const struct strips *strips,
+static inline bool draw_first(uint64_t width, const struct pri_strips *strips,
                               uint32_t head, uint64_t word, uint64_t *size)
 {
-    uint64_t strip = pri_noise_cell[cell_of(head)];
+    uint64_t strip = pri_noise_cell[pri_cell_of(head)];
     pri_wide product = (pri_wide)word * width;
     uint64_t ratio = (word >> 40) + 33;
-    uint64_t a = ratio * ((strip << 25) + ratio) >> (57 - COIN);
+    uint64_t a = ratio * ((strip << 25) + ratio) >> (57 - PRI_COIN);
     *size = strips->first[strip] + (uint64_t)(product >> 64);
     return (strip != PRI_NOISE_MIXED) & ((uint64_t)product >= width) &
            (ratio <= UINT64_C(1) << 24) & (*size != 0) &
-           (coin_of(head) + a + 3 <= UINT64_C(1) << COIN);
+           (pri_coin_of(head) + a + 3 <= UINT64_C(1) << PRI_COIN);
 }
 
-/* What a block of samples is drawn from, and which of them first sight leaves. */
-struct block {
-    uint64_t words[BLOCK + BLOCK / 2]; /* of step 2, then the halves */
-    uint32_t heads[BLOCK];
-    uint64_t strips[BLOCK], first[BLOCK];
-    uint64_t left; /* a bit each */
-};
-
 /* First sight of samples `from` to count - 1, one by one. */
-static inline void see_each(uint64_t width, const struct strips *strips,
-                            int from, int count, struct block *block,
+static inline void see_each(uint64_t width, const struct pri_strips *strips,
+                            int from, int count, struct pri_block *block,
                             int64_t *values)
 {
     for (int k = from; k < count; k++) {
-        uint64_t size, sign = -(uint64_t)is_negative(block->heads[k]);
+        uint64_t size, sign = -(uint64_t)pri_is_negative(block->heads[k]);
         bool good =
             draw_first(width, strips, block->heads[k], block->words[k], &size);
         values[k] += (int64_t)(((size ^ sign) - sign) & -(uint64_t)good);
@@ -324,137 +292,45 @@ static inline void see_each(uint64_t width, const struct strips *strips,
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define WIDE_TARGET __attribute__((target("avx2")))
-typedef __m256i four;
-
-/* Four 64-bit numbers from four of 32. */
-WIDE_TARGET static inline four widen(const uint32_t *from)
-{
-    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)from));
-}
-
-WIDE_TARGET static inline four load(const uint64_t *from)
-{
-    return _mm256_loadu_si256((const four *)from);
-}
-
-/* a < b, unsigned, all bits of a lane or none. */
-WIDE_TARGET static inline four is_below(four a, four b)
-{
-    const four top = _mm256_set1_epi64x(INT64_MIN);
-    return _mm256_cmpgt_epi64(_mm256_xor_si256(b, top),
-                              _mm256_xor_si256(a, top));
-}
-
-/* Both halves of the products of 128 bits, from those of the halves. */
-WIDE_TARGET static inline four multiply(four a, uint64_t width, four *low)
-{
-    const four mask = _mm256_set1_epi64x(UINT32_MAX);
-    const four b = _mm256_set1_epi64x((int64_t)width);
-    const four b_high = _mm256_srli_epi64(b, 32);
-    four a_high = _mm256_srli_epi64(a, 32);
-    four bottom = _mm256_mul_epu32(a, b), cross = _mm256_mul_epu32(a, b_high);
-    four middle =
-        _mm256_add_epi64(_mm256_mul_epu32(a_high, b),
-                         _mm256_add_epi64(_mm256_srli_epi64(bottom, 32),
-                                          _mm256_and_si256(cross, mask)));
-    *low = _mm256_or_si256(_mm256_slli_epi64(middle, 32),
-                           _mm256_and_si256(bottom, mask));
-    return _mm256_add_epi64(_mm256_mul_epu32(a_high, b_high),
-                            _mm256_add_epi64(_mm256_srli_epi64(cross, 32),
-                                             _mm256_srli_epi64(middle, 32)));
-}
-
-/* draw_first() of four samples: every line of it, in the same order. All that is
- * multiplied for `a` is below 2^32: strips are at most 63. */
-WIDE_TARGET static inline void see_four(uint64_t width, int k,
-                                        struct block *block, int64_t *values)
-{
-    const four one = _mm256_set1_epi64x(1), all = _mm256_set1_epi64x(-1);
-    const four first_ratio = _mm256_set1_epi64x(33);
-    const four coin_end = _mm256_set1_epi64x((1 << COIN) - 2);
-    four head = widen(block->heads + k), word = load(block->words + k);
-    four strip = load(block->strips + k), low;
-    four size =
-        _mm256_add_epi64(load(block->first + k), multiply(word, width, &low));
-    four ratio = _mm256_add_epi64(_mm256_srli_epi64(word, 40), first_ratio);
-    four a = _mm256_srli_epi64(
-        _mm256_mul_epu32(ratio,
-                         _mm256_add_epi64(_mm256_slli_epi64(strip, 25), ratio)),
-        57 - COIN);
-    four coin = _mm256_and_si256(head, _mm256_set1_epi64x((1 << COIN) - 1));
-    four bad = _mm256_or_si256(
-        _mm256_or_si256(
-            _mm256_cmpeq_epi64(strip, _mm256_set1_epi64x(PRI_NOISE_MIXED)),
-            is_below(low, _mm256_set1_epi64x((int64_t)width))),
-        _mm256_or_si256(_mm256_cmpgt_epi64(ratio, _mm256_set1_epi64x(1 << 24)),
-                        _mm256_cmpeq_epi64(size, _mm256_setzero_si256())));
-    four good = _mm256_andnot_si256(
-        bad, _mm256_cmpgt_epi64(coin_end, _mm256_add_epi64(coin, a)));
-    four sign =
-        _mm256_sub_epi64(_mm256_setzero_si256(),
-                         _mm256_and_si256(_mm256_srli_epi64(head, COIN), one));
-    four sample = _mm256_and_si256(
-        _mm256_sub_epi64(_mm256_xor_si256(size, sign), sign), good);
-    _mm256_storeu_si256(
-        (four *)(values + k),
-        _mm256_add_epi64(load((const uint64_t *)values + k), sample));
-    unsigned left = (unsigned)_mm256_movemask_pd(
-        _mm256_castsi256_pd(_mm256_xor_si256(good, all)));
-    block->left |= (uint64_t)left << k;
-}
-
-WIDE_TARGET static void see_wide(uint64_t width, const struct strips *strips,
-                                 int count, struct block *block,
-                                 int64_t *values)
-{
-    int k = 0;
-    for (int j = 0; j < count; j++) {
-        block->strips[j] = pri_noise_cell[cell_of(block->heads[j])];
-        block->first[j] = strips->first[block->strips[j]];
-    }
-    for (; k + 4 <= count; k += 4)
-        see_four(width, k, block, values);
-    see_each(width, strips, k, count, block, values);
-}
-
-static bool is_wide(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-#else
-static void see_wide(uint64_t width, const struct strips *strips, int count,
-                     struct block *block, int64_t *values)
-{
-    see_each(width, strips, 0, count, block, values);
-}
-
-static bool is_wide(void)
-{
-    return false;
-}
-#endif
-
 /* No branch depends on a sample but for those few that first sight leaves. */
 static void add_block(const struct pri_noise *noise,
-                      const struct strips *strips, bool wide,
+                      const struct pri_strips *strips, bool wide,
                       struct pricer_random *random, int count,
-                      struct block *block, int64_t *values)
+                      struct pri_block *block, int64_t *values)
 {
     block->left = 0;
-    pri_random_words(random, count + (count + 1) / 2, block->words);
     for (int k = 0; k < (count + 1) / 2; k++) {
         block->heads[2 * k] = (uint32_t)block->words[count + k];
         block->heads[2 * k + 1] = (uint32_t)(block->words[count + k] >> 32);
     }
-    if (wide)
-        see_wide(noise->width, strips, count, block, values);
-    else
-        see_each(noise->width, strips, 0, count, block, values);
+    int seen =
+        wide ? pri_noise_see_four(noise->width, strips, count, block, values)
+             : 0;
+    see_each(noise->width, strips, seen, count, block, values);
     for (uint64_t left = block->left; left != 0; left &= left - 1) {
         int k = __builtin_ctzll(left);
         values[k] += draw_rest(noise, block->heads[k], block->words[k], random);
+    }
+}
+
+/* What samples are drawn from, by blocks: secret, as they are. */
+struct batch {
+    uint64_t words[BATCH * (PRI_BLOCK + PRI_BLOCK / 2)];
+    struct pri_block block;
+};
+
+static void add_batch(const struct pri_noise *noise,
+                      const struct pri_strips *strips, bool wide,
+                      struct pricer_random *random, int count,
+                      struct batch *batch, int64_t *values)
+{
+    struct pri_block *block = &batch->block;
+    pri_random_many(random, count + (count + 1) / 2, batch->words);
+    block->words = batch->words;
+    for (int k = 0; k < count; k += PRI_BLOCK) {
+        int some = count - k < PRI_BLOCK ? count - k : PRI_BLOCK;
+        add_block(noise, strips, wide, random, some, block, values + k);
+        block->words += some + (some + 1) / 2;
     }
 }
 
@@ -463,9 +339,9 @@ static void add(const struct pri_noise *noise, struct pricer_random *random,
                 int64_t count, bool wide, int64_t *values)
 {
     const struct pri_noise own = *noise; /* which no value can be a part of */
-    struct strips strips;
-    struct block block;
-    bool many = count >= BLOCK && own.width > WIDE;
+    struct pri_strips strips;
+    struct batch batch;
+    bool many = count >= PRI_BLOCK && own.width > WIDE;
     if (own.sigma == 0)
         return;
     for (int64_t k = 0; k < count && !many; k++)
@@ -473,17 +349,18 @@ static void add(const struct pri_noise *noise, struct pricer_random *random,
     if (!many)
         return;
     list_strips(&own, &strips);
-    for (int64_t k = 0; k < count; k += BLOCK)
-        add_block(&own, &strips, wide, random,
-                  (int)(count - k < BLOCK ? count - k : BLOCK), &block,
+    const int64_t most = BATCH * PRI_BLOCK;
+    for (int64_t k = 0; k < count; k += most)
+        add_batch(&own, &strips, wide, random,
+                  (int)(count - k < most ? count - k : most), &batch,
                   values + k);
-    explicit_bzero(&block, sizeof block);
+    explicit_bzero(&batch, sizeof batch);
 }
 
 void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
                    int64_t count, int64_t *values)
 {
-    add(noise, random, count, is_wide(), values);
+    add(noise, random, count, true, values);
 }
 
 void pri_noise_add_plain(const struct pri_noise *noise,

@@ -6,6 +6,8 @@
 #include "round/noise.h"
 
 #include <Random123/threefry.h>
+#include <math.h>
+#include <stdlib.h>
 
 /* Word q of a stream, from Random123 itself. */
 static uint64_t word_at(uint64_t seed, uint64_t purpose, uint64_t round,
@@ -69,12 +71,49 @@ static void test_secret(void **state)
     assert_memory_equal(&one, &zero, sizeof zero);
 }
 
+/* Many at once: a replay's are the next ones; a secret stream's are AES-256 in
+ * counter mode under the next four words, which do not stay. The known answer is
+ * that of NIST's AESAVS for a key and a block of zeros. */
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    enum { COUNT = PRI_MANY + 77 };
+    static const unsigned char expected[16] = {
+        0xdc, 0x95, 0xc0, 0x78, 0xa2, 0x40, 0x89, 0x89,
+        0xad, 0x48, 0xa2, 0x14, 0x92, 0x84, 0x20, 0x87};
+    uint64_t words[COUNT], other[COUNT];
+    struct pricer_random random, same;
+    pricer_random_replay(&random, 5, PRICER_PURPOSE_OTHER, 1, 2, 3);
+    same = random;
+    pri_random_many(&random, COUNT, words);
+    for (int k = 0; k < COUNT; k++)
+        assert_true(words[k] == pricer_random_word(&same));
+    struct pricer_random secret = {.secret = true, .left = 8};
+    pri_random_many(&secret, COUNT, words);
+    assert_memory_equal(words, expected, sizeof expected);
+    assert_int_equal(secret.left, 4);
+    for (int k = 0; k < 4; k++)
+        secret.words[PRICER_RANDOM_WORDS - 4 + k] = 9;
+    pri_random_many(&secret, COUNT, other);
+    for (int k = 0; k < PRICER_RANDOM_WORDS; k++)
+        assert_true(secret.words[k] == 0);
+    int ones = 0;
+    for (int k = 0; k < COUNT; k++) {
+        assert_true(words[k] != other[k]);
+        ones += __builtin_popcountll(other[k]);
+    }
+    assert_true(abs(ones - 32 * COUNT) < 5 * sqrt(16. * COUNT));
+    pri_random_many(&secret, PRI_MANY - 1, other); /* few: the next */
+    assert_int_equal((secret.left + PRI_MANY - 1) % 124, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_threefry),
         cmocka_unit_test(test_known_answer),
         cmocka_unit_test(test_secret),
+        cmocka_unit_test(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
