@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+void options_add(struct option_table *table, const struct option *rows,
+                 size_t count)
+{
+    size_t room = sizeof table->rows / sizeof *rows - 1;
+    for (size_t k = 0; k < count && (size_t)table->count < room; k++)
+        table->rows[table->count++] = rows[k];
+}
+
 static const char *program_name(const struct usage *usage)
 {
     return usage->verb != NULL ? "pricer " : "";

@@ -6,6 +6,7 @@
 #define PROGRAM_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum option_kind {
@@ -32,6 +33,14 @@ struct option {
     const char *argument; /* "FILE", "X"; for a choice "this|that|other" */
     const char *help;     /* one line; says the default */
 };
+
+/* A table that is put together from parts; the row behind the last is empty. */
+struct option_table {
+    struct option rows[48];
+    int count;
+};
+void options_add(struct option_table *table, const struct option *rows,
+                 size_t count);
 
 struct usage {
     const char *verb;     /* NULL for a program without verbs */

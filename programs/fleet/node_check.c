@@ -291,14 +291,15 @@ static bool is_final(enum hub_end why)
 static void check_listen(struct check *check, struct node *node)
 {
     struct pricer_fault fault = {""};
-    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    enum pricer_status status = hub_listen(node->hub, node->listen, &fault);
+    node->listening = status == PRICER_OK;
     if (node->listening)
         tell(check, GOOD, "listen", "%s", node->listen);
     else
-        tell(check, BAD, "listen",
-             "%s; is it an address of this machine, and does no other program "
-             "have the port?",
-             fault.text);
+        tell(check, BAD, "listen", "%s; %s", fault.text,
+             status == PRICER_BUSY
+                 ? "'ss -ltnp' says whose the port is; the node waits for it"
+                 : "another address or port for --listen is the cure");
 }
 
 static bool reach_server(struct check *check, struct node *node)

@@ -280,15 +280,27 @@ static void judge_all(struct node *node)
         node->peers[k].refused = true;
 }
 
-/* Admit the in-neighbours, and listen with room for vectors of this size. */
+void node_say_deaf(struct node *node, const struct pricer_fault *why)
+{
+    if (!node->silenced)
+        daemon_say("%s; this node is in no round without it, trying again "
+                   "every second while the server is heard",
+                   why->text);
+    node->silenced = true;
+}
+
+/* Admit the in-neighbours, and listen with room for vectors of this size. False:
+ * not now, and the log knows why. */
 static bool open_inbox(struct node *node)
 {
     struct wire_slice *slice = &node->slice;
-    struct pricer_fault fault = {""};
+    struct pricer_fault fault = {"no memory for the links of the plan"};
     struct hub_entry *entries =
         calloc((size_t)slice->in_count + 1, sizeof *entries);
-    if (entries == NULL)
+    if (entries == NULL) {
+        node_say_deaf(node, &fault);
         return false;
+    }
     for (int32_t k = 0; k < slice->in_count; k++) {
         memcpy(entries[k].key, slice->in[k].key, WIRE_KEY);
         entries[k].number = k;
@@ -296,12 +308,17 @@ static bool open_inbox(struct node *node)
     bool admitted = hub_admit(node->hub, entries, slice->in_count) == PRICER_OK;
     free(entries);
     hub_limit(node->hub, 8 * slice->dimension + WIRE_SLACK);
-    if (!admitted || node->listening)
-        return admitted;
-    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
-    if (!node->listening)
-        daemon_say("%s", fault.text);
-    return node->listening;
+    if (admitted && !node->listening)
+        node->listening =
+            hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    if (!admitted || !node->listening) {
+        node_say_deaf(node, &fault);
+        return false;
+    }
+    if (node->silenced)
+        daemon_say("listening at %s", node->listen);
+    node->silenced = false;
+    return true;
 }
 
 /* How far apart data are that must not be told apart is the node's own word: a
@@ -370,10 +387,10 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         keep_links(node, out, count, peers);
     free_peers(peers, count);
     free(out);
-    if (!room || !open_inbox(node)) {
+    if (!room || !open_inbox(node)) { /* it comes again in a second */
         node_free_slice(node);
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
-                    "cannot take the slice: no memory or no address");
+                    room ? NULL : "cannot take the slice: no memory");
         return;
     }
     fill_part(node);
