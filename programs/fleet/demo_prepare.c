@@ -392,6 +392,7 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
 
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
 {
+    mode_t mask = umask(077); /* vectors and budgets are nobody else's */
     enum pricer_status status = check_port(demo, fault);
     if (status == PRICER_OK)
         status = make_folder(demo, fault);
@@ -411,5 +412,6 @@ enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
         status = enrol_all(demo, fault);
     for (int32_t i = 0; status == PRICER_OK && i < demo->network->nodes; i++)
         status = write_trust(demo, i, fault);
+    umask(mask);
     return status;
 }
