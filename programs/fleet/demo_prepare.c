@@ -328,14 +328,24 @@ static enum pricer_status check_port(const struct demo *demo,
     return PRICER_OK;
 }
 
+/* The end of a row: what people call a node, where any of them has a name. */
+static void end_row(const struct demo *demo, FILE *file, int32_t to)
+{
+    const struct pricer_network *network = demo->network;
+    if (network->name != NULL)
+        fprintf(file, ",%s", to >= 0 ? network->name[to] : "");
+    fputc('\n', file);
+}
+
 static void write_row(const struct demo *demo, FILE *file, int32_t from,
                       int32_t to, double eps, double delta, double weight,
                       double noise)
 {
     double mu = trust_ratio(demo->network->node_diameter[from], weight, noise);
-    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s\n", (int)to, eps, delta,
+    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s", (int)to, eps, delta,
             draft_eps(delta, mu, (double)demo->rounds), delta,
             demo->credit ? "losses" : "none");
+    end_row(demo, file, to);
 }
 
 /* The budget towards the server, for all that leaves the node in a round. */
@@ -352,9 +362,10 @@ static void write_all(const struct demo *demo, FILE *file, int32_t node)
         own[1] = trust_ratio(diameter, plan->weight[l], plan->noise[l]);
         own[0] = trust_ratio_together(own, 2);
     }
-    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
+    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none",
             network->server_eps[node], delta,
             draft_eps(delta, own[0], (double)demo->rounds), delta);
+    end_row(demo, file, -1);
 }
 
 /*
@@ -373,7 +384,8 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     if (file == NULL)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));
-    fputs("to,eps,delta,total_eps,total_delta,credit\n", file);
+    fputs("to,eps,delta,total_eps,total_delta,credit", file);
+    fputs(network->name != NULL ? ",name\n" : "\n", file);
     write_row(demo, file, node, node, network->self_eps[node],
               network->self_delta[node], demo->plan->self_weight[node],
               demo->plan->self_noise[node]);

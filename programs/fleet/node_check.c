@@ -277,9 +277,9 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
              text);
     else
         tell(node->check, BAD, "budgets",
-             "to node %d: %s; a row in the trust "
+             "to node %s: %s; a row in the trust "
              "file is the cure, or another plan",
-             (int)to, text);
+             trust_label(&node->trust, to).text, text);
 }
 
 static bool is_final(enum hub_end why)

@@ -112,7 +112,11 @@ static enum pricer_status pin(struct node *node, int32_t to, const char *old,
                     : PRICER_OK;
     if (status == PRICER_OK)
         status = ledger_pin(node->ledger, to, key, fault);
-    if (status != PRICER_OK && status != PRICER_VALUE)
+    if (status == PRICER_VALUE)
+        daemon_fault(fault, status,
+                     "the key of node %s is not the one it had before",
+                     trust_label(&node->trust, to).text);
+    else if (status != PRICER_OK)
         node->illegible = true;
     return status;
 }
@@ -125,23 +129,24 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
     char old[PRICER_KEY_TEXT];
     bool follows = find_old(out, old);
     double p = out != NULL ? out->p : 1;
+    struct node_label label = trust_label(&node->trust, to);
     if (row == NULL) {
-        daemon_fault(fault, PRICER_VALUE, "node %d is not in the trust file",
-                     (int)to);
+        daemon_fault(fault, PRICER_VALUE, "node %s is not in the trust file",
+                     label.text);
         return WIRE_CODE_TRUST;
     }
     if (row->key[0] != '\0' && strcmp(row->key, key) != 0 &&
         !(follows && strcmp(row->key, old) == 0)) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the key of node %d is not the one in the trust file",
-                     (int)to);
+                     "the key of node %s is not the one in the trust file",
+                     label.text);
         return WIRE_CODE_KEY;
     }
     if (out != NULL && row->key[0] == '\0' && !node->first_seen) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the trust file has no key for node %d, and the server's "
+                     "the trust file has no key for node %s, and the server's "
                      "word is not enough (column key, or --first-seen)",
-                     (int)to);
+                     label.text);
         return WIRE_CODE_KEY;
     }
     if (out != NULL &&
@@ -149,15 +154,15 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
         return WIRE_CODE_KEY;
     if (p < 1 && !row->credit) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the plan counts on losses to node %d, and the trust file "
+                     "the plan counts on losses to node %s, and the trust file "
                      "gives them no credit (column credit)",
-                     (int)to);
+                     label.text);
         return WIRE_CODE_CREDIT;
     }
     if (!trust_allows(row->eps, row->delta, mu)) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the noise to node %d is too small for eps %g, delta %g",
-                     (int)to, row->eps, row->delta);
+                     "the noise to node %s is too small for eps %g, delta %g",
+                     label.text, row->eps, row->delta);
         return WIRE_CODE_NOISE;
     }
     return 0;

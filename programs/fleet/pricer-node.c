@@ -370,8 +370,8 @@ int main(int argc, char **argv)
     if (result != OPTIONS_GO)
         return result;
     if (arguments.show)
-        return program_close(
-            ledger_show(arguments.files.ledger, arguments.json));
+        return program_close(ledger_show(
+            arguments.files.ledger, arguments.files.trust, arguments.json));
     daemon_keep_secrets();
     daemon_lock_memory();
     daemon_raise_files();

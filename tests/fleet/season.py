@@ -199,6 +199,27 @@ def check_ledgers(place, last):
     expect(seen == len(carried) > 0, f'{seen} of {len(carried)} links')
 
 
+def check_names(place):
+    """A node's log and ledger call its neighbours by their names."""
+    given = place.read('fleet', 'roof', 'node.trust')
+    less = re.sub(r'^1,[^,]*,', '1,0.001,', given, flags=re.M)
+    for text, said in ((less, 'refused (round 0, to cellar (1)): the noise to node '
+                       'cellar (1) is too small'), (given, 'read anew')):
+        place.write('fleet/roof/node.trust', text)
+        place.processes['roof'].send_signal(signal.SIGHUP)
+        place.until(said, lambda: said in place.read('roof.log'))
+    for name in NAMES:
+        show = f'cd fleet/{name} && pricer-node --config node.conf --ledger-show'
+        text = place.run(show)
+        rows = [line for line in text.splitlines()[1:] if line[:6] != 'server']
+        expect(rows and all(re.match(r'(%s) \(\d\) ' % '|'.join(NAMES), line)
+                            for line in rows), text)
+        told = json.loads(place.run(show + ' --json'))['accounts']
+        expect([row['name'] for row in told if 'name' in row] ==
+               [NAMES[row['node']] for row in told if row['node'] in range(N)],
+               told)
+
+
 def check_private(place):
     for folder, _, files in os.walk(place.path('fleet')):
         for name in files:
@@ -237,6 +258,7 @@ try:
     expect(before == after, f'charged while no round is open: {before}, {after}')
     stored, last = check_rounds(place)
     check_ledgers(place, last)
+    check_names(place)
     check_private(place)
     go_on(place)
 finally:
