@@ -3,6 +3,7 @@
  */
 #include "options.h"
 #include "legend.h"
+#include "pricer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,6 +63,8 @@ static void print_usage(const struct usage *usage, const struct option *options,
     if (usage->verb != NULL && legend_known(usage->verb))
         printf("  %-26s  %s\n", "--explain",
                "also say what the words of the tables mean");
+    if (usage->verb == NULL)
+        printf("  %-26s  %s\n", "--version", "print the version and stop");
     printf("  %-26s  %s\n\nexample:\n  %s\n", "--help, -h",
            "print this and stop", usage->example);
 }
@@ -231,6 +234,10 @@ int options_parse(const struct usage *usage, const struct option *options,
         } else if (!only_operands && (strcmp(argv[at], "--help") == 0 ||
                                       strcmp(argv[at], "-h") == 0)) {
             print_usage(usage, options, name);
+            return 0;
+        } else if (!only_operands && usage->verb == NULL &&
+                   strcmp(argv[at], "--version") == 0) {
+            printf("%s %s\n", name, pricer_version());
             return 0;
         } else if (!only_operands && dashed) {
             int status = parse_option(usage, options, name, argc, argv, &at);

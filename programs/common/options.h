@@ -55,8 +55,8 @@ struct usage {
 /*
  * Parse argv (argv[0] is the verb or program). `options` ends with a row whose
  * name is NULL. Operands go to `operands` in order, NULL where an optional one
- * is missing. Prints the help (and answers 0) for --help, or says what is wrong
- * (and answers 2).
+ * is missing. Prints the help (and answers 0) for --help, the version for --version
+ * of a program without verbs, or says what is wrong (and answers 2).
  */
 int options_parse(const struct usage *usage, const struct option *options,
                   int argc, char **argv, const char **operands);

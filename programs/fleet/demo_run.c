@@ -42,20 +42,45 @@ static void add(struct words *words, const char *format, ...)
     words->list[++words->count] = NULL;
 }
 
-/* The daemons stand beside this program. */
+/* A program beside the one at `self`, if it can be run. */
+static bool find_beside(const char *self, const char *program, char *path,
+                        size_t size)
+{
+    const char *slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    snprintf(path, size, "%.*s/%s", (int)(slash - self), self, program);
+    return access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *program, char *path, size_t size)
+{
+    const char *folders = getenv("PATH");
+    while (folders != NULL && *folders != '\0') {
+        int length = (int)strcspn(folders, ":");
+        snprintf(path, size, "%.*s/%s", length, folders, program);
+        if (length > 0 && access(path, X_OK) == 0)
+            return true;
+        folders += length;
+        folders += *folders == ':';
+    }
+    return false;
+}
+
+/* The daemons stand beside this program: where the kernel says that it is, else
+ * where it was called, else as the shell has found it. */
 static enum pricer_status find_program(const char *program, char *path,
                                        size_t size, struct pricer_fault *fault)
 {
-    char self[4096] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = length > 0 ? strrchr(self, '/') : NULL;
-    if (slash != NULL)
-        *slash = '\0';
-    snprintf(path, size, "%.3900s/%s", self, program);
-    if (access(path, X_OK) != 0)
-        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
-                            strerror(errno));
-    return PRICER_OK;
+    char self[4000] = "";
+    bool known = readlink("/proc/self/exe", self, sizeof self - 1) > 0;
+    if (!known)
+        snprintf(self, sizeof self, "%s", program_invocation_name);
+    if (find_beside(self, program, path, size) ||
+        (!known && find_in_path(program, path, size)))
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_FILE,
+                        "%s is neither beside pricer nor in PATH", program);
 }
 
 /* Start one; what it says goes to a file in the folder. */
