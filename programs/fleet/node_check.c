@@ -298,7 +298,8 @@ static void check_listen(struct check *check, struct node *node)
     else
         tell(check, BAD, "listen", "%s; %s", fault.text,
              status == PRICER_BUSY
-                 ? "'ss -ltnp' says whose the port is; the node waits for it"
+                 ? "'ss -ltnp' says whose the port is, 'ip addr' whether the "
+                   "address is there; the node waits for it"
                  : "another address or port for --listen is the cure");
 }
 

@@ -76,7 +76,9 @@ bare() {
         'mount -t tmpfs none /proc && cd "$0" && exec "$@"' "$folder" "$@"
 }
 root=$([ "$(id -u)" = 0 ] || echo no)
-if bare true 2>/dev/null; then
+if grep -q __asan_init "$pricer"; then
+    echo "skipped: sanitizers do not work without /proc"
+elif bare true 2>/dev/null; then
     expect 0 '"rounds": 3' bare "$pricer" demo --rounds 3 --json
     expect 0 '"rounds": 3' bare env PATH="$build:$PATH" pricer demo --rounds 3 --json
     cp "$pricer" lonely
