@@ -1,10 +1,11 @@
 /*
  * Many nodes in one process, as far as the server can tell: each has its own key
  * and connection, says HELLO, takes its slice and answers every OPEN with a SUM
- * of its own part. Nothing is private here: data is zero and so is the noise.
+ * of its own part. Nothing is private here: data is zero, and so is the noise but
+ * with `noise`, where each draws that of its part as a node does. No ledger is kept.
  *
- *   bench_load keys N                    prints their public keys
- *   bench_load play N ADDRESS KEY        plays them, until SIGTERM
+ *   bench_load keys N                          prints their public keys
+ *   bench_load play N ADDRESS KEY [noise]      plays them, until SIGTERM
  */
 #include "common/daemon.h"
 #include "fleet/wire.h"
@@ -23,7 +24,9 @@ struct player {
     uint8_t digest[WIRE_DIGEST];
     uint8_t own; /* what becomes of its own part */
     int32_t in_count, out_count;
-    int64_t dimension, session, last;
+    int64_t session, last;
+    struct pricer_slice part;
+    struct pricer_share share;
 };
 
 struct load {
@@ -33,8 +36,11 @@ struct load {
     const char *address;
     uint8_t key[KEYS_SIZE]; /* the server's */
     int64_t rounds, started;
-    int64_t zeros_count;
-    int64_t *zeros;
+    bool noise;
+    int64_t room;    /* of both that follow */
+    double *data;    /* zeros */
+    int64_t *values; /* of the part that is being sent, or zeros */
+    struct pricer_random random;
     uint8_t *parts, *sent;
     struct wire_bytes bytes;
 };
@@ -70,6 +76,19 @@ static void take_mark(struct load *load, struct player *player,
     greet(load, player);
 }
 
+static bool make_room(struct load *load, int64_t dimension)
+{
+    if (load->room >= dimension)
+        return true;
+    free(load->data);
+    free(load->values);
+    load->data = calloc((size_t)dimension, sizeof *load->data);
+    load->values = calloc((size_t)dimension, sizeof *load->values);
+    bool good = load->data != NULL && load->values != NULL;
+    load->room = good ? dimension : 0;
+    return good;
+}
+
 static void take_slice(struct load *load, struct player *player,
                        const void *data, size_t size)
 {
@@ -81,13 +100,18 @@ static void take_slice(struct load *load, struct player *player,
     player->own = used ? WIRE_PART_DATA : WIRE_PART_PROBE;
     player->in_count = slice.in_count;
     player->out_count = slice.out_count;
-    player->dimension = slice.dimension;
-    player->sliced = true;
-    if (load->zeros_count < slice.dimension) {
-        free(load->zeros);
-        load->zeros = calloc((size_t)slice.dimension, sizeof *load->zeros);
-        load->zeros_count = load->zeros != NULL ? slice.dimension : 0;
-    }
+    player->part = (struct pricer_slice){
+        .node = slice.node,
+        .nodes = slice.nodes,
+        .dimension = slice.dimension,
+        .radius = slice.radius,
+        .diameter = 2 * slice.radius,
+        .grid = {slice.exponent, slice.grid},
+        .parts = slice.in_count + 1,
+    };
+    player->share =
+        (struct pricer_share){slice.node, slice.own.weight, slice.own.noise};
+    player->sliced = make_room(load, slice.dimension);
     wire_slice_free(&slice);
     greet(load, player);
 }
@@ -96,8 +120,12 @@ static void answer(struct load *load, struct player *player, const void *data,
                    size_t size)
 {
     struct wire_open open;
-    if (!player->sliced || !wire_read_open(data, size, &open) ||
-        load->zeros_count < player->dimension)
+    if (!player->sliced || !wire_read_open(data, size, &open))
+        return;
+    if (load->noise &&
+        (pricer_random_secret(&load->random, NULL) != PRICER_OK ||
+         pricer_round_share(&player->part, &player->share, load->data,
+                            &load->random, load->values, NULL) != PRICER_OK))
         return;
     size_t room = wire_parts_size(player->in_count);
     memset(load->parts, 0, room);
@@ -113,7 +141,8 @@ static void answer(struct load *load, struct player *player, const void *data,
                                  .sent = load->sent,
                                  .sent_size =
                                      wire_sent_size(player->out_count)};
-    if (wire_write_sum(&load->bytes, &sum, load->zeros, player->dimension))
+    if (wire_write_sum(&load->bytes, &sum, load->values,
+                       player->part.dimension))
         hub_send(player->peer, load->bytes.data, load->bytes.size);
     load->rounds = player->last = open.round;
 }
@@ -226,7 +255,9 @@ int main(int argc, char **argv)
     struct rlimit files;
     if (argc == 3 && strcmp(argv[1], "keys") == 0)
         return print_keys(load.count);
-    if (argc != 5 || strcmp(argv[1], "play") != 0 || load.count < 1)
+    load.noise = argc == 6 && strcmp(argv[5], "noise") == 0;
+    if (argc != 5 + load.noise || strcmp(argv[1], "play") != 0 ||
+        load.count < 1)
         return 2;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -242,7 +273,8 @@ int main(int argc, char **argv)
     for (int32_t k = 0; k < load.count && load.players != NULL; k++)
         keys_wipe(&load.players[k].pair);
     free(load.players);
-    free(load.zeros);
+    free(load.data);
+    free(load.values);
     free(load.parts);
     free(load.sent);
     wire_free(&load.bytes);

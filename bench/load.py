@@ -1,12 +1,19 @@
-"""Rounds of a server with many nodes, all played by one process beside it:
-d = 128, every node with its own key and connection. Prints how long they took
-to connect, rounds a second and the server's most memory.
+"""A server with many nodes, all played by one process beside it, every node with
+its own key and connection.
+
+Rounds, d = 128: how long they took to connect, rounds a second and the server's
+most memory.
 
 Before and after, bench_ping does the same over as many bare TLS connections: a
 question of OPEN's size to each, an answer of SUM's size, and nothing else. What it
 makes in the same run says what the machine and its TLS can do; microseconds of CPU
 for a node and a round, of the server's side and of the nodes', depend less on what
-else runs there. Arguments: build folder, seconds, numbers of nodes."""
+else runs there.
+
+Throughput, 100 nodes, d = 10^4, with and without the noise of their parts: bytes
+of sums a second and CPU seconds a gigabyte, both sides together, beside one
+connection of bare TLS that carries messages of the same size (bench_pipe).
+Arguments: build folder, seconds, numbers of nodes."""
 import os
 import socket
 import sqlite3
@@ -37,7 +44,7 @@ def run(*words):
     return done.stdout
 
 
-def make(folder, nodes, port):
+def make(folder, nodes, dimension, port):
     """A study with a plan of own parts, everyone enrolled."""
     study = os.path.join(folder, 'study.pricer')
     with open(os.path.join(folder, 'nodes.csv'), 'w') as file:
@@ -47,8 +54,8 @@ def make(folder, nodes, port):
             f'{i},{(i + k) % nodes},1,50,1e-3\n' for i in range(nodes)
             for k in (1, 2)))
     with open(os.path.join(folder, 's.yaml'), 'w') as file:
-        file.write('dimension: 128\nradius: 1\nnetwork: {files: {nodes: '
-                   'nodes.csv, links: links.csv}}\n')
+        file.write(f'dimension: {dimension}\nradius: 1\nnetwork: {{files: '
+                   '{nodes: nodes.csv, links: links.csv}}\n')
     run(build + '/pricer', 'new', study, os.path.join(folder, 's.yaml'))
     key = run(build + '/pricer', 'keygen', folder + '/server.key').strip()
     run(build + '/pricer', 'enrol', study, 'server', key,
@@ -97,12 +104,12 @@ def ping(nodes):
                 str(reply), str(max(2, seconds / 3))).split()]
 
 
-def play(nodes):
+def play(nodes, dimension=128, *more):
     """Seconds until all were connected and until two rounds, rounds a second,
     the part of the sums that arrived, MiB, and the cores that both kept busy."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix='pricer-load-') as folder:
-        study, key = make(folder, nodes, port)
+        study, key = make(folder, nodes, dimension, port)
         log = open(folder + '/log', 'w+')
         started = time.monotonic()
         server = subprocess.Popen(
@@ -111,7 +118,8 @@ def play(nodes):
              '60000', '--quorum', str(nodes)], stderr=log)
         load = subprocess.Popen(
             [build + '/bench/bench_load', 'play', str(nodes),
-             f'tcp://127.0.0.1:{port}', key], stdout=subprocess.PIPE, text=True)
+             f'tcp://127.0.0.1:{port}', key, *more], stdout=subprocess.PIPE,
+            text=True)
         try:
             words = load.stdout.readline().split()
             expect(words[:1] == ['connected'], 'they did not connect')
@@ -153,6 +161,29 @@ def measure(nodes):
           flush=True)
 
 
+def pipe(dimension):
+    """Bytes a second and CPU seconds a gigabyte of bare TLS."""
+    return [float(word) for word in
+            run(build + '/bench/bench_pipe', str(8 * dimension), '8000').split()]
+
+
+def carry(nodes=100, dimension=10000):
+    before, rows = pipe(dimension), []
+    for name, more in (('sums', ()), ('sums with noise', ('noise',))):
+        _, _, pace, arrived, _, server, load = play(nodes, dimension, *more)
+        speed = pace * nodes * 8 * dimension
+        rows.append((name, arrived, speed, 1e9 * (server + load) / speed))
+    after = pipe(dimension)
+    speed, cost = max(before[0], after[0]), min(before[1], after[1])
+    print(f'{"":32}{"arrived":>9}{"MB/s":>8}{"CPU s/GB":>10}'
+          f'{"of the pipe: speed, CPU":>25}')
+    print(f'{"bare TLS, one pipe":41}{speed / 1e6:8.1f}{cost:10.2f}')
+    for name, arrived, ours, spent in rows:
+        print(f'{f"{nodes} nodes, {name}":32}{arrived:9.3f}{ours / 1e6:8.1f}'
+              f'{spent:10.2f}{ours / speed:18.2f}{cost / spent:7.2f}',
+              flush=True)
+
+
 print(f'load before {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores')
 print(f'{"":49}{"fleet, us CPU":>26}{"bare TLS, us CPU":>26}{"fleet/bare":>14}')
 print(f'{"nodes":>7}{"connected, s":>14}{"2 rounds, s":>13}{"arrived":>9}'
@@ -160,3 +191,4 @@ print(f'{"nodes":>7}{"connected, s":>14}{"2 rounds, s":>13}{"arrived":>9}'
       f'{"speed":>8}{"CPU":>6}')
 for nodes in sizes:
     measure(nodes)
+carry()

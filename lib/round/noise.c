@@ -44,6 +44,9 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 
 enum {
     GLANCED = 80,   /* strips beyond weigh less than 2^41; decided exactly */
@@ -137,7 +140,9 @@ static uint64_t one_minus_exponential(uint64_t a)
  * In units of 2^-64: `ratio` is at most r and less than 5 below; a is at least
  * `low` and less than 5 above it (5 (2 strip + 2) / 512 < 2, and three
  * cut-offs); 2^24 units cover rho and all the rest on one side, 2^10 on the
- * other. The coin's last bit is not used (it is the sign): 2 units.
+ * other. The coin's last bit is not used (it is the sign): 2 units. First come the
+ * bounds 1 - a <= exp(-a) <= 1 - a + a^2 / 2, of which the second falls with a up to
+ * 1, so that it holds with `low` for a.
  */
 static inline enum pri_verdict glance(const struct pri_noise *noise,
                                       uint32_t strip, uint64_t inside,
@@ -152,6 +157,9 @@ static inline enum pri_verdict glance(const struct pri_noise *noise,
     coin &= ~UINT64_C(1);
     if (coin < -(low + 2 * slack))
         return PRI_ACCEPT;
+    uint64_t less = low - (high(low, low) >> 1);
+    if (less >= 1024 && coin >= -(less - 1024))
+        return PRI_REJECT;
     uint64_t q = one_minus_exponential(low);
     if (coin < -(q + slack))
         return PRI_ACCEPT;
@@ -294,49 +302,193 @@ static inline bool draw_first(uint64_t width, const struct strips *strips,
            (coin_of(head) + a + 3 <= UINT64_C(1) << COIN);
 }
 
-/* No branch depends on a sample but for those few that first sight leaves. */
-static inline void add_block(const struct pri_noise *noise,
-                             const struct strips *strips,
-                             struct pricer_random *random, int count,
-                             int64_t *values)
-{
-    uint64_t words[BLOCK + BLOCK / 2];
+/* What a block of samples is drawn from, and which of them first sight leaves. */
+struct block {
+    uint64_t words[BLOCK + BLOCK / 2]; /* of step 2, then the halves */
     uint32_t heads[BLOCK];
-    uint8_t left[BLOCK];
-    int lefts = 0;
-    pri_random_words(random, count + (count + 1) / 2, words);
-    for (int k = 0; k < count; k++)
-        heads[k] = (uint32_t)(words[count + k / 2] >> (32 * (k % 2)));
-    for (int k = 0; k < count; k++) {
-        uint64_t size;
-        bool good = draw_first(noise->width, strips, heads[k], words[k], &size);
-        uint64_t sign = -(uint64_t)is_negative(heads[k]);
+    uint64_t strips[BLOCK], first[BLOCK];
+    uint64_t left; /* a bit each */
+};
+
+/* First sight of samples `from` to count - 1, one by one. */
+static inline void see_each(uint64_t width, const struct strips *strips,
+                            int from, int count, struct block *block,
+                            int64_t *values)
+{
+    for (int k = from; k < count; k++) {
+        uint64_t size, sign = -(uint64_t)is_negative(block->heads[k]);
+        bool good =
+            draw_first(width, strips, block->heads[k], block->words[k], &size);
         values[k] += (int64_t)(((size ^ sign) - sign) & -(uint64_t)good);
-        left[lefts] = (uint8_t)k;
-        lefts += !good;
+        block->left |= (uint64_t)!good << k;
     }
-    for (int j = 0; j < lefts; j++)
-        values[left[j]] +=
-            draw_rest(noise, heads[left[j]], words[left[j]], random);
-    explicit_bzero(words, sizeof words);
-    explicit_bzero(heads, sizeof heads);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE_TARGET __attribute__((target("avx2")))
+typedef __m256i four;
+
+/* Four 64-bit numbers from four of 32. */
+WIDE_TARGET static inline four widen(const uint32_t *from)
+{
+    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)from));
+}
+
+WIDE_TARGET static inline four load(const uint64_t *from)
+{
+    return _mm256_loadu_si256((const four *)from);
+}
+
+/* a < b, unsigned, all bits of a lane or none. */
+WIDE_TARGET static inline four is_below(four a, four b)
+{
+    const four top = _mm256_set1_epi64x(INT64_MIN);
+    return _mm256_cmpgt_epi64(_mm256_xor_si256(b, top),
+                              _mm256_xor_si256(a, top));
+}
+
+/* Both halves of the products of 128 bits, from those of the halves. */
+WIDE_TARGET static inline four multiply(four a, uint64_t width, four *low)
+{
+    const four mask = _mm256_set1_epi64x(UINT32_MAX);
+    const four b = _mm256_set1_epi64x((int64_t)width);
+    const four b_high = _mm256_srli_epi64(b, 32);
+    four a_high = _mm256_srli_epi64(a, 32);
+    four bottom = _mm256_mul_epu32(a, b), cross = _mm256_mul_epu32(a, b_high);
+    four middle =
+        _mm256_add_epi64(_mm256_mul_epu32(a_high, b),
+                         _mm256_add_epi64(_mm256_srli_epi64(bottom, 32),
+                                          _mm256_and_si256(cross, mask)));
+    *low = _mm256_or_si256(_mm256_slli_epi64(middle, 32),
+                           _mm256_and_si256(bottom, mask));
+    return _mm256_add_epi64(_mm256_mul_epu32(a_high, b_high),
+                            _mm256_add_epi64(_mm256_srli_epi64(cross, 32),
+                                             _mm256_srli_epi64(middle, 32)));
+}
+
+/* draw_first() of four samples: every line of it, in the same order. All that is
+ * multiplied for `a` is below 2^32: strips are at most 63. */
+WIDE_TARGET static inline void see_four(uint64_t width, int k,
+                                        struct block *block, int64_t *values)
+{
+    const four one = _mm256_set1_epi64x(1), all = _mm256_set1_epi64x(-1);
+    const four first_ratio = _mm256_set1_epi64x(33);
+    const four coin_end = _mm256_set1_epi64x((1 << COIN) - 2);
+    four head = widen(block->heads + k), word = load(block->words + k);
+    four strip = load(block->strips + k), low;
+    four size =
+        _mm256_add_epi64(load(block->first + k), multiply(word, width, &low));
+    four ratio = _mm256_add_epi64(_mm256_srli_epi64(word, 40), first_ratio);
+    four a = _mm256_srli_epi64(
+        _mm256_mul_epu32(ratio,
+                         _mm256_add_epi64(_mm256_slli_epi64(strip, 25), ratio)),
+        57 - COIN);
+    four coin = _mm256_and_si256(head, _mm256_set1_epi64x((1 << COIN) - 1));
+    four bad = _mm256_or_si256(
+        _mm256_or_si256(
+            _mm256_cmpeq_epi64(strip, _mm256_set1_epi64x(PRI_NOISE_MIXED)),
+            is_below(low, _mm256_set1_epi64x((int64_t)width))),
+        _mm256_or_si256(_mm256_cmpgt_epi64(ratio, _mm256_set1_epi64x(1 << 24)),
+                        _mm256_cmpeq_epi64(size, _mm256_setzero_si256())));
+    four good = _mm256_andnot_si256(
+        bad, _mm256_cmpgt_epi64(coin_end, _mm256_add_epi64(coin, a)));
+    four sign =
+        _mm256_sub_epi64(_mm256_setzero_si256(),
+                         _mm256_and_si256(_mm256_srli_epi64(head, COIN), one));
+    four sample = _mm256_and_si256(
+        _mm256_sub_epi64(_mm256_xor_si256(size, sign), sign), good);
+    _mm256_storeu_si256(
+        (four *)(values + k),
+        _mm256_add_epi64(load((const uint64_t *)values + k), sample));
+    unsigned left = (unsigned)_mm256_movemask_pd(
+        _mm256_castsi256_pd(_mm256_xor_si256(good, all)));
+    block->left |= (uint64_t)left << k;
+}
+
+WIDE_TARGET static void see_wide(uint64_t width, const struct strips *strips,
+                                 int count, struct block *block,
+                                 int64_t *values)
+{
+    int k = 0;
+    for (int j = 0; j < count; j++) {
+        block->strips[j] = pri_noise_cell[cell_of(block->heads[j])];
+        block->first[j] = strips->first[block->strips[j]];
+    }
+    for (; k + 4 <= count; k += 4)
+        see_four(width, k, block, values);
+    see_each(width, strips, k, count, block, values);
+}
+
+static bool is_wide(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+#else
+static void see_wide(uint64_t width, const struct strips *strips, int count,
+                     struct block *block, int64_t *values)
+{
+    see_each(width, strips, 0, count, block, values);
+}
+
+static bool is_wide(void)
+{
+    return false;
+}
+#endif
+
+/* No branch depends on a sample but for those few that first sight leaves. */
+static void add_block(const struct pri_noise *noise,
+                      const struct strips *strips, bool wide,
+                      struct pricer_random *random, int count,
+                      struct block *block, int64_t *values)
+{
+    block->left = 0;
+    pri_random_words(random, count + (count + 1) / 2, block->words);
+    for (int k = 0; k < (count + 1) / 2; k++) {
+        block->heads[2 * k] = (uint32_t)block->words[count + k];
+        block->heads[2 * k + 1] = (uint32_t)(block->words[count + k] >> 32);
+    }
+    if (wide)
+        see_wide(noise->width, strips, count, block, values);
+    else
+        see_each(noise->width, strips, 0, count, block, values);
+    for (uint64_t left = block->left; left != 0; left &= left - 1) {
+        int k = __builtin_ctzll(left);
+        values[k] += draw_rest(noise, block->heads[k], block->words[k], random);
+    }
 }
 
 /* Few samples, or strips of few integers, one by one. */
-void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
-                   int64_t count, int64_t *values)
+static void add(const struct pri_noise *noise, struct pricer_random *random,
+                int64_t count, bool wide, int64_t *values)
 {
     const struct pri_noise own = *noise; /* which no value can be a part of */
     struct strips strips;
+    struct block block;
     bool many = count >= BLOCK && own.width > WIDE;
     if (own.sigma == 0)
         return;
-    if (many)
-        list_strips(&own, &strips);
-    for (int64_t k = 0; k < count; k += many ? BLOCK : 1)
-        if (many)
-            add_block(&own, &strips, random,
-                      (int)(count - k < BLOCK ? count - k : BLOCK), values + k);
-        else
-            values[k] += pri_noise_draw(&own, random);
+    for (int64_t k = 0; k < count && !many; k++)
+        values[k] += pri_noise_draw(&own, random);
+    if (!many)
+        return;
+    list_strips(&own, &strips);
+    for (int64_t k = 0; k < count; k += BLOCK)
+        add_block(&own, &strips, wide, random,
+                  (int)(count - k < BLOCK ? count - k : BLOCK), &block,
+                  values + k);
+    explicit_bzero(&block, sizeof block);
+}
+
+void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
+                   int64_t count, int64_t *values)
+{
+    add(noise, random, count, is_wide(), values);
+}
+
+void pri_noise_add_plain(const struct pri_noise *noise,
+                         struct pricer_random *random, int64_t count,
+                         int64_t *values)
+{
+    add(noise, random, count, false, values);
 }

@@ -21,6 +21,11 @@ struct pri_candidate {
 
 enum pri_verdict { PRI_REJECT, PRI_ACCEPT, PRI_UNSURE };
 
+/* pri_noise_add() by arithmetic that every processor has, to the same bits. */
+void pri_noise_add_plain(const struct pri_noise *noise,
+                         struct pricer_random *random, int64_t count,
+                         int64_t *values);
+
 /* The number of random words that fall into a strip. */
 uint64_t pri_noise_weight(uint32_t strip);
 

@@ -109,10 +109,12 @@ static void put_words(struct writer *writer, struct wire_bytes *bytes,
         writer->failed = true;
         return;
     }
-    char *to = bytes->data + bytes->size;
-    for (int64_t k = 0; k < count; k++) {
+    uint8_t *to = (uint8_t *)bytes->data + bytes->size;
+    if (size > 0)
+        memcpy(to, words, size);
+    for (int64_t k = 0; k < count && htole64(1) != 1; k++) {
         uint64_t word;
-        memcpy(&word, (const char *)words + 8 * k, 8);
+        memcpy(&word, to + 8 * k, 8);
         word = htole64(word);
         memcpy(to + 8 * k, &word, 8);
     }
