@@ -22,7 +22,8 @@ struct pricer_decoder; /* of pricer_decode.h */
 /*
  * Make a study of a scenario and its network. The file appears under its name
  * only when it is complete; an existing one is refused unless it is to be
- * replaced. O(nodes + links).
+ * replaced. Its mode is 0600 whatever the umask: a study comes to hold estimates
+ * and who takes part. O(nodes + links).
  */
 PRICER_API enum pricer_status pricer_study_create(
     const char *path, bool replace, const struct pricer_scenario *scenario,
@@ -275,7 +276,7 @@ PRICER_API enum pricer_status pricer_study_add_round(
     struct pricer_study *study, const struct pricer_round_record *record,
     int64_t least, int64_t *next, struct pricer_fault *fault);
 
-/* Copy a study as it is now into a new file. O(size). */
+/* Copy a study as it is now into a new file, of mode 0600 too. O(size). */
 PRICER_API enum pricer_status pricer_study_copy(struct pricer_study *study,
                                                 const char *path,
                                                 struct pricer_fault *fault);

@@ -5,7 +5,10 @@
  */
 #include "study.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum pricer_status pricer_study_copy(struct pricer_study *study,
@@ -13,10 +16,15 @@ enum pricer_status pricer_study_copy(struct pricer_study *study,
                                      struct pricer_fault *fault)
 {
     struct pricer_study copy = {.path = (char *)path};
-    if (access(path, F_OK) == 0)
-        return pri_fault(fault, PRICER_FILE, "%.300s: exists already", path);
-    int opened = sqlite3_open_v2(
-        path, &copy.database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    int file =
+        open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, PRI_STUDY_MODE);
+    if (file < 0)
+        return pri_fault(fault, PRICER_FILE, "%.300s: %s", path,
+                         errno == EEXIST ? "exists already" : strerror(errno));
+    fchmod(file, PRI_STUDY_MODE);
+    close(file);
+    int opened =
+        sqlite3_open_v2(path, &copy.database, SQLITE_OPEN_READWRITE, NULL);
     sqlite3_backup *backup = opened == SQLITE_OK
                                  ? sqlite3_backup_init(copy.database, "main",
                                                        study->database, "main")

@@ -145,6 +145,43 @@ static enum pricer_status damaged(const struct pricer_study *study, int64_t id,
                      study->path, (long long)id);
 }
 
+/* The row that load_summary() asks for; false: something in it is not in order. */
+static bool read_summary(sqlite3_stmt *query, struct pricer_plan_record *record)
+{
+    int bias = pricer_word_find(PRICER_WORDS_BIAS, pri_study_text(query, 1));
+    int calibration =
+        pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
+    int method =
+        pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
+    int credit =
+        pricer_word_find(PRICER_WORDS_CREDIT, pri_study_text(query, 19));
+    int64_t rounds = sqlite3_column_int64(query, 5);
+    double lambda = pri_study_column(query, 4);
+    if (bias < 0 || calibration < 0 || method < 0 || credit < 0 || rounds < 1 ||
+        rounds > 1000000000 || !pri_is_amount(lambda))
+        return false;
+    *record = (struct pricer_plan_record){
+        .settings = {.bias = (enum pricer_bias)bias,
+                     .lambda = lambda,
+                     .calibration = (enum pricer_calibration)calibration,
+                     .rounds = rounds,
+                     .credit = (enum pricer_credit)credit},
+        .network.id = sqlite3_column_int64(query, 18),
+        .method = (enum pricer_method)method,
+        .tolerance = pri_study_column(query, 6),
+        .objective = pri_study_column(query, 7),
+        .bound = pri_study_column(query, 8),
+        .gap = pri_study_column(query, 9),
+        .iterations = sqlite3_column_int(query, 10),
+        .variance = pri_study_column(query, 11),
+        .piv = pri_study_column(query, 12),
+        .tiv = pri_study_column(query, 13),
+        .mse_paper = pri_study_column(query, 14),
+        .mse_worst_case = pri_study_column(query, 15),
+        .bias_l1 = pri_study_column(query, 16)};
+    return true;
+}
+
 static enum pricer_status load_summary(const struct pricer_study *study,
                                        int64_t *id,
                                        struct pricer_plan_record *record,
@@ -163,15 +200,6 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         return status;
     sqlite3_bind_int64(query, 1, *id);
     int step = sqlite3_step(query);
-    int bias = pricer_word_find(PRICER_WORDS_BIAS, pri_study_text(query, 1));
-    int calibration =
-        pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
-    int method =
-        pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
-    int credit =
-        pricer_word_find(PRICER_WORDS_CREDIT, pri_study_text(query, 19));
-    int64_t rounds = sqlite3_column_int64(query, 5);
-    double lambda = pri_study_column(query, 4);
     if (step == SQLITE_DONE) {
         status = pri_fault(fault, PRICER_VALUE,
                            *id == 0 ? "%.300s: no plan yet: 'pricer plan' "
@@ -180,31 +208,11 @@ static enum pricer_status load_summary(const struct pricer_study *study,
                            study->path);
     } else if (step != SQLITE_ROW) {
         status = pri_study_fault(study, fault);
-    } else if (bias < 0 || calibration < 0 || method < 0 || credit < 0 ||
-               rounds < 1 || rounds > 1000000000 || !pri_is_amount(lambda)) {
+    } else if (!read_summary(query, record)) {
         status = damaged(study, sqlite3_column_int64(query, 0), fault);
     } else {
         *id = sqlite3_column_int64(query, 0);
         *sum_multiplier = pri_study_column(query, 17);
-        *record = (struct pricer_plan_record){
-            .settings = {.bias = (enum pricer_bias)bias,
-                         .lambda = lambda,
-                         .calibration = (enum pricer_calibration)calibration,
-                         .rounds = rounds,
-                         .credit = (enum pricer_credit)credit},
-            .network.id = sqlite3_column_int64(query, 18),
-            .method = (enum pricer_method)method,
-            .tolerance = pri_study_column(query, 6),
-            .objective = pri_study_column(query, 7),
-            .bound = pri_study_column(query, 8),
-            .gap = pri_study_column(query, 9),
-            .iterations = sqlite3_column_int(query, 10),
-            .variance = pri_study_column(query, 11),
-            .piv = pri_study_column(query, 12),
-            .tiv = pri_study_column(query, 13),
-            .mse_paper = pri_study_column(query, 14),
-            .mse_worst_case = pri_study_column(query, 15),
-            .bias_l1 = pri_study_column(query, 16)};
     }
     sqlite3_finalize(query);
     return status;

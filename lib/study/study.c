@@ -257,9 +257,7 @@ static enum pricer_status create(const char *path, bool replace,
         return pri_fault(fault, PRICER_FILE, "%.300s: %s", path,
                          strerror(errno));
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(file, 0666 & ~mask);
+    fchmod(file, PRI_STUDY_MODE);
     close(file);
     enum pricer_status status =
         write_study(made, scenario, network, watch, fault);

@@ -22,6 +22,10 @@ extern const char *const pri_study_schema[];
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
 enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 6 };
 
+/* Of a study's file, whatever the umask: it is its owner's alone. SQLite gives the
+ * files beside it the same. */
+enum { PRI_STUDY_MODE = 0600 };
+
 /* The database's last error as a status and a fault with the path. */
 enum pricer_status pri_study_fault(const struct pricer_study *study,
                                    struct pricer_fault *fault);

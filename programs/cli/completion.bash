@@ -24,4 +24,15 @@ _pricer() {
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
 }
+# The daemons have options only.
+_pricer_daemon() {
+    local word=${COMP_WORDS[COMP_CWORD]} choices
+    if [[ $word == -* ]]; then
+        choices=$("$1" --help 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p')
+        mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
 complete -o filenames -F _pricer pricer
+complete -o filenames -F _pricer_daemon pricer-server pricer-node

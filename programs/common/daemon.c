@@ -4,6 +4,7 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -44,6 +45,15 @@ void daemon_lock_memory(void)
     struct rlimit most;
     if (getrlimit(RLIMIT_MEMLOCK, &most) == 0 && most.rlim_cur == RLIM_INFINITY)
         mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+}
+
+void daemon_raise_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* How long the UTF-8 character is that begins here; 0: none does. */
@@ -136,38 +146,76 @@ int daemon_stopping(void)
     return stops;
 }
 
+bool daemon_passes(int error)
+{
+    return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EMFILE ||
+           error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Whether descriptors are used up, as many as a step may need. */
+static bool is_short(void)
+{
+    enum { FEW = 8 };
+    int files[FEW], count = 0;
+    while (count < FEW &&
+           (files[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    bool none = count < FEW && (errno == EMFILE || errno == ENFILE);
+    while (count > 0)
+        close(files[--count]);
+    return none;
+}
+
 /* What is wrong with the file or its folder, where SQLite makes others, does not
  * pass. */
-static bool may_pass(const struct daemon_file *file, enum pricer_status status)
+static bool file_passes(const struct daemon_step *step)
 {
     char folder[PATH_MAX];
     struct stat about;
-    if (status == PRICER_BUSY)
-        return true;
-    if (status != PRICER_FILE)
+    if (realpath(step->path, folder) == NULL) /* it is not there */
+        snprintf(folder, sizeof folder, "%s", step->path);
+    bool there = stat(step->path, &about) == 0;
+    if (there ? !S_ISREG(about.st_mode) : errno == ENOENT && !step->makes)
         return false;
-    if (realpath(file->path, folder) == NULL) /* it is not there */
-        snprintf(folder, sizeof folder, "%s", file->path);
-    bool there = stat(file->path, &about) == 0;
-    if (there ? !S_ISREG(about.st_mode) : errno == ENOENT && !file->makes)
-        return false;
-    if ((!there || access(file->path, R_OK | W_OK) == 0) &&
+    if ((!there || access(step->path, R_OK | W_OK) == 0) &&
         access(dirname(folder), W_OK | X_OK) == 0)
         return true;
     return errno == EROFS || errno == EIO || errno == ENOMEM;
 }
 
-bool daemon_try_again(struct daemon_file *file, enum pricer_status status,
-                      const struct pricer_fault *fault)
+static bool may_pass(const struct daemon_step *step, enum pricer_status status,
+                     bool none)
 {
-    enum { SAY = 10000, PAUSE = 250 * 1000 * 1000 };
-    int64_t now = daemon_clock();
-    if (!may_pass(file, status) || daemon_stopping())
-        return false;
-    if (file->said == 0 || now >= file->said + SAY) {
-        file->said = now;
-        daemon_say("%s; waiting and trying again", fault->text);
+    if (status == PRICER_BUSY)
+        return true;
+    return status == PRICER_FILE &&
+           (none || (step->path != NULL && file_passes(step)));
+}
+
+enum pricer_status daemon_await(const struct daemon_step *step, void *context,
+                                struct pricer_fault *fault)
+{
+    enum { PAUSE = 250 }; /* milliseconds, as the log says */
+    struct pricer_fault said = {""};
+    for (;;) {
+        enum pricer_status status = step->take(context, fault);
+        if (status == PRICER_OK && said.text[0] != '\0' && step->what != NULL)
+            daemon_say("%s is fine again", step->what);
+        if (status == PRICER_OK)
+            return status;
+        if (daemon_stopping())
+            return PRICER_STOPPED;
+        bool none = is_short();
+        if (!may_pass(step, status, none))
+            return status;
+        if (strcmp(said.text, fault->text) != 0) {
+            said = *fault;
+            daemon_say("%s%s; waiting and trying again every %d ms",
+                       fault->text, none ? " (no descriptors are left)" : "",
+                       PAUSE);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE * 1000000L}, NULL);
+        if (daemon_stopping())
+            return PRICER_STOPPED;
     }
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
-    return !daemon_stopping();
 }

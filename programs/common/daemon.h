@@ -26,6 +26,9 @@ void daemon_keep_secrets(void);
  */
 void daemon_lock_memory(void);
 
+/* As many descriptors as the system lets this process have. */
+void daemon_raise_files(void);
+
 /* A line on stderr with the program's name before it. What could
  * steer a terminal is replaced: some of it may come from a peer. */
 void daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -38,21 +41,31 @@ int64_t daemon_clock(void);
 void daemon_catch_signals(void);
 int daemon_stopping(void);
 
-/* A file that a daemon needs before it can begin. */
-struct daemon_file {
-    const char *path;
-    bool makes;   /* it is made where it is not there */
-    int64_t said; /* when the log last spoke of it; 0: never */
+/*
+ * Whether what failed with this errno may be different soon: an address is in use
+ * or not there yet, descriptors or the kernel's memory are used up.
+ */
+bool daemon_passes(int error);
+
+/* Something that a daemon does before it can begin. What was done before a failure
+ * is not done again by the next call. */
+struct daemon_step {
+    enum pricer_status (*take)(void *context, struct pricer_fault *fault);
+    const char
+        *what; /* "the study": what is fine again after a wait; or NULL */
+    const char *path; /* of the file that it needs, or NULL */
+    bool makes;       /* it is made where it is not there */
 };
 
 /*
- * Whether to try again what failed with the file: the disk is full or read-only,
- * another program holds a lock, descriptors are used up. Waits a moment and puts
- * it into words now and then. False: it would fail again, since the file is not
- * there, not ours or not what it should be; or the operator wants to stop.
+ * Take a step; where it cannot be taken now, put it into words, once for every
+ * reason, and try again four times a second until it can: the disk is full or
+ * read-only, another program holds a lock or an address, descriptors are used up.
+ * A fault only where it would fail again, since a file is not there, not ours or
+ * not what it should be; PRICER_STOPPED where the operator wants to stop.
  */
-bool daemon_try_again(struct daemon_file *file, enum pricer_status status,
-                      const struct pricer_fault *fault);
+enum pricer_status daemon_await(const struct daemon_step *step, void *context,
+                                struct pricer_fault *fault);
 
 /* SIGHUP asks to read files anew; whether it has since the last call. */
 bool daemon_hung_up(void);

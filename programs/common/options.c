@@ -3,12 +3,21 @@
  */
 #include "options.h"
 #include "legend.h"
+#include "pricer.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void options_add(struct option_table *table, const struct option *rows,
+                 size_t count)
+{
+    size_t room = sizeof table->rows / sizeof *rows - 1;
+    for (size_t k = 0; k < count && (size_t)table->count < room; k++)
+        table->rows[table->count++] = rows[k];
+}
 
 static const char *program_name(const struct usage *usage)
 {
@@ -54,6 +63,8 @@ static void print_usage(const struct usage *usage, const struct option *options,
     if (usage->verb != NULL && legend_known(usage->verb))
         printf("  %-26s  %s\n", "--explain",
                "also say what the words of the tables mean");
+    if (usage->verb == NULL)
+        printf("  %-26s  %s\n", "--version", "print the version and stop");
     printf("  %-26s  %s\n\nexample:\n  %s\n", "--help, -h",
            "print this and stop", usage->example);
 }
@@ -223,6 +234,10 @@ int options_parse(const struct usage *usage, const struct option *options,
         } else if (!only_operands && (strcmp(argv[at], "--help") == 0 ||
                                       strcmp(argv[at], "-h") == 0)) {
             print_usage(usage, options, name);
+            return 0;
+        } else if (!only_operands && usage->verb == NULL &&
+                   strcmp(argv[at], "--version") == 0) {
+            printf("%s %s\n", name, pricer_version());
             return 0;
         } else if (!only_operands && dashed) {
             int status = parse_option(usage, options, name, argc, argv, &at);

@@ -6,6 +6,7 @@
 #define PROGRAM_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum option_kind {
@@ -33,6 +34,14 @@ struct option {
     const char *help;     /* one line; says the default */
 };
 
+/* A table that is put together from parts; the row behind the last is empty. */
+struct option_table {
+    struct option rows[48];
+    int count;
+};
+void options_add(struct option_table *table, const struct option *rows,
+                 size_t count);
+
 struct usage {
     const char *verb;     /* NULL for a program without verbs */
     const char *operands; /* "STUDY SCENARIO.yaml"; [..] is optional */
@@ -46,8 +55,8 @@ struct usage {
 /*
  * Parse argv (argv[0] is the verb or program). `options` ends with a row whose
  * name is NULL. Operands go to `operands` in order, NULL where an optional one
- * is missing. Prints the help (and answers 0) for --help, or says what is wrong
- * (and answers 2).
+ * is missing. Prints the help (and answers 0) for --help, the version for --version
+ * of a program without verbs, or says what is wrong (and answers 2).
  */
 int options_parse(const struct usage *usage, const struct option *options,
                   int argc, char **argv, const char **operands);

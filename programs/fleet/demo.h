@@ -25,7 +25,9 @@ struct demo {
     struct pricer_network *network;
     struct pricer_plan *plan;
     struct pricer_matrix *data; /* a row for every node */
-    pid_t *children;            /* [nodes + 1], the server last; 0: none */
+    int *ports;      /* [nodes + 1] sockets that keep their ports for them */
+    int32_t held;    /* so many of these */
+    pid_t *children; /* [nodes + 1], the server last; 0: none */
     int32_t running;
 };
 

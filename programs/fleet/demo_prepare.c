@@ -251,17 +251,26 @@ static enum pricer_status make_data(struct demo *demo,
 /* --------------------------------------------------------- keys and trust --
  */
 
-/* A port of loopback that nobody listens at; held until all are chosen. */
+/*
+ * A socket at a port of loopback that nobody listens at; *port 0: at any. As long as
+ * it is there and does not listen, the kernel gives the port to nobody who asks for
+ * any, and lets whoever asks for this one have it.
+ */
 static int reserve_port(int *port)
 {
     struct sockaddr_in where = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)*port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof where;
-    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+    if (made >= 0)
+        setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (made < 0 || bind(made, (struct sockaddr *)&where, size) != 0 ||
         getsockname(made, (struct sockaddr *)&where, &size) != 0) {
+        int error = errno;
         if (made >= 0)
             close(made);
+        errno = error;
         return -1;
     }
     *port = ntohs(where.sin_port);
@@ -288,24 +297,44 @@ static enum pricer_status enrol(struct demo *demo, int32_t node, int port,
 static enum pricer_status enrol_all(struct demo *demo,
                                     struct pricer_fault *fault)
 {
-    int32_t nodes = demo->network->nodes, held = 0;
-    int *sockets = calloc((size_t)nodes + 1, sizeof *sockets);
-    enum pricer_status status = sockets != NULL ? PRICER_OK : PRICER_MEMORY;
+    int32_t nodes = demo->network->nodes;
+    enum pricer_status status = PRICER_OK;
+    demo->ports = calloc((size_t)nodes + 1, sizeof *demo->ports);
+    if (demo->ports == NULL)
+        return PRICER_MEMORY;
     for (int32_t i = PRICER_SERVER; i < nodes && status == PRICER_OK; i++) {
-        int port = 0;
-        sockets[held] = reserve_port(&port);
-        if (sockets[held] < 0)
-            status = daemon_fault(fault, PRICER_FILE, "no port: %s",
-                                  strerror(errno));
-        else
-            held++;
-        if (status == PRICER_OK)
-            status = enrol(demo, i, port, fault);
+        int port = 0, made = reserve_port(&port);
+        if (made < 0)
+            return daemon_fault(fault, PRICER_FILE, "no port: %s",
+                                strerror(errno));
+        demo->ports[demo->held++] = made;
+        status = enrol(demo, i, port, fault);
     }
-    for (int32_t k = 0; k < held; k++)
-        close(sockets[k]);
-    free(sockets);
     return status;
+}
+
+/* A server would go on without its page, which is asked for in order to be seen. */
+static enum pricer_status check_port(const struct demo *demo,
+                                     struct pricer_fault *fault)
+{
+    int port = (int)demo->port;
+    int made = port > 0 ? reserve_port(&port) : -1;
+    if (port > 0 && made < 0)
+        return daemon_fault(fault, PRICER_FILE,
+                            "cannot serve the status page at port %d: %s", port,
+                            strerror(errno));
+    if (made >= 0)
+        close(made);
+    return PRICER_OK;
+}
+
+/* The end of a row: what people call a node, where any of them has a name. */
+static void end_row(const struct demo *demo, FILE *file, int32_t to)
+{
+    const struct pricer_network *network = demo->network;
+    if (network->name != NULL)
+        fprintf(file, ",%s", to >= 0 ? network->name[to] : "");
+    fputc('\n', file);
 }
 
 static void write_row(const struct demo *demo, FILE *file, int32_t from,
@@ -313,9 +342,10 @@ static void write_row(const struct demo *demo, FILE *file, int32_t from,
                       double noise)
 {
     double mu = trust_ratio(demo->network->node_diameter[from], weight, noise);
-    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s\n", (int)to, eps, delta,
+    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s", (int)to, eps, delta,
             draft_eps(delta, mu, (double)demo->rounds), delta,
             demo->credit ? "losses" : "none");
+    end_row(demo, file, to);
 }
 
 /* The budget towards the server, for all that leaves the node in a round. */
@@ -332,9 +362,10 @@ static void write_all(const struct demo *demo, FILE *file, int32_t node)
         own[1] = trust_ratio(diameter, plan->weight[l], plan->noise[l]);
         own[0] = trust_ratio_together(own, 2);
     }
-    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none\n",
+    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none",
             network->server_eps[node], delta,
             draft_eps(delta, own[0], (double)demo->rounds), delta);
+    end_row(demo, file, -1);
 }
 
 /*
@@ -353,7 +384,8 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     if (file == NULL)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));
-    fputs("to,eps,delta,total_eps,total_delta,credit\n", file);
+    fputs("to,eps,delta,total_eps,total_delta,credit", file);
+    fputs(network->name != NULL ? ",name\n" : "\n", file);
     write_row(demo, file, node, node, network->self_eps[node],
               network->self_delta[node], demo->plan->self_weight[node],
               demo->plan->self_noise[node]);
@@ -372,7 +404,10 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
 
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
 {
-    enum pricer_status status = make_folder(demo, fault);
+    mode_t mask = umask(077); /* vectors and budgets are nobody else's */
+    enum pricer_status status = check_port(demo, fault);
+    if (status == PRICER_OK)
+        status = make_folder(demo, fault);
     if (status == PRICER_OK)
         status = demo->study_path != NULL ? copy_study(demo, fault)
                                           : make_study(demo, fault);
@@ -389,5 +424,6 @@ enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
         status = enrol_all(demo, fault);
     for (int32_t i = 0; status == PRICER_OK && i < demo->network->nodes; i++)
         status = write_trust(demo, i, fault);
+    umask(mask);
     return status;
 }

@@ -42,20 +42,45 @@ static void add(struct words *words, const char *format, ...)
     words->list[++words->count] = NULL;
 }
 
-/* The daemons stand beside this program. */
+/* A program beside the one at `self`, if it can be run. */
+static bool find_beside(const char *self, const char *program, char *path,
+                        size_t size)
+{
+    const char *slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    snprintf(path, size, "%.*s/%s", (int)(slash - self), self, program);
+    return access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *program, char *path, size_t size)
+{
+    const char *folders = getenv("PATH");
+    while (folders != NULL && *folders != '\0') {
+        int length = (int)strcspn(folders, ":");
+        snprintf(path, size, "%.*s/%s", length, folders, program);
+        if (length > 0 && access(path, X_OK) == 0)
+            return true;
+        folders += length;
+        folders += *folders == ':';
+    }
+    return false;
+}
+
+/* The daemons stand beside this program: where the kernel says that it is, else
+ * where it was called, else as the shell has found it. */
 static enum pricer_status find_program(const char *program, char *path,
                                        size_t size, struct pricer_fault *fault)
 {
-    char self[4096] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = length > 0 ? strrchr(self, '/') : NULL;
-    if (slash != NULL)
-        *slash = '\0';
-    snprintf(path, size, "%.3900s/%s", self, program);
-    if (access(path, X_OK) != 0)
-        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
-                            strerror(errno));
-    return PRICER_OK;
+    char self[4000] = "";
+    bool known = readlink("/proc/self/exe", self, sizeof self - 1) > 0;
+    if (!known)
+        snprintf(self, sizeof self, "%s", program_invocation_name);
+    if (find_beside(self, program, path, size) ||
+        (!known && find_in_path(program, path, size)))
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_FILE,
+                        "%s is neither beside pricer nor in PATH", program);
 }
 
 /* Start one; what it says goes to a file in the folder. */
@@ -200,28 +225,38 @@ static void end_children(struct demo *demo)
     demo->running = 0;
 }
 
+/* Whether the server is done; it is a fault if it failed, or a node ended before
+ * it, for which it would wait for ever. */
+static bool is_over(struct demo *demo, enum pricer_status *status,
+                    struct pricer_fault *fault)
+{
+    int32_t server = demo->network->nodes;
+    for (int32_t k = server; k >= 0; k--) {
+        int how = 0;
+        if (waitpid(demo->children[k], &how, WNOHANG) == 0)
+            continue;
+        demo->children[k] = 0;
+        if (k < server || !WIFEXITED(how) || WEXITSTATUS(how) != 0)
+            *status = daemon_fault(fault, PRICER_FILE,
+                                   "%s failed; %.300s/%d.log says why (--keep "
+                                   "FOLDER keeps it)",
+                                   k < server ? "a node" : "the server",
+                                   demo->folder, k < server ? (int)k : -1);
+        return true;
+    }
+    return false;
+}
+
 enum pricer_status demo_run(struct demo *demo, const struct pricer_watch *watch,
                             struct pricer_fault *fault)
 {
-    int how = 0;
     int64_t before = count_rounds(demo);
-    pid_t *server = NULL;
     enum pricer_status status = start_all(demo, fault);
-    if (status == PRICER_OK)
-        server = &demo->children[demo->network->nodes];
-    while (status == PRICER_OK && waitpid(*server, &how, WNOHANG) == 0) {
+    while (status == PRICER_OK && !is_over(demo, &status, fault)) {
         double done = (double)(count_rounds(demo) - before);
         if (!watch->tick(watch->context, done / (double)demo->rounds))
             status = PRICER_STOPPED;
         nanosleep(&(struct timespec){0, 50000000}, NULL);
-    }
-    if (status == PRICER_OK) {
-        *server = 0;
-        if (!WIFEXITED(how) || WEXITSTATUS(how) != 0)
-            status = daemon_fault(fault, PRICER_FILE,
-                                  "the server failed; %.300s/-1.log says why "
-                                  "(--keep FOLDER keeps it)",
-                                  demo->folder);
     }
     end_children(demo);
     return status;
@@ -244,6 +279,8 @@ void demo_clean(struct demo *demo)
 {
     if (demo->children != NULL)
         end_children(demo);
+    while (demo->held > 0)
+        close(demo->ports[--demo->held]);
     pricer_study_close(demo->study);
     demo->study = NULL;
     if (demo->keep == NULL && demo->folder[0] != '\0')
@@ -253,6 +290,7 @@ void demo_clean(struct demo *demo)
 void demo_close(struct demo *demo)
 {
     demo_clean(demo);
+    free(demo->ports);
     free(demo->children);
     pricer_matrix_free(demo->data);
     pricer_decoder_free(demo->decoding.decoder);

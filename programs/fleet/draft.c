@@ -55,7 +55,13 @@ struct row {
     double mu, p;
     const char *key; /* or NULL */
     bool credit;
+    const char *name; /* or "" */
 };
+
+static const char *find_name(const struct pricer_network *network, int32_t node)
+{
+    return network->name != NULL ? network->name[node] : "";
+}
 
 /* Whether the totals of a row hold so many releases, as the ledger counts. */
 static bool holds(const struct row *row, double eps, int64_t rounds)
@@ -83,8 +89,11 @@ static bool write_row(const struct draft *draft, const struct row *row,
     write_number(row->delta, file);
     write_number(total, file);
     write_number(row->delta, file);
-    fprintf(file, "%s,%s\n", row->credit ? "losses" : "none",
+    fprintf(file, "%s,%s", row->credit ? "losses" : "none",
             row->key != NULL ? row->key : "");
+    if (draft->network->name != NULL)
+        fprintf(file, ",%s", row->name);
+    fputc('\n', file);
     return single > row->eps || total > row->eps;
 }
 
@@ -106,7 +115,7 @@ static bool write_all(const struct draft *draft, int32_t node, FILE *file)
                      &(struct row){"server", network->server_eps[node],
                                    network->server_delta[node], mu[0], 1,
                                    draft->keys != NULL ? draft->keys[0] : NULL,
-                                   false},
+                                   false, ""},
                      file);
 }
 
@@ -116,7 +125,8 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
     const struct pricer_plan *plan = draft->plan;
     char to[16];
     int32_t beyond = 0;
-    fputs("to,eps,delta,total_eps,total_delta,credit,key\n", file);
+    fputs("to,eps,delta,total_eps,total_delta,credit,key", file);
+    fputs(network->name != NULL ? ",name\n" : "\n", file);
     snprintf(to, sizeof to, "%d", (int)node);
     beyond += write_row(
         draft,
@@ -124,7 +134,8 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
                       trust_ratio(network->node_diameter[node],
                                   plan->self_weight[node],
                                   plan->self_noise[node]),
-                      1, draft->keys != NULL ? draft->keys[0] : NULL, false},
+                      1, draft->keys != NULL ? draft->keys[0] : NULL, false,
+                      find_name(network, node)},
         file);
     for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
          l++) {
@@ -137,7 +148,7 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
                                       plan->weight[l], plan->noise[l]),
                           draft->credit ? network->p[l] : 1,
                           draft->keys != NULL ? draft->keys[peer + 1] : NULL,
-                          draft->credit},
+                          draft->credit, find_name(network, peer)},
             file);
     }
     if (network->server_eps != NULL && network->server_eps[node] < INFINITY)

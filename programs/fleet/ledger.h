@@ -102,8 +102,8 @@ int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge);
 /* What has been spent against a receiver: the ratio of all releases. */
 double ledger_spent(struct ledger *ledger, const char *key);
 
-/* Print every account of the ledger; an exit status. May be called while a
- * node runs. */
-int ledger_show(const char *path, bool as_json);
+/* Print every account of the ledger, nodes by the names of a trust file (or NULL);
+ * an exit status. May be called while a node runs. */
+int ledger_show(const char *path, const char *names, bool as_json);
 
 #endif

@@ -65,6 +65,7 @@ struct node {
     struct hub *hub;
     struct hub_peer *server;
     bool listening;
+    bool silenced;          /* the log says that no slice can be taken */
     int64_t server_left;    /* when the server was last connected */
     int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
@@ -126,7 +127,8 @@ struct node {
 };
 
 /* Tell the server the code, and the operator (once a slice) in words, what is
- * not done. The words stay here: they may speak of files and data. */
+ * not done. The words stay here: they may speak of files and data. Without any
+ * (NULL) the log has it already. */
 void node_refuse(struct node *node, int64_t round, enum wire_code code,
                  int32_t to, const char *text);
 
@@ -142,6 +144,9 @@ bool node_charge_all(const struct node *node, double mu,
 /* Take a SLICE message: check it whole, decide on every link, connect. */
 void node_take_slice(struct node *node, const void *data, size_t size);
 void node_free_slice(struct node *node);
+
+/* Neighbours cannot reach this node now, and this is why. The log says so once. */
+void node_say_deaf(struct node *node, const struct pricer_fault *why);
 
 /* Whether a budget is about to end. */
 bool node_is_ending(const struct node *node);

@@ -277,9 +277,9 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
              text);
     else
         tell(node->check, BAD, "budgets",
-             "to node %d: %s; a row in the trust "
+             "to node %s: %s; a row in the trust "
              "file is the cure, or another plan",
-             (int)to, text);
+             trust_label(&node->trust, to).text, text);
 }
 
 static bool is_final(enum hub_end why)
@@ -291,14 +291,16 @@ static bool is_final(enum hub_end why)
 static void check_listen(struct check *check, struct node *node)
 {
     struct pricer_fault fault = {""};
-    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    enum pricer_status status = hub_listen(node->hub, node->listen, &fault);
+    node->listening = status == PRICER_OK;
     if (node->listening)
         tell(check, GOOD, "listen", "%s", node->listen);
     else
-        tell(check, BAD, "listen",
-             "%s; is it an address of this machine, and does no other program "
-             "have the port?",
-             fault.text);
+        tell(check, BAD, "listen", "%s; %s", fault.text,
+             status == PRICER_BUSY
+                 ? "'ss -ltnp' says whose the port is, 'ip addr' whether the "
+                   "address is there; the node waits for it"
+                 : "another address or port for --listen is the cure");
 }
 
 static bool reach_server(struct check *check, struct node *node)

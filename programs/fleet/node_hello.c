@@ -105,8 +105,8 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
     }
     if (wire_write_refusal(&node->bytes, &refusal))
         hub_send(node->server, node->bytes.data, node->bytes.size);
-    if (!(node->refused >> code & 1) || round == 0)
-        daemon_say("refused (round %lld, to %d): %s", (long long)round, (int)to,
-                   text);
+    if (text != NULL && (!(node->refused >> code & 1) || round == 0))
+        daemon_say("refused (round %lld, to %s): %s", (long long)round,
+                   trust_label(&node->trust, to).text, text);
     node->refused |= UINT64_C(1) << code;
 }

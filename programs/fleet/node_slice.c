@@ -112,7 +112,11 @@ static enum pricer_status pin(struct node *node, int32_t to, const char *old,
                     : PRICER_OK;
     if (status == PRICER_OK)
         status = ledger_pin(node->ledger, to, key, fault);
-    if (status != PRICER_OK && status != PRICER_VALUE)
+    if (status == PRICER_VALUE)
+        daemon_fault(fault, status,
+                     "the key of node %s is not the one it had before",
+                     trust_label(&node->trust, to).text);
+    else if (status != PRICER_OK)
         node->illegible = true;
     return status;
 }
@@ -125,23 +129,24 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
     char old[PRICER_KEY_TEXT];
     bool follows = find_old(out, old);
     double p = out != NULL ? out->p : 1;
+    struct node_label label = trust_label(&node->trust, to);
     if (row == NULL) {
-        daemon_fault(fault, PRICER_VALUE, "node %d is not in the trust file",
-                     (int)to);
+        daemon_fault(fault, PRICER_VALUE, "node %s is not in the trust file",
+                     label.text);
         return WIRE_CODE_TRUST;
     }
     if (row->key[0] != '\0' && strcmp(row->key, key) != 0 &&
         !(follows && strcmp(row->key, old) == 0)) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the key of node %d is not the one in the trust file",
-                     (int)to);
+                     "the key of node %s is not the one in the trust file",
+                     label.text);
         return WIRE_CODE_KEY;
     }
     if (out != NULL && row->key[0] == '\0' && !node->first_seen) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the trust file has no key for node %d, and the server's "
+                     "the trust file has no key for node %s, and the server's "
                      "word is not enough (column key, or --first-seen)",
-                     (int)to);
+                     label.text);
         return WIRE_CODE_KEY;
     }
     if (out != NULL &&
@@ -149,15 +154,15 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
         return WIRE_CODE_KEY;
     if (p < 1 && !row->credit) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the plan counts on losses to node %d, and the trust file "
+                     "the plan counts on losses to node %s, and the trust file "
                      "gives them no credit (column credit)",
-                     (int)to);
+                     label.text);
         return WIRE_CODE_CREDIT;
     }
     if (!trust_allows(row->eps, row->delta, mu)) {
         daemon_fault(fault, PRICER_VALUE,
-                     "the noise to node %d is too small for eps %g, delta %g",
-                     (int)to, row->eps, row->delta);
+                     "the noise to node %s is too small for eps %g, delta %g",
+                     label.text, row->eps, row->delta);
         return WIRE_CODE_NOISE;
     }
     return 0;
@@ -280,15 +285,27 @@ static void judge_all(struct node *node)
         node->peers[k].refused = true;
 }
 
-/* Admit the in-neighbours, and listen with room for vectors of this size. */
+void node_say_deaf(struct node *node, const struct pricer_fault *why)
+{
+    if (!node->silenced)
+        daemon_say("%s; this node is in no round without it, trying again "
+                   "every second while the server is heard",
+                   why->text);
+    node->silenced = true;
+}
+
+/* Admit the in-neighbours, and listen with room for vectors of this size. False:
+ * not now, and the log knows why. */
 static bool open_inbox(struct node *node)
 {
     struct wire_slice *slice = &node->slice;
-    struct pricer_fault fault = {""};
+    struct pricer_fault fault = {"no memory for the links of the plan"};
     struct hub_entry *entries =
         calloc((size_t)slice->in_count + 1, sizeof *entries);
-    if (entries == NULL)
+    if (entries == NULL) {
+        node_say_deaf(node, &fault);
         return false;
+    }
     for (int32_t k = 0; k < slice->in_count; k++) {
         memcpy(entries[k].key, slice->in[k].key, WIRE_KEY);
         entries[k].number = k;
@@ -296,12 +313,17 @@ static bool open_inbox(struct node *node)
     bool admitted = hub_admit(node->hub, entries, slice->in_count) == PRICER_OK;
     free(entries);
     hub_limit(node->hub, 8 * slice->dimension + WIRE_SLACK);
-    if (!admitted || node->listening)
-        return admitted;
-    node->listening = hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
-    if (!node->listening)
-        daemon_say("%s", fault.text);
-    return node->listening;
+    if (admitted && !node->listening)
+        node->listening =
+            hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
+    if (!admitted || !node->listening) {
+        node_say_deaf(node, &fault);
+        return false;
+    }
+    if (node->silenced)
+        daemon_say("listening at %s", node->listen);
+    node->silenced = false;
+    return true;
 }
 
 /* How far apart data are that must not be told apart is the node's own word: a
@@ -370,10 +392,10 @@ void node_take_slice(struct node *node, const void *data, size_t size)
         keep_links(node, out, count, peers);
     free_peers(peers, count);
     free(out);
-    if (!room || !open_inbox(node)) {
+    if (!room || !open_inbox(node)) { /* it comes again in a second */
         node_free_slice(node);
         node_refuse(node, 0, WIRE_CODE_SLICE, node->number,
-                    "cannot take the slice: no memory or no address");
+                    room ? NULL : "cannot take the slice: no memory");
         return;
     }
     fill_part(node);

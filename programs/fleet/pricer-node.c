@@ -2,32 +2,14 @@
  * pricer-node: one node of a fleet. Holds private data, sends noisy shares of
  * it to those its operator trusts, and relays for others.
  */
-#include "common/config.h"
 #include "node.h"
 #include "node_check.h"
-#include "common/options.h"
+#include "node_options.h"
 #include "common/program.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-
-static const struct usage usage = {
-    NULL, "",
-    "Take part in the rounds of a pricer-server: send noisy shares of a "
-    "private\n"
-    "vector to the neighbours of the plan, as far as the trust file and the\n"
-    "budget ledger allow, and relay for others.",
-    "pricer-node --config /etc/pricer/node3.conf"};
-
-/* What the command line says and struct node does not hold. */
-struct arguments {
-    int64_t number, seed, accept;
-    const char *config, *emulate;
-    struct node_files files;
-    bool show, json, replay, check, new_ledger;
-};
 
 /* How good an estimate is, at most once a second. */
 static void say_result(struct node *node, const struct wire_result *result)
@@ -214,182 +196,126 @@ static void loop(struct node *node)
     }
 }
 
-static bool parse(int argc, char **argv, struct node *node,
-                  struct arguments *arguments, int *result)
+/* --------------------------------------------------------- what comes first -- */
+
+/* The context of the steps: each may have to wait for its file or its address. */
+struct beginning {
+    struct node *node;
+    const struct node_arguments *arguments;
+    struct pricer_network **network;
+};
+
+static enum pricer_status read_files(void *context, struct pricer_fault *fault)
 {
-    const struct option options[] = {
-        {"config", OPTION_TEXT, &arguments->config, "FILE",
-         "read options from FILE, a line 'name value' each"},
-        {"node", OPTION_COUNT, &arguments->number, "N",
-         "this node's number in the study"},
-        {"key", OPTION_TEXT, &arguments->files.key, "FILE",
-         "its secret key, from pricer keygen"},
-        {"server", OPTION_TEXT, &node->server_address, "ADDRESS",
-         "where the server is, such as tcp://10.0.0.1:7100"},
-        {"server-key", OPTION_TEXT, &arguments->files.server_key, "KEY",
-         "the server's public key, or a file with it"},
-        {"listen", OPTION_TEXT, &node->listen, "ADDRESS",
-         "where neighbours reach this node, such as tcp://*:7103"},
-        {"trust", OPTION_TEXT, &arguments->files.trust, "FILE",
-         "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
-         "[,credit][,key]"},
-        {"first-seen", OPTION_FLAG, &node->first_seen, NULL,
-         "believe the server the first key of neighbours without one there"},
-        {"ledger", OPTION_TEXT, &arguments->files.ledger, "FILE",
-         "what has gone to whom; must be there"},
-        {"new-ledger", OPTION_FLAG, &arguments->new_ledger, NULL,
-         "make the ledger if it is not there: nothing was sent so far"},
-        {"ledger-accept", OPTION_COUNT, &arguments->accept, "ROUND",
-         "let the ledger go on after ROUND, whatever was sent up to there, and "
-         "stop"},
-        {"check", OPTION_FLAG, &arguments->check, NULL,
-         "say what would fail and how to cure it, join no round, and stop"},
-        {"diameter", OPTION_ABOVE, &node->diameter, "D",
-         "data to be kept from being told apart differ by D at most; twice the "
-         "radius"},
-        {"data", OPTION_TEXT, &node->vector.file, "FILE",
-         "the vector, a row of this .npy file"},
-        {"row", OPTION_COUNT, &node->vector.row, "K",
-         "which row of it; by default this node's number"},
-        {"command", OPTION_TEXT, &node->vector.command, "COMMAND",
-         "run this in each round; it writes the vector as .npy"},
-        {"feed", OPTION_TEXT, &arguments->files.feed, "unix:PATH",
-         "a program hands the vectors in at this socket and gets estimates"},
-        {"estimate", OPTION_TEXT, &node->estimate, "FILE",
-         "write each round's estimate to this .npy file"},
-        {"emulate", OPTION_TEXT, &arguments->emulate, "STUDY",
-         "for demonstrations: drop what the study's links would lose"},
-        {"seed", OPTION_COUNT, &arguments->seed, "S",
-         "of --emulate and --replay-noise"},
-        {"replay-after", OPTION_COUNT, &node->emulate.after, "R",
-         "for demonstrations: the round before the first one of the seed"},
-        {"replay-noise", OPTION_FLAG, &arguments->replay, NULL,
-         "for demonstrations: noise from the seed, which protects nothing"},
-        {"ledger-show", OPTION_FLAG, &arguments->show, NULL,
-         "print the ledger and stop"},
-        {"json", OPTION_FLAG, &arguments->json, NULL,
-         "print the ledger, or the checks, as one JSON object"},
-        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    const char *operands[1];
-    *result =
-        config_parse(&usage, options, &arguments->config, argc, argv, operands);
-    return *result == OPTIONS_GO;
+    const struct beginning *beginning = context;
+    const struct node_files *files = &beginning->arguments->files;
+    struct node *node = beginning->node;
+    enum pricer_status status = keys_read(files->key, &node->pair, fault);
+    if (status == PRICER_OK)
+        status = keys_public(files->server_key, node->server_key, fault);
+    if (status == PRICER_OK)
+        status = trust_read(files->trust, &node->trust, fault);
+    node->trust_file = files->trust;
+    return status;
 }
 
-/* What is missing on the command line, or NULL. */
-static const char *missing(const struct node *node,
-                           const struct arguments *arguments)
-{
-    if (arguments->number < 0)
-        return "--node";
-    if (arguments->files.key == NULL)
-        return "--key";
-    if (node->server_address == NULL)
-        return "--server";
-    if (arguments->files.server_key == NULL)
-        return "--server-key";
-    if (node->listen == NULL)
-        return "--listen";
-    if (arguments->files.trust == NULL)
-        return "--trust";
-    if ((node->vector.file != NULL) + (node->vector.command != NULL) +
-            (arguments->files.feed != NULL) !=
-        1)
-        return "--data, --command or --feed (one of them)";
-    return NULL;
-}
-
-static enum pricer_status load_emulation(const char *path,
-                                         struct pricer_network **network,
+static enum pricer_status load_emulation(void *context,
                                          struct pricer_fault *fault)
 {
+    const struct beginning *beginning = context;
+    const char *path = beginning->arguments->emulate;
     struct pricer_study *study = NULL;
     struct pricer_plan *plan = NULL;
     if (path == NULL)
         return PRICER_OK;
     enum pricer_status status = pricer_study_open(path, false, &study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_plan(study, 0, network, &plan, NULL, fault);
+        status =
+            pricer_study_plan(study, 0, beginning->network, &plan, NULL, fault);
     pricer_plan_free(plan);
     pricer_study_close(study);
+    beginning->node->emulate.network = *beginning->network;
     return status;
 }
 
-static enum pricer_status connect_all(struct node *node,
-                                      struct pricer_fault *fault)
+/* Nothing is sent while it cannot be opened; it is made only if that is asked
+ * for. */
+static enum pricer_status open_ledger(void *context, struct pricer_fault *fault)
 {
-    const struct hub_events events = {node, see_opened, see_frame, see_ended};
-    struct rlimit files;
-    uint8_t key[KEYS_SIZE];
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
-    if (!keys_bytes(node->server_key, key))
-        return PRICER_VALUE;
-    node->server_left = daemon_clock();
-    enum pricer_status status =
-        hub_open(&node->pair, &events, &node->hub, fault);
-    if (status == PRICER_OK)
-        status = hub_connect(node->hub, node->server_address, key,
-                             WIRE_SLICE_SIZE, NULL, &node->server, fault);
-    return status;
-}
-
-/* Open the ledger; one that cannot be used now is waited for, and nothing is sent
- * meanwhile. */
-static enum pricer_status await_ledger(struct node *node,
-                                       const struct arguments *arguments,
-                                       struct pricer_fault *fault)
-{
-    struct daemon_file file = {.path = arguments->files.ledger,
-                               .makes = arguments->new_ledger};
-    enum pricer_status status;
-    if (!arguments->new_ledger && !ledger_is_there(file.path))
+    const struct beginning *beginning = context;
+    const char *path = beginning->arguments->files.ledger;
+    struct node *node = beginning->node;
+    if (!beginning->arguments->new_ledger && !ledger_is_there(path))
         return daemon_fault(
-            fault, PRICER_FILE,
+            fault, PRICER_VALUE,
             "%.300s: there is no ledger, so what was spent is not known and "
             "nothing is sent; restore it from a backup, or say --new-ledger if "
             "this node never sent anything",
-            file.path);
-    do {
-        status = ledger_open(file.path, node->server_key, &node->ledger, fault);
-        if (status == PRICER_BUSY) /* a node that runs, which does not pass */
-            status = PRICER_VALUE;
-    } while (status != PRICER_OK && daemon_try_again(&file, status, fault));
-    if (status == PRICER_OK && file.said != 0)
-        daemon_say("the ledger is fine again");
-    return status != PRICER_OK && daemon_stopping() ? PRICER_STOPPED : status;
+            path);
+    enum pricer_status status =
+        ledger_open(path, node->server_key, &node->ledger, fault);
+    if (status == PRICER_BUSY) /* a node that runs, which does not pass */
+        status = PRICER_VALUE;
+    return status;
+}
+
+static enum pricer_status open_feed(void *context, struct pricer_fault *fault)
+{
+    const struct beginning *beginning = context;
+    const char *path = beginning->arguments->files.feed;
+    return path == NULL ? PRICER_OK
+                        : feed_open(path, &beginning->node->vector.feed, fault);
+}
+
+static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
+{
+    const struct beginning *beginning = context;
+    struct node *node = beginning->node;
+    const struct hub_events events = {node, see_opened, see_frame, see_ended};
+    return hub_open(&node->pair, &events, &node->hub, fault);
+}
+
+/* Where neighbours will reach this node is tried when its slice has come. What is
+ * wrong with the address now and does not pass is told at once. */
+static enum pricer_status connect_all(struct node *node,
+                                      struct pricer_fault *fault)
+{
+    uint8_t key[KEYS_SIZE];
+    if (!keys_bytes(node->server_key, key))
+        return PRICER_VALUE;
+    enum pricer_status status = hub_try(node->listen, fault);
+    if (status == PRICER_BUSY)
+        node_say_deaf(node, fault);
+    else if (status != PRICER_OK)
+        return status;
+    node->server_left = daemon_clock();
+    return hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE,
+                       NULL, &node->server, fault);
 }
 
 static enum pricer_status set_up(struct node *node,
-                                 const struct arguments *arguments,
+                                 const struct node_arguments *arguments,
                                  struct pricer_network **network,
                                  struct pricer_fault *fault)
 {
+    struct beginning beginning = {node, arguments, network};
+    const struct daemon_step steps[] = {
+        {read_files, NULL, NULL, false},
+        {load_emulation, NULL, NULL, false},
+        {open_ledger, "the ledger", arguments->files.ledger,
+         arguments->new_ledger},
+        {open_feed, "the feed", NULL, false},
+        {open_hub, NULL, NULL, false},
+    };
     node->number = (int32_t)arguments->number;
     node->emulate.seed = (uint64_t)arguments->seed;
     node->replay = arguments->replay;
     node->vector.estimate = node->estimate;
     if (node->vector.row < 0)
         node->vector.row = node->number;
-    enum pricer_status status =
-        keys_read(arguments->files.key, &node->pair, fault);
-    if (status == PRICER_OK)
-        status =
-            keys_public(arguments->files.server_key, node->server_key, fault);
-    if (status == PRICER_OK)
-        status = trust_read(arguments->files.trust, &node->trust, fault);
-    node->trust_file = arguments->files.trust;
-    if (status == PRICER_OK)
-        status = pricer_random_secret(&node->random, fault);
-    if (status == PRICER_OK)
-        status = load_emulation(arguments->emulate, network, fault);
-    node->emulate.network = *network;
-    if (status == PRICER_OK)
-        status = await_ledger(node, arguments, fault);
-    if (status == PRICER_OK && arguments->files.feed != NULL)
-        status = feed_open(arguments->files.feed, &node->vector.feed, fault);
+    enum pricer_status status = pricer_random_secret(&node->random, fault);
+    for (size_t k = 0; k < sizeof steps / sizeof *steps && !status; k++)
+        status = daemon_await(&steps[k], &beginning, fault);
     if (status == PRICER_OK)
         status = connect_all(node, fault);
     if (status == PRICER_OK && node->replay)
@@ -398,7 +324,7 @@ static enum pricer_status set_up(struct node *node,
 }
 
 /* --ledger-accept: what was lost is lost. */
-static int accept_loss(const struct arguments *arguments)
+static int accept_loss(const struct node_arguments *arguments)
 {
     struct pricer_fault fault = {""};
     struct ledger *ledger = NULL;
@@ -434,27 +360,21 @@ static void tear_down(struct node *node)
 int main(int argc, char **argv)
 {
     struct node node = {0};
-    struct arguments arguments = {.number = -1, .accept = -1};
+    struct node_arguments arguments = {.number = -1, .accept = -1};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     int result;
     vector_init(&node.vector);
     node.vector.row = -1;
-    if (!parse(argc, argv, &node, &arguments, &result))
+    result = node_options_parse(argc, argv, &node, &arguments);
+    if (result != OPTIONS_GO)
         return result;
-    bool brief = arguments.show || arguments.accept >= 0;
-    if (arguments.files.ledger == NULL ||
-        (!brief && missing(&node, &arguments) != NULL)) {
-        fprintf(stderr, "pricer-node: %s is missing; --help explains\n",
-                arguments.files.ledger == NULL ? "--ledger"
-                                               : missing(&node, &arguments));
-        return 2;
-    }
     if (arguments.show)
-        return program_close(
-            ledger_show(arguments.files.ledger, arguments.json));
+        return program_close(ledger_show(
+            arguments.files.ledger, arguments.files.trust, arguments.json));
     daemon_keep_secrets();
     daemon_lock_memory();
+    daemon_raise_files();
     daemon_catch_signals();
     if (arguments.accept >= 0)
         return accept_loss(&arguments);

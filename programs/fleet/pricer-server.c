@@ -3,29 +3,12 @@
  * its slice of the study's plan, adds up what arrives in time and stores every
  * round in the study.
  */
-#include "common/config.h"
-#include "common/options.h"
 #include "common/program.h"
 #include "server.h"
+#include "server_options.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-
-static const struct usage usage = {
-    NULL, "[STUDY]",
-    "Run rounds with the nodes enrolled in a study: hand out its latest plan,\n"
-    "collect sums until the deadline, store the round and publish the "
-    "estimate.",
-    "pricer-server ten.pricer --key server.key"};
-
-/* What the command line says and struct server does not hold. */
-struct arguments {
-    const char *config, *study, *key, *listen, *truth, *status_address;
-    int64_t port, seed, after;
-    bool emulate;
-    struct server_times times; /* as given; the study says the attempts */
-};
 
 /* How long the server may go without a look at who is enrolled. */
 enum { GLANCE = 250 };
@@ -87,90 +70,6 @@ static void loop(struct server *server, struct status_page *page,
     }
 }
 
-static bool parse(int argc, char **argv, struct server *server,
-                  struct arguments *arguments, const char **operands,
-                  int *result)
-{
-    struct server_times *times = &server->times;
-    const struct option options[] = {
-        {"config", OPTION_TEXT, &arguments->config, "FILE",
-         "read options from FILE, a line 'name value' each"},
-        {"study", OPTION_TEXT, &arguments->study, "STUDY",
-         "the study, if it is not the operand"},
-        {"key", OPTION_TEXT, &arguments->key, "FILE",
-         "the server's secret key, from pricer keygen"},
-        {"listen", OPTION_TEXT, &arguments->listen, "ADDRESS",
-         "where to listen; by default the enrolled address"},
-        {"period", OPTION_COUNT, &times->period, "MS",
-         "from one round to the next; 10000"},
-        {"send", OPTION_COUNT, &times->send, "MS",
-         "when in an attempt nodes must have their vectors and send; 2/3 of "
-         "--share"},
-        {"share", OPTION_COUNT, &times->share, "MS",
-         "when the sharing ends; 5/6 of --uplink"},
-        {"uplink", OPTION_COUNT, &times->uplink, "MS",
-         "when the round, or an attempt of it, ends; 9/10 of --period, by "
-         "attempts, with --early 9000"},
-        {"ahead", OPTION_COUNT, &times->ahead, "N",
-         "rounds a node that hears nothing opens by itself; 10"},
-        {"early", OPTION_FLAG, &times->early, NULL,
-         "end each stage when all is there; for demonstrations"},
-        {"rounds", OPTION_COUNT, &server->rounds, "N",
-         "stop after so many rounds; 0: never"},
-        {"quorum", OPTION_COUNT, &server->quorum, "N",
-         "nodes that must contribute: waited for before the first round; 1"},
-        {"wait", OPTION_COUNT, &server->wait, "N",
-         "nodes to wait for before the first round; the quorum"},
-        {"first-round", OPTION_COUNT, &server->first, "N",
-         "the least number of the first round; 1"},
-        {"probe", OPTION_FLAG, &server->probe, NULL,
-         "measure links without weight too"},
-        {"decoder", OPTION_CHOICE, &server->decoding.asked, PROGRAM_DECODERS,
-         PROGRAM_DECODER_HELP},
-        {"memory", OPTION_COUNT, &server->memory, "MIB",
-         "that a decoder may keep the sums of a round in; 1024"},
-        {"readers", OPTION_CHOICE, &server->readers, "budgets|all",
-         "which nodes get estimates if they ask: whom budgets allow, or all"},
-        {"keep", OPTION_COUNT, &server->keep, "N",
-         "rounds that the study keeps, older ones are deleted; 0: all; 100000"},
-        {"truth", OPTION_TEXT, &arguments->truth, "FILE",
-         "the true mean (.npy), where it is known, to tell the error"},
-        {"port", OPTION_COUNT, &arguments->port, "PORT",
-         "of the status page; 0: none"},
-        {"status-address", OPTION_TEXT, &arguments->status_address, "IP",
-         "of the status page; 127.0.0.1"},
-        {"emulate", OPTION_FLAG, &arguments->emulate, NULL,
-         "for demonstrations: drop what the study's uplinks would lose"},
-        {"seed", OPTION_COUNT, &arguments->seed, "S", "of --emulate"},
-        {"replay-after", OPTION_COUNT, &arguments->after, "R",
-         "for demonstrations: the round before the first one of the seed"},
-        {NULL, OPTION_FLAG, NULL, NULL, NULL}};
-    *result =
-        config_parse(&usage, options, &arguments->config, argc, argv, operands);
-    return *result == OPTIONS_GO;
-}
-
-static enum pricer_status load_truth(struct server *server, const char *path,
-                                     struct pricer_fault *fault)
-{
-    struct pricer_matrix *matrix = NULL;
-    if (path == NULL)
-        return PRICER_OK;
-    enum pricer_status status = pricer_matrix_read(path, &matrix, fault);
-    if (status == PRICER_OK && matrix->columns != server->network->dimension)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "%.300s: not of the study's dimension", path);
-    if (status == PRICER_OK) {
-        server->truth = calloc((size_t)matrix->columns, sizeof *server->truth);
-        if (server->truth == NULL)
-            status = PRICER_MEMORY;
-        else
-            pricer_matrix_row(matrix, 0, server->truth);
-    }
-    pricer_matrix_free(matrix);
-    return status;
-}
-
 /* The address enrolled for the server. */
 static enum pricer_status find_listen(struct server *server, const char *asked,
                                       char *address, struct pricer_fault *fault)
@@ -193,25 +92,11 @@ static enum pricer_status find_listen(struct server *server, const char *asked,
     return status;
 }
 
-static enum pricer_status connect_all(struct server *server,
-                                      struct pricer_fault *fault)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
-    hub_limit(server->hub,
-              8 * server->network->dimension + WIRE_SLACK +
-                  2 * (int64_t)wire_parts_size(server->network->nodes));
-    return hub_listen(server->hub, server->address, fault);
-}
-
 /* What is emulated stays what it was when the server started: a new plan may
  * come with another network. */
-static enum pricer_status load_emulation(struct server *server,
-                                         const struct arguments *arguments,
-                                         struct pricer_fault *fault)
+static enum pricer_status load_emulation(
+    struct server *server, const struct server_arguments *arguments,
+    struct pricer_fault *fault)
 {
     struct pricer_plan *plan = NULL;
     enum pricer_status status = pricer_study_plan(
@@ -222,34 +107,14 @@ static enum pricer_status load_emulation(struct server *server,
     return status;
 }
 
-/*
- * Times that are not given follow from those that are. A vector needs the most:
- * a command that starts Python with NumPy takes a second on a small machine, and
- * noise for a million elements and ten links another; so half of a round is for
- * it, a quarter for the sharing.
- */
-static void fill_times(struct server_times *times, int64_t attempts)
-{
-    enum { PERIOD = 10000 };
-    if (times->period < 0)
-        times->period = PERIOD;
-    if (times->uplink < 0)
-        times->uplink =
-            (times->early ? PERIOD : times->period / attempts) * 9 / 10;
-    if (times->share < 0)
-        times->share = times->uplink * 5 / 6;
-    if (times->send < 0)
-        times->send = times->share * 2 / 3;
-}
-
 /* The times of a round whose attempts the study knows. */
 static enum pricer_status share_period(struct server *server,
-                                       const struct arguments *arguments,
+                                       const struct server_arguments *arguments,
                                        struct pricer_fault *fault)
 {
     struct server_times *times = &server->times;
     *times = arguments->times;
-    fill_times(times, server->attempts);
+    server_fill_times(times, server->attempts);
     if (times->early || times->period >= server->attempts * times->uplink)
         return PRICER_OK;
     return daemon_fault(fault, PRICER_VALUE,
@@ -258,12 +123,33 @@ static enum pricer_status share_period(struct server *server,
                         (int)server->attempts);
 }
 
-/* All that the study is needed for. What was done before a failure is not done
- * again by the next call. */
-static enum pricer_status read_study(struct server *server,
-                                     const struct arguments *arguments,
-                                     struct pricer_fault *fault)
+/* --------------------------------------------------------- what comes first -- */
+
+/* The context of the steps: each may have to wait for its file or its address. */
+struct beginning {
+    struct server *server;
+    const struct server_arguments *arguments;
+};
+
+static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
 {
+    const struct beginning *beginning = context;
+    struct server *server = beginning->server;
+    struct hub_events events = server_events;
+    events.context = server;
+    enum pricer_status status =
+        keys_read(beginning->arguments->key, &server->pair, fault);
+    if (status == PRICER_OK)
+        status = hub_open(&server->pair, &events, &server->hub, fault);
+    return status;
+}
+
+/* All that the study is needed for. Nobody listens yet, and nothing is charged. */
+static enum pricer_status read_study(void *context, struct pricer_fault *fault)
+{
+    const struct beginning *beginning = context;
+    const struct server_arguments *arguments = beginning->arguments;
+    struct server *server = beginning->server;
     enum pricer_status status = PRICER_OK;
     if (server->study == NULL)
         status = pricer_study_open(server->path, true, &server->study, fault);
@@ -281,36 +167,46 @@ static enum pricer_status read_study(struct server *server,
     return status;
 }
 
-/* A study that cannot be used now is waited for: nobody listens yet, and nothing
- * is charged. */
-static enum pricer_status await_study(struct server *server,
-                                      const struct arguments *arguments,
-                                      struct pricer_fault *fault)
+static enum pricer_status load_truth(void *context, struct pricer_fault *fault)
 {
-    struct daemon_file file = {.path = server->path};
-    enum pricer_status status;
-    do
-        status = read_study(server, arguments, fault);
-    while (status != PRICER_OK && daemon_try_again(&file, status, fault));
-    if (status == PRICER_OK && file.said != 0)
-        daemon_say("the study is fine again");
-    return status != PRICER_OK && daemon_stopping() ? PRICER_STOPPED : status;
+    const struct beginning *beginning = context;
+    struct server *server = beginning->server;
+    const char *path = beginning->arguments->truth;
+    struct pricer_matrix *matrix = NULL;
+    if (path == NULL)
+        return PRICER_OK;
+    enum pricer_status status = pricer_matrix_read(path, &matrix, fault);
+    if (status == PRICER_OK && matrix->columns != server->network->dimension)
+        status = daemon_fault(fault, PRICER_VALUE,
+                              "%.300s: not of the study's dimension", path);
+    if (status == PRICER_OK) {
+        server->truth = calloc((size_t)matrix->columns, sizeof *server->truth);
+        if (server->truth == NULL)
+            status = PRICER_MEMORY;
+        else
+            pricer_matrix_row(matrix, 0, server->truth);
+    }
+    pricer_matrix_free(matrix);
+    return status;
 }
 
-static enum pricer_status set_up(struct server *server,
-                                 const struct arguments *arguments,
-                                 struct status_page **page,
-                                 struct pricer_fault *fault)
+static enum pricer_status begin_listening(void *context,
+                                          struct pricer_fault *fault)
 {
-    struct hub_events events = server_events;
-    events.context = server;
-    enum pricer_status status = keys_read(arguments->key, &server->pair, fault);
-    if (status == PRICER_OK)
-        status = hub_open(&server->pair, &events, &server->hub, fault);
-    if (status == PRICER_OK)
-        status = await_study(server, arguments, fault);
-    if (status == PRICER_OK)
-        status = share_period(server, arguments, fault);
+    const struct beginning *beginning = context;
+    struct server *server = beginning->server;
+    hub_limit(server->hub,
+              8 * server->network->dimension + WIRE_SLACK +
+                  2 * (int64_t)wire_parts_size(server->network->nodes));
+    return hub_listen(server->hub, server->address, fault);
+}
+
+/* What the study makes of the command line. */
+static enum pricer_status check_study(struct server *server,
+                                      const struct server_arguments *arguments,
+                                      struct pricer_fault *fault)
+{
+    enum pricer_status status = share_period(server, arguments, fault);
     if (status == PRICER_OK && server->quorum > server->members)
         status = daemon_fault(fault, PRICER_VALUE,
                               "--quorum %lld, and only %d nodes are enrolled",
@@ -319,10 +215,29 @@ static enum pricer_status set_up(struct server *server,
         status = daemon_fault(fault, PRICER_VALUE,
                               "--wait %lld, and only %d nodes are enrolled",
                               (long long)server->wait, (int)server->members);
+    return status;
+}
+
+static enum pricer_status set_up(struct server *server,
+                                 const struct server_arguments *arguments,
+                                 struct status_page **page,
+                                 struct pricer_fault *fault)
+{
+    struct beginning beginning = {server, arguments};
+    const struct daemon_step keys = {open_hub, NULL, NULL, false},
+                             study = {read_study, "the study", server->path,
+                                      false},
+                             truth = {load_truth, NULL, NULL, false},
+                             listen = {begin_listening, NULL, NULL, false};
+    enum pricer_status status = daemon_await(&keys, &beginning, fault);
     if (status == PRICER_OK)
-        status = load_truth(server, arguments->truth, fault);
+        status = daemon_await(&study, &beginning, fault);
     if (status == PRICER_OK)
-        status = connect_all(server, fault);
+        status = check_study(server, arguments, fault);
+    if (status == PRICER_OK)
+        status = daemon_await(&truth, &beginning, fault);
+    if (status == PRICER_OK)
+        status = daemon_await(&listen, &beginning, fault);
     if (status == PRICER_OK && arguments->port > 0)
         status = status_page_open(server, arguments->status_address,
                                   arguments->port, page, fault);
@@ -347,25 +262,6 @@ static void tear_down(struct server *server, struct status_page *page)
     keys_wipe(&server->pair);
 }
 
-/* What cannot be, in words, or NULL. */
-static const char *find_mistake(const struct server *server,
-                                const struct arguments *arguments)
-{
-    const struct server_times *times = &server->times;
-    if (server->path == NULL)
-        return "STUDY is missing";
-    if (arguments->key == NULL)
-        return "--key is missing";
-    if (times->send > times->share || times->share > times->uplink ||
-        times->uplink > 24 * 3600 * 1000 || times->period > 24 * 3600 * 1000)
-        return "--send, --share and --uplink must ascend, up to a day";
-    if (!times->early && times->period < times->uplink)
-        return "--period must not be shorter than --uplink";
-    if (arguments->port > 65535)
-        return "--port is at most 65535";
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
     struct server server = {.times = {-1, -1, -1, -1, 10, false},
@@ -374,22 +270,14 @@ int main(int argc, char **argv)
                             .memory = 1024,
                             .keep = 100000,
                             .decoding.asked = -1};
-    struct arguments arguments = {.status_address = "127.0.0.1"};
+    struct server_arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};
     struct status_page *page = NULL;
-    const char *operands[1];
-    int result;
-    if (!parse(argc, argv, &server, &arguments, operands, &result))
+    int result = server_options_parse(argc, argv, &server, &arguments);
+    if (result != OPTIONS_GO)
         return result;
-    arguments.times = server.times;
-    fill_times(&server.times, 1);
-    server.path = operands[0] != NULL ? operands[0] : arguments.study;
-    if (find_mistake(&server, &arguments) != NULL) {
-        fprintf(stderr, "pricer-server: %s; --help explains\n",
-                find_mistake(&server, &arguments));
-        return 2;
-    }
     daemon_keep_secrets();
+    daemon_raise_files();
     daemon_catch_signals();
     server.started = daemon_clock();
     enum pricer_status status = set_up(&server, &arguments, &page, &fault);

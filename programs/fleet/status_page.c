@@ -1,19 +1,24 @@
 /*
  * The server's state as a page for people, as metrics for Prometheus and as a
  * word for watchdogs. libmicrohttpd runs inside the server's own loop: no
- * thread, a bounded number of connections, GET only.
+ * thread, a bounded number of connections, GET only. Where its port is in use
+ * rounds go on without it.
  */
 #include "server.h"
 #include "page/live.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
+    AGAIN = 1000, /* milliseconds until its port is tried again */
+    WAITING = 64, /* connections that the kernel keeps for us */
     CONNECTIONS = 32,
     TIMEOUT = 5,  /* seconds without a byte */
     LIFE = 30000, /* milliseconds of a connection, whatever it does */
@@ -21,7 +26,10 @@ enum {
 };
 
 struct status_page {
-    struct MHD_Daemon *daemon;
+    struct sockaddr_storage where;
+    socklen_t size;
+    struct MHD_Daemon *daemon; /* NULL: the port is not to be had */
+    int64_t again;             /* when it is tried again, then */
     struct server *server;
     int file;
     struct {
@@ -173,45 +181,107 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
     return reply(connection, code, type, body, size);
 }
 
+/* ------------------------------------------------------------- the port -- */
+
+static bool find_address(struct status_page *page, const char *address,
+                         int64_t port)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)&page->where;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&page->where;
+    if (inet_pton(AF_INET6, address, &six->sin6_addr) == 1) {
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons((uint16_t)port);
+        page->size = sizeof *six;
+        return true;
+    }
+    four->sin_family = AF_INET;
+    four->sin_port = htons((uint16_t)port);
+    page->size = sizeof *four;
+    return inet_pton(AF_INET, address, &four->sin_addr) == 1;
+}
+
+/* A socket that listens there, or -1 with errno. */
+static int listen_at(const struct status_page *page)
+{
+    int yes = 1;
+    int file = socket(page->where.ss_family,
+                      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (file < 0)
+        return -1;
+    setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(file, (const struct sockaddr *)&page->where, page->size) == 0 &&
+        listen(file, WAITING) == 0)
+        return file;
+    int error = errno;
+    close(file);
+    errno = error;
+    return -1;
+}
+
+/* 0, or an errno. */
+static int start(struct status_page *page)
+{
+    int file = listen_at(page);
+    if (file < 0)
+        return errno;
+    errno = 0;
+    page->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL, 0, NULL, NULL, answer, page->server,
+        MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
+        MHD_OPTION_NOTIFY_CONNECTION, see_guest, page, MHD_OPTION_END);
+    if (page->daemon == NULL) {
+        int error = errno != 0 ? errno : ENOMEM;
+        close(file);
+        return error;
+    }
+    page->file =
+        MHD_get_daemon_info(page->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    return 0;
+}
+
 enum pricer_status status_page_open(struct server *server, const char *address,
                                     int64_t port, struct status_page **page,
                                     struct pricer_fault *fault)
 {
-    struct sockaddr_in where = {.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port)};
-    struct sockaddr_in6 where6 = {.sin6_family = AF_INET6,
-                                  .sin6_port = htons((uint16_t)port)};
-    bool six = inet_pton(AF_INET6, address, &where6.sin6_addr) == 1;
-    if (!six && inet_pton(AF_INET, address, &where.sin_addr) != 1)
-        return daemon_fault(fault, PRICER_VALUE,
-                            "'%.60s' is not an address such as 127.0.0.1 or "
-                            "::1",
-                            address);
-    const void *at = six ? (const void *)&where6 : &where;
     struct status_page *made = calloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->server = server;
-    made->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | (six ? MHD_USE_IPv6 : 0), (uint16_t)port, NULL, NULL,
-        answer, server, MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)at,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
-        MHD_OPTION_NOTIFY_CONNECTION, see_guest, made,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
-    const union MHD_DaemonInfo *info =
-        made->daemon != NULL
-            ? MHD_get_daemon_info(made->daemon, MHD_DAEMON_INFO_EPOLL_FD)
-            : NULL;
-    if (info == NULL) {
-        status_page_close(made);
-        return daemon_fault(fault, PRICER_FILE,
-                            "cannot serve the status page at %s:%d", address,
-                            (int)port);
+    made->file = -1;
+    if (!find_address(made, address, port)) {
+        free(made);
+        return daemon_fault(fault, PRICER_VALUE,
+                            "'%.60s' is not an address such as 127.0.0.1 or "
+                            "::1",
+                            address);
     }
-    made->file = info->epoll_fd;
+    int error = start(made);
+    if (error != 0 && !daemon_passes(error)) {
+        free(made);
+        return daemon_fault(fault, PRICER_FILE,
+                            "cannot serve the status page at %s, port %d: %s",
+                            address, (int)port, strerror(error));
+    }
+    if (error != 0)
+        daemon_say("cannot serve the status page at %s, port %d: %s; rounds go "
+                   "on without it, trying again every %d ms",
+                   address, (int)port, strerror(error), AGAIN);
+    made->again = daemon_clock() + AGAIN;
     *page = made;
     return PRICER_OK;
+}
+
+/* Whether it can be served, perhaps from now on. */
+static bool is_served(struct status_page *page)
+{
+    int64_t now = daemon_clock();
+    if (page->daemon == NULL && now >= page->again) {
+        page->again = now + AGAIN;
+        if (start(page) == 0)
+            daemon_say("the status page is served");
+    }
+    return page->daemon != NULL;
 }
 
 int status_page_file(const struct status_page *page)
@@ -221,6 +291,8 @@ int status_page_file(const struct status_page *page)
 
 void status_page_serve(struct status_page *page)
 {
+    if (!is_served(page))
+        return;
     end_long(page);
     MHD_run(page->daemon);
 }

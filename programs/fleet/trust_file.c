@@ -20,11 +20,12 @@ enum column {
     TOTAL_DELTA,
     CREDIT,
     KEY,
+    NAME,
     COLUMNS,
 };
 
 static const char *const names[COLUMNS] = {
-    "to", "eps", "delta", "total_eps", "total_delta", "credit", "key"};
+    "to", "eps", "delta", "total_eps", "total_delta", "credit", "key", "name"};
 
 /* Where each column stands, -1 for none. */
 struct layout {
@@ -106,6 +107,20 @@ static bool parse_receiver(const char *cell, double *to)
     return strcmp(cell, "server") == 0 || (parse(cell, to) && *to >= 0);
 }
 
+/* A text of a row that has so much room. */
+static enum pricer_status copy(const char *cell, char *text, size_t room,
+                               const char *what, struct pricer_fault *fault)
+{
+    bool good = strlen(cell) < room;
+    for (const unsigned char *at = (const unsigned char *)cell; *at; at++)
+        good = good && *at >= 0x20 && *at != 0x7F;
+    if (!good)
+        return daemon_fault(fault, PRICER_VALUE, "'%.60s' is not a %s", cell,
+                            what);
+    strcpy(text, cell);
+    return PRICER_OK;
+}
+
 static enum pricer_status read_row(char *line, const struct layout *layout,
                                    struct trust_row *row,
                                    struct pricer_fault *fault)
@@ -128,12 +143,13 @@ static enum pricer_status read_row(char *line, const struct layout *layout,
             return daemon_fault(fault, PRICER_VALUE,
                                 "credit is 'none' or 'losses', not '%.60s'",
                                 cell);
-        if (layout->place[KEY] == place) {
-            if (strlen(cell) >= sizeof row->key)
-                return daemon_fault(fault, PRICER_VALUE,
-                                    "'%.60s' is not a public key", cell);
-            strcpy(row->key, cell);
-        }
+        enum pricer_status status = PRICER_OK;
+        if (layout->place[KEY] == place)
+            status = copy(cell, row->key, sizeof row->key, "public key", fault);
+        if (layout->place[NAME] == place)
+            status = copy(cell, row->name, sizeof row->name, "name", fault);
+        if (status != PRICER_OK)
+            return status;
     }
     if (place != layout->count)
         return daemon_fault(fault, PRICER_FORMAT, "%d cells instead of %d",
@@ -240,6 +256,17 @@ const struct trust_row *trust_find(const struct trust *trust, int32_t to)
                ? NULL
                : bsearch(&wanted, trust->rows, (size_t)trust->count,
                          sizeof wanted, compare);
+}
+
+struct node_label trust_label(const struct trust *trust, int32_t to)
+{
+    struct node_label label;
+    const struct trust_row *row = trust_find(trust, to);
+    if (row != NULL && row->name[0] != '\0')
+        snprintf(label.text, sizeof label.text, "%s (%d)", row->name, (int)to);
+    else
+        snprintf(label.text, sizeof label.text, "%d", (int)to);
+    return label;
 }
 
 /* What the budget allows one of so many releases; 0 where nothing is known. */

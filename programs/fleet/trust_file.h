@@ -4,6 +4,7 @@
 #ifndef PROGRAM_TRUST_H
 #define PROGRAM_TRUST_H
 
+#include "common/program.h"
 #include "pricer_study.h"
 
 /* All that leaves a node in a round, towards the server that gets it in the end:
@@ -11,13 +12,14 @@
 enum { TRUST_SERVER = -1 };
 
 struct trust_row {
-    int32_t to;                /* the node itself stands for its own part */
-    double eps;                /* of one release */
-    double delta;              /* of one release */
-    double total_eps;          /* of all releases */
-    double total_delta;        /* of all releases */
-    bool credit;               /* losses may have credit */
-    char key[PRICER_KEY_TEXT]; /* or empty */
+    int32_t to;                  /* the node itself stands for its own part */
+    double eps;                  /* of one release */
+    double delta;                /* of one release */
+    double total_eps;            /* of all releases */
+    double total_delta;          /* of all releases */
+    bool credit;                 /* losses may have credit */
+    char key[PRICER_KEY_TEXT];   /* or empty */
+    char name[PRICER_NAME_TEXT]; /* that people call it by, or empty */
 };
 
 struct trust {
@@ -25,14 +27,17 @@ struct trust {
     int32_t count;
 };
 
-/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key]; `to`
- * is a node or `server`. */
+/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key][,name];
+ * `to` is a node or `server`. */
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault);
 void trust_free(struct trust *trust);
 
 /* What is said about a receiver, or NULL: nothing may go there. */
 const struct trust_row *trust_find(const struct trust *trust, int32_t to);
+
+/* A node as the log has it: "kitchen (3)", or "3" where the file has no name. */
+struct node_label trust_label(const struct trust *trust, int32_t to);
 
 /*
  * Claim: a Gaussian release of ratio mu (sensitivity over deviation) is (eps,

@@ -101,8 +101,9 @@ enum pricer_status address_listen(const char *text, int *file,
     int error =
         getaddrinfo(all ? NULL : address.host, address.port, &hints, &found);
     if (error != 0)
-        return daemon_fault(fault, PRICER_FILE, "cannot listen at %.200s: %s",
-                            text, gai_strerror(error));
+        return daemon_fault(
+            fault, error == EAI_AGAIN ? PRICER_BUSY : PRICER_FILE,
+            "cannot listen at %.200s: %s", text, gai_strerror(error));
     int made = -1;
     /* Of "all", IPv6 first: it takes IPv4 along. */
     for (int six = 1; six >= 0 && made < 0; six--)
@@ -113,10 +114,20 @@ enum pricer_status address_listen(const char *text, int *file,
     error = errno;
     freeaddrinfo(found);
     if (made < 0)
-        return daemon_fault(fault, PRICER_FILE, "cannot listen at %.200s: %s",
-                            text, strerror(error));
+        return daemon_fault(
+            fault, daemon_passes(error) ? PRICER_BUSY : PRICER_FILE,
+            "cannot listen at %.200s: %s", text, strerror(error));
     *file = made;
     return PRICER_OK;
+}
+
+enum pricer_status hub_try(const char *address, struct pricer_fault *fault)
+{
+    int file = -1;
+    enum pricer_status status = address_listen(address, &file, fault);
+    if (status == PRICER_OK)
+        close(file);
+    return status;
 }
 
 /* --------------------------------------------------------------- connect -- */

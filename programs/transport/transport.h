@@ -84,9 +84,13 @@ enum pricer_status hub_open(const struct key_pair *pair,
 void hub_close(struct hub *hub);
 
 /* Accept connections at "tcp://HOST:PORT": HOST a name, an address, an IPv6
- * address in brackets, or * for all; PORT a number or * for any. */
+ * address in brackets, or * for all; PORT a number or * for any. PRICER_BUSY: it is
+ * in use, or not there yet, and may be had later. */
 enum pricer_status hub_listen(struct hub *hub, const char *address,
                               struct pricer_fault *fault);
+
+/* What hub_listen() would say, and nothing is accepted. */
+enum pricer_status hub_try(const char *address, struct pricer_fault *fault);
 
 /* Whether an address can be meant by the above. */
 bool hub_is_address(const char *address);

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._library import Progress, Watch, ffi, find_word, lib, view
+from ._library import Progress, Watch, ffi, lib, view
 from .decoding import Decoder
 from .planning import Plan
-from .simulation import matrix
+from .simulation import Asked
 
 
 class Walk(NamedTuple):
@@ -36,27 +36,10 @@ def walk(plan: Plan, rounds: int, *, walks: int = 0,
     every round, round by round. decoder is as for simulate().
     """
     watch = Watch(progress)
-    asked = ffi.new("struct pricer_simulation_settings *", {
-        "trials": walks, "seed": plan.network.seed if seed is None else seed,
-        "threads": threads, "watch": watch.pointer,
-        "decode": find_word("decode", "constant")})
-    kept: list[Any] = []
-    if isinstance(data, str):
-        asked.data = find_word("data", data)
-    else:
-        asked.data = lib.PRICER_DATA_GIVEN
-        given, held = matrix(data)
-        asked.given = given
-        kept += [given, held]
-    if decoder is not None and decoder != "constant":
-        name = decoder if isinstance(decoder, str) else "minimax"
-        fitted = Decoder.fit(plan) if isinstance(decoder, str) else decoder
-        asked.decode = find_word("decode", name)
-        asked.decoder = fitted._c
-        kept.append(fitted)
+    asked = Asked(plan, watch, walks, seed, data, decoder, threads)
     out = ffi.new("struct pricer_walk **")
-    watch.call(lib.pricer_walk_play, plan.network._c, plan._c, asked, rounds,
-               out)
+    watch.call(lib.pricer_walk_play, plan.network._c, plan._c, asked._c,
+               rounds, out)
     made = ffi.gc(out[0], lib.pricer_walk_free)
     return Walk(*(view(made, getattr(made, name), rounds, "f8")
                   for name in ("error", "error_stderr", "cut", "bar")),

@@ -101,6 +101,34 @@ def write_npy(values: ArrayLike, path: Union[str, Path]) -> None:
     del held
 
 
+class Asked:
+    """How rounds are to be played, as struct pricer_simulation_settings, and what
+    has to live as long."""
+
+    def __init__(self, plan: Plan, watch: Watch, trials: int,
+                 seed: Optional[int], data: Any,
+                 decoder: Union[None, str, Decoder], threads: int) -> None:
+        self._kept: list[Any] = [watch]
+        self._c = asked = ffi.new("struct pricer_simulation_settings *", {
+            "trials": trials,
+            "seed": plan.network.seed if seed is None else seed,
+            "threads": threads, "watch": watch.pointer,
+            "decode": find_word("decode", "constant")})
+        if isinstance(data, str):
+            asked.data = find_word("data", data)
+        else:
+            asked.data = lib.PRICER_DATA_GIVEN
+            given, held = matrix(data)
+            asked.given = given
+            self._kept += [given, held]
+        if decoder is not None and decoder != "constant":
+            name = decoder if isinstance(decoder, str) else "minimax"
+            fitted = Decoder.fit(plan) if isinstance(decoder, str) else decoder
+            asked.decode = find_word("decode", name)
+            asked.decoder = fitted._c
+            self._kept.append(fitted)
+
+
 def simulate(plan: Plan, *others: Plan, trials: int = 0,
              seed: Optional[int] = None, data: Any = "worst-case",
              engine: str = "fast", decoder: Union[None, str, Decoder] = None,
@@ -113,28 +141,11 @@ def simulate(plan: Plan, *others: Plan, trials: int = 0,
     that was fitted. The result is the same to the bit for any number of threads.
     """
     watch = Watch(progress)
-    kept: list[Any] = []
-    asked = ffi.new("struct pricer_simulation_settings *", {
-        "engine": find_word("engine", engine), "trials": trials,
-        "seed": plan.network.seed if seed is None else seed,
-        "threads": threads, "watch": watch.pointer,
-        "decode": find_word("decode", "constant")})
-    if isinstance(data, str):
-        asked.data = find_word("data", data)
-    else:
-        asked.data = lib.PRICER_DATA_GIVEN
-        given_matrix, held = matrix(data)
-        asked.given = given_matrix
-        kept += [given_matrix, held]
-    if decoder is not None and decoder != "constant":
-        name = decoder if isinstance(decoder, str) else "minimax"
-        fitted = Decoder.fit(plan) if isinstance(decoder, str) else decoder
-        asked.decode = find_word("decode", name)
-        asked.decoder = fitted._c
-        kept.append(fitted)
+    asked = Asked(plan, watch, trials, seed, data, decoder, threads)
+    asked._c.engine = find_word("engine", engine)
     plans = ffi.new("struct pricer_plan *[]", [plan._c]
                     + [other._c for other in others])
     out = ffi.new("struct pricer_simulation **")
     watch.call(lib.pricer_simulation_run, plan.network._c, plans,
-               1 + len(others), asked, out)
+               1 + len(others), asked._c, out)
     return Simulation(out[0])

@@ -12,7 +12,7 @@ offer() {
     local expected=$1
     shift
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
-    _pricer
+    if [ "$1" = pricer ]; then _pricer; else _pricer_daemon "$1"; fi
     case " ${COMPREPLY[*]} " in
     *" $expected "*) ;;
     *) echo "FAILED: '$*' offers '${COMPREPLY[*]}', expected '$expected'"
@@ -28,6 +28,9 @@ offer fleet pricer fl
 offer --addresses pricer fleet --a
 offer --confidence pricer audit --c
 offer paper pricer audit --claim p
+offer --version pricer-server --v
+offer --ledger-show pricer-node --led
 cd "$here" || exit 1
 offer README.md pricer new READ
+offer README.md pricer-node --config READ
 exit $bad

@@ -36,6 +36,8 @@ expect 0 "cd fleet/kitchen && pricer-node" "$pricer" fleet home.pricer --to flee
 expect 0 "" test -f fleet/roof-2/node.conf -a -f fleet/node0/node.conf
 grep -q 'What node roof-2 (2) lets out' fleet/roof-2/node.trust ||
     fail "the trust file does not name its node"
+[ "$(grep -v '^#' fleet/roof-2/node.trust | sed 's/,.*,/ /' | xargs)" = \
+    "to name 2 roof-2 1 kitchen" ] || fail "the trust file has other names"
 expect 0 "kitchen (1)" "$pricer" enrol home.pricer
 expect 0 '"name": "kitchen"' "$pricer" enrol home.pricer --json
 

@@ -39,6 +39,9 @@ expect 1 "node 4 is not enrolled" "$pricer" enrol s.pricer 4 --remove
 expect 2 "takes NODE and no more" "$pricer" enrol s.pricer --remove
 
 # The daemons say what is missing or wrong.
+for daemon in pricer-server pricer-node; do
+    expect 0 "$daemon $("$pricer" --version | cut -d' ' -f2)" "$build/$daemon" --version
+done
 expect 2 "STUDY is missing" "$build/pricer-server"
 expect 2 "--key is missing" "$build/pricer-server" s.pricer
 expect 2 "must ascend" "$build/pricer-server" s.pricer --key b.key --send 9999
@@ -66,6 +69,23 @@ expect 0 '"same_rounds_agree": true' "$pricer" demo --rounds 20 --json --keep ke
     fail "20 rounds are not in the study"
 expect 0 '"releases": 20' "$build/pricer-node" --ledger kept/0.ledger \
     --ledger-show --json
+
+# Also where the kernel does not say where a program is, by its path or by PATH.
+bare() {
+    unshare --mount ${root:+--user --map-root-user} sh -c \
+        'mount -t tmpfs none /proc && cd "$0" && exec "$@"' "$folder" "$@"
+}
+root=$([ "$(id -u)" = 0 ] || echo no)
+if grep -q __asan_init "$pricer"; then
+    echo "skipped: sanitizers do not work without /proc"
+elif bare true 2>/dev/null; then
+    expect 0 '"rounds": 3' bare "$pricer" demo --rounds 3 --json
+    expect 0 '"rounds": 3' bare env PATH="$build:$PATH" pricer demo --rounds 3 --json
+    cp "$pricer" lonely
+    expect 1 "is neither beside pricer nor in PATH" bare ./lonely demo --rounds 3
+else
+    echo "skipped: a demo without /proc needs namespaces"
+fi
 
 # Twice on one study, whose own members stay: other rounds, the simulator's too.
 "$pricer" plan s.pricer >/dev/null || fail plan

@@ -3,21 +3,19 @@ and nothing edited; private under any umask; nothing overwritten. Arguments:
 build folder."""
 import json
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 
 from fleet import expect, fail, free_ports, spawn
+from place import Place
 
 build = os.path.realpath(sys.argv[1])
 N, D, ROUNDS = 3, 8, 12
-ENVIRONMENT = dict(os.environ, PATH=build + ':' + os.environ['PATH'])
 SCENARIO = '''dimension: %d
 radius: 1
 rounds: %d
@@ -27,11 +25,11 @@ credit: %s
 '''
 
 
-class Place:
+class Folders(Place):
     """A folder with a study and a plan."""
 
     def __init__(self, trust='', rounds=ROUNDS, credit='none'):
-        self.dir = tempfile.mkdtemp(prefix='pricer-folders-')
+        super().__init__(build)
         self.write('nodes.csv', 'node,p\n0,0.9\n1,0.2\n2,0.3\n')
         self.write('links.csv', 'from,to,p\n0,1,0.8\n1,0,0.8\n1,2,0.9\n2,1,0.9\n')
         self.write('f.yaml', SCENARIO % (D, rounds, trust, credit))
@@ -42,29 +40,11 @@ class Place:
                    f'{ports[N]}\n' + ''.join(
                        f'{i},tcp://127.0.0.1:{ports[i]}\n' for i in range(N)))
 
-    def path(self, *names):
-        return os.path.join(self.dir, *names)
-
-    def write(self, name, text):
-        with open(self.path(name), 'w') as file:
-            file.write(text)
-
-    def read(self, *names):
-        with open(self.path(*names), 'rb') as file:
-            return file.read()
-
-    def run(self, command, expected=0):
-        done = subprocess.run(command, shell=True, cwd=self.dir, text=True,
-                              env=ENVIRONMENT, capture_output=True, timeout=60)
-        expect(done.returncode == expected,
-               f'{command}: {done.returncode}\n{done.stdout}{done.stderr}')
-        return done
-
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        shutil.rmtree(self.dir)
+        self.remove()
 
 
 def check_private(place):
@@ -88,7 +68,7 @@ def start(place, made):
                 f'--quorum {N} --port 0 --rounds {ROUNDS + 3}') if server else ''
         processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
-            '\'', shell=True, cwd=place.dir, env=ENVIRONMENT, stdout=log,
+            '\'', shell=True, cwd=place.dir, env=place.environment, stdout=log,
             stderr=log))
         log.close()
     return processes
@@ -106,14 +86,14 @@ def run_fleet(place, made):
     try:
         code = processes[0].wait(60)
     except subprocess.TimeoutExpired:
-        fail('the server goes on: ' + place.read('server.log').decode())
+        fail('the server goes on: ' + place.read('server.log'))
     finally:
         for process in processes:
             process.terminate()
         for process in processes:
             process.wait()
-    logs = [place.read(f'{i}.log').decode() for i in range(N)]
-    expect(code == 0, place.read('server.log').decode())
+    logs = [place.read(f'{i}.log') for i in range(N)]
+    expect(code == 0, place.read('server.log'))
     with sqlite3.connect(place.path('f.pricer')) as db:
         full = db.execute('SELECT count(*) FROM round WHERE arrived = ?'
                           ' AND estimate IS NOT NULL', (N,)).fetchone()[0]
@@ -136,7 +116,7 @@ def test_start():
     for mask, trust, credit in ((0, own, 'none'), (0o777, own, 'none'),
                                 (0o22, own + ', server: {eps: 3}', 'none'),
                                 (0o22, own, 'losses')):
-        with Place(trust, credit=credit) as place:
+        with Folders(trust, credit=credit) as place:
             done = place.run(f'umask {mask:o}; pricer fleet f.pricer --to fleet '
                              '--addresses where.csv --json' +
                              (' --readers all' if mask else ''))
@@ -149,41 +129,41 @@ def test_start():
 
 def test_full_trust():
     """A server that the scenario trusts fully: no node refuses its own part."""
-    with Place(rounds=1) as place:
+    with Folders(rounds=1) as place:
         place.run('pricer fleet f.pricer --to fleet --addresses where.csv')
         for i in range(N):
             own = [line for line in place.read('fleet', f'node{i}', 'node.trust')
-                   .decode().splitlines() if line.startswith(f'{i},')]
+                   .splitlines() if line.startswith(f'{i},')]
             expect(own[0].startswith(f'{i},inf,'), own)
 
 
 def test_again():
     """Nothing is overwritten; with --force neither keys nor ledgers."""
-    with Place() as place:
+    with Folders() as place:
         make = 'pricer fleet f.pricer --to fleet --addresses where.csv'
         place.run(make)
         names = [(f'node{i}', name) for i in range(N) for name in
                  ('node.key', 'node.ledger', 'node.trust', 'node.conf')]
         names += [('server', 'server.key'), ('server', 'server.conf')]
-        before = {name: place.read('fleet', *name) for name in names}
-        members = place.run('pricer enrol f.pricer').stdout
+        before = {name: place.read_bytes('fleet', *name) for name in names}
+        members = place.ask('pricer enrol f.pricer')
         done = place.run(make, expected=1)
         expect('--force' in done.stderr, done.stderr)
         done = place.run(make.replace('--to fleet', '--to other'), expected=1)
         expect('has members already; --force' in done.stderr and
                not os.path.exists(place.path('other')), done.stderr)
-        expect(before == {name: place.read('fleet', *name) for name in names},
+        expect(before == {name: place.read_bytes('fleet', *name) for name in names},
                'files changed without --force')
         place.write('fleet/node0/node.trust', 'mine')
         with open(place.path('fleet/node0/node.conf'), 'a') as file:
             file.write('# mine\n')
         done = place.run(make + f' --force --rounds {100 * ROUNDS}')
         expect('budgets of the trust files are more' in done.stderr, done.stderr)
-        after = {name: place.read('fleet', *name) for name in names}
+        after = {name: place.read_bytes('fleet', *name) for name in names}
         for name in names:
             same = before[name] == after[name]
             expect(same == (name[1] != 'node.trust'), f'{name}: {same}')
-        expect(members == place.run('pricer enrol f.pricer').stdout,
+        expect(members == place.ask('pricer enrol f.pricer'),
                'other members')
         expect(not [name for _, _, files in os.walk(place.path('fleet'))
                     for name in files if name.endswith('.new')], 'left over')
@@ -191,7 +171,7 @@ def test_again():
 
 def test_addresses():
     """What is said about addresses and keys, and what is wrong with it."""
-    with Place() as place:
+    with Folders() as place:
         make = 'pricer fleet f.pricer --to fleet --addresses w.csv'
         for text, complaint in (
                 ('node,where\n', "no column 'where'"),
@@ -206,15 +186,15 @@ def test_addresses():
             done = place.run(make, expected=1)
             expect(complaint in done.stderr, f'{text!r}: {done.stderr}')
         expect('no address' not in os.listdir(place.dir), 'rubbish')
-        key = place.run('pricer keygen own.key').stdout.strip()
+        key = place.ask('pricer keygen own.key').strip()
         place.write('w.csv', 'node,address,key\n0,10.9.0.2:7101,own.key.pub\n'
                     '1,10.9.0.3:7101,\n2,[fd00::4]:7101,\n')
         place.run(make + ' --server 10.9.0.1:7100')
         expect(not os.path.exists(place.path('fleet/node0/node.key')),
                'a key was made for a node that has its own')
-        expect(key in place.run('pricer enrol f.pricer').stdout and
-               key in place.read('fleet/node1/node.trust').decode(), 'its key')
-        config = place.read('fleet/node2/node.conf').decode()
+        expect(key in place.ask('pricer enrol f.pricer') and
+               key in place.read('fleet/node1/node.trust'), 'its key')
+        config = place.read('fleet/node2/node.conf')
         expect('listen      tcp://*:7101' in config and
                'server      tcp://10.9.0.1:7100' in config, config)
         place.run('pricer new bare.pricer f.yaml')

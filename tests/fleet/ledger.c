@@ -301,8 +301,8 @@ static void test_trust(void **state)
     struct pricer_fault fault = {""};
     char text[512];
     snprintf(text, sizeof text,
-             "# mine\nto,eps,delta,credit,key\n3,1,1e-3,losses,%s\n"
-             "0,inf,1,none,\n5,1,.1,,\n",
+             "# mine\nto,eps,delta,credit,key,name\n"
+             "3,1,1e-3,losses,%s,kitchen\n0,inf,1,none,,\n5,1,.1,,,\n",
              peer);
     assert_int_equal(read_trust(text, &trust, &fault), PRICER_OK);
     assert_int_equal(trust.count, 3);
@@ -313,6 +313,17 @@ static void test_trust(void **state)
     assert_true(trust_find(&trust, 3)->total_eps == 1);
     assert_true(isinf(trust_find(&trust, 0)->eps));
     assert_null(trust_find(&trust, 1));
+    assert_string_equal(trust_label(&trust, 3).text, "kitchen (3)");
+    assert_string_equal(trust_label(&trust, 0).text, "0");
+    assert_string_equal(trust_label(&trust, 1).text, "1");
+    trust_free(&trust);
+    char name[PRICER_NAME_TEXT + 1] = "";
+    memset(name, 'x', PRICER_NAME_TEXT - 1);
+    for (int k = 0; k < 2; k++) { /* the longest, and one more */
+        snprintf(text, sizeof text, "to,eps,delta,name\n7,1,.1,%s\n", name);
+        assert_true((read_trust(text, &trust, &fault) == PRICER_OK) == !k);
+        name[PRICER_NAME_TEXT - 1] = 'x';
+    }
     trust_free(&trust);
     const char *const bad[][2] = {
         {"to,eps\n1,2\n", "delta is missing"},
@@ -325,6 +336,7 @@ static void test_trust(void **state)
         {"to,eps,delta,total_eps\n1,1,.1,1\n", "belong together"},
         {"to,eps,delta,key\n1,1,.1,short\n", "public key"},
         {"to,eps,delta,credit\n1,1,.1,some\n", "'none' or 'losses'"},
+        {"to,eps,delta,name\n1,1,.1,a\033[2Jb\n", "not a name"},
         {"", "no header"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {

@@ -8,22 +8,19 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
 import numpy as np
 
 from fleet import expect, free_ports, spawn
+from place import Place
 
 build = os.path.realpath(sys.argv[1])
-ENVIRONMENT = dict(os.environ, PATH=build + ':' + os.environ['PATH'])
 NAMES = ['roof', 'cellar', 'garden', 'gate']
 N, D, T = len(NAMES), 8, 12
 DELTA = 1e-6
@@ -50,34 +47,16 @@ def eps_of(mu):
     return high
 
 
-class Operator:
+class Operator(Place):
     def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix='pricer-operator-')
+        super().__init__(build)
         self.processes = {}
-
-    def path(self, *names):
-        return os.path.join(self.dir, *names)
-
-    def write(self, name, text):
-        with open(self.path(name), 'w') as file:
-            file.write(text)
-
-    def read(self, *names):
-        with open(self.path(*names)) as file:
-            return file.read()
-
-    def run(self, command, expected=0):
-        done = subprocess.run(command, shell=True, cwd=self.dir, text=True,
-                              env=ENVIRONMENT, capture_output=True, timeout=60)
-        expect(done.returncode == expected,
-               f'{command}: {done.returncode}\n{done.stdout}{done.stderr}')
-        return done.stdout
 
     def start(self, name, command):
         with open(self.path(name + '.log'), 'a') as log:
             self.processes[name] = spawn(
                 'umask 000; ' + command.replace('&& ', '&& exec '), shell=True,
-                cwd=self.dir, env=ENVIRONMENT, stdout=log, stderr=log)
+                cwd=self.dir, env=self.environment, stdout=log, stderr=log)
 
     def query(self, sql, path='f.pricer'):
         db = sqlite3.connect(self.path(path), timeout=10)
@@ -102,7 +81,7 @@ class Operator:
             time.sleep(.05)
 
     def ledger(self, name):
-        return {row['node']: row for row in json.loads(self.run(
+        return {row['node']: row for row in json.loads(self.ask(
             f'pricer-node --ledger fleet/{name}/node.ledger --ledger-show '
             '--json'))['accounts']}
 
@@ -121,7 +100,7 @@ class Operator:
             process.terminate()
         codes = {name: process.wait(20) for name, process in
                  self.processes.items()}
-        shutil.rmtree(self.dir)
+        self.remove()
         return codes
 
 
@@ -132,13 +111,13 @@ def set_up(place):
         f'{i},{j},0.8\n' for i in range(N) for j in range(N) if i != j))
     place.write('f.yaml', SCENARIO)
     place.run('pricer new f.pricer f.yaml')
-    text = place.run('pricer plan f.pricer')
+    text = place.ask('pricer plan f.pricer')
     expect('every packet counted as heard' in text, text)
     ports = free_ports(N + 2)
     place.port = ports[N + 1]
     place.write('where.csv', f'node,address\nserver,localhost:{ports[N]}\n' +
                 ''.join(f'{i},127.0.0.1:{ports[i]}\n' for i in range(N)))
-    made = json.loads(place.run('umask 000; pricer fleet f.pricer --to fleet '
+    made = json.loads(place.ask('umask 000; pricer fleet f.pricer --to fleet '
                                 '--addresses where.csv --json'))
     for i, name in enumerate(NAMES):
         np.save(place.path('fleet', name, 'vector.npy'), np.full((1, D), .1 * i))
@@ -174,7 +153,7 @@ def check_rounds(place):
 def check_ledgers(place, last):
     """Each receiver got the planned rounds, and knows what the account says."""
     accounts = {(row['node'], row['at']): row['epsilon'] for row in json.loads(
-        place.run(f'pricer privacy f.pricer --observer link --rounds {T} --json')
+        place.ask(f'pricer privacy f.pricer --observer link --rounds {T} --json')
     )['statements']}
     carried = {(i, j) for i, j in place.query(
         'SELECT from_node, to_node FROM plan_link JOIN link USING (link) WHERE '
@@ -197,6 +176,27 @@ def check_ledgers(place, last):
                        f'{accounts[i, to]} by the account')
                 seen += 1
     expect(seen == len(carried) > 0, f'{seen} of {len(carried)} links')
+
+
+def check_names(place):
+    """A node's log and ledger call its neighbours by their names."""
+    given = place.read('fleet', 'roof', 'node.trust')
+    less = re.sub(r'^1,[^,]*,', '1,0.001,', given, flags=re.M)
+    for text, said in ((less, 'refused (round 0, to cellar (1)): the noise to node '
+                       'cellar (1) is too small'), (given, 'read anew')):
+        place.write('fleet/roof/node.trust', text)
+        place.processes['roof'].send_signal(signal.SIGHUP)
+        place.until(said, lambda: said in place.read('roof.log'))
+    for name in NAMES:
+        show = f'cd fleet/{name} && pricer-node --config node.conf --ledger-show'
+        text = place.ask(show)
+        rows = [line for line in text.splitlines()[1:] if line[:6] != 'server']
+        expect(rows and all(re.match(r'(%s) \(\d\) ' % '|'.join(NAMES), line)
+                            for line in rows), text)
+        told = json.loads(place.ask(show + ' --json'))['accounts']
+        expect([row['name'] for row in told if 'name' in row] ==
+               [NAMES[row['node']] for row in told if row['node'] in range(N)],
+               told)
 
 
 def check_private(place):
@@ -237,6 +237,7 @@ try:
     expect(before == after, f'charged while no round is open: {before}, {after}')
     stored, last = check_rounds(place)
     check_ledgers(place, last)
+    check_names(place)
     check_private(place)
     go_on(place)
 finally:

@@ -1,7 +1,8 @@
 """Slow and greedy readers of the status page: requests that come byte by byte,
 answers that nobody reads, and many more connections than there are places. Rounds
 go on as they were, memory and descriptors stay bounded, the processor has rest,
-and whoever asks in earnest is answered. Arguments: build folder."""
+and whoever asks in earnest is answered. A connection that is never idle is cut off
+after 30 seconds, here by a clock that runs fast. Arguments: build folder."""
 import os
 import socket
 import sys
@@ -14,13 +15,16 @@ N, D, PERIOD = 3, 16, .2
 SECONDS = 6
 PLACES = 32     # connections that the page takes
 MEMORY = 3      # MiB that it may take for all of them
+LIFE = 30       # seconds that a connection has
+FAST = 15       # so many times as fast runs the clock by which it has them
 
 
 class Pest:
     """A connection to the page that is never done."""
 
-    def __init__(self, fleet, kind):
+    def __init__(self, fleet, kind, pause=1):
         self.kind, self.fleet, self.next, self.made = kind, fleet, 0, 0
+        self.pause = pause
         self.open()
 
     def open(self):
@@ -32,12 +36,12 @@ class Pest:
         self.words = list(b'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ' + b'y' * 99)
 
     def step(self):
-        """A byte a second; as many requests as the socket takes; or nothing."""
+        """A byte now and then; as many requests as the socket takes; or nothing."""
         now = time.monotonic()
         try:
             if self.kind == 'drip' and now > self.next and self.words:
                 self.socket.send(bytes(self.words[:1]))
-                self.next = now + 1
+                self.next = now + self.pause
                 del self.words[0]
             elif self.kind == 'greed':
                 self.socket.send(b'GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n' %
@@ -69,6 +73,29 @@ def ask(fleet, path):
     return status, text, time.monotonic() - begun
 
 
+def test_life():
+    """Whoever asks byte by byte has a place for LIFE seconds though others are
+    free; no less, and hardly more."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        fleet.start_server('--port', str(fleet.status_port), prefix=[
+            'env', f'ODD_CLOCK={FAST}', f'LD_PRELOAD={build}/tests/libodd.so'])
+        fleet.wait_log('server', 'listening')
+        pest, begun, end = Pest(fleet, 'drip', .1), time.monotonic(), None
+        while end is None and time.monotonic() < begun + 3 * LIFE / FAST:
+            pest.step()
+            try:
+                end = time.monotonic() if pest.socket.recv(1) == b'' else None
+            except BlockingIOError:
+                time.sleep(.02)
+        expect(end is not None and pest.made == 1, 'it keeps its place')
+        life = FAST * (end - begun)
+        print(f'byte by byte: cut off after {life:.0f} s')
+        expect(LIFE <= life < 1.5 * LIFE, f'{life} s of a place')
+        expect(ask(fleet, '/metrics')[0] == 200, 'the page is gone')
+        pest.socket.close()
+
+
+test_life()
 with Fleet(build, nodes=N, dimension=D) as fleet:
     for i in range(N):
         fleet.start_node(i)

@@ -2,7 +2,8 @@
  * Places on the grid. By brute force over dimensions, lengths and grids, coarse
  * and so fine that integers pass 2^53: what is written is the integer below in
  * size of each value, of data that the scalar formula clips, and it is inside the
- * ball in exact integers. Data a hair around the radius are among them.
+ * ball in exact integers. Data a hair around the radius are among them, radii whose
+ * squares floating point does not hold, and data of which it loses all but one.
  */
 #include "tests/test.h"
 #include "round/round.h"
@@ -57,7 +58,8 @@ static void test_places(void **state)
     int64_t values[MOST], wanted[MOST];
     for (int trial = 0; trial < 40000; trial++) {
         int count = 1 + (int)(test_random(&seed) % MOST);
-        double radius = exp2(20 * (test_uniform(&seed) - .5));
+        double reach = trial % 10 == 0 ? 1400 : 20;
+        double radius = exp2(reach * (test_uniform(&seed) - .5));
         double full = exp2(69 * test_uniform(&seed) - 8) / radius;
         double away = exp2(-60 * test_uniform(&seed));
         double length = trial % 3 == 0   ? radius * (1 - away)
@@ -73,21 +75,47 @@ static void test_places(void **state)
 }
 
 /* Where a sum of squares in floating point cannot tell: one coordinate on the
- * bound, at it and one more, with small ones beside. */
+ * bound, at it and one more, alone or with small ones beside. */
 static void test_edges(void **state)
 {
     (void)state;
     for (int bits = 1; bits < 60; bits++) {
         double full = ldexp(1, bits), data[9] = {1};
         int64_t values[9], wanted[9];
-        for (int k = 1; k < 9; k++)
-            data[k] = k % 2 ? ldexp(1, -bits) : -0.0;
-        for (int sign = -1; sign <= 1; sign += 2) {
-            data[0] = sign;
+        for (int way = 0; way < 4; way++) {
+            data[0] = way % 2 ? 1 : -1;
+            for (int k = 1; k < 9; k++)
+                data[k] = k % 2 && way > 1 ? ldexp(1, -bits) : -0.0;
             assert_true(pri_place(data, 9, 1, full, values));
             find(data, 9, 1, full, wanted);
             assert_memory_equal(values, wanted, sizeof values);
         }
+    }
+}
+
+/* One coordinate so large that every other square is below half a unit of the sum,
+ * wherever they stand: together they are outside, and floating point that adds them
+ * one by one to the large one sees none of them. */
+static void test_lost(void **state)
+{
+    (void)state;
+    enum { LONG = 400 };
+    static double data[LONG];
+    static int64_t values[LONG], wanted[LONG];
+    uint64_t seed = 7;
+    for (int trial = 0; trial < 4000; trial++) {
+        int bits = 50 + trial % 11, first = (int)(test_random(&seed) % 16);
+        int end = first + 8 * (int)(test_random(&seed) % 48);
+        double large = ldexp(1, bits), small = .66 * ldexp(1, bits - 26);
+        double full = large + ldexp(1 + 9 * test_uniform(&seed), bits - 52);
+        for (int k = 0; k < LONG; k++)
+            data[k] = k == first ? large / full
+                      : k > first && k <= end && k % 8 == first % 8
+                          ? small / full
+                          : 0;
+        assert_true(pri_place(data, LONG, 1, full, values));
+        find(data, LONG, 1, full, wanted);
+        assert_memory_equal(values, wanted, sizeof values);
     }
 }
 
@@ -108,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
