@@ -4,7 +4,6 @@
  * all patterns of links; what counts as bare, and how pairs are dealt with:
  * docs/mathematics.md, What one round shows to Decoupling.
  */
-#include "account.h"
 #include "decouple.h"
 #include "exact.h"
 
@@ -383,7 +382,8 @@ static enum pricer_status one_direction(struct task *task,
     }
     if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
         !pri_within(found, AIM))
-        pri_lone_sums(task->view, model, task->delta, found);
+        pri_lone_sums(task->view, model->function.direction, model->rounds,
+                      task->delta, found);
     return status;
 }
 

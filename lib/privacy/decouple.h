@@ -5,7 +5,7 @@
 #ifndef PRICER_DECOUPLE_H
 #define PRICER_DECOUPLE_H
 
-#include "view.h"
+#include "bare.h"
 
 /* Set the probabilities of all noises so that every one may be drawn by itself: the
  * mean of a curve raised to `growth`, at any eps >= least, is then at least (above)

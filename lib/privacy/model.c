@@ -13,8 +13,15 @@
 /* The saddle is looked for from this exponent of one sum on. */
 #define SADDLE_MOST 1000
 
+struct pri_scratch *pri_scratch_new(void)
+{
+    return pri_alloc(1, sizeof(struct pri_scratch));
+}
+
 void pri_scratch_free(struct pri_scratch *scratch)
 {
+    if (scratch == NULL)
+        return;
     for (int32_t k = 0; k < scratch->model.room; k++)
         pri_law_free(&scratch->model.factor[k].law);
     free(scratch->model.factor);
