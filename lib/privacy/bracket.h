@@ -36,7 +36,6 @@ struct pri_sums {
     double highest;          /* and of one sum this */
     double strip;            /* real parts of s are below this */
     double loose, slack;     /* as of the view */
-    double shift;            /* what sums left out add to mu^2 in a round */
     double growth;           /* of the raised curve, or INFINITY */
     double bare;     /* P(some factor is seen as good as bare), a round */
     double more[2];  /* by side: patterns as good as bare, all rounds */

@@ -36,7 +36,7 @@ enum { TRIES = 3 };
 
 /* What one direction of an account works on. */
 struct task {
-    struct pri_view *view;
+    const struct pri_view *view;
     struct pri_scratch *scratch;
     double delta, width, hide, work;
     struct pri_saddle saddle; /* of the model from above */
@@ -154,50 +154,10 @@ static enum pricer_status where(double eps, double delta, double *at)
     return status;
 }
 
-/*
- * Leave out the sums that can never add more than a little to what matters at
- * an eps that is known, with their pairs; what they can add at most is kept in
- * the model. Below mu^2 = low delta_G is next to nothing at most of that eps.
- */
-static enum pricer_status leave_out(struct task *task, double eps)
-{
-    struct pri_view *view = task->view;
-    struct pri_sums *model = &task->scratch->model;
-    int32_t kept = 0, pairs = 0, *place;
-    double low;
-    enum pricer_status status = where(.8 * eps, 1e-5 * task->delta, &low);
-    if (status != PRICER_OK || !isfinite(low))
-        return status;
-    double limit = 1e-5 * low / ((double)model->rounds * view->sources);
-    place = pri_alloc(view->sources, sizeof *place);
-    if (place == NULL)
-        return PRICER_MEMORY;
-    for (int32_t k = 0; k < view->sources; k++) {
-        const struct pri_source *source = &view->source[k];
-        bool little = source->signal <= limit * source->base;
-        place[k] = little ? -1 : kept;
-        if (little)
-            model->shift += source->signal / source->base * (1 + 1e-9);
-        else
-            view->source[kept++] = *source;
-    }
-    for (int32_t k = 0; k < view->pairs; k++) {
-        struct pri_coupled pair = view->pair[k];
-        pair.source = place[pair.source];
-        pair.other = place[pair.other];
-        if (pair.source >= 0 && pair.other >= 0)
-            view->pair[pairs++] = pair;
-    }
-    view->sources = kept;
-    view->pairs = pairs;
-    free(place);
-    return PRICER_OK;
-}
-
 /* Both ends with all couplings at once, where that is possible. */
 static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
 {
-    struct pri_view *view = task->view;
+    const struct pri_view *view = task->view;
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
     bool *apart = pri_alloc(view->sources, sizeof *apart);
@@ -314,8 +274,7 @@ static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
     if (status == PRICER_OK && !pri_within(found, CLOSE))
         status = by_exact(task, found);
     if (status == PRICER_OK && isfinite(found->eps) &&
-        !pri_within(found, 2 * CLOSE) && model->function.kernel == PRI_MEAN &&
-        model->shift == 0) {
+        !pri_within(found, 2 * CLOSE) && model->function.kernel == PRI_MEAN) {
         model->function.kernel = PRI_LOSS;
         status = by_exact(task, found);
         model->function.kernel = PRI_MEAN;
@@ -354,9 +313,6 @@ static enum pricer_status one_direction(struct task *task,
     }
     enum pricer_status status = choose_hide(task);
     found->eps = fmin(found->eps, task->saddle.eps);
-    if (status == PRICER_OK && task->view->pairs > 0 &&
-        task->view->dimension == 0 && isfinite(found->eps) && found->eps > 0)
-        status = leave_out(task, found->eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
         if (!(found->eps > 0) || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
@@ -374,7 +330,7 @@ static enum pricer_status one_direction(struct task *task,
     return status;
 }
 
-enum pricer_status pri_view_account(struct pri_view *view, double delta,
+enum pricer_status pri_view_account(const struct pri_view *view, double delta,
                                     int64_t rounds, double work,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)
@@ -390,7 +346,6 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
         return status;
     }
     scratch->model.rounds = rounds;
-    scratch->model.shift = 0;
     scratch->model.growth = INFINITY;
     scratch->model.exact = NULL;
     found.floor = pri_view_bare(view, DBL_TRUE_MIN, rounds, PRI_ABOVE,

@@ -232,8 +232,7 @@ double pri_sums_log(const struct pri_sums *model, double s)
     if (!(s < model->strip * .98))
         return INFINITY;
     double log_scale = once(model, s, &shown, &unseen);
-    double shift = model->function.kernel == PRI_MEAN ? s * model->shift : 0;
-    double all = rounds * (log_scale + shift);
+    double all = rounds * log_scale;
     return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
 }
 

@@ -25,11 +25,11 @@ struct pri_scratch *pri_scratch_new(void);
 void pri_scratch_free(struct pri_scratch *scratch);
 
 /*
- * The account of a view over `rounds` rounds at one delta; what does not matter
- * is taken out of the view. `work` bounds the effort, in steps of about a
- * nanosecond, to bring the ends of the bracket within 1 % of each other.
+ * The account of a view over `rounds` rounds at one delta. `work` bounds the
+ * effort, in steps of about a nanosecond, to bring the ends of the bracket within
+ * 1 % of each other.
  */
-enum pricer_status pri_view_account(struct pri_view *view, double delta,
+enum pricer_status pri_view_account(const struct pri_view *view, double delta,
                                     int64_t rounds, double work,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
