@@ -13,8 +13,9 @@
     (`name`, lib/x/y.c);
   - tests/README.md names those files of each room of lib/ that have no test of
     their name;
-  - docs/mathematics.md names every function that a header of lib/privacy
-    declares, but those that only hold memory or sort questions.
+  - docs/mathematics.md names every function that a header of lib/observe,
+    lib/privacy or lib/account declares, but those that only hold memory or sort
+    questions.
 """
 import glob
 import os
@@ -104,10 +105,11 @@ def check_tests():
 def check_proofs():
     page = 'docs/mathematics.md'
     named = set(re.findall(r'`(\w+)`', read(page)))
-    for path in sorted(glob.glob('lib/privacy/*.h')):
+    for path in sorted(sum((glob.glob('lib/%s/*.h' % room) for room in
+                            ('observe', 'privacy', 'account')), [])):
         code = re.sub(r'/\*.*?\*/', '', read(path), flags=re.S)
         for name in sorted(set(re.findall(r'\b(pri_\w+)\(', code)) - named):
-            if not re.search(r'_(free|reserve|check|reads|hears|member)$', name):
+            if not re.search(r'_(new|free|reserve|check|reads|hears|member)$', name):
                 complain(page, 1, '%s declares %s, which has no proof here' %
                          (path, name))
 

@@ -27,8 +27,8 @@ import sys
 import draw_rooms
 
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
-       'privacy', 'round', 'decode', 'simulate', 'audit', 'kmeans', 'power',
-       'study']
+       'observe', 'privacy', 'account', 'round', 'decode', 'simulate', 'audit',
+       'kmeans', 'power', 'study']
 PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli', 'mpi']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]

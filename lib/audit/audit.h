@@ -6,7 +6,7 @@
 #define PRICER_AUDIT_H
 
 #include "pricer_audit.h"
-#include "privacy/privacy.h"
+#include "account/account.h"
 
 /* The code under attack: how a node writes a message. */
 struct pri_audit_code {

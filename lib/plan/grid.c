@@ -1,7 +1,7 @@
 /*
  * From a plan to the grid of integers that its messages are made of, and the
  * noise that a message really gets there. The round (lib/round) sends it so, and
- * accounts of identities (lib/privacy) count it so.
+ * accounts of identities (lib/observe) count it so.
  */
 #include "plan.h"
 

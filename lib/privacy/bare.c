@@ -5,7 +5,7 @@
  * the search for an eps that such curves have in common. docs/mathematics.md, As
  * good as bare, One sum.
  */
-#include "account.h"
+#include "bracket.h"
 
 #include <float.h>
 #include <math.h>
@@ -138,16 +138,16 @@ static double lone_worth(const void *of, double eps)
            pri_worth_of_bare(lone->view, lone->direction, lone->hide, eps);
 }
 
-static double lone_lower(const struct pri_view *view,
-                         const struct pri_sums *model, double delta,
-                         int32_t source, double hide)
+static double lone_lower(const struct pri_view *view, int direction,
+                         int64_t rounds, double delta, int32_t source,
+                         double hide)
 {
     struct pri_source at = view->source[source];
     double once = pri_seen(&at) * (1 - 1e-12 - 2 * view->loose), mass;
     double goal = pri_delta_for(delta, PRI_BELOW);
     for (int32_t x = at.begin; x < at.end; x++)
         once *= view->noise[x].size < hide ? 1 : pri_absent(&view->noise[x]);
-    double times = often(once, (double)model->rounds, goal, &mass);
+    double times = often(once, (double)rounds, goal, &mass);
     if (at.base >= hide || !(mass > goal))
         return 0;
     at.signal *= times * (1 - 1e-12);
@@ -155,11 +155,11 @@ static double lone_lower(const struct pri_view *view,
                            .sources = 1,
                            .source = &at,
                            .noise = view->noise};
-    struct lone lone = {&one, model->function.direction, hide, mass};
+    struct lone lone = {&one, direction, hide, mass};
     return pri_search_eps(lone_worth, &lone, goal, 1e-10).low;
 }
 
-void pri_lone_sums(const struct pri_view *view, const struct pri_sums *model,
+void pri_lone_sums(const struct pri_view *view, int direction, int64_t rounds,
                    double delta, struct pri_bracket *found)
 {
     for (int32_t k = 0; k < view->sources; k++)
@@ -167,7 +167,8 @@ void pri_lone_sums(const struct pri_view *view, const struct pri_sums *model,
              x++) {
             double size = x < view->source[k].begin ? view->source[k].base
                                                     : view->noise[x].size;
-            double low = lone_lower(view, model, delta, k, size * (1 + 1e-9));
+            double low = lone_lower(view, direction, rounds, delta, k,
+                                    size * (1 + 1e-9));
             found->eps_lower = fmax(found->eps_lower, fmin(low, found->eps));
         }
 }

@@ -92,8 +92,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     line->kernel = model->function.kernel;
     line->sigma = sigma;
     line->most = mean ? rounds * model->most : INFINITY;
-    line->log_most =
-        pri_sums_log(model, sigma) - (mean ? sigma * line->shift : 0);
+    line->log_most = pri_sums_log(model, sigma);
     line->edge = 1;
     for (int k = 0; k < PRI_FURTHER; k++) {
         line->further[k] = times[k] * sigma;
@@ -120,8 +119,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
 /* Whether another kernel can be tried: that of data, all sums independent. */
 static bool has_kernels(const struct pri_sums *model)
 {
-    return model->function.dimension == 0 && model->exact == NULL &&
-           model->shift == 0;
+    return model->function.dimension == 0 && model->exact == NULL;
 }
 
 /* The line of a shell, at the s that is best for a guess of eps. Data has two
@@ -132,9 +130,6 @@ static bool place_line(struct pri_sums *model, double goal, double guess,
     double log_bound = INFINITY, slack = 4e-9 * (double)model->rounds;
     pri_sums_mass(model, &line->mass, &line->left);
     line->least = fmax(line->mass * (1 - slack * (model->factors + 1)), 0);
-    line->shift = model->function.kernel == PRI_MEAN
-                      ? (double)model->rounds * model->shift * (1 + 1e-9)
-                      : 0;
     if (line->mass <= goal || line->left * exp(guess) <= goal) {
         line->kernel = model->function.kernel;
         line->count = 0;

@@ -5,27 +5,10 @@
 #ifndef PRICER_BRACKET_H
 #define PRICER_BRACKET_H
 
+#include "bare.h"
 #include "factor.h"
-#include "view.h"
 
 #include <math.h>
-
-/*
- * Where a curve that falls with eps passes a goal: it is above the goal at low
- * and not at high, which was seen and not concluded; 0 and 0 where it is not at
- * 0, and no end where none is known. Within a part `close` of each other.
- */
-struct pri_range {
-    double low, high;
-};
-struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
-                                const void *of, double goal, double close);
-
-/* An eps between two bounds, and the mass that no eps pays for. */
-struct pri_bracket {
-    double eps, eps_lower, floor;
-    bool floor_exact; /* the floor is more than a bound, but for rounding */
-};
 
 /* Whether its ends are within this part of each other. */
 static inline bool pri_within(const struct pri_bracket *found, double part)
@@ -53,7 +36,6 @@ struct pri_sums {
     double highest;          /* and of one sum this */
     double strip;            /* real parts of s are below this */
     double loose, slack;     /* as of the view */
-    double shift;            /* what sums left out add to mu^2 in a round */
     double growth;           /* of the raised curve, or INFINITY */
     double bare;     /* P(some factor is seen as good as bare), a round */
     double more[2];  /* by side: patterns as good as bare, all rounds */
@@ -69,7 +51,6 @@ struct pri_values {
     int32_t room;
 };
 
-/* Scratch of the accounts, one for each thread. */
 struct pri_scratch {
     struct pri_chances chances;
     int32_t noise_room, source_room;
@@ -79,7 +60,6 @@ struct pri_scratch {
     struct pri_values part, rest, quiet; /* along a line */
 };
 
-void pri_scratch_free(struct pri_scratch *scratch);
 enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
                                        const struct pri_view *view);
 

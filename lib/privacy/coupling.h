@@ -38,6 +38,8 @@ struct pri_vertex {
     int32_t bits;        /* all, the coupled ones first, in the order of the */
     int32_t degree;      /* vertices at their other ends: so many of them, */
     int32_t before;      /* of which these are to vertices absorbed earlier */
+    int32_t open;        /* edges that are open before it, */
+    uint64_t ends;       /* and which of them end here, by position */
     double seen, unseen; /* of the sum, given its link if that is a bit */
     double scale;        /* tables are divided by this */
     double norm;         /* of T_v there */
@@ -64,19 +66,6 @@ struct pri_edge {
     double joint;
 };
 
-/* Where the entries of one step of the sum come from and go to. */
-struct pri_step {
-    int32_t before, after; /* edges of the vertex to earlier and later ones */
-    int32_t rest;          /* edges that pass it by */
-    int32_t *from, *to;
-};
-
-struct pri_path {
-    struct pri_step *step; /* [vertices], NULL until it is needed */
-    double cost, indices;  /* multiplications, about, and indices */
-    int64_t entries;       /* at most, between two steps */
-};
-
 struct pri_coupling {
     int32_t vertices, edges;
     struct pri_vertex *vertex; /* in the order in which they are absorbed */
@@ -91,9 +80,10 @@ struct pri_coupling {
     double log_scale;          /* Z is e^this times what is computed */
     double *work_re, *work_im; /* [largest table] */
     double *even_re, *even_im; /* a vertex as a matrix */
-    struct pri_path path[PRI_DEPTH_MOST + 1];
+    uint64_t *end, *begin;     /* sets of edges of a vertex, the same, */
+    int64_t *to;               /* and where those that begin go */
+    int32_t widest;            /* edges that are open at once, at most */
     int64_t binomial[PRI_CUT_MOST + 1][PRI_BITS_MOST + 1];
-    int32_t *rank[PRI_BITS_MOST + 1];    /* of sets of bits, where needed */
     double *memory, *here[2], *there[2]; /* [room] real and imaginary parts */
     int64_t room;
 };
@@ -111,7 +101,7 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
 void pri_coupling_free(struct pri_coupling *coupling);
 
 /* What a sum to some depth costs, about in nanoseconds. */
-double pri_coupling_cost(struct pri_coupling *coupling, int32_t depth);
+double pri_coupling_cost(const struct pri_coupling *coupling, int32_t depth);
 
 /* Go to a real s; or to the sizes of all e^g at any s. */
 void pri_coupling_begin(struct pri_coupling *coupling, double s);

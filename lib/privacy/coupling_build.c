@@ -14,19 +14,11 @@ void pri_coupling_free(struct pri_coupling *coupling)
         free(vertex->height);
         free(vertex->part_re);
     }
-    for (int32_t d = 0; d <= PRI_DEPTH_MOST; d++) {
-        struct pri_step *step = coupling->path[d].step;
-        for (int32_t v = 0; step != NULL && v < coupling->vertices; v++) {
-            free(step[v].from);
-            free(step[v].to);
-        }
-        free(step);
-    }
     free(coupling->vertex);
     free(coupling->edge);
     free(coupling->work_re);
-    for (int32_t k = 0; k <= PRI_BITS_MOST; k++)
-        free(coupling->rank[k]);
+    free(coupling->end);
+    free(coupling->to);
     free(coupling->memory);
     *coupling = (struct pri_coupling){0};
 }
@@ -201,16 +193,37 @@ static void set_edges(const struct pri_view *view,
         }
 }
 
-/* The largest number of edges that are open at once. */
-static int32_t widest_cut(const struct pri_coupling *coupling)
+/* How many edges are open before every vertex, and at most. */
+static void count_open(struct pri_coupling *coupling)
 {
-    int32_t open = 0, most = 0;
+    int32_t open = 0;
     for (int32_t v = 0; v < coupling->vertices; v++) {
-        const struct pri_vertex *vertex = &coupling->vertex[v];
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        vertex->open = open;
         open += vertex->degree - 2 * vertex->before;
-        most = open > most ? open : most;
+        coupling->widest = open > coupling->widest ? open : coupling->widest;
     }
-    return most;
+}
+
+/* Which of them end there. Those that pass a vertex keep their order and those
+ * that begin there follow, so that edges are open in the order of where they
+ * began, which is that of the bits where they end. */
+static void mark_ends(struct pri_coupling *coupling)
+{
+    int32_t open[PRI_CUT_MOST + PRI_BITS_MOST];
+    for (int32_t v = 0; v < coupling->vertices; v++) {
+        struct pri_vertex *vertex = &coupling->vertex[v];
+        int32_t kept = 0;
+        for (int32_t k = 0; k < vertex->open; k++) {
+            const struct pri_edge *edge = &coupling->edge[open[k]];
+            if (edge->end[0].vertex == v || edge->end[1].vertex == v)
+                vertex->ends |= (uint64_t)1 << k;
+            else
+                open[kept++] = open[k];
+        }
+        for (int32_t b = vertex->before; b < vertex->degree; b++)
+            open[kept++] = vertex->bit[b].edge;
+    }
 }
 
 static enum pricer_status reserve_tables(const struct pri_view *view,
@@ -235,8 +248,12 @@ static enum pricer_status reserve_tables(const struct pri_view *view,
         largest = size > largest ? size : largest;
     }
     coupling->work_re = pri_alloc(4 * largest, sizeof(double));
-    if (coupling->work_re == NULL)
+    coupling->end = pri_alloc(2 * largest, sizeof *coupling->end);
+    coupling->to = pri_alloc(largest, sizeof *coupling->to);
+    if (coupling->work_re == NULL || coupling->end == NULL ||
+        coupling->to == NULL)
         return PRICER_MEMORY;
+    coupling->begin = coupling->end + largest;
     coupling->work_im = coupling->work_re + largest;
     coupling->even_re = coupling->work_re + 2 * largest;
     coupling->even_im = coupling->work_re + 3 * largest;
@@ -256,7 +273,8 @@ static bool set_vertices(const struct pri_view *view, const int32_t *place,
         if ((double)coupling->table > most)
             return false;
     }
-    return widest_cut(coupling) <= PRI_CUT_MOST;
+    count_open(coupling);
+    return coupling->widest <= PRI_CUT_MOST;
 }
 
 /* Whether it is worth looking at: what follows is made for few sums. */
@@ -290,8 +308,10 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
     }
     if (*able)
         status = reserve_tables(view, hide, coupling);
-    if (*able && status == PRICER_OK)
+    if (*able && status == PRICER_OK) {
         set_edges(view, coupling);
+        mark_ends(coupling);
+    }
     set_binomial(coupling);
     free(place);
     if (!*able || status != PRICER_OK) {

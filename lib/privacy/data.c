@@ -4,7 +4,6 @@
  * all patterns of links; what counts as bare, and how pairs are dealt with:
  * docs/mathematics.md, What one round shows to Decoupling.
  */
-#include "account.h"
 #include "decouple.h"
 #include "exact.h"
 
@@ -35,31 +34,9 @@
 
 enum { TRIES = 3 };
 
-/* The second noise of every pair by itself, with its least (above) or largest
- * (below) probability given the first: less noise never helps the node. */
-static void ordered_chances(const struct pri_view *view, enum pri_side side,
-                            struct pri_chances *chances)
-{
-    pri_plain_chances(view, chances);
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_coupled *pair = &view->pair[k];
-        double cell[2][2];
-        pri_pair_cells(view, pair, cell);
-        for (int x = 0; x < 2; x++) {
-            double all = cell[x][0] + cell[x][1];
-            double absent = cell[x][0] / all, present = cell[x][1] / all;
-            double now = chances->absent[pair->second];
-            if (all > 0 && (side == PRI_ABOVE ? absent > now : absent < now)) {
-                chances->absent[pair->second] = absent;
-                chances->chance[pair->second] = present;
-            }
-        }
-    }
-}
-
 /* What one direction of an account works on. */
 struct task {
-    struct pri_view *view;
+    const struct pri_view *view;
     struct pri_scratch *scratch;
     double delta, width, hide, work;
     struct pri_saddle saddle; /* of the model from above */
@@ -70,7 +47,7 @@ struct task {
 static enum pricer_status set_model(struct task *task, enum pri_side side)
 {
     struct pri_scratch *scratch = task->scratch;
-    ordered_chances(task->view, side, &scratch->chances);
+    pri_order_chances(task->view, side, &scratch->chances);
     return pri_sums_set(task->view, NULL, task->hide, task->width, scratch);
 }
 
@@ -123,24 +100,39 @@ static enum pricer_status choose_hide(struct task *task)
     return PRICER_OK;
 }
 
+/* What the model proves, for an eps of at most `most`; the saddle of the model if
+ * that is known. */
+static enum pricer_status bracket(struct task *task, int sides, double most,
+                                  const struct pri_saddle *known,
+                                  struct pri_bracket *found)
+{
+    struct pri_sums *model = &task->scratch->model;
+    double left = task->delta - model->more[PRI_ABOVE];
+    if (!(left > 0))
+        return PRICER_OK;
+    struct pri_saddle saddle =
+        known != NULL ? *known : pri_sums_saddle(model, left);
+    if (model->exact != NULL && !isfinite(saddle.eps))
+        return PRICER_OK;
+    /* Chernoff's eps is not that of a raised curve. */
+    saddle.eps = isfinite(model->growth) ? most : fmin(saddle.eps, most);
+    return pri_sums_bracket(model, task->delta, saddle, sides, task->scratch,
+                            found);
+}
+
 /* One end, or both, of independent sums. */
 static enum pricer_status one_side(struct task *task, enum pri_side side,
                                    int sides, struct pri_bracket *found)
 {
-    struct pri_sums *model = &task->scratch->model;
     bool ready = task->ready && side == PRI_ABOVE;
     enum pricer_status status = ready ? PRICER_OK : set_model(task, side);
-    set_bare(task, model->bare);
     task->ready = false;
-    if (status != PRICER_OK || !(model->more[PRI_ABOVE] < task->delta))
+    if (status != PRICER_OK)
         return status;
-    struct pri_saddle saddle =
-        ready ? task->saddle
-              : pri_sums_saddle(model, task->delta - model->more[PRI_ABOVE]);
+    set_bare(task, task->scratch->model.bare);
     /* What is bare below is valid up to the eps of the task only. */
-    saddle.eps = fmin(saddle.eps, task->saddle.eps);
-    return pri_sums_bracket(model, task->delta, saddle, sides, task->scratch,
-                            found);
+    return bracket(task, sides, task->saddle.eps, ready ? &task->saddle : NULL,
+                   found);
 }
 
 /* f''/f' = eps^2/2x^2 - 1/2x - 1/8 from x on, at most. */
@@ -162,50 +154,10 @@ static enum pricer_status where(double eps, double delta, double *at)
     return status;
 }
 
-/*
- * Leave out the sums that can never add more than a little to what matters at
- * an eps that is known, with their pairs; what they can add at most is kept in
- * the model. Below mu^2 = low delta_G is next to nothing at most of that eps.
- */
-static enum pricer_status leave_out(struct task *task, double eps)
-{
-    struct pri_view *view = task->view;
-    struct pri_sums *model = &task->scratch->model;
-    int32_t kept = 0, pairs = 0, *place;
-    double low;
-    enum pricer_status status = where(.8 * eps, 1e-5 * task->delta, &low);
-    if (status != PRICER_OK || !isfinite(low))
-        return status;
-    double limit = 1e-5 * low / ((double)model->rounds * view->sources);
-    place = pri_alloc(view->sources, sizeof *place);
-    if (place == NULL)
-        return PRICER_MEMORY;
-    for (int32_t k = 0; k < view->sources; k++) {
-        const struct pri_source *source = &view->source[k];
-        bool little = source->signal <= limit * source->base;
-        place[k] = little ? -1 : kept;
-        if (little)
-            model->shift += source->signal / source->base * (1 + 1e-9);
-        else
-            view->source[kept++] = *source;
-    }
-    for (int32_t k = 0; k < view->pairs; k++) {
-        struct pri_coupled pair = view->pair[k];
-        pair.source = place[pair.source];
-        pair.other = place[pair.other];
-        if (pair.source >= 0 && pair.other >= 0)
-            view->pair[pairs++] = pair;
-    }
-    view->sources = kept;
-    view->pairs = pairs;
-    free(place);
-    return PRICER_OK;
-}
-
 /* Both ends with all couplings at once, where that is possible. */
 static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
 {
-    struct pri_view *view = task->view;
+    const struct pri_view *view = task->view;
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
     bool *apart = pri_alloc(view->sources, sizeof *apart);
@@ -231,17 +183,9 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
         model->strip = fmin(model->strip, strip);
         model->exact = exact;
     }
-    if (status == PRICER_OK && exact != NULL &&
-        model->more[PRI_ABOVE] < task->delta) {
-        struct pri_saddle saddle =
-            pri_sums_saddle(model, task->delta - model->more[PRI_ABOVE]);
-        if (isfinite(saddle.eps)) {
-            saddle.eps = fmin(saddle.eps, task->saddle.eps);
-            status = pri_sums_bracket(model, task->delta, saddle,
-                                      1 << PRI_ABOVE | 1 << PRI_BELOW,
-                                      task->scratch, found);
-        }
-    }
+    if (status == PRICER_OK && exact != NULL)
+        status = bracket(task, 1 << PRI_ABOVE | 1 << PRI_BELOW,
+                         task->saddle.eps, NULL, found);
     model->exact = NULL;
     pri_exact_free(exact);
     free(apart);
@@ -266,15 +210,8 @@ static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
         return status;
     set_bare(task, model->bare);
     *eps = side == PRI_ABOVE ? INFINITY : 0;
-    if (!(model->more[PRI_ABOVE] < task->delta))
-        return PRICER_OK;
-    struct pri_saddle saddle =
-        pri_sums_saddle(model, task->delta - model->more[PRI_ABOVE]);
-    /* Chernoff's eps is not that of the raised curve. */
-    saddle.eps = known->eps;
     model->growth = growth;
-    status = pri_sums_bracket(model, task->delta, saddle, 1 << side,
-                              task->scratch, &found);
+    status = bracket(task, 1 << side, known->eps, NULL, &found);
     model->growth = INFINITY;
     if (side == PRI_ABOVE)
         *eps = fmax(found.eps, least);
@@ -298,7 +235,7 @@ static enum pricer_status by_decoupling(struct task *task,
     if (status == PRICER_OK)
         status = where(least, 5e-3 * task->delta, &below);
     double growth = growth_at(found->eps, above);
-    if (status != PRICER_OK || !isfinite(growth))
+    if (status != PRICER_OK || !isfinite(growth) || !isfinite(task->saddle.eps))
         return status;
     struct pri_bracket known = *found;
     double best = growth;
@@ -321,6 +258,34 @@ static enum pricer_status by_decoupling(struct task *task,
                                least, &known, &now);
     if (status == PRICER_OK && now <= found->eps)
         found->eps_lower = fmax(found->eps_lower, now);
+    return status;
+}
+
+/* Both ends where pairs are coupled: by ever dearer means, until the ends are
+ * close. */
+static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
+{
+    struct pri_sums *model = &task->scratch->model;
+    enum pricer_status status = PRICER_OK;
+    if (isfinite(found->eps))
+        status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
+    if (status == PRICER_OK)
+        status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
+    if (status == PRICER_OK && !pri_within(found, CLOSE))
+        status = by_exact(task, found);
+    if (status == PRICER_OK && isfinite(found->eps) &&
+        !pri_within(found, 2 * CLOSE) && model->function.kernel == PRI_MEAN) {
+        model->function.kernel = PRI_LOSS;
+        status = by_exact(task, found);
+        model->function.kernel = PRI_MEAN;
+    }
+    /* What is known of eps says where the curve bends: as long as that helps. */
+    for (double last = INFINITY;
+         status == PRICER_OK && task->view->dimension == 0 && found->eps > 0 &&
+         found->eps < last * (1 - CLOSE) && !pri_within(found, AIM);) {
+        last = found->eps;
+        status = by_decoupling(task, found);
+    }
     return status;
 }
 
@@ -348,46 +313,24 @@ static enum pricer_status one_direction(struct task *task,
     }
     enum pricer_status status = choose_hide(task);
     found->eps = fmin(found->eps, task->saddle.eps);
-    if (status == PRICER_OK && task->view->pairs > 0 &&
-        task->view->dimension == 0 && isfinite(found->eps) && found->eps > 0)
-        status = leave_out(task, found->eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
         if (!(found->eps > 0) || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
-        if (task->view->pairs == 0) {
-            status = one_side(task, PRI_ABOVE, both, found);
-        } else {
-            if (isfinite(found->eps))
-                status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
-            if (status == PRICER_OK)
-                status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
-            if (status == PRICER_OK && !pri_within(found, CLOSE))
-                status = by_exact(task, found);
-            if (status == PRICER_OK && isfinite(found->eps) &&
-                !pri_within(found, 2 * CLOSE) &&
-                model->function.kernel == PRI_MEAN && model->shift == 0) {
-                model->function.kernel = PRI_LOSS;
-                status = by_exact(task, found);
-                model->function.kernel = PRI_MEAN;
-            }
-            for (int k = 0; k < 2 && status == PRICER_OK &&
-                            task->view->dimension == 0 && found->eps > 0 &&
-                            isfinite(found->eps) && !pri_within(found, AIM);
-                 k++)
-                status = by_decoupling(task, found);
-        }
+        status = task->view->pairs > 0 ? coupled(task, found)
+                                       : one_side(task, PRI_ABOVE, both, found);
         if (model->exact_laws)
             break;
         task->width /= 4;
     }
     if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
         !pri_within(found, AIM))
-        pri_lone_sums(task->view, model, task->delta, found);
+        pri_lone_sums(task->view, model->function.direction, model->rounds,
+                      task->delta, found);
     return status;
 }
 
-enum pricer_status pri_view_account(struct pri_view *view, double delta,
+enum pricer_status pri_view_account(const struct pri_view *view, double delta,
                                     int64_t rounds, double work,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)
@@ -403,7 +346,6 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
         return status;
     }
     scratch->model.rounds = rounds;
-    scratch->model.shift = 0;
     scratch->model.growth = INFINITY;
     scratch->model.exact = NULL;
     found.floor = pri_view_bare(view, DBL_TRUE_MIN, rounds, PRI_ABOVE,

@@ -8,13 +8,314 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { FIXED_FEW = 3, PASSES_MOST = 24 };
+enum { FIXED_FEW = 3, PASSES_MOST = 24, BINS = 64, HEARD_MOST = 256 };
 
-static double first_chance(const struct pri_view *view,
-                           const struct pri_coupled *pair)
+/* One pair by the order alone. */
+static void order_pair(const struct pri_view *view,
+                       const struct pri_coupled *pair, enum pri_side side,
+                       struct pri_chances *chances)
 {
-    return pair->gate ? view->source[pair->source].link
-                      : view->noise[pair->first].chance;
+    double cell[2][2];
+    pri_pair_cells(view, pair, cell);
+    for (int x = 0; x < 2; x++) {
+        double all = cell[x][0] + cell[x][1];
+        double absent = cell[x][0] / all, present = cell[x][1] / all;
+        double now = chances->absent[pair->second];
+        if (all > 0 && (side == PRI_ABOVE ? absent > now : absent < now)) {
+            chances->absent[pair->second] = absent;
+            chances->chance[pair->second] = present;
+        }
+    }
+}
+
+void pri_order_chances(const struct pri_view *view, enum pri_side side,
+                       struct pri_chances *chances)
+{
+    pri_plain_chances(view, chances);
+    for (int32_t k = 0; k < view->pairs; k++)
+        order_pair(view, &view->pair[k], side, chances);
+}
+
+/* What decoupling works on, and how much every link matters. */
+struct effects {
+    const struct pri_view *view;
+    enum pri_side side;
+    double growth;   /* f''/f' of the raised curve is at most this */
+    double fall;     /* and that of f at least -1/8 - this */
+    double *effect;  /* [noises] how much it matters on average */
+    double *tilt;    /* [noises] a factor of what is lost with it */
+    double *shift;   /* [noises] by how much it may be absent more often */
+    int32_t *couple; /* [noises] the pair of noises it is of, or -1 */
+    double *gated;   /* [sources] how much its link matters on average */
+    int32_t *gate;   /* [sources] the pair of that link, or -1 */
+};
+
+/* ------------------------------------------------------------- one sum -- */
+
+/* The noises of one sum that come and go. */
+struct noises {
+    int32_t count, at[HEARD_MOST];
+    double signal, base, step, smallest, largest, growth, least_absent,
+        most_absent;
+    double absent[HEARD_MOST]; /* tilted */
+};
+
+/* The odds of a noise's absence, tilted by the opposite noise. */
+static double tilted_absent(const struct effects *effects, int32_t x)
+{
+    const struct pri_view *view = effects->view;
+    double p = view->noise[x].chance, factor = 1;
+    if (effects->couple[x] >= 0) {
+        const struct pri_coupled *pair = &view->pair[effects->couple[x]];
+        bool is_first = pair->first == x;
+        double t = effects->tilt[is_first ? pair->second : pair->first];
+        double cell[2][2], given[2];
+        pri_pair_cells(view, pair, cell);
+        for (int up = 0; up < 2; up++) {
+            double none = cell[is_first ? up : 0][is_first ? 0 : up];
+            double one = cell[is_first ? up : 1][is_first ? 1 : up];
+            given[up] = none / (none + one);
+        }
+        double with = given[1], without = fmax(given[0], with);
+        factor = isinf(t) ? without / with
+                          : (without * t + 1 - without) / (with * t + 1 - with);
+    }
+    double odds = (1 - p) / p * factor;
+    double absent = isfinite(odds) ? odds / (1 + odds) : 1;
+    return fmin(fmax(absent, 1 - p + effects->shift[x]) * (1 + 1e-12), 1);
+}
+
+/* False if there is nothing to say about the sum. */
+static bool collect(const struct effects *effects, int32_t index,
+                    struct noises *list)
+{
+    const struct pri_view *view = effects->view;
+    const struct pri_source *source = &view->source[index];
+    double all = 0;
+    *list = (struct noises){.signal = source->signal,
+                            .base = source->base,
+                            .smallest = INFINITY,
+                            .growth = effects->growth,
+                            .least_absent = 1};
+    for (int32_t x = source->begin; x < source->end; x++) {
+        double size = view->noise[x].size, chance = view->noise[x].chance;
+        if (chance == 1)
+            list->base += size;
+        if (chance == 0 || chance == 1)
+            continue;
+        if (list->count == HEARD_MOST)
+            return false;
+        double absent = tilted_absent(effects, x);
+        list->at[list->count] = x;
+        list->absent[list->count++] = absent;
+        list->smallest = fmin(list->smallest, size);
+        list->largest = fmax(list->largest, size);
+        list->least_absent = fmin(list->least_absent, absent);
+        list->most_absent = fmax(list->most_absent, absent);
+        all += size;
+    }
+    list->step = all / BINS;
+    return list->base > 0 && all > 0;
+}
+
+/* e^(gh) at a variance beyond the base, over its largest value; where that has
+ * no end the sum is as good as not seen. */
+static double weight_at(const struct noises *list, double variance)
+{
+    double part = isinf(variance) ? 1 : variance / (list->base + variance);
+    return exp(-list->growth * (list->signal / list->base) * part);
+}
+
+/* The law of the variance of all noises but `skip`, spread to the grid. */
+static int32_t spread_law(const struct pri_view *view,
+                          const struct noises *list, int32_t skip, double *mass)
+{
+    int32_t top = 0;
+    mass[0] = 1;
+    for (int32_t k = 0; k < list->count; k++) {
+        if (k == skip)
+            continue;
+        double units = view->noise[list->at[k]].size / list->step;
+        int32_t whole = (int32_t)units;
+        double absent = list->absent[k], part = units - whole;
+        double low = (1 - absent) * (1 - part), high = (1 - absent) * part;
+        for (int32_t i = top + 1; i <= top + whole + 1; i++)
+            mass[i] = 0;
+        for (int32_t i = top; i >= 0; i--) {
+            double here = mass[i];
+            mass[i] = here * absent;
+            mass[i + whole] += here * low;
+            mass[i + whole + 1] += here * high;
+        }
+        top += whole + 1;
+    }
+    return top;
+}
+
+/* The mean of what of e^(gh) goes when a noise of that size comes, over all but
+ * `skip`. What has next to no mass is taken as worst. */
+static double lost_with(const struct pri_view *view, const struct noises *list,
+                        int32_t skip, double size)
+{
+    double mass[BINS + HEARD_MOST + 2], sum = 0, rest = 0;
+    int32_t top = spread_law(view, list, skip, mass);
+    for (int32_t i = 0; i <= top; i++) {
+        double at = i * list->step, here = list->base + at;
+        double drop = isinf(size) ? 1 : size / (here + size);
+        double part = -expm1(-list->growth * list->signal / here * drop);
+        if (mass[i] < 1e-12)
+            rest += mass[i];
+        else
+            sum += mass[i] * weight_at(list, at) * part;
+    }
+    return sum + rest;
+}
+
+/* A lower bound on the mean of e^(gh), by gathering. */
+static double gathered_mean(const struct pri_view *view,
+                            const struct noises *list)
+{
+    double mass[2][BINS + 2] = {{0}}, moment[2][BINS + 2] = {{0}};
+    int now = 0;
+    mass[0][0] = 1;
+    for (int32_t k = 0; k < list->count; k++, now = !now) {
+        double size = view->noise[list->at[k]].size, absent = list->absent[k];
+        for (int32_t i = 0; i < BINS + 2; i++)
+            mass[!now][i] = moment[!now][i] = 0;
+        for (int32_t i = 0; i < BINS + 2; i++) {
+            double here = mass[now][i];
+            if (here == 0)
+                continue;
+            double mean = moment[now][i] / here + size;
+            int32_t to = (int32_t)fmin(mean / list->step, BINS + 1);
+            mass[!now][i] += here * absent;
+            moment[!now][i] += moment[now][i] * absent;
+            mass[!now][to] += here * (1 - absent);
+            moment[!now][to] += here * (1 - absent) * mean;
+        }
+    }
+    double sum = 0;
+    for (int32_t i = 0; i < BINS + 2; i++)
+        if (mass[now][i] > 0)
+            sum += mass[now][i] *
+                   weight_at(list, moment[now][i] / mass[now][i] * (1 + 1e-9));
+    return sum * (1 - 1e-9);
+}
+
+/* The effect where only `count` others are left, whichever. */
+static double effect_with_few(const struct noises *list, int32_t count,
+                              double size, double seen, double chance)
+{
+    double absent = list->most_absent, all = 0, sum = 0, weight = 1;
+    double scale = list->growth * list->signal, down = 1;
+    count = count > 0 ? count : 0;
+    double mass = pow(absent, count);
+    if (!(mass > 1e-280))
+        return INFINITY;
+    for (int32_t k = 0; k <= count; k++) {
+        double here = list->base + k * list->smallest;
+        double rest = exp(-scale / here * (size / (here + size)));
+        double part = (1 - rest) / (1 - chance + chance * rest);
+        all += mass * weight;
+        sum += mass * weight * part;
+        down = weight * exp(-scale / here); /* not seen */
+        weight *= exp(-scale / here * (list->largest / (here + list->largest)));
+        mass *= (1 - absent) / absent * (count - k) / (k + 1);
+    }
+    double whole = (1 - seen) * down + seen * all;
+    return whole > 0 ? seen * sum / whole * (1 + 1e-9) : INFINITY;
+}
+
+/* (1) for the k-th noise of the list. */
+static double effect_of(const struct pri_view *view, const struct noises *list,
+                        int32_t k, int32_t fixed, double seen, double mean)
+{
+    const struct pri_packet *noise = &view->noise[list->at[k]];
+    double few = INFINITY, chance = noise->chance;
+    if (fixed > 0)
+        few = effect_with_few(list, list->count - 1 - fixed, noise->size, seen,
+                              chance);
+    if (fixed > FIXED_FEW)
+        return few;
+    /* E(X | absent) <= E X / P(absent) */
+    double gain =
+        lost_with(view, list, k, noise->size) / pow(list->least_absent, fixed);
+    double less = fmax(list->absent[k] - (1 - chance), 0) * gain;
+    double all = (1 - seen) * weight_at(list, INFINITY) + seen * (mean - less);
+    double many = all > 0 ? seen * gain / all * (1 + 1e-9) : INFINITY;
+    return fmin(few, many);
+}
+
+/* The same for the link that brings the data: all of e^(gh) comes with it. */
+static double gate_effect(const struct pri_view *view,
+                          const struct noises *list,
+                          const struct pri_source *source, double mean)
+{
+    double gain = lost_with(view, list, -1, INFINITY), seen = pri_seen(source);
+    double all = (1 - seen) * weight_at(list, INFINITY) + seen * mean;
+    return all > 0 ? source->uplink * gain / all * (1 + 1e-9) : INFINITY;
+}
+
+/* ------------------------------------------------------------- all sums -- */
+
+/* The probability that a sum is seen, where that may be tilted by the noise
+ * that comes with it elsewhere. */
+static double tilted_seen(const struct effects *effects, int32_t index)
+{
+    const struct pri_view *view = effects->view;
+    double seen = pri_seen(&view->source[index]);
+    if (effects->gate[index] < 0 || seen == 1)
+        return seen;
+    const struct pri_coupled *pair = &view->pair[effects->gate[index]];
+    const struct pri_source *own = &view->source[pair->other];
+    double size = view->noise[pair->second].size, base = own->base;
+    double drop =
+        base > 0 ? own->signal / base * (size / (base + size)) : INFINITY;
+    double odds =
+        seen / (1 - seen) * exp(fmin((0.125 + effects->fall) * drop, 700));
+    return isfinite(odds) ? odds / (1 + odds) : 1;
+}
+
+/* One pass over all sums: the effects from the tilts as they are. */
+static void find_effects(const struct effects *effects, int32_t fixed)
+{
+    const struct pri_view *view = effects->view;
+    struct noises list;
+    for (int32_t j = 0; j < view->sources; j++) {
+        if (!collect(effects, j, &list))
+            continue;
+        double mean = gathered_mean(view, &list);
+        double seen = tilted_seen(effects, j);
+        for (int32_t k = 0; k < list.count; k++) {
+            double *effect = &effects->effect[list.at[k]];
+            if (effects->couple[list.at[k]] >= 0)
+                *effect =
+                    fmin(*effect, effect_of(view, &list, k, fixed, seen, mean));
+        }
+        if (effects->gate[j] >= 0 && fixed == 0)
+            effects->gated[j] =
+                fmin(effects->gated[j],
+                     gate_effect(view, &list, &view->source[j], mean));
+    }
+}
+
+/* What follows for the tilts. */
+static void find_tilts(const struct effects *effects)
+{
+    const struct pri_view *view = effects->view;
+    for (int32_t x = 0; x < view->noises; x++) {
+        if (effects->couple[x] < 0)
+            continue;
+        const struct pri_coupled *pair = &view->pair[effects->couple[x]];
+        double cell[2][2], effect = effects->effect[x];
+        double p = view->noise[x].chance, left = 1 - (1 - p) * effect;
+        double t = left > 0 ? (1 + p * effect) / left : INFINITY;
+        effects->tilt[x] = fmin(effects->tilt[x], t);
+        if (pair->first == x)
+            effects->shift[pair->second] =
+                fmin(effects->shift[pair->second],
+                     fmax(pri_pair_cells(view, pair, cell), 0) * effect);
+    }
 }
 
 /* How much the first link moves mu^2 at most, and by which part of what is
@@ -42,24 +343,22 @@ static void reach_of(const struct pri_view *view,
 
 /* By how much the chance of the second noise has to change so that it may be
  * drawn by itself. */
-static double change_of(const struct pri_decoupling *ask,
-                        const struct pri_coupled *pair,
-                        const struct pri_effects *effects)
+static double change_of(const struct effects *effects,
+                        const struct pri_coupled *pair, double covariance)
 {
-    const struct pri_view *view = ask->view;
-    bool above = ask->side == PRI_ABOVE;
-    double cell[2][2], first = first_chance(view, pair), drop, part;
-    double covariance = fmax(pri_pair_cells(view, pair, cell), 0);
+    const struct pri_view *view = effects->view;
+    bool above = effects->side == PRI_ABOVE;
+    double first = pair->gate ? view->source[pair->source].link
+                              : view->noise[pair->first].chance;
+    double drop, part;
     reach_of(view, pair, &drop, &part);
     /* A gate turns the sign of the difference round. */
     bool grows = above != pair->gate;
-    double falls = drop / 8 + fmin(part / 2, ask->fall * drop);
-    double h = grows ? ask->growth * drop : falls;
-    double small = isfinite(h) ? exp(-h) : 0;
+    double falls = drop / 8 + fmin(part / 2, effects->fall * drop);
+    double h = grows ? effects->growth * drop : falls, small = exp(-h);
     /* The weight of the larger gain, and of the smaller. */
     double larger = above ? 1 - first : first;
-    double change = covariance * (isfinite(h) ? -expm1(-h) : 1) /
-                    (larger + (1 - larger) * small);
+    double change = covariance * -expm1(-h) / (larger + (1 - larger) * small);
     if (grows)
         change = fmin(change,
                       covariance * (pair->gate ? effects->gated[pair->source]
@@ -69,209 +368,79 @@ static double change_of(const struct pri_decoupling *ask,
 
 /* The absence of the second noise with which it may be drawn by itself, and no
  * further off than by the order alone. */
-static double decoupled(const struct pri_decoupling *ask,
-                        const struct pri_coupled *pair,
-                        const struct pri_effects *effects)
+static double decoupled(const struct effects *effects,
+                        const struct pri_coupled *pair)
 {
-    const struct pri_view *view = ask->view;
+    const struct pri_view *view = effects->view;
     double cell[2][2], absent = pri_absent(&view->noise[pair->second]);
     double covariance = pri_pair_cells(view, pair, cell);
     double up = cell[1][0] / (cell[1][0] + cell[1][1]);
     double down = cell[0][0] / (cell[0][0] + cell[0][1]);
-    double change = change_of(ask, pair, effects);
-    if (covariance < 0) /* by rounding only: the order alone */
-        return ask->side == PRI_ABOVE ? fmax(up, down) : fmin(up, down);
-    return ask->side == PRI_ABOVE ? fmin(absent + change, fmax(up, down))
-                                  : fmax(absent - change, fmin(up, down));
-}
-
-/* The probability that a sum is seen, where that may be tilted by the noise
- * that comes with it elsewhere. */
-static double tilted_seen(const struct pri_decoupling *ask, int32_t index,
-                          const struct pri_effects *effects)
-{
-    const struct pri_view *view = ask->view;
-    double seen = pri_seen(&view->source[index]);
-    if (effects->gate[index] < 0 || seen == 1)
-        return seen;
-    const struct pri_coupled *pair = &view->pair[effects->gate[index]];
-    const struct pri_source *own = &view->source[pair->other];
-    double size = view->noise[pair->second].size, base = own->base;
-    double drop =
-        base > 0 ? own->signal / base * (size / (base + size)) : INFINITY;
-    double odds =
-        seen / (1 - seen) * exp(fmin((0.125 + ask->fall) * drop, 700));
-    return isfinite(odds) ? odds / (1 + odds) : 1;
-}
-
-/* (1) for the k-th noise of the list. */
-static double effect_of(const struct pri_view *view,
-                        const struct pri_noises *list, int32_t k, int32_t fixed,
-                        double seen, double mean, double chance)
-{
-    double mass[PRI_BINS + PRI_HEARD_MOST + 2], few = INFINITY;
-    double size = view->noise[list->at[k]].size;
-    if (fixed > 0)
-        few = pri_effect_with_few(list, list->count - 1 - fixed, size, seen,
-                                  chance);
-    if (fixed > FIXED_FEW)
-        return few;
-    /* E(X | absent) <= E X / P(absent) */
-    int32_t top = pri_spread_law(view, list, k, mass);
-    double gain = pri_lost_with(list, mass, top, size);
-    gain /= pow(list->least_absent, fixed);
-    double less = fmax(list->absent[k] - (1 - chance), 0) * gain;
-    double all = (1 - seen) * pri_weight_unseen(list) + seen * (mean - less);
-    double many = all > 0 ? seen * gain / all * (1 + 1e-9) : INFINITY;
-    return fmin(few, many);
-}
-
-/* The same for the link that brings the data, which is up with `link`. */
-static double gate_effect(const struct pri_view *view,
-                          const struct pri_noises *list,
-                          const struct pri_source *source, double mean)
-{
-    double mass[PRI_BINS + PRI_HEARD_MOST + 2];
-    int32_t top = pri_spread_law(view, list, -1, mass);
-    double gain = pri_lost_with(list, mass, top, INFINITY);
-    double seen = source->uplink * source->link;
-    double all = (1 - seen) * pri_weight_unseen(list) + seen * mean;
-    return all > 0 ? source->uplink * gain / all * (1 + 1e-9) : INFINITY;
-}
-
-/* One pass over all sums: the effects from the tilts as they are. */
-static void find_effects(const struct pri_decoupling *ask, int32_t fixed,
-                         struct pri_effects *effects)
-{
-    const struct pri_view *view = ask->view;
-    struct pri_noises list;
-    for (int32_t j = 0; j < view->sources; j++) {
-        if (!pri_noises_collect(ask, j, effects, &list))
-            continue;
-        list.least_absent = 1;
-        list.most_absent = 0;
-        for (int32_t k = 0; k < list.count; k++) {
-            list.absent[k] = pri_tilted_absent(view, list.at[k], effects);
-            list.least_absent = fmin(list.least_absent, list.absent[k]);
-            list.most_absent = fmax(list.most_absent, list.absent[k]);
-        }
-        double mean = pri_gathered_mean(view, &list);
-        double seen = tilted_seen(ask, j, effects);
-        for (int32_t k = 0; k < list.count; k++) {
-            int32_t x = list.at[k], index = effects->partner[x];
-            if (index < 0 || view->pair[index].gate)
-                continue;
-            effects->effect[x] =
-                fmin(effects->effect[x], effect_of(view, &list, k, fixed, seen,
-                                                   mean, effects->chance[x]));
-        }
-        if (effects->gate[j] >= 0 && fixed == 0)
-            effects->gated[j] =
-                fmin(effects->gated[j],
-                     gate_effect(view, &list, &view->source[j], mean));
-    }
-}
-
-/* What follows for the tilts. */
-static void find_tilts(const struct pri_decoupling *ask,
-                       struct pri_effects *effects)
-{
-    const struct pri_view *view = ask->view;
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_coupled *pair = &view->pair[k];
-        if (pair->gate || effects->partner[pair->first] != k)
-            continue;
-        int32_t both[] = {pair->first, pair->second};
-        for (int end = 0; end < 2; end++) {
-            double effect = effects->effect[both[end]];
-            double p = effects->chance[both[end]], left = 1 - (1 - p) * effect;
-            double t = left > 0 ? (1 + p * effect) / left : INFINITY;
-            effects->tilt[both[end]] = fmin(effects->tilt[both[end]], t);
-        }
-        double cell[2][2];
-        double covariance = fmax(pri_pair_cells(view, pair, cell), 0);
-        double shift = covariance * effects->effect[pair->first];
-        effects->shift[pair->second] =
-            fmin(effects->shift[pair->second], shift);
-    }
+    double change = covariance < 0 ? INFINITY /* by rounding only */
+                                   : change_of(effects, pair, covariance);
+    return effects->side == PRI_ABOVE ? fmin(absent + change, fmax(up, down))
+                                      : fmax(absent - change, fmin(up, down));
 }
 
 /* The most that e^(gh) can be multiplied by, in the mean over whether the sum
  * is seen, when a noise goes: where it is the only one. */
-static double worst_tilt(const struct pri_decoupling *ask, int32_t source,
-                         int32_t noise, const struct pri_effects *effects)
+static double worst_tilt(const struct effects *effects, int32_t source,
+                         int32_t noise)
 {
-    double base = ask->view->source[source].base;
-    double size = ask->view->noise[noise].size;
-    double scale = ask->growth * ask->view->source[source].signal;
-    double seen = tilted_seen(ask, source, effects);
-    double without = 1 - seen + seen * exp(scale / base);
-    double with = 1 - seen + seen * exp(scale / (base + size));
+    const struct pri_source *at = &effects->view->source[source];
+    double size = effects->view->noise[noise].size;
+    double seen = tilted_seen(effects, source);
+    double scale = effects->growth * at->signal;
+    double without = 1 - seen + seen * exp(scale / at->base);
+    double with = 1 - seen + seen * exp(scale / (at->base + size));
     return isfinite(without) ? without / with * (1 + 1e-9) : INFINITY;
 }
 
 /* What holds without further ado. */
-static void begin(const struct pri_decoupling *ask, struct pri_effects *effects)
+static void begin(const struct effects *effects)
 {
-    const struct pri_view *view = ask->view;
+    const struct pri_view *view = effects->view;
     for (int32_t k = 0; k < view->noises; k++) {
-        effects->tilt[k] = INFINITY;
+        effects->effect[k] = effects->tilt[k] = INFINITY;
         effects->shift[k] = 0;
-    }
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_coupled *pair = &view->pair[k];
-        if (pair->gate || effects->partner[pair->first] != k)
-            continue;
-        effects->tilt[pair->first] =
-            worst_tilt(ask, pair->source, pair->first, effects);
-        effects->tilt[pair->second] =
-            worst_tilt(ask, pair->other, pair->second, effects);
-        if (ask->side == PRI_ABOVE)
-            effects->shift[pair->second] =
-                decoupled(ask, pair, effects) -
-                pri_absent(&view->noise[pair->second]);
-    }
-}
-
-/* Which pair everything is of; no effects are known yet. */
-static void mark_pairs(const struct pri_view *view, struct pri_effects *effects)
-{
-    for (int32_t k = 0; k < view->noises; k++) {
-        effects->chance[k] = view->noise[k].chance;
-        effects->absent[k] = pri_absent(&view->noise[k]);
-        effects->partner[k] = -1;
-        effects->effect[k] = INFINITY;
+        effects->couple[k] = -1;
     }
     for (int32_t k = 0; k < view->sources; k++) {
         effects->gate[k] = -1;
         effects->gated[k] = INFINITY;
     }
+    for (int32_t k = 0; k < view->pairs; k++)
+        if (view->pair[k].gate)
+            effects->gate[view->pair[k].source] = k;
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
-        effects->partner[pair->second] = k;
+        int32_t first = pair->first, second = pair->second;
         if (pair->gate)
-            effects->gate[pair->source] = k;
-        else
-            effects->partner[pair->first] = k;
+            continue;
+        effects->couple[first] = effects->couple[second] = k;
+        effects->tilt[first] = worst_tilt(effects, pair->source, first);
+        effects->tilt[second] = worst_tilt(effects, pair->other, second);
+        if (effects->side == PRI_ABOVE)
+            effects->shift[second] =
+                decoupled(effects, pair) - pri_absent(&view->noise[second]);
     }
 }
 
 /* The effects of all links, from the worst that they can do. */
-static void find_all(const struct pri_decoupling *ask,
-                     struct pri_effects *effects)
+static void find_all(const struct effects *effects)
 {
-    const struct pri_view *view = ask->view;
+    const struct pri_view *view = effects->view;
     int32_t passes = 2;
     for (int32_t j = 0; j < view->sources; j++) {
         int32_t count = view->source[j].end - view->source[j].begin;
         passes = count > passes ? count : passes;
     }
     passes = passes < PASSES_MOST ? passes : PASSES_MOST;
-    begin(ask, effects);
+    begin(effects);
     for (int32_t pass = 0; pass < passes; pass++) {
         int32_t fixed = passes - 2 - pass;
-        find_effects(ask, fixed > 0 ? fixed : 0, effects);
-        find_tilts(ask, effects);
+        find_effects(effects, fixed > 0 ? fixed : 0);
+        find_tilts(effects);
     }
 }
 
@@ -279,33 +448,30 @@ enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                 double growth, double least,
                                 struct pri_chances *chances)
 {
-    int64_t noises = view->noises, sources = view->sources;
-    double *memory = pri_alloc(5 * noises + sources, sizeof *memory);
-    int32_t *index = pri_alloc(noises + sources, sizeof *index);
-    struct pri_decoupling ask = {view, side, growth,
-                                 .125 / least / least * (1 + 1e-9)};
+    int64_t noises = view->noises;
+    double *memory = pri_alloc(3 * noises + view->sources, sizeof *memory);
+    int32_t *index = pri_alloc(noises + view->sources, sizeof *index);
     enum pricer_status status = PRICER_MEMORY;
     if (memory != NULL && index != NULL) {
-        struct pri_effects effects = {memory,
-                                      memory + noises,
-                                      memory + 2 * noises,
-                                      memory + 3 * noises,
-                                      memory + 4 * noises,
-                                      index,
-                                      memory + 5 * noises,
-                                      index + noises};
-        mark_pairs(view, &effects);
-        find_all(&ask, &effects);
+        struct effects effects = {.view = view,
+                                  .side = side,
+                                  .growth = growth,
+                                  .fall = .125 / least / least * (1 + 1e-9),
+                                  .effect = memory,
+                                  .tilt = memory + noises,
+                                  .shift = memory + 2 * noises,
+                                  .gated = memory + 3 * noises,
+                                  .couple = index,
+                                  .gate = index + noises};
+        find_all(&effects);
         pri_plain_chances(view, chances);
         for (int32_t k = 0; k < view->pairs; k++) {
             int32_t second = view->pair[k].second;
-            double absent = decoupled(&ask, &view->pair[k], &effects);
-            chances->chance[second] =
-                fmin(fmax(chances->chance[second] +
-                              (chances->absent[second] - absent),
-                          0),
-                     1);
+            double absent = decoupled(&effects, &view->pair[k]);
+            double more = chances->absent[second] - absent;
             chances->absent[second] = fmin(fmax(absent, 0), 1);
+            chances->chance[second] =
+                fmin(fmax(chances->chance[second] + more, 0), 1);
         }
         status = PRICER_OK;
     }

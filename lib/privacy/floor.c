@@ -3,7 +3,7 @@
  * it, over all states of the pairs that decide about that. Claim and proof:
  * docs/mathematics.md, As good as bare.
  */
-#include "view.h"
+#include "bare.h"
 
 #include <float.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef PRICER_LAW_H
 #define PRICER_LAW_H
 
-#include "view.h"
+#include "privacy.h"
 
 struct pri_variances {
     double mass, mean, spread, low, high;

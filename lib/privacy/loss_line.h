@@ -9,7 +9,7 @@
 #ifndef PRICER_LOSS_LINE_H
 #define PRICER_LOSS_LINE_H
 
-#include "view.h"
+#include "privacy.h"
 
 #include <complex.h>
 

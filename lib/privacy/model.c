@@ -13,8 +13,15 @@
 /* The saddle is looked for from this exponent of one sum on. */
 #define SADDLE_MOST 1000
 
+struct pri_scratch *pri_scratch_new(void)
+{
+    return pri_alloc(1, sizeof(struct pri_scratch));
+}
+
 void pri_scratch_free(struct pri_scratch *scratch)
 {
+    if (scratch == NULL)
+        return;
     for (int32_t k = 0; k < scratch->model.room; k++)
         pri_law_free(&scratch->model.factor[k].law);
     free(scratch->model.factor);
@@ -225,8 +232,7 @@ double pri_sums_log(const struct pri_sums *model, double s)
     if (!(s < model->strip * .98))
         return INFINITY;
     double log_scale = once(model, s, &shown, &unseen);
-    double shift = model->function.kernel == PRI_MEAN ? s * model->shift : 0;
-    double all = rounds * (log_scale + shift);
+    double all = rounds * log_scale;
     return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
 }
 

@@ -1,11 +1,11 @@
 /*
- * Whether a node took part: tails of the chi-square law, and how well two laws
- * of different variance can be told apart.
+ * Tails of the chi-square law, by which the laws with and without a node are told
+ * apart.
  */
-#ifndef PRICER_IDENTITY_H
-#define PRICER_IDENTITY_H
+#ifndef PRICER_PRESENCE_H
+#define PRICER_PRESENCE_H
 
-#include "view.h"
+#include "privacy.h"
 
 /* The absolute error of the two functions below. */
 #define PRI_CHI_ERROR 1e-11L
@@ -19,18 +19,5 @@ long double pri_chi_upper(long double degrees, long double noncentrality,
 /* About how many steps either of them takes. */
 long double pri_chi_length(long double degrees, long double noncentrality,
                            long double value);
-
-/*
- * Two laws to tell apart: without the node N(0, others I), with it
- * N(shift e, (others + own) I), in `dimension` dimensions.
- */
-struct pri_presence {
-    double dimension, shift, own, others;
-};
-
-/* The divergences at one eps, to the side: of absent from present, and of
- * present from absent. */
-void pri_presence_delta(const struct pri_presence *presence, double eps,
-                        enum pri_side side, double *absent, double *present);
 
 #endif

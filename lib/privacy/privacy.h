@@ -1,20 +1,69 @@
 /*
- * What other rooms need of the accounts: a single statement.
+ * The engine of the accounts: from what an observer sees of a node
+ * (observe/observe.h) to a bracket around the eps that goes with a delta.
  */
 #ifndef PRICER_PRIVACY_H
 #define PRICER_PRIVACY_H
 
-#include "base/base.h"
+#include "calibrate/calibrate.h"
+#include "observe/observe.h"
+
+enum pri_side { PRI_BELOW, PRI_ABOVE };
+
+/* For the rounding of a bound that is a formula of some dozen operations. */
+#define PRI_SLACK (1 + 1e-9)
+
+/* An eps between two bounds, and the mass that no eps pays for. */
+struct pri_bracket {
+    double eps, eps_lower, floor;
+    bool floor_exact; /* the floor is more than a bound, but for rounding */
+};
+
+/* Scratch of the accounts, one for each thread; what it holds is freed first. */
+struct pri_scratch;
+struct pri_scratch *pri_scratch_new(void);
+void pri_scratch_free(struct pri_scratch *scratch);
 
 /*
- * The one statement of pricer_privacy_account() about a node, and for links and
- * relays the receiver `at`, which is not looked at otherwise.
+ * The account of a view over `rounds` rounds at one delta. `work` bounds the
+ * effort, in steps of about a nanosecond, to bring the ends of the bracket within
+ * 1 % of each other.
  */
-enum pricer_status pri_privacy_one(const struct pricer_network *network,
-                                   const struct pricer_plan *plan,
-                                   const struct pricer_question *question,
-                                   int32_t node, int32_t at,
-                                   struct pricer_statement *statement,
-                                   struct pricer_fault *fault);
+enum pricer_status pri_view_account(const struct pri_view *view, double delta,
+                                    int64_t rounds, double work,
+                                    struct pri_scratch *scratch,
+                                    struct pri_bracket *bracket);
+
+/*
+ * The account of one link over `rounds` rounds: each packet has ratio mu (which
+ * may be INFINITY) and arrives with probability p.
+ */
+enum pricer_status pri_link_account(double mu, double p, double delta,
+                                    int64_t rounds, struct pri_scratch *scratch,
+                                    struct pri_bracket *bracket);
+
+/*
+ * Where a curve that falls with eps passes a goal: it is above the goal at low
+ * and not at high, which was seen and not concluded; 0 and 0 where it is not at
+ * 0, and no end where none is known. Within a part `close` of each other.
+ */
+struct pri_range {
+    double low, high;
+};
+struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
+                                const void *of, double goal, double close);
+
+/*
+ * Two laws to tell apart: without the node N(0, others I), with it
+ * N(shift e, (others + own) I), in `dimension` dimensions.
+ */
+struct pri_presence {
+    double dimension, shift, own, others;
+};
+
+/* The divergences at one eps, to the side: of absent from present, and of
+ * present from absent. */
+void pri_presence_delta(const struct pri_presence *presence, double eps,
+                        enum pri_side side, double *absent, double *present);
 
 #endif

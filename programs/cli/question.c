@@ -116,7 +116,7 @@ void question_assumes(const struct pricer_question *question,
     char silent[120] = "; others add their noise as often as their links are "
                        "up";
     text[0] = '\0';
-    if (question->repeat > 1) { /* lib/privacy/repeat.c */
+    if (question->repeat > 1) { /* lib/account/repeat.c */
         append(text, "nothing but the sender's own noise; late shares count as "
                      "seen");
         return;

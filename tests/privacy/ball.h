@@ -6,7 +6,7 @@
 #define PRICER_TESTS_BALL_H
 
 #include "tests/test.h"
-#include "privacy/privacy.h"
+#include "account/account.h"
 
 #include <arb.h>
 #include <arb_hypgeom.h>

@@ -5,7 +5,7 @@
  * and the brackets of the account on their side of the truth.
  */
 #include "tests/test.h"
-#include "privacy/account.h"
+#include "privacy/bracket.h"
 #include "privacy/coupling.h"
 #include "privacy/exact.h"
 

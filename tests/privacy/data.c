@@ -6,7 +6,7 @@
  */
 #include "tests/test.h"
 #include "network/network.h"
-#include "privacy/account.h"
+#include "privacy/bracket.h"
 
 #define NODES_MOST 5
 

@@ -5,7 +5,8 @@
  * rounds as they are drawn.
  */
 #include "tests/test.h"
-#include "privacy/account.h"
+#include "privacy/bracket.h"
+#include "privacy/presence.h"
 #include "reference_chi.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))

@@ -3,7 +3,7 @@
  * drawn as they happen, with opposite links up together.
  */
 #include "tests/test.h"
-#include "privacy/account.h"
+#include "privacy/bracket.h"
 
 /* A normal number, by the polar method. */
 static double draw_normal(uint64_t *seed)

@@ -1,10 +1,11 @@
 """Mutants of the accounts of privacy that their tests must catch.
 
-Each mutant is one expression of one source file of lib/privacy, replaced in a
-copy, compiled with the build's own flags but for less optimisation and linked into
-the tests ahead of the static library. At least one of the named tests must fail with it; without it all
-of them pass, which the tests' own runs show. Argument: the build folder, and the
-numbers of some mutants for those alone.
+Each mutant is one expression of one source file of lib/privacy, or of the room
+that is named, replaced in a copy, compiled with the build's own flags but for
+less optimisation and linked into the tests ahead of the static library. At least
+one of the named tests must fail with it; without it all of them pass, which the
+tests' own runs show. Argument: the build folder, and the numbers of some mutants
+for those alone.
 """
 import json
 import os
@@ -82,8 +83,8 @@ MUTANTS = [
      "*mass = fmin(exp(pri_sums_log(model, 0)) / rounds, 1);",
      ["shells", "extremes"]),
     ("the floor forgets that links are coupled", "floor.c",
-     "*absent = x ? up : down;", "*absent = second;", ["extremes", "account"]),
-    ("a pair of cells is independent", "view.c",
+     "*absent = x ? up : down;", "*absent = second;", ["extremes"]),
+    ("a pair of cells is independent", "observe/view.c",
      "chance, pair->joint,\n", "chance,\n first * view->noise[pair->second].chance,\n", ["data", "coupling"]),
     ("all rounds see a node that is rarely seen", "data.c",
      "(double)model->rounds * seen <= task->delta",
@@ -101,13 +102,14 @@ def replace_after(words, flag, value):
 
 
 def compile_mutant(folder, source, there, instead):
-    command = list(commands[f"lib_privacy_{source}.o"])
+    source = source if "/" in source else f"privacy/{source}"
+    command = list(commands[f"lib_{source.replace('/', '_')}.o"])
     original = os.path.join(build, command[-1])
     text = open(original).read()
     if text.count(there) != 1:
-        sys.exit(f"lib/privacy/{source} holds '{there}' {text.count(there)} "
+        sys.exit(f"lib/{source} holds '{there}' {text.count(there)} "
                  "times, not once: tell this script where it went")
-    mutant = os.path.join(folder, source)
+    mutant = os.path.join(folder, os.path.basename(source))
     open(mutant, "w").write(text.replace(there, instead))
     result = os.path.join(folder, "mutant.o")
     command[-1] = mutant

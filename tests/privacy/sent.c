@@ -4,8 +4,8 @@
  * as they are sent; the planned variances alone would not.
  */
 #include "tests/test.h"
-#include "privacy/account.h"
-#include "privacy/privacy.h"
+#include "privacy/bracket.h"
+#include "account/account.h"
 
 enum { DIMENSION = 4000, TRIALS = 600 };
 

@@ -2,7 +2,7 @@
  * From network, plan and observer to what is seen of one node: which sums may
  * show it, how much noise each has, and which of their links are correlated.
  */
-#include "view.h"
+#include "observe.h"
 
 #include "plan/plan.h"
 

@@ -5,9 +5,10 @@
  * Every statement is an account of its own, so they are computed on all threads
  * and do not depend on how many there are.
  */
-#include "observers.h"
-
+#include "account.h"
 #include "plan/plan.h"
+#include "privacy/privacy.h"
+#include "repeat.h"
 
 #include <float.h>
 #include <math.h>
@@ -22,23 +23,6 @@
 void pricer_statements_free(struct pricer_statement *statements)
 {
     free(statements);
-}
-
-static enum pricer_status check_members(const struct pricer_network *network,
-                                        const struct pricer_question *question,
-                                        struct pricer_fault *fault)
-{
-    if (question->member_count < 0 ||
-        (question->member_count == 0 && !question->with_server &&
-         !question->with_reader))
-        return pri_fault(fault, PRICER_VALUE, "the coalition has no member");
-    for (int32_t k = 0; k < question->member_count; k++)
-        if (question->members[k] < 0 || question->members[k] >= network->nodes)
-            return pri_fault(fault, PRICER_VALUE,
-                             "there is no node %d: the nodes are 0 to %d",
-                             (int)question->members[k],
-                             (int)network->nodes - 1);
-    return PRICER_OK;
 }
 
 /* Also a link's own, where the question has none. */
@@ -75,8 +59,6 @@ static enum pricer_status check_question(const struct pricer_network *network,
     enum pricer_status status = pri_question_check(network, question, fault);
     if (status == PRICER_OK)
         status = pri_repeat_check(question, fault);
-    if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
-        status = check_members(network, question, fault);
     return status;
 }
 
@@ -150,7 +132,7 @@ static const struct pricer_grid *find_grid(
 /* What one thread has for itself. */
 struct hand {
     struct pri_view view;
-    struct pri_scratch scratch;
+    struct pri_scratch *scratch;
     struct pri_rounds rounds;
     bool *relay; /* [nodes] all false between two statements */
 };
@@ -205,7 +187,7 @@ static enum pricer_status answer_link(const struct job *job, struct hand *hand,
     statement->exact = true;
     enum pricer_status status =
         pri_link_account(link_mu(job, link), budget.p, budget.delta,
-                         job->rounds, &hand->scratch, bracket);
+                         job->rounds, hand->scratch, bracket);
     if (status == PRICER_OK && bracket->eps > budget.eps)
         keep_budget(job, link, &budget, &hand->rounds, bracket);
     return status;
@@ -237,7 +219,7 @@ static enum pricer_status answer_sight(const struct job *job,
         return status;
     statement->exact = hand->view.visible;
     status = pri_view_account(&hand->view, statement->delta, job->rounds,
-                              job->work, &hand->scratch, bracket);
+                              job->work, hand->scratch, bracket);
     if (pri_question_reads(job->question) || job->question->silent > 0)
         bracket->floor_exact = false;
     return status;
@@ -312,7 +294,8 @@ static enum pricer_status answer(const struct job *job, struct hand *hand,
 static void free_hand(struct hand *hand)
 {
     pri_view_free(&hand->view);
-    pri_scratch_free(&hand->scratch);
+    pri_scratch_free(hand->scratch);
+    free(hand->scratch);
     pri_rounds_free(&hand->rounds);
     free(hand->relay);
 }
@@ -341,7 +324,8 @@ static void answer_some(void *context, int32_t part)
     struct hand hand = {0};
     (void)part;
     hand.relay = pri_alloc(desk->job->network->nodes, sizeof(bool));
-    if (hand.relay == NULL)
+    hand.scratch = pri_scratch_new();
+    if (hand.relay == NULL || hand.scratch == NULL)
         desk->status = PRICER_MEMORY;
     for (int64_t k; desk->status == PRICER_OK && pri_seconds() < desk->until &&
                     (k = atomic_fetch_add(&desk->next, 1)) < desk->count;) {

@@ -2,7 +2,7 @@
  * What observers of a real fleet learn, in order: who sees more, with fewer who
  * help to hide it, never has a smaller eps.
  */
-#include "tests/privacy/worlds.h"
+#include "tests/observe/worlds.h"
 
 static struct pricer_plan *copy_plan(const struct pricer_network *network,
                                      const struct pricer_plan *plan)

@@ -3,7 +3,7 @@
  * without the node's data bring noise into it, which is dealt out to those with it.
  * Claim and proof: docs/mathematics.md, Who else sees.
  */
-#include "observers.h"
+#include "sight.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * the paper's bounds, threads, and what is refused.
  */
 #include "tests/test.h"
-#include "privacy/account.h"
+#include "privacy/privacy.h"
 
 /* Everyone linked to everyone, all alike. */
 static struct pricer_network *clique(int32_t n, double p, double reciprocity)

@@ -3,7 +3,7 @@
  * noise: they are down, refuse or lie. Claim and proof: docs/mathematics.md, Who
  * else sees.
  */
-#include "observers.h"
+#include "sight.h"
 
 #include <stdlib.h>
 

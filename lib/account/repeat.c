@@ -3,8 +3,8 @@
  * sent in several attempts, over links that come and go anew, and counts once. Claim
  * and proof: docs/mathematics.md, Payloads.
  */
-#include "account.h"
-#include "calibrate/calibrate.h"
+#include "repeat.h"
+#include "privacy/privacy.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,15 +2,10 @@
  * What an observer sees of one node in a round: the sums that may show it, the
  * noise in each, and which of the links that decide about both are correlated.
  */
-#ifndef PRICER_VIEW_H
-#define PRICER_VIEW_H
+#ifndef PRICER_OBSERVE_H
+#define PRICER_OBSERVE_H
 
-#include "calibrate/calibrate.h"
-
-enum pri_side { PRI_BELOW, PRI_ABOVE };
-
-/* For the rounding of a bound that is a formula of some dozen operations. */
-#define PRI_SLACK (1 + 1e-9)
+#include "base/base.h"
 
 /*
  * One sum that may show the protected node, and the noise in it. It is seen if
@@ -121,31 +116,37 @@ double pri_cells(double p, double q, double joint, double cell[2][2]);
 double pri_pair_cells(const struct pri_view *view,
                       const struct pri_coupled *pair, double cell[2][2]);
 
-/* A mass that products of probabilities may lose below the range of a double,
- * in one round. */
-#define PRI_LOST 1e-309
+/* ------------------------------------------------------------- observers -- */
 
-/* By which part the probability of a pattern may be off: rounding, in proportion
- * to the links that decide about it, and links taken as independent. */
-double pri_view_slack(const struct pri_view *view);
-
-/* Scratch: the probabilities of all noises and links as a case has them. */
-struct pri_chances {
-    double *chance, *absent; /* [noises] */
-    double *link, *broken;   /* [sources] */
+/* Whose data is seen, and by whom: as pri_view_build() got them. */
+struct pri_sight {
+    const struct pricer_network *network;
+    const struct pricer_plan *plan;
+    const struct pricer_question *question;
+    int32_t node;
+    const bool *member; /* or NULL */
+    bool server;        /* what the server sees is in the view */
 };
 
-/*
- * The probability that in some of `rounds` rounds a sum is seen with neither a
- * base nor a noise of at least `hide`; the least positive number means none at
- * all. To the side; *exact tells whether that is only rounding.
- */
-double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
-                     enum pri_side side, struct pri_chances *chances,
-                     bool *exact);
+/* What does not go together in a question, as a fault. */
+enum pricer_status pri_question_check(const struct pricer_network *network,
+                                      const struct pricer_question *question,
+                                      struct pricer_fault *fault);
 
-/* The probabilities of all noises as they are. */
-void pri_plain_chances(const struct pri_view *view,
-                       struct pri_chances *chances);
+/* Whether it is about the estimate and not about all that the server sees. */
+bool pri_question_reads(const struct pricer_question *question);
+
+/* Which packets count as heard: a listener hears them all. */
+enum pricer_eavesdropper pri_question_hears(
+    const struct pricer_question *question);
+
+/*
+ * Change a view to that of the question: single shares, silent nodes, and with
+ * `estimate` the noise of the sums that come without the node's data. *helped:
+ * that noise has changed something.
+ */
+enum pricer_status pri_view_observe(const struct pri_sight *sight,
+                                    bool estimate, struct pri_view *view,
+                                    bool *helped);
 
 #endif

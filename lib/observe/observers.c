@@ -2,7 +2,7 @@
  * From a question to the view of its observer: which changes of what sums show
  * it asks for, and what does not go together.
  */
-#include "observers.h"
+#include "sight.h"
 
 static bool is_own(const struct pricer_question *question)
 {
@@ -34,6 +34,23 @@ static enum pricer_status check_reference(
                      "reader (--coalition 3,reader), or with --rounds 1");
 }
 
+static enum pricer_status check_members(const struct pricer_network *network,
+                                        const struct pricer_question *question,
+                                        struct pricer_fault *fault)
+{
+    if (question->member_count < 0 ||
+        (question->member_count == 0 && !question->with_server &&
+         !question->with_reader))
+        return pri_fault(fault, PRICER_VALUE, "the coalition has no member");
+    for (int32_t k = 0; k < question->member_count; k++)
+        if (question->members[k] < 0 || question->members[k] >= network->nodes)
+            return pri_fault(fault, PRICER_VALUE,
+                             "there is no node %d: the nodes are 0 to %d",
+                             (int)question->members[k],
+                             (int)network->nodes - 1);
+    return PRICER_OK;
+}
+
 enum pricer_status pri_question_check(const struct pricer_network *network,
                                       const struct pricer_question *question,
                                       struct pricer_fault *fault)
@@ -54,7 +71,10 @@ enum pricer_status pri_question_check(const struct pricer_network *network,
     if (identity && question->silent > 0)
         return pri_fault(fault, PRICER_VALUE,
                          "there is no account of identities with silent nodes");
-    return check_reference(network, question, fault);
+    enum pricer_status status = check_reference(network, question, fault);
+    if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
+        status = check_members(network, question, fault);
+    return status;
 }
 
 bool pri_question_reads(const struct pricer_question *question)

@@ -3,45 +3,14 @@
  * single shares in the place of sums, nodes that are silent, the reader of the
  * published estimate. Every change keeps the account of the view a bound.
  */
-#ifndef PRICER_OBSERVERS_H
-#define PRICER_OBSERVERS_H
+#ifndef PRICER_SIGHT_H
+#define PRICER_SIGHT_H
 
-#include "account.h"
+#include "observe.h"
 
 #include <math.h>
 
-/* Whose data is seen, and by whom: as pri_view_build() got them. */
-struct pri_sight {
-    const struct pricer_network *network;
-    const struct pricer_plan *plan;
-    const struct pricer_question *question;
-    int32_t node;
-    const bool *member; /* or NULL */
-    bool server;        /* what the server sees is in the view */
-};
-
-/* What does not go together in a question, as a fault. */
-enum pricer_status pri_question_check(const struct pricer_network *network,
-                                      const struct pricer_question *question,
-                                      struct pricer_fault *fault);
-
-/* Whether it is about the estimate and not about all that the server sees. */
-bool pri_question_reads(const struct pricer_question *question);
-
-/* Which packets count as heard: a listener hears them all. */
-enum pricer_eavesdropper pri_question_hears(
-    const struct pricer_question *question);
-
-/*
- * Change a view to that of the question: single shares, silent nodes, and with
- * `estimate` the noise of the sums that come without the node's data. *helped:
- * that noise has changed something.
- */
-enum pricer_status pri_view_observe(const struct pri_sight *sight,
-                                    bool estimate, struct pri_view *view,
-                                    bool *helped);
-
-/* The steps of it: */
+/* The steps of pri_view_observe(): */
 
 /* Relays that are members, or all for a listener, see single shares
  * (sight.c). */

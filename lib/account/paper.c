@@ -4,10 +4,11 @@
  * corrected: docs/mathematics.md, The paper's bounds. Where the paper leaves open how
  * to share a delta between its parts, they get half each.
  */
-#include "account.h"
+#include "privacy/privacy.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* How the noise of others at a relay is spread. Squares of weights and noises
  * are long double, which has their range. */
@@ -76,17 +77,20 @@ static double classic_eps(long double move, long double variance, double delta)
 static enum pricer_status gaussian_eps(long double mu2, double delta,
                                        double *eps)
 {
-    struct pri_scratch scratch = {0};
     struct pri_bracket found;
     if (!(delta > 0) || mu2 == 0 || isinf(mu2)) {
         *eps = mu2 == 0 ? 0 : INFINITY;
         return PRICER_OK;
     }
     double mu = (double)fmaxl(sqrtl(mu2) * (1 + 1e-15L), DBL_MIN);
+    struct pri_scratch *scratch = pri_scratch_new();
+    if (scratch == NULL)
+        return PRICER_MEMORY;
     enum pricer_status status =
-        pri_link_account(mu, 1, fmin(delta, 1), 1, &scratch, &found);
+        pri_link_account(mu, 1, fmin(delta, 1), 1, scratch, &found);
     *eps = found.eps;
-    pri_scratch_free(&scratch);
+    pri_scratch_free(scratch);
+    free(scratch);
     return status;
 }
 

@@ -4,7 +4,7 @@
  * functions of the data and of nine noises, and mu^2 is c' V^-1 c of those. No
  * step of the accounts is used.
  */
-#include "tests/privacy/worlds.h"
+#include "tests/observe/worlds.h"
 
 enum { N = 3, NOISES = N * N, ROWS_MOST = 12, PATTERNS = 512 };
 

@@ -2,7 +2,7 @@
  * From sums to single shares, for relays that see them and for a listener. Claims:
  * docs/mathematics.md, Who else sees.
  */
-#include "observers.h"
+#include "sight.h"
 
 #include <math.h>
 #include <stdlib.h>

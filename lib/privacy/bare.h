@@ -1,0 +1,56 @@
+/*
+ * Patterns that need no line: those as good as bare, in which some sum is seen
+ * with neither a base nor a noise of at least `hide`, and single sums.
+ */
+#ifndef PRICER_BARE_H
+#define PRICER_BARE_H
+
+#include "privacy.h"
+
+/* A mass that products of probabilities may lose below the range of a double,
+ * in one round. */
+#define PRI_LOST 1e-309
+
+/* By which part the probability of a pattern may be off: rounding, in proportion
+ * to the links that decide about it, and links taken as independent. */
+double pri_view_slack(const struct pri_view *view);
+
+/* Scratch: the probabilities of all noises and links as a case has them. */
+struct pri_chances {
+    double *chance, *absent; /* [noises] */
+    double *link, *broken;   /* [sources] */
+};
+
+/*
+ * The probability that in some of `rounds` rounds a sum is seen with neither a
+ * base nor a noise of at least `hide`; the least positive number means none at
+ * all. To the side; *exact tells whether that is only rounding.
+ */
+double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
+                     enum pri_side side, struct pri_chances *chances,
+                     bool *exact);
+
+/* The probabilities of all noises as they are. */
+void pri_plain_chances(const struct pri_view *view,
+                       struct pri_chances *chances);
+
+enum { PRI_HIDES = 24 };
+
+/* The values of `hide` that may be worth a look: above the noises of loud sums,
+ * at most PRI_HIDES of them. Returns how many. */
+int32_t pri_list_hides(const struct pri_view *view, double *hide);
+
+/* What a pattern as good as bare costs at least, at any eps up to this. */
+double pri_worth_of_bare(const struct pri_view *view, int direction,
+                         double hide, double eps);
+
+/* Raise the lower end to what single sums show by themselves. */
+void pri_lone_sums(const struct pri_view *view, int direction, int64_t rounds,
+                   double delta, struct pri_bracket *found);
+
+/* One round of one sum, without a line. */
+enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
+                                struct pri_scratch *scratch,
+                                struct pri_bracket *found);
+
+#endif
