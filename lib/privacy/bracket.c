@@ -34,11 +34,11 @@ static double guess_eps(const struct pri_sums *model, double delta,
                         struct pri_saddle saddle)
 {
     double s = saddle.s, step = .02 * s, kernel = 0;
-    double at = pri_sums_log(model, s), curved = 0;
+    double at = pri_sums_guess(model, s), curved = 0;
     for (int k = -1; k <= 1; k++) {
         double here = s + k * step, weight = k == 0 ? -2 : 1;
         curved +=
-            weight * (pri_sums_log(model, here) +
+            weight * (pri_sums_guess(model, here) +
                       pri_log_phi(model->function.kernel, saddle.eps, here));
     }
     curved /= step * step;
@@ -49,20 +49,21 @@ static double guess_eps(const struct pri_sums *model, double delta,
 }
 
 /* A bound on |Z^rounds - unseen^rounds| beyond a place on the line, relative to
- * e^log_most. */
+ * e^log_most; `rough`: about that. */
 static double edge_at(const struct pri_sums *model, const struct pri_line *line,
-                      double over)
+                      double over, bool rough)
 {
     double complex s = line->sigma + over * I;
     double rest = 1, more = 0, log_scale = 0;
     for (int32_t k = 0; k <= model->factors; k++) {
         double part, whole, unseen;
         if (k < model->factors) {
-            const struct pri_mgf *factor = &model->factor[k];
-            log_scale += pri_factor_real(&model->function, factor, line->sigma,
-                                         &part, &unseen);
+            struct pri_mgf *factor = &model->factor[k];
+            log_scale += pri_factor_again(&model->function, factor, line->sigma,
+                                          &part, &unseen);
             whole = unseen + part;
-            part = pri_factor_edge(&model->function, factor, s);
+            part = (rough ? pri_factor_size : pri_factor_edge)(&model->function,
+                                                               factor, s);
         } else if (model->exact != NULL) {
             log_scale +=
                 pri_exact_real(model->exact, line->sigma, &part, &unseen);
@@ -81,12 +82,37 @@ static double edge_at(const struct pri_sums *model, const struct pri_line *line,
     return fmin(exp(log_edge) * (1 + 1e-9), 1);
 }
 
+/* How many nodes there must be, and the edge that goes with them: by sketches
+ * first, which take less time, but what they say counts for nothing. */
+static int32_t count_nodes(const struct pri_sums *model, double goal,
+                           double eps, int32_t most, struct pri_line *line)
+{
+    bool mean = line->kernel == PRI_MEAN, rough = model->exact == NULL;
+    int32_t count = 4;
+    for (; count < most; count += 2 + count / 12) {
+        double over = line->step * (count - 1);
+        if (!mean)
+            line->edge = edge_at(model, line, over, rough);
+        if (pri_line_tail(line, eps, count) > goal)
+            continue;
+        if (mean || !rough)
+            return count;
+        rough = false;
+        line->edge = edge_at(model, line, over, rough);
+        if (pri_line_tail(line, eps, count) <= goal)
+            return count;
+    }
+    if (!mean && rough)
+        line->edge = edge_at(model, line, line->step * (count - 1), false);
+    return count;
+}
+
 /* Where the line goes, how far apart its nodes are and how many. False if there
  * would be too many. */
 static bool choose_line(const struct pri_sums *model, double goal, double eps,
                         double sigma, struct pri_line *line)
 {
-    static const double times[PRI_FURTHER] = {1.25, 1.5, 2, 3, 4};
+    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4};
     double rounds = (double)model->rounds;
     bool mean = model->function.kernel == PRI_MEAN;
     line->kernel = model->function.kernel;
@@ -94,12 +120,17 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     line->most = mean ? rounds * model->most : INFINITY;
     line->log_most =
         pri_sums_log(model, sigma) - (mean ? sigma * line->shift : 0);
+    line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
     for (int k = 0; k < PRI_FURTHER; k++) {
         line->further[k] = times[k] * sigma;
-        line->log_further[k] = pri_sums_log(model, times[k] * sigma);
+        line->log_further[k] = INFINITY;
     }
-    line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
+    /* What is beyond is nothing with the first of them, as a rule. */
+    for (int k = 0;
+         k < PRI_FURTHER && pri_line_beyond(line, eps, line->step) > .01 * goal;
+         k++)
+        line->log_further[k] = pri_sums_log(model, line->further[k]);
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
@@ -107,13 +138,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int32_t k = 0; k < model->factors; k++)
         groups += model->factor[k].law.count;
     most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
-    for (line->count = 4; line->count < most;
-         line->count += 2 + line->count / 12) {
-        if (!mean)
-            line->edge = edge_at(model, line, line->step * (line->count - 1));
-        if (pri_line_tail(line, eps, line->count) <= goal)
-            break;
-    }
+    line->count = count_nodes(model, goal, eps, most, line);
     return isfinite(line->log_most);
 }
 

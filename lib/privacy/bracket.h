@@ -114,6 +114,9 @@ double pri_log_rounds(double unseen, double shown, double rounds);
 /* ln of a bound on (Z(s)^rounds - unseen^rounds) at a real s. */
 double pri_sums_log(const struct pri_sums *model, double s);
 
+/* About that, of sums that are not coupled: for guesses, not for bounds. */
+double pri_sums_guess(const struct pri_sums *model, double s);
+
 /* The mass of a model's shell over all rounds, at most, and a bound on what of
  * it is not as good as bare: E e^(-L/2). */
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left);

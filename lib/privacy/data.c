@@ -324,8 +324,9 @@ static enum pricer_status by_decoupling(struct task *task,
     return status;
 }
 
-/* One direction: finer groups until the ends are close. */
-static enum pricer_status one_direction(struct task *task,
+/* One direction: finer groups until the ends are close, or until eps is no more
+ * than `least`, which is known to be too little anyway. */
+static enum pricer_status one_direction(struct task *task, double least,
                                         struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
@@ -352,7 +353,7 @@ static enum pricer_status one_direction(struct task *task,
         task->view->dimension == 0 && isfinite(found->eps) && found->eps > 0)
         status = leave_out(task, found->eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
-        if (!(found->eps > 0) || pri_within(found, CLOSE) ||
+        if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
         if (task->view->pairs == 0) {
@@ -381,7 +382,7 @@ static enum pricer_status one_direction(struct task *task,
             break;
         task->width /= 4;
     }
-    if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
+    if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
         !pri_within(found, AIM))
         pri_lone_sums(task->view, model, task->delta, found);
     return status;
@@ -411,11 +412,13 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
     bool lone = rounds == 1 && view->sources == 1;
     if (lone && view->dimension > 0 && view->dimension < FEW_DIMENSIONS)
         directions = 0;
-    for (int k = 0; k < directions && status == PRICER_OK; k++) {
+    /* With against without, the last, tells more in all cases seen: what is
+     * known by then may spare the other. */
+    for (int k = directions - 1; k >= 0 && status == PRICER_OK; k--) {
         struct pri_bracket one = {INFINITY, 0, 0, true};
         scratch->model.function = (struct pri_function){
             view->dimension > 0 ? PRI_LOSS : PRI_MEAN, k, view->dimension};
-        status = one_direction(&task, &one);
+        status = one_direction(&task, found.eps_lower, &one);
         found.eps = fmax(found.eps, one.eps);
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
@@ -432,26 +435,5 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
         found.eps = INFINITY;
     if (status == PRICER_OK)
         *bracket = found;
-    return status;
-}
-
-/*
- * Exact: the receiver sees which packets arrive, and K of them are one Gaussian
- * mechanism with ratio sqrt(K) mu, so this is a view of one sum without others.
- */
-enum pricer_status pri_link_account(double mu, double p, double delta,
-                                    int64_t rounds, struct pri_scratch *scratch,
-                                    struct pri_bracket *bracket)
-{
-    double ratio = fmin(fmax(1 / mu, 1e-150), 1e150);
-    struct pri_source source = {.signal = 1,
-                                .base = isinf(mu) ? 0 : ratio * ratio,
-                                .uplink = 1,
-                                .link = p};
-    struct pri_view view = {.sources = mu > 0, .source = &source};
-    enum pricer_status status =
-        pri_view_account(&view, delta, rounds, 0, scratch, bracket);
-    if (status == PRICER_OK && isinf(mu))
-        bracket->floor = -expm1((double)rounds * log1p(-p));
     return status;
 }

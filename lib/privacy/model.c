@@ -73,9 +73,10 @@ static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 }
 
 /* What one factor adds to what is known of all. */
-static void note_factor(const struct pri_mgf *factor, struct pri_sums *model)
+static void note_factor(struct pri_mgf *factor, struct pri_sums *model)
 {
     double least = INFINITY;
+    pri_factor_begin(&model->function, factor);
     for (int32_t k = factor->loud; k < factor->law.count; k++) {
         const struct pri_variances *group = &factor->law.group[k];
         least = fmin(least, group->low);
@@ -179,18 +180,22 @@ void pri_sums_bare(struct pri_sums *model, double once)
 }
 
 /* Z = unseen + shown of one round at a real s, both divided by e^(what is
- * returned). */
-static double once(const struct pri_sums *model, double s, double *shown,
-                   double *unseen)
+ * returned); `rough`: about that. */
+static double once(const struct pri_sums *model, double s, bool rough,
+                   double *shown, double *unseen)
 {
+
     double log_scale = 0;
     *unseen = 1;
     *shown = 0;
     for (int32_t k = 0; k <= model->factors; k++) {
         double part, rest;
-        if (k < model->factors)
-            log_scale += pri_factor_real(&model->function, &model->factor[k], s,
-                                         &part, &rest);
+        if (k < model->factors && rough)
+            log_scale += pri_factor_guess(&model->function, &model->factor[k],
+                                          s, &part, &rest);
+        else if (k < model->factors)
+            log_scale += pri_factor_again(&model->function, &model->factor[k],
+                                          s, &part, &rest);
         else if (model->exact != NULL)
             log_scale += pri_exact_real(model->exact, s, &part, &rest);
         else
@@ -219,15 +224,26 @@ double pri_log_rounds(double unseen, double shown, double rounds)
     return most + 1e-14 * (rounds + fabs(most));
 }
 
-double pri_sums_log(const struct pri_sums *model, double s)
+static double log_at(const struct pri_sums *model, double s, bool rough)
 {
     double shown, unseen, rounds = (double)model->rounds;
     if (!(s < model->strip * .98))
         return INFINITY;
-    double log_scale = once(model, s, &shown, &unseen);
+    double log_scale = once(model, s, rough, &shown, &unseen);
     double shift = model->function.kernel == PRI_MEAN ? s * model->shift : 0;
     double all = rounds * (log_scale + shift);
     return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
+}
+
+double pri_sums_log(const struct pri_sums *model, double s)
+{
+    return log_at(model, s, false);
+}
+
+/* Where sums are coupled there is no sketch. */
+double pri_sums_guess(const struct pri_sums *model, double s)
+{
+    return log_at(model, s, model->exact == NULL);
 }
 
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
@@ -246,16 +262,18 @@ void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
 }
 
 /* What a search for s makes least: Chernoff's eps for a delta, or ln of his
- * bound at an eps. */
+ * bound at an eps; of the sketches, or of what is proved. */
 struct goal {
     const struct pri_sums *model;
     double delta, eps;
+    bool proved;
 };
 
 static double cost(const struct goal *goal, double s)
 {
     enum pri_kernel kernel = goal->model->function.kernel;
-    double log_bound = pri_sums_log(goal->model, s);
+    double log_bound = goal->proved ? pri_sums_log(goal->model, s)
+                                    : pri_sums_guess(goal->model, s);
     if (!isfinite(log_bound))
         return INFINITY;
     return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
@@ -285,20 +303,33 @@ static double search(const struct goal *goal, double *least)
     return s;
 }
 
+/* The s of the sketches, with what is proved there; if nothing is, the s of
+ * what is proved. */
+static double search_both(struct goal *goal, double *least)
+{
+    goal->proved = false;
+    double s = search(goal, least);
+    goal->proved = true;
+    *least = cost(goal, s);
+    return isfinite(*least) ? s : search(goal, least);
+}
+
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 {
-    struct goal goal = {model, delta, 0};
+    struct goal goal = {.model = model, .delta = delta};
     struct pri_saddle saddle;
-    saddle.s = search(&goal, &saddle.eps);
+    saddle.s = search_both(&goal, &saddle.eps);
     return saddle;
 }
 
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
-    struct goal goal = {model, 0, eps};
-    double s = search(&goal, log_bound);
-    for (int k = 0; k < 200 && cost(&goal, s * 1.3) < *log_bound + 1; k++)
+    struct goal goal = {.model = model, .eps = eps};
+    double s = search_both(&goal, log_bound);
+    goal.proved = false;
+    double least = cost(&goal, s);
+    for (int k = 0; k < 200 && cost(&goal, s * 1.3) < least + 1; k++)
         s *= 1.3;
     return s;
 }
@@ -403,14 +434,14 @@ static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double *log_most)
 {
     struct pri_values *part = &scratch->part, *quiet = &scratch->quiet;
-    const struct pri_mgf *factor = &model->factor[number];
+    struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
     double shown, unseen, sure;
     enum pricer_status status = PRICER_OK;
     double offset =
         coupled ? pri_exact_real(model->exact, line->sigma, &shown, &unseen)
-                : pri_factor_real(&model->function, factor, line->sigma, &shown,
-                                  &unseen);
+                : pri_factor_again(&model->function, factor, line->sigma,
+                                   &shown, &unseen);
     double most = unseen + shown;
     sure = coupled ? unseen : factor->unseen * exp(-offset);
     for (int32_t n = 0; n < line->count; n++)
