@@ -15,6 +15,10 @@
 /* How wide groups of variances are, relative to their low end, at first. */
 #define WIDTH .03
 
+/* By how much the exponent of a sum may vary within a group of variances, where
+ * the first groups were too wide. */
+#define GRAIN .5
+
 /* A bracket that is narrower, relative to eps, is close enough. */
 #define CLOSE 1e-3
 
@@ -381,6 +385,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (model->exact_laws)
             break;
         task->width /= 4;
+        if (task->view->dimension == 0 && task->saddle.s > 0)
+            model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 4);
     }
     if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
         !pri_within(found, AIM))
@@ -405,7 +411,7 @@ enum pricer_status pri_view_account(struct pri_view *view, double delta,
     }
     scratch->model.rounds = rounds;
     scratch->model.shift = 0;
-    scratch->model.growth = INFINITY;
+    scratch->model.growth = scratch->model.grain = INFINITY;
     scratch->model.exact = NULL;
     found.floor = pri_view_bare(view, DBL_TRUE_MIN, rounds, PRI_ABOVE,
                                 &scratch->chances, &found.floor_exact);

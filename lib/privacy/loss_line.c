@@ -210,12 +210,23 @@ static double next_eps(double low, double high, double at_low, double at_high,
     return low + t * (high - low);
 }
 
+/* How far to go at first: not so far that delta changes by more than a part,
+ * since a line knows only values of about the one it was drawn for. */
+static double first_step(const struct pri_line *line, double eps)
+{
+    double step = 1e-3 * (eps + DBL_MIN);
+    for (; line != NULL; line = line->next)
+        if (line->count > 0)
+            step = fmin(step, .05 / creal(line->slope[0]));
+    return step;
+}
+
 double pri_line_eps(const struct pri_line *line, double delta,
                     enum pri_side side, double low, double high, double guess)
 {
     double a = low, b = high, at_a = INFINITY, at_b = -INFINITY;
     double at = guess > low && guess < high ? guess : (low + high) / 2;
-    double step = 1e-3 * (at + DBL_MIN);
+    double step = first_step(line, at);
     if (side == PRI_ABOVE && low == 0 && pri_line_delta(line, 0, side) <= delta)
         return 0;
     /* A grain to the safe side, where the two straight ends may meet. */

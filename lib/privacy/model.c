@@ -120,7 +120,7 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
         factor->loud = factor->quiet = 0;
         status = pri_law_build(view, k, scratch->chances.chance,
                                scratch->chances.absent, hide, width,
-                               &scratch->spare, &factor->law);
+                               model->grain, &scratch->spare, &factor->law);
         if (status != PRICER_OK)
             break;
         note_factor(factor, model);

@@ -256,12 +256,52 @@ static void test_loss(void **state)
         }
 }
 
+/* One Gaussian of mu^2 = 2e8: delta goes from nothing to all within 0.1 % of
+ * eps, and a line of some dozen nodes knows only what is near. An end is found
+ * all the same from a guess that is no further off than guesses are. */
+static void test_steep(void **state)
+{
+    (void)state;
+    enum { FEW = 40 };
+    static double complex value[FEW], slope[FEW];
+    static double error[FEW];
+    double x = 2e8, eps = x / 2 + 4.2 * sqrt(x), sigma = 4.2 / sqrt(x) / 2;
+    struct pri_line line = {.sigma = sigma,
+                            .step = 2 * M_PI * sigma / 25,
+                            .count = FEW,
+                            .value = value,
+                            .slope = slope,
+                            .error = error,
+                            .log_most = sigma * x,
+                            .mass = 1,
+                            .most = x * (1 + 1e-9),
+                            .growth = INFINITY};
+    for (int32_t n = 0; n < FEW; n++) {
+        value[n] = cexp(line.step * n * x * I);
+        error[n] = 1e-8;
+    }
+    for (int k = 0; k < PRI_FURTHER; k++) {
+        line.further[k] = (1.2 + .4 * k) * sigma;
+        line.log_further[k] = line.further[k] * x;
+    }
+    pri_line_prepare(&line);
+    double delta = curve(eps, x);
+    for (int k = -1; k < 2; k++) {
+        double guess = eps * (1 + 1e-6 * k);
+        double above = pri_line_eps(&line, delta, PRI_ABOVE, 0, 2 * eps, guess);
+        double below = pri_line_eps(&line, delta, PRI_BELOW, 0, 2 * eps, guess);
+        assert_true(below <= eps && eps <= above);
+        assert_true(above - below < 1e-5 * eps);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
         cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_eps),     cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_steep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
