@@ -24,6 +24,9 @@
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
 
+/* By how much of eps lines are blurred at first. */
+#define BLUR 5e-4
+
 /* Nodes times groups of variances, at most, and nodes where more are many. */
 #define STEPS_MOST 4e5
 enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3, SHELL_LINES = 6 };
@@ -107,6 +110,14 @@ static int32_t count_nodes(const struct pri_sums *model, double goal,
     return count;
 }
 
+static int32_t most_nodes(const struct pri_sums *model)
+{
+    int32_t groups = 1;
+    for (int32_t k = 0; k < model->factors; k++)
+        groups += model->factor[k].law.count;
+    return (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
+}
+
 /* Where the line goes, how far apart its nodes are and how many. False if there
  * would be too many. */
 static bool choose_line(const struct pri_sums *model, double goal, double eps,
@@ -122,6 +133,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
         pri_sums_log(model, sigma) - (mean ? sigma * line->shift : 0);
     line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
+    line->blur = 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
         line->further[k] = times[k] * sigma;
         line->log_further[k] = INFINITY;
@@ -134,12 +146,28 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
-    int32_t groups = 1, most;
-    for (int32_t k = 0; k < model->factors; k++)
-        groups += model->factor[k].law.count;
-    most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
-    line->count = count_nodes(model, goal, eps, most, line);
+    line->count = count_nodes(model, goal, eps, most_nodes(model), line);
     return isfinite(line->log_most);
+}
+
+/* Blur a line that would be too long, so that it need not be: by as little as
+ * brings it to an end. */
+static bool blur_line(const struct pri_sums *model, double goal, double eps,
+                      struct pri_line *line)
+{
+    double shift = line->shift;
+    double scale = line->kernel == PRI_MEAN ? 2 * eps : eps;
+    bool able = true;
+    for (double part = BLUR; part < 16 * BLUR && able; part *= 2) {
+        line->shift = shift;
+        able = choose_line(model, goal, eps, line->sigma, line);
+        line->blur = part * scale / PRI_BLURS;
+        line->shift = shift + part * scale * (1 + 1e-9);
+        line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+        if (pri_line_tail(line, eps, line->count) <= goal)
+            break;
+    }
+    return able;
 }
 
 /* Whether another kernel can be tried: that of data, all sums independent. */
@@ -151,8 +179,8 @@ static bool has_kernels(const struct pri_sums *model)
 
 /* The line of a shell, at the s that is best for a guess of eps. Data has two
  * kernels: where PRI_MEAN would need many nodes, PRI_LOSS may need fewer. */
-static bool place_line(struct pri_sums *model, double goal, double guess,
-                       double s, struct pri_line *line)
+static bool place_plain(struct pri_sums *model, double goal, double guess,
+                        double s, struct pri_line *line)
 {
     double log_bound = INFINITY, slack = 4e-9 * (double)model->rounds;
     pri_sums_mass(model, &line->mass, &line->left);
@@ -182,6 +210,21 @@ static bool place_line(struct pri_sums *model, double goal, double guess,
                   line->count < before;
     model->function.kernel = PRI_MEAN;
     return better || choose_line(model, goal, guess, s, line);
+}
+
+static bool place_line(struct pri_sums *model, double part, double delta,
+                       double guess, double s, struct pri_line *line)
+{
+    double goal = part * delta;
+    enum pri_kernel kernel = model->function.kernel;
+    bool able = place_plain(model, goal, guess, s, line);
+    if (!able || line->count == 0 || model->exact != NULL ||
+        pri_line_tail(line, guess, line->count) <= goal)
+        return able;
+    model->function.kernel = line->kernel;
+    able = blur_line(model, fmax(part, PART) * delta, guess, line);
+    model->function.kernel = kernel;
+    return able;
 }
 
 /* Where shells end, the loudest first; none is empty. Returns how many there
@@ -216,7 +259,7 @@ static enum pricer_status draw(struct pri_sums *model, double delta,
         if (shells > 1)
             pri_sums_shell(model, cut[k], cut[k + 1]);
         if (shells > 1 || !placed)
-            *able = place_line(model, part * delta / shells, guess, s, line);
+            *able = place_line(model, part, delta / shells, guess, s, line);
         line->next = k + 1 < shells ? line + 1 : NULL;
         line->growth = model->growth;
         line->loose = expm1((double)model->rounds * model->loose) * (1 + 1e-9);
@@ -254,7 +297,7 @@ static enum pricer_status draw_all(struct pri_sums *model, double delta,
 {
     bool placed = *shells == 1;
     if (placed) {
-        *able = place_line(model, part * delta, *guess, s, scratch->line);
+        *able = place_line(model, part, delta, *guess, s, scratch->line);
         bool many = apart || !*able || scratch->line->count > NODES_MANY;
         if (many && model->exact == NULL) {
             *shells = cut_shells(model, cut);

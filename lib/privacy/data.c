@@ -17,7 +17,7 @@
 
 /* By how much the exponent of a sum may vary within a group of variances, where
  * the first groups were too wide. */
-#define GRAIN .5
+#define GRAIN .1
 
 /* A bracket that is narrower, relative to eps, is close enough. */
 #define CLOSE 1e-3
@@ -386,7 +386,7 @@ static enum pricer_status one_direction(struct task *task, double least,
             break;
         task->width /= 4;
         if (task->view->dimension == 0 && task->saddle.s > 0)
-            model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 4);
+            model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 10);
     }
     if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
         !pri_within(found, AIM))

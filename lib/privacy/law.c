@@ -7,10 +7,11 @@
  */
 #include "law.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* As many groups are left as they are; of more the grain is not minded. */
+/* As many groups are left as they are; more of them make the grain coarser. */
 enum { FEW = 64, MANY = 8192 };
 
 void pri_law_free(struct pri_law *law)
@@ -149,8 +150,8 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
             empty *= small ? 1 : absent[k];
             if (to->count > FEW)
                 gather(width, grain / at->signal, to);
-            if (to->count > MANY)
-                gather(width, INFINITY, to);
+            for (; to->count > MANY && grain < DBL_MAX; grain *= 2)
+                gather(width, 2 * grain / at->signal, to);
             struct pri_law *swap = from;
             from = to;
             to = swap;

@@ -28,7 +28,7 @@ void pri_law_free(struct pri_law *law);
  * least `hide` in base or in one of the noises: what is left is as good as
  * bare (floor.c). chance and absent are indexed by noise; groups are no wider
  * than `width` times their low end, nor than what changes signal / variance by
- * `grain`, unless there would be very many. O(noises groups).
+ * `grain`, or some more where they are very many. O(noises groups).
  */
 enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                                  const double *chance, const double *absent,

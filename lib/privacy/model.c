@@ -326,12 +326,12 @@ double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
     struct goal goal = {.model = model, .eps = eps};
-    double s = search_both(&goal, log_bound);
+    double s = search_both(&goal, log_bound), further = s;
     goal.proved = false;
     double least = cost(&goal, s);
-    for (int k = 0; k < 200 && cost(&goal, s * 1.3) < least + 1; k++)
-        s *= 1.3;
-    return s;
+    for (int k = 0; k < 200 && cost(&goal, further * 1.3) < least + 1; k++)
+        further *= 1.3;
+    return isfinite(pri_sums_log(model, further)) ? further : s;
 }
 
 /* ------------------------------------------------------------------ line -- */

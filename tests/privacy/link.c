@@ -53,6 +53,33 @@ static void test_packets(void **state)
     pri_scratch_free(&scratch);
 }
 
+/* Ten rounds of a loud link, whose delta falls in steps: the mean over all
+ * numbers of packets, at both ends, which are close all the same. */
+static void test_steps(void **state)
+{
+    (void)state;
+    struct pri_scratch scratch = {0};
+    uint64_t seed = 6;
+    for (int trial = 0; trial < 60; trial++) {
+        double mu = pow(10, 2 + 4 * test_uniform(&seed));
+        double p = .05 + .9 * test_uniform(&seed);
+        double delta = pow(10, -1 - 4 * test_uniform(&seed));
+        struct pri_bracket found;
+        assert_int_equal(pri_link_account(mu, p, delta, 10, &scratch, &found),
+                         PRICER_OK);
+        double end[] = {found.eps_lower * (1 - 1e-9), found.eps}, sum[2] = {0};
+        for (int k = 1; k <= 10; k++)
+            for (int side = 0; side < 2; side++)
+                sum[side] += exp(lgamma(11) - lgamma(k + 1) - lgamma(11 - k)) *
+                             pow(p, k) * pow(1 - p, 10 - k) *
+                             pricer_gaussian_delta(end[side], sqrt(k) * mu);
+        assert_true(sum[1] <= delta * (1 + 1e-9));
+        assert_true(sum[0] >= delta * (1 - 1e-9));
+        assert_true(found.eps - found.eps_lower <= .01 * found.eps);
+    }
+    pri_scratch_free(&scratch);
+}
+
 /* Where delta is all there is, where it is next to that, and where a ratio is
  * beyond what the curve is computed for. */
 static void test_limits(void **state)
@@ -82,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packets),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
