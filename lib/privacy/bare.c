@@ -220,7 +220,7 @@ enum pricer_status pri_sum_once(const struct pri_view *view, double delta,
     pri_plain_chances(view, &scratch->chances);
     enum pricer_status status =
         pri_law_build(view, 0, scratch->chances.chance, scratch->chances.absent,
-                      DBL_TRUE_MIN, FEW_WIDTH, &scratch->spare, &law);
+                      DBL_TRUE_MIN, FEW_WIDTH, INFINITY, &scratch->spare, &law);
     for (int side = 0; side < 2 && status == PRICER_OK; side++) {
         double goal = pri_delta_for(delta, side);
         struct few few = {&view->source[0], &law, view->dimension,

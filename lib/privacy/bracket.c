@@ -24,6 +24,9 @@
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
 
+/* By how much of eps lines are blurred at first. */
+#define BLUR 5e-4
+
 /* Nodes times groups of variances, at most, and nodes where more are many. */
 #define STEPS_MOST 4e5
 enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3, SHELL_LINES = 6 };
@@ -34,11 +37,11 @@ static double guess_eps(const struct pri_sums *model, double delta,
                         struct pri_saddle saddle)
 {
     double s = saddle.s, step = .02 * s, kernel = 0;
-    double at = pri_sums_log(model, s), curved = 0;
+    double at = pri_sums_guess(model, s), curved = 0;
     for (int k = -1; k <= 1; k++) {
         double here = s + k * step, weight = k == 0 ? -2 : 1;
         curved +=
-            weight * (pri_sums_log(model, here) +
+            weight * (pri_sums_guess(model, here) +
                       pri_log_phi(model->function.kernel, saddle.eps, here));
     }
     curved /= step * step;
@@ -49,20 +52,21 @@ static double guess_eps(const struct pri_sums *model, double delta,
 }
 
 /* A bound on |Z^rounds - unseen^rounds| beyond a place on the line, relative to
- * e^log_most. */
+ * e^log_most; `rough`: about that. */
 static double edge_at(const struct pri_sums *model, const struct pri_line *line,
-                      double over)
+                      double over, bool rough)
 {
     double complex s = line->sigma + over * I;
     double rest = 1, more = 0, log_scale = 0;
     for (int32_t k = 0; k <= model->factors; k++) {
         double part, whole, unseen;
         if (k < model->factors) {
-            const struct pri_mgf *factor = &model->factor[k];
-            log_scale += pri_factor_real(&model->function, factor, line->sigma,
-                                         &part, &unseen);
+            struct pri_mgf *factor = &model->factor[k];
+            log_scale += pri_factor_again(&model->function, factor, line->sigma,
+                                          &part, &unseen);
             whole = unseen + part;
-            part = pri_factor_edge(&model->function, factor, s);
+            part = (rough ? pri_factor_size : pri_factor_edge)(&model->function,
+                                                               factor, s);
         } else if (model->exact != NULL) {
             log_scale +=
                 pri_exact_real(model->exact, line->sigma, &part, &unseen);
@@ -81,39 +85,87 @@ static double edge_at(const struct pri_sums *model, const struct pri_line *line,
     return fmin(exp(log_edge) * (1 + 1e-9), 1);
 }
 
+/* How many nodes there must be, and the edge that goes with them: by sketches
+ * first, which take less time, but what they say counts for nothing. */
+static int32_t count_nodes(const struct pri_sums *model, double goal,
+                           double eps, int32_t most, struct pri_line *line)
+{
+    bool mean = line->kernel == PRI_MEAN, rough = model->exact == NULL;
+    int32_t count = 4;
+    for (; count < most; count += 2 + count / 12) {
+        double over = line->step * (count - 1);
+        if (!mean)
+            line->edge = edge_at(model, line, over, rough);
+        if (pri_line_tail(line, eps, count) > goal)
+            continue;
+        if (mean || !rough)
+            return count;
+        rough = false;
+        line->edge = edge_at(model, line, over, rough);
+        if (pri_line_tail(line, eps, count) <= goal)
+            return count;
+    }
+    if (!mean && rough)
+        line->edge = edge_at(model, line, line->step * (count - 1), false);
+    return count;
+}
+
+static int32_t most_nodes(const struct pri_sums *model)
+{
+    int32_t groups = 1;
+    for (int32_t k = 0; k < model->factors; k++)
+        groups += model->factor[k].law.count;
+    return (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
+}
+
 /* Where the line goes, how far apart its nodes are and how many. False if there
  * would be too many. */
 static bool choose_line(const struct pri_sums *model, double goal, double eps,
                         double sigma, struct pri_line *line)
 {
-    static const double times[PRI_FURTHER] = {1.25, 1.5, 2, 3, 4};
+    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4};
     double rounds = (double)model->rounds;
     bool mean = model->function.kernel == PRI_MEAN;
     line->kernel = model->function.kernel;
     line->sigma = sigma;
     line->most = mean ? rounds * model->most : INFINITY;
     line->log_most = pri_sums_log(model, sigma);
+    line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
+    line->blur = 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
         line->further[k] = times[k] * sigma;
-        line->log_further[k] = pri_sums_log(model, times[k] * sigma);
+        line->log_further[k] = INFINITY;
     }
-    line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
+    /* What is beyond is nothing with the first of them, as a rule. */
+    for (int k = 0;
+         k < PRI_FURTHER && pri_line_beyond(line, eps, line->step) > .01 * goal;
+         k++)
+        line->log_further[k] = pri_sums_log(model, line->further[k]);
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
-    int32_t groups = 1, most;
-    for (int32_t k = 0; k < model->factors; k++)
-        groups += model->factor[k].law.count;
-    most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
-    for (line->count = 4; line->count < most;
-         line->count += 2 + line->count / 12) {
-        if (!mean)
-            line->edge = edge_at(model, line, line->step * (line->count - 1));
+    line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+    return isfinite(line->log_most);
+}
+
+/* Blur a line that would be too long, so that it need not be: by as little as
+ * brings it to an end. */
+static bool blur_line(const struct pri_sums *model, double goal, double eps,
+                      struct pri_line *line)
+{
+    double scale = line->kernel == PRI_MEAN ? 2 * eps : eps;
+    bool able = true;
+    for (double part = BLUR; part < 16 * BLUR && able; part *= 2) {
+        line->shift = 0;
+        able = choose_line(model, goal, eps, line->sigma, line);
+        line->blur = part * scale / PRI_BLURS;
+        line->shift = part * scale * (1 + 1e-9);
+        line->count = count_nodes(model, goal, eps, most_nodes(model), line);
         if (pri_line_tail(line, eps, line->count) <= goal)
             break;
     }
-    return isfinite(line->log_most);
+    return able;
 }
 
 /* Whether another kernel can be tried: that of data, all sums independent. */
@@ -124,10 +176,11 @@ static bool has_kernels(const struct pri_sums *model)
 
 /* The line of a shell, at the s that is best for a guess of eps. Data has two
  * kernels: where PRI_MEAN would need many nodes, PRI_LOSS may need fewer. */
-static bool place_line(struct pri_sums *model, double goal, double guess,
-                       double s, struct pri_line *line)
+static bool place_plain(struct pri_sums *model, double goal, double guess,
+                        double s, struct pri_line *line)
 {
     double log_bound = INFINITY, slack = 4e-9 * (double)model->rounds;
+    line->shift = 0;
     pri_sums_mass(model, &line->mass, &line->left);
     line->least = fmax(line->mass * (1 - slack * (model->factors + 1)), 0);
     if (line->mass <= goal || line->left * exp(guess) <= goal) {
@@ -152,6 +205,21 @@ static bool place_line(struct pri_sums *model, double goal, double guess,
                   line->count < before;
     model->function.kernel = PRI_MEAN;
     return better || choose_line(model, goal, guess, s, line);
+}
+
+static bool place_line(struct pri_sums *model, double part, double delta,
+                       double guess, double s, struct pri_line *line)
+{
+    double goal = part * delta;
+    enum pri_kernel kernel = model->function.kernel;
+    bool able = place_plain(model, goal, guess, s, line);
+    if (!able || line->count == 0 || model->exact != NULL ||
+        pri_line_tail(line, guess, line->count) <= goal)
+        return able;
+    model->function.kernel = line->kernel;
+    able = blur_line(model, fmax(part, PART) * delta, guess, line);
+    model->function.kernel = kernel;
+    return able;
 }
 
 /* Where shells end, the loudest first; none is empty. Returns how many there
@@ -186,7 +254,7 @@ static enum pricer_status draw(struct pri_sums *model, double delta,
         if (shells > 1)
             pri_sums_shell(model, cut[k], cut[k + 1]);
         if (shells > 1 || !placed)
-            *able = place_line(model, part * delta / shells, guess, s, line);
+            *able = place_line(model, part, delta / shells, guess, s, line);
         line->next = k + 1 < shells ? line + 1 : NULL;
         line->growth = model->growth;
         line->loose = expm1((double)model->rounds * model->loose) * (1 + 1e-9);
@@ -224,7 +292,7 @@ static enum pricer_status draw_all(struct pri_sums *model, double delta,
 {
     bool placed = *shells == 1;
     if (placed) {
-        *able = place_line(model, part * delta, *guess, s, scratch->line);
+        *able = place_line(model, part, delta, *guess, s, scratch->line);
         bool many = apart || !*able || scratch->line->count > NODES_MANY;
         if (many && model->exact == NULL) {
             *shells = cut_shells(model, cut);

@@ -32,6 +32,7 @@ struct pri_sums {
     struct pri_exact *exact; /* or NULL */
     double unseen;           /* P(no sum is seen) in a round */
     double seen;             /* at least P(some sum is seen) */
+    double grain;            /* of the laws: law.h */
     double most;             /* data: mu^2 of a round is at most this */
     double highest;          /* and of one sum this */
     double strip;            /* real parts of s are below this */
@@ -93,6 +94,9 @@ double pri_log_rounds(double unseen, double shown, double rounds);
 
 /* ln of a bound on (Z(s)^rounds - unseen^rounds) at a real s. */
 double pri_sums_log(const struct pri_sums *model, double s);
+
+/* About that, of sums that are not coupled: for guesses, not for bounds. */
+double pri_sums_guess(const struct pri_sums *model, double s);
 
 /* The mass of a model's shell over all rounds, at most, and a bound on what of
  * it is not as good as bare: E e^(-L/2). */

@@ -14,6 +14,10 @@
 /* How wide groups of variances are, relative to their low end, at first. */
 #define WIDTH .03
 
+/* By how much the exponent of a sum may vary within a group of variances, where
+ * the first groups were too wide. */
+#define GRAIN .1
+
 /* A bracket that is narrower, relative to eps, is close enough. */
 #define CLOSE 1e-3
 
@@ -289,8 +293,9 @@ static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
     return status;
 }
 
-/* One direction: finer groups until the ends are close. */
-static enum pricer_status one_direction(struct task *task,
+/* One direction: finer groups until the ends are close, or until eps is no more
+ * than `least`, which is known to be too little anyway. */
+static enum pricer_status one_direction(struct task *task, double least,
                                         struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
@@ -314,7 +319,7 @@ static enum pricer_status one_direction(struct task *task,
     enum pricer_status status = choose_hide(task);
     found->eps = fmin(found->eps, task->saddle.eps);
     for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
-        if (!(found->eps > 0) || pri_within(found, CLOSE) ||
+        if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
         status = task->view->pairs > 0 ? coupled(task, found)
@@ -322,12 +327,65 @@ static enum pricer_status one_direction(struct task *task,
         if (model->exact_laws)
             break;
         task->width /= 4;
+        if (task->view->dimension == 0 && task->saddle.s > 0)
+            model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 10);
     }
-    if (status == PRICER_OK && found->eps > 0 && isfinite(found->eps) &&
+    if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
         !pri_within(found, AIM))
         pri_lone_sums(task->view, model->function.direction, model->rounds,
                       task->delta, found);
     return status;
+}
+
+struct pri_scratch *pri_scratch_new(void)
+{
+    return pri_alloc(1, sizeof(struct pri_scratch));
+}
+
+void pri_scratch_free(struct pri_scratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    for (int32_t k = 0; k < scratch->model.room; k++)
+        pri_law_free(&scratch->model.factor[k].law);
+    free(scratch->model.factor);
+    free(scratch->chances.chance);
+    free(scratch->chances.link);
+    pri_law_free(&scratch->spare);
+    for (int k = 0; k < PRI_SHELLS; k++)
+        pri_line_free(&scratch->line[k]);
+    struct pri_values *values[] = {&scratch->part, &scratch->rest,
+                                   &scratch->quiet};
+    for (int k = 0; k < 3; k++) {
+        free(values[k]->value);
+        free(values[k]->error);
+    }
+    *scratch = (struct pri_scratch){0};
+}
+
+enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
+                                       const struct pri_view *view)
+{
+    struct pri_chances *chances = &scratch->chances;
+    if (view->noises > scratch->noise_room) {
+        free(chances->chance);
+        scratch->noise_room = 2 * view->noises;
+        chances->chance = pri_alloc(4 * (int64_t)view->noises, sizeof(double));
+        chances->absent = chances->chance + 2 * (int64_t)view->noises;
+        if (chances->chance == NULL)
+            scratch->noise_room = 0;
+    }
+    if (view->sources > scratch->source_room) {
+        free(chances->link);
+        scratch->source_room = view->sources;
+        chances->link = pri_alloc(2 * (int64_t)view->sources, sizeof(double));
+        chances->broken = chances->link + view->sources;
+        if (chances->link == NULL)
+            scratch->source_room = 0;
+    }
+    bool all = view->noises <= scratch->noise_room &&
+               view->sources <= scratch->source_room;
+    return all ? PRICER_OK : PRICER_MEMORY;
 }
 
 enum pricer_status pri_view_account(const struct pri_view *view, double delta,
@@ -346,18 +404,20 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
         return status;
     }
     scratch->model.rounds = rounds;
-    scratch->model.growth = INFINITY;
+    scratch->model.growth = scratch->model.grain = INFINITY;
     scratch->model.exact = NULL;
     found.floor = pri_view_bare(view, DBL_TRUE_MIN, rounds, PRI_ABOVE,
                                 &scratch->chances, &found.floor_exact);
     bool lone = rounds == 1 && view->sources == 1;
     if (lone && view->dimension > 0 && view->dimension < FEW_DIMENSIONS)
         directions = 0;
-    for (int k = 0; k < directions && status == PRICER_OK; k++) {
+    /* With against without, the last, tells more in all cases seen: what is
+     * known by then may spare the other. */
+    for (int k = directions - 1; k >= 0 && status == PRICER_OK; k--) {
         struct pri_bracket one = {INFINITY, 0, 0, true};
         scratch->model.function = (struct pri_function){
             view->dimension > 0 ? PRI_LOSS : PRI_MEAN, k, view->dimension};
-        status = one_direction(&task, &one);
+        status = one_direction(&task, found.eps_lower, &one);
         found.eps = fmax(found.eps, one.eps);
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
@@ -374,26 +434,5 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
         found.eps = INFINITY;
     if (status == PRICER_OK)
         *bracket = found;
-    return status;
-}
-
-/*
- * Exact: the receiver sees which packets arrive, and K of them are one Gaussian
- * mechanism with ratio sqrt(K) mu, so this is a view of one sum without others.
- */
-enum pricer_status pri_link_account(double mu, double p, double delta,
-                                    int64_t rounds, struct pri_scratch *scratch,
-                                    struct pri_bracket *bracket)
-{
-    double ratio = fmin(fmax(1 / mu, 1e-150), 1e150);
-    struct pri_source source = {.signal = 1,
-                                .base = isinf(mu) ? 0 : ratio * ratio,
-                                .uplink = 1,
-                                .link = p};
-    struct pri_view view = {.sources = mu > 0, .source = &source};
-    enum pricer_status status =
-        pri_view_account(&view, delta, rounds, 0, scratch, bracket);
-    if (status == PRICER_OK && isinf(mu))
-        bracket->floor = -expm1((double)rounds * log1p(-p));
     return status;
 }

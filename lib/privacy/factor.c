@@ -31,25 +31,18 @@ static struct place place_at(const struct pri_function *function, double sigma,
     return at;
 }
 
-/* A variance of the others, and what of g does not depend on s: with r = own/v,
- * ln(Q/P) but for its sign, and (C/Q - 1) / u. */
-struct term {
-    bool first; /* without against with */
-    double d, signal, own, v, ratio, part;
-};
-
-static struct term term_at(const struct pri_function *function, double signal,
-                           double own, double v)
+static struct pri_term term_at(const struct pri_function *function,
+                               double signal, double own, double v)
 {
     bool first = function->direction == 0;
     double r = function->dimension > 0 ? own / v : 0;
-    return (struct term){first,
-                         function->dimension,
-                         signal,
-                         function->dimension > 0 ? own : 0,
-                         v,
-                         log1p(r),
-                         first ? r / (1 + r) : -r};
+    return (struct pri_term){first,
+                             function->dimension,
+                             signal,
+                             function->dimension > 0 ? own : 0,
+                             v,
+                             log1p(r),
+                             first ? r / (1 + r) : -r};
 }
 
 /* 1 / C of factor.h. */
@@ -57,7 +50,7 @@ struct inverse {
     double re, im, size;
 };
 
-static struct inverse inverse_at(const struct term *term,
+static struct inverse inverse_at(const struct pri_term *term,
                                  const struct place *at)
 {
     double turn = term->first ? term->own : -term->own;
@@ -72,7 +65,7 @@ struct exponent {
 };
 
 /* What cancels is charged. `noises` is how many roundings the variance has. */
-static struct exponent exponent_at(const struct term *term,
+static struct exponent exponent_at(const struct pri_term *term,
                                    const struct place *at,
                                    const struct inverse *c, double noises)
 {
@@ -103,7 +96,7 @@ double complex pri_entry(const struct pri_function *function, double signal,
                          double noises, double *units)
 {
     struct place at = place_at(function, creal(s), cimag(s));
-    struct term term = term_at(function, signal, own, variance);
+    struct pri_term term = term_at(function, signal, own, variance);
     struct inverse c = inverse_at(&term, &at);
     struct exponent g = exponent_at(&term, &at, &c, noises);
     *units = g.units;
@@ -115,14 +108,14 @@ static struct exponent exponent_of(const struct pri_function *function,
                                    const struct pri_mgf *factor, double v,
                                    const struct place *at, double noises)
 {
-    struct term term = term_at(function, factor->signal, factor->own, v);
+    struct pri_term term = term_at(function, factor->signal, factor->own, v);
     struct inverse c = inverse_at(&term, at);
     return exponent_at(&term, at, &c, noises);
 }
 
 /* The size of g', and Taylor's remainder over a group of this low end, relative
  * to the bound on e^g. */
-static double remainder_of(const struct term *low, const struct place *at,
+static double remainder_of(const struct pri_term *low, const struct place *at,
                            const struct pri_variances *group, double *first)
 {
     double a = 1 / low->v, b = 1 / (low->v + low->own);
@@ -140,7 +133,7 @@ static double remainder_of(const struct term *low, const struct place *at,
 }
 
 /* 1 + (g'^2 + g'') spread / 2. */
-static void curve_at(const struct term *mean, const struct place *at,
+static void curve_at(const struct pri_term *mean, const struct place *at,
                      const struct inverse *c, double spread, double *x,
                      double *y)
 {
@@ -200,12 +193,12 @@ double pri_factor_real(const struct pri_function *function,
     double offset = offset_at(function, factor, s, &units);
     for (int32_t k = factor->loud; k < law->count; k++) {
         const struct pri_variances *group = &law->group[k];
-        struct term end =
+        struct pri_term end =
             term_at(function, factor->signal, factor->own, group->low);
         struct inverse c = inverse_at(&end, &at);
         double low = exp(exponent_at(&end, &at, &c, 0).re - offset);
         if (group->high > group->low) {
-            struct term mean =
+            struct pri_term mean =
                 term_at(function, factor->signal, factor->own, group->mean);
             c = inverse_at(&mean, &at);
             curve_at(&mean, &at, &c, group->spread, &x, &y);
@@ -218,6 +211,23 @@ double pri_factor_real(const struct pri_function *function,
     *shown = factor->seen * sum[0] * slack;
     *unseen = factor->unseen * exp(-offset) + factor->seen * sum[1] * slack;
     return offset;
+}
+
+double pri_factor_again(const struct pri_function *function,
+                        struct pri_mgf *factor, double s, double *shown,
+                        double *unseen)
+{
+    struct pri_known *known = &factor->known;
+    if (!known->valid || known->s != s || known->kernel != function->kernel) {
+        known->offset =
+            pri_factor_real(function, factor, s, &known->shown, &known->unseen);
+        known->valid = true;
+        known->s = s;
+        known->kernel = function->kernel;
+    }
+    *shown = known->shown;
+    *unseen = known->unseen;
+    return known->offset;
 }
 
 void pri_factor_left(const struct pri_function *function,
@@ -256,7 +266,7 @@ double pri_factor_edge(const struct pri_function *function,
     double offset = offset_at(function, factor, creal(s), &units);
     for (int32_t k = factor->loud; k < factor->law.count - factor->quiet; k++) {
         const struct pri_variances *group = &factor->law.group[k];
-        struct term end =
+        struct pri_term end =
             term_at(function, factor->signal, factor->own, group->low);
         struct inverse c = inverse_at(&end, &at);
         struct exponent g = exponent_at(&end, &at, &c, factor->law.noises);
@@ -268,6 +278,82 @@ double pri_factor_edge(const struct pri_function *function,
     }
     return factor->seen * sum * PRI_SLACK;
 }
+
+/* ---------------------------------------------------------------- sketch -- */
+
+/* The points of some groups: from the loudest on ever more groups to a point. */
+static void sketch_groups(const struct pri_function *function,
+                          const struct pri_mgf *factor, int32_t from,
+                          int32_t to, int32_t room, struct pri_sketch *sketch)
+{
+    int32_t first = sketch->points;
+    for (int32_t k = from; k < to;) {
+        double mass = 0, mean = 0;
+        int32_t take = 1 + (k - from) / 5;
+        bool last = sketch->points - first + 1 == room;
+        for (int32_t end = last || take > to - k ? to : k + take; k < end;
+             k++) {
+            mass += factor->law.group[k].mass;
+            mean += factor->law.group[k].mass * factor->law.group[k].mean;
+        }
+        if (!(mass > 0))
+            continue;
+        sketch->mass[sketch->points] = mass;
+        sketch->at[sketch->points++] =
+            term_at(function, factor->signal, factor->own, mean / mass);
+    }
+}
+
+void pri_factor_begin(const struct pri_function *function,
+                      struct pri_mgf *factor)
+{
+    struct pri_sketch *sketch = &factor->sketch;
+    int32_t split = factor->law.count - factor->quiet;
+    factor->known.valid = false;
+    sketch->points = 0;
+    sketch_groups(function, factor, factor->loud, split, PRI_POINTS - 4,
+                  sketch);
+    int32_t shown = sketch->points;
+    sketch_groups(function, factor, split, factor->law.count, 4, sketch);
+    sketch->quiet = sketch->points - shown;
+}
+
+double pri_factor_guess(const struct pri_function *function,
+                        const struct pri_mgf *factor, double s, double *shown,
+                        double *unseen)
+{
+    const struct place at = place_at(function, s, 0);
+    const struct pri_sketch *sketch = &factor->sketch;
+    double sum[2] = {0, 0}, offset = 0;
+    for (int32_t k = 0; k < sketch->points; k++) {
+        struct inverse c = inverse_at(&sketch->at[k], &at);
+        double g = exponent_at(&sketch->at[k], &at, &c, 0).re;
+        if (k == 0)
+            offset = g > 100 ? g : 0;
+        sum[k >= sketch->points - sketch->quiet] +=
+            sketch->mass[k] * exp(g - offset);
+    }
+    *shown = factor->seen * sum[0];
+    *unseen = factor->unseen * exp(-offset) + factor->seen * sum[1];
+    return offset;
+}
+
+double pri_factor_size(const struct pri_function *function,
+                       const struct pri_mgf *factor, double complex s)
+{
+    const struct place at = place_at(function, creal(s), cimag(s));
+    const struct pri_sketch *sketch = &factor->sketch;
+    double sum = 0, units;
+    double offset = offset_at(function, factor, creal(s), &units);
+    for (int32_t k = 0; k < sketch->points - sketch->quiet; k++) {
+        struct inverse c = inverse_at(&sketch->at[k], &at);
+        sum += sketch->mass[k] *
+               exp(exponent_at(&sketch->at[k], &at, &c, 0).re - offset);
+    }
+    return factor->seen * sum;
+}
+
+/* ------------------------------------------------------------------ line -- */
 
 /* One group of data along PRI_MEAN: e^(s x) by multiplication, 4 units a step;
  * with y = s x, g'^2 + g'' is (y^2 + 2y) / mean^2. */
@@ -317,9 +403,9 @@ static void add_loss(const struct pri_function *function,
     double noises = 8. * factor->law.noises;
     double mass = factor->seen * group->mass;
     double top = mass * top_of(function, factor, group, sigma, offset);
-    struct term mean =
+    struct pri_term mean =
         term_at(function, factor->signal, factor->own, group->mean);
-    struct term low =
+    struct pri_term low =
         term_at(function, factor->signal, factor->own, group->low);
     for (int32_t n = 0; n < count; n++) {
         struct place at = place_at(function, sigma, step * n);

@@ -7,11 +7,12 @@
  */
 #include "law.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* As many groups are left as they are. */
-enum { FEW = 64 };
+/* As many groups are left as they are; more of them make the grain coarser. */
+enum { FEW = 64, MANY = 8192 };
 
 void pri_law_free(struct pri_law *law)
 {
@@ -101,13 +102,15 @@ static void add_noise(const struct pri_law *from, double size, double chance,
     }
 }
 
-/* Join neighbours while a group stays narrow. */
-static void gather(double width, struct pri_law *law)
+/* Join neighbours while a group stays narrow; `grain` is in units of signal. */
+static void gather(double width, double grain, struct pri_law *law)
 {
     int32_t kept = 0;
     for (int32_t k = 0; k < law->count; k++) {
         struct pri_variances *last = kept > 0 ? &law->group[kept - 1] : NULL;
-        if (last != NULL && law->group[k].high <= last->low * (1 + width))
+        double high = law->group[k].high;
+        if (last != NULL && high <= last->low * (1 + width) &&
+            high - last->low <= grain * last->low * high)
             join(last, &law->group[k]);
         else
             law->group[kept++] = law->group[k];
@@ -117,7 +120,7 @@ static void gather(double width, struct pri_law *law)
 
 enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                                  const double *chance, const double *absent,
-                                 double hide, double width,
+                                 double hide, double width, double grain,
                                  struct pri_law *spare, struct pri_law *law)
 {
     const struct pri_source *at = &view->source[source];
@@ -146,7 +149,9 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                       to);
             empty *= small ? 1 : absent[k];
             if (to->count > FEW)
-                gather(width, to);
+                gather(width, grain / at->signal, to);
+            for (; to->count > MANY && grain < DBL_MAX; grain *= 2)
+                gather(width, 2 * grain / at->signal, to);
             struct pri_law *swap = from;
             from = to;
             to = swap;

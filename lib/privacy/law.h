@@ -27,11 +27,12 @@ void pri_law_free(struct pri_law *law);
  * The law of base + the noises present in a source, over the patterns with at
  * least `hide` in base or in one of the noises: what is left is as good as
  * bare (floor.c). chance and absent are indexed by noise; groups are no wider
- * than `width` times their low end. O(noises groups).
+ * than `width` times their low end, nor than what changes signal / variance by
+ * `grain`, or some more where they are very many. O(noises groups).
  */
 enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                                  const double *chance, const double *absent,
-                                 double hide, double width,
+                                 double hide, double width, double grain,
                                  struct pri_law *spare, struct pri_law *law);
 
 #endif

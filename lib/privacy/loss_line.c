@@ -97,10 +97,25 @@ static double mean_tail(double log_size, double sigma, double eps, double from)
            sqrt(8);
 }
 
+/* E e^(-sN) of the sum N of uniform numbers: the power of (1 - e^-z) / z. */
+static double complex blur_at(const struct pri_line *line, double complex s)
+{
+    double x = -creal(s) * line->blur, y = -cimag(s) * line->blur;
+    double half = sin(y / 2);
+    double complex part =
+        (expm1(x) * cos(y) - 2 * half * half + exp(x) * sin(y) * I) /
+        (x + y * I);
+    for (int k = 1; k < PRI_BLURS; k *= 2)
+        part *= part;
+    return part;
+}
+
 double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
 {
     double from = line->step * (count - 1), sigma = line->sigma, sum = 0;
     double log_size = line->log_most + sigma * line->shift;
+    if (line->blur > 0)
+        log_size += PRI_BLURS * fmin(log(2 / (from * line->blur)), 0);
     if (line->kernel == PRI_LOSS)
         return exp(log_size - sigma * eps) * line->edge / (M_PI * from) *
                    PRI_SLACK +
@@ -131,7 +146,10 @@ void pri_line_prepare(struct pri_line *line)
         double complex fixed =
             line->kernel == PRI_LOSS ? 1 / (s * (1 + s)) : 1 / (root * s);
         double times = (n == 0 ? 1 : 2) * scale;
-        double size = cabs(line->value[n]) * 32 * DBL_EPSILON;
+        double complex blurred = line->blur > 0 ? blur_at(line, s) : 1;
+        line->value[n] *= blurred;
+        line->error[n] *= cabs(blurred) * PRI_SLACK;
+        double size = cabs(line->value[n]) * 128 * DBL_EPSILON;
         line->slope[n] = line->kernel == PRI_LOSS ? s : 4 * s / (1 + root);
         line->value[n] *= fixed * times;
         line->error[n] =
@@ -210,12 +228,23 @@ static double next_eps(double low, double high, double at_low, double at_high,
     return low + t * (high - low);
 }
 
+/* How far to go at first: not so far that delta changes by more than a part,
+ * since a line knows only values of about the one it was drawn for. */
+static double first_step(const struct pri_line *line, double eps)
+{
+    double step = 1e-3 * (eps + DBL_MIN);
+    for (; line != NULL; line = line->next)
+        if (line->count > 0)
+            step = fmin(step, .05 / creal(line->slope[0]));
+    return step;
+}
+
 double pri_line_eps(const struct pri_line *line, double delta,
                     enum pri_side side, double low, double high, double guess)
 {
     double a = low, b = high, at_a = INFINITY, at_b = -INFINITY;
     double at = guess > low && guess < high ? guess : (low + high) / 2;
-    double step = 1e-3 * (at + DBL_MIN);
+    double step = first_step(line, at);
     if (side == PRI_ABOVE && low == 0 && pri_line_delta(line, 0, side) <= delta)
         return 0;
     /* A grain to the safe side, where the two straight ends may meet. */

@@ -14,7 +14,7 @@
 #include <complex.h>
 
 enum pri_kernel { PRI_MEAN, PRI_LOSS };
-enum { PRI_FURTHER = 5 };
+enum { PRI_FURTHER = 5, PRI_BLURS = 8 };
 
 struct pri_line {
     enum pri_kernel kernel;
@@ -30,7 +30,9 @@ struct pri_line {
                               most */
     double most;           /* X is at most this */
     double shift;          /* from above, X may be larger by this */
-    double edge;           /* PRI_LOSS: see above */
+    double blur; /* or 0: M is of X less PRI_BLURS uniform numbers up to
+                              this, which count in shift */
+    double edge; /* PRI_LOSS: see above */
     double further[PRI_FURTHER];     /* some t > sigma, */
     double log_further[PRI_FURTHER]; /* and the logarithm of a bound on M(t) */
     double more[2]; /* by side: what is added to delta at every eps */

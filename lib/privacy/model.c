@@ -13,57 +13,6 @@
 /* The saddle is looked for from this exponent of one sum on. */
 #define SADDLE_MOST 1000
 
-struct pri_scratch *pri_scratch_new(void)
-{
-    return pri_alloc(1, sizeof(struct pri_scratch));
-}
-
-void pri_scratch_free(struct pri_scratch *scratch)
-{
-    if (scratch == NULL)
-        return;
-    for (int32_t k = 0; k < scratch->model.room; k++)
-        pri_law_free(&scratch->model.factor[k].law);
-    free(scratch->model.factor);
-    free(scratch->chances.chance);
-    free(scratch->chances.link);
-    pri_law_free(&scratch->spare);
-    for (int k = 0; k < PRI_SHELLS; k++)
-        pri_line_free(&scratch->line[k]);
-    struct pri_values *values[] = {&scratch->part, &scratch->rest,
-                                   &scratch->quiet};
-    for (int k = 0; k < 3; k++) {
-        free(values[k]->value);
-        free(values[k]->error);
-    }
-    *scratch = (struct pri_scratch){0};
-}
-
-enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
-                                       const struct pri_view *view)
-{
-    struct pri_chances *chances = &scratch->chances;
-    if (view->noises > scratch->noise_room) {
-        free(chances->chance);
-        scratch->noise_room = 2 * view->noises;
-        chances->chance = pri_alloc(4 * (int64_t)view->noises, sizeof(double));
-        chances->absent = chances->chance + 2 * (int64_t)view->noises;
-        if (chances->chance == NULL)
-            scratch->noise_room = 0;
-    }
-    if (view->sources > scratch->source_room) {
-        free(chances->link);
-        scratch->source_room = view->sources;
-        chances->link = pri_alloc(2 * (int64_t)view->sources, sizeof(double));
-        chances->broken = chances->link + view->sources;
-        if (chances->link == NULL)
-            scratch->source_room = 0;
-    }
-    bool all = view->noises <= scratch->noise_room &&
-               view->sources <= scratch->source_room;
-    return all ? PRICER_OK : PRICER_MEMORY;
-}
-
 static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
     if (count <= model->room)
@@ -80,9 +29,10 @@ static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 }
 
 /* What one factor adds to what is known of all. */
-static void note_factor(const struct pri_mgf *factor, struct pri_sums *model)
+static void note_factor(struct pri_mgf *factor, struct pri_sums *model)
 {
     double least = INFINITY;
+    pri_factor_begin(&model->function, factor);
     for (int32_t k = factor->loud; k < factor->law.count; k++) {
         const struct pri_variances *group = &factor->law.group[k];
         least = fmin(least, group->low);
@@ -126,7 +76,7 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
         factor->loud = factor->quiet = 0;
         status = pri_law_build(view, k, scratch->chances.chance,
                                scratch->chances.absent, hide, width,
-                               &scratch->spare, &factor->law);
+                               model->grain, &scratch->spare, &factor->law);
         if (status != PRICER_OK)
             break;
         note_factor(factor, model);
@@ -186,18 +136,22 @@ void pri_sums_bare(struct pri_sums *model, double once)
 }
 
 /* Z = unseen + shown of one round at a real s, both divided by e^(what is
- * returned). */
-static double once(const struct pri_sums *model, double s, double *shown,
-                   double *unseen)
+ * returned); `rough`: about that. */
+static double once(const struct pri_sums *model, double s, bool rough,
+                   double *shown, double *unseen)
 {
+
     double log_scale = 0;
     *unseen = 1;
     *shown = 0;
     for (int32_t k = 0; k <= model->factors; k++) {
         double part, rest;
-        if (k < model->factors)
-            log_scale += pri_factor_real(&model->function, &model->factor[k], s,
-                                         &part, &rest);
+        if (k < model->factors && rough)
+            log_scale += pri_factor_guess(&model->function, &model->factor[k],
+                                          s, &part, &rest);
+        else if (k < model->factors)
+            log_scale += pri_factor_again(&model->function, &model->factor[k],
+                                          s, &part, &rest);
         else if (model->exact != NULL)
             log_scale += pri_exact_real(model->exact, s, &part, &rest);
         else
@@ -226,14 +180,25 @@ double pri_log_rounds(double unseen, double shown, double rounds)
     return most + 1e-14 * (rounds + fabs(most));
 }
 
-double pri_sums_log(const struct pri_sums *model, double s)
+static double log_at(const struct pri_sums *model, double s, bool rough)
 {
     double shown, unseen, rounds = (double)model->rounds;
     if (!(s < model->strip * .98))
         return INFINITY;
-    double log_scale = once(model, s, &shown, &unseen);
+    double log_scale = once(model, s, rough, &shown, &unseen);
     double all = rounds * log_scale;
     return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
+}
+
+double pri_sums_log(const struct pri_sums *model, double s)
+{
+    return log_at(model, s, false);
+}
+
+/* Where sums are coupled there is no sketch. */
+double pri_sums_guess(const struct pri_sums *model, double s)
+{
+    return log_at(model, s, model->exact == NULL);
 }
 
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
@@ -252,16 +217,18 @@ void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
 }
 
 /* What a search for s makes least: Chernoff's eps for a delta, or ln of his
- * bound at an eps. */
+ * bound at an eps; of the sketches, or of what is proved. */
 struct goal {
     const struct pri_sums *model;
     double delta, eps;
+    bool proved;
 };
 
 static double cost(const struct goal *goal, double s)
 {
     enum pri_kernel kernel = goal->model->function.kernel;
-    double log_bound = pri_sums_log(goal->model, s);
+    double log_bound = goal->proved ? pri_sums_log(goal->model, s)
+                                    : pri_sums_guess(goal->model, s);
     if (!isfinite(log_bound))
         return INFINITY;
     return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
@@ -291,22 +258,35 @@ static double search(const struct goal *goal, double *least)
     return s;
 }
 
+/* The s of the sketches, with what is proved there; if nothing is, the s of
+ * what is proved. */
+static double search_both(struct goal *goal, double *least)
+{
+    goal->proved = false;
+    double s = search(goal, least);
+    goal->proved = true;
+    *least = cost(goal, s);
+    return isfinite(*least) ? s : search(goal, least);
+}
+
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 {
-    struct goal goal = {model, delta, 0};
+    struct goal goal = {.model = model, .delta = delta};
     struct pri_saddle saddle;
-    saddle.s = search(&goal, &saddle.eps);
+    saddle.s = search_both(&goal, &saddle.eps);
     return saddle;
 }
 
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
-    struct goal goal = {model, 0, eps};
-    double s = search(&goal, log_bound);
-    for (int k = 0; k < 200 && cost(&goal, s * 1.3) < *log_bound + 1; k++)
-        s *= 1.3;
-    return s;
+    struct goal goal = {.model = model, .eps = eps};
+    double s = search_both(&goal, log_bound), further = s;
+    goal.proved = false;
+    double least = cost(&goal, s);
+    for (int k = 0; k < 200 && cost(&goal, further * 1.3) < least + 1; k++)
+        further *= 1.3;
+    return isfinite(pri_sums_log(model, further)) ? further : s;
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -409,14 +389,14 @@ static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double *log_most)
 {
     struct pri_values *part = &scratch->part, *quiet = &scratch->quiet;
-    const struct pri_mgf *factor = &model->factor[number];
+    struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
     double shown, unseen, sure;
     enum pricer_status status = PRICER_OK;
     double offset =
         coupled ? pri_exact_real(model->exact, line->sigma, &shown, &unseen)
-                : pri_factor_real(&model->function, factor, line->sigma, &shown,
-                                  &unseen);
+                : pri_factor_again(&model->function, factor, line->sigma,
+                                   &shown, &unseen);
     double most = unseen + shown;
     sure = coupled ? unseen : factor->unseen * exp(-offset);
     for (int32_t n = 0; n < line->count; n++)

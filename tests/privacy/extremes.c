@@ -4,7 +4,7 @@
  * ordinary sizes.
  */
 #include "tests/test.h"
-#include "pricer.h"
+#include "privacy/bracket.h"
 
 /* Nodes that are each linked to each. */
 static struct pricer_network *clique(int32_t n, double p, double joint,
@@ -249,12 +249,39 @@ static void test_floor(void **state)
     }
 }
 
+/* A loud sum whose noises are small beside its base: at an eps of a million
+ * variances within a thousandth of each other are not alike. */
+static void test_loud(void **state)
+{
+    (void)state;
+    enum { NOISES = 20 };
+    uint64_t seed = 3;
+    struct pri_scratch scratch = {0};
+    struct pri_packet noise[NOISES];
+    for (int trial = 0; trial < 8; trial++) {
+        for (int k = 0; k < NOISES; k++)
+            noise[k] = (struct pri_packet){
+                k, 1e-7 * pow(10, -1 - 3 * test_uniform(&seed)),
+                .1 + .8 * test_uniform(&seed), 0};
+        struct pri_source source[] = {
+            {0, 1, 1e-7, .05, .9, 0, NOISES / 2, 0},
+            {1, 1, 2e-7, .05, .8, NOISES / 2, NOISES, 0}};
+        struct pri_view view = {
+            .sources = 2, .noises = NOISES, .source = source, .noise = noise};
+        struct pri_bracket found = {0};
+        assert_int_equal(
+            pri_view_account(&view, 1e-5, 1, 1e8, &scratch, &found), PRICER_OK);
+        assert_true(found.eps > 1e6 && pri_within(&found, .001));
+    }
+    pri_scratch_free(&scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs),  cmocka_unit_test(test_units),
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_floor),  cmocka_unit_test(test_loud),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,8 +48,8 @@ static void make_scene(struct pri_function function, double width, bool bare,
                                      .seen = pri_seen(&scene->source),
                                      .unseen = pri_unseen(&scene->source)};
     assert_int_equal(pri_law_build(&scene->view, 0, scene->chance,
-                                   scene->absent, scene->hide, width, &spare,
-                                   &scene->factor.law),
+                                   scene->absent, scene->hide, width, INFINITY,
+                                   &spare, &scene->factor.law),
                      PRICER_OK);
     pri_law_free(&spare);
 }

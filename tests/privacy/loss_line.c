@@ -256,12 +256,114 @@ static void test_loss(void **state)
         }
 }
 
+/* One Gaussian of mu^2 = 2e8: delta goes from nothing to all within 0.1 % of
+ * eps, and a line of some dozen nodes knows only what is near. An end is found
+ * all the same from a guess that is no further off than guesses are. */
+static void test_steep(void **state)
+{
+    (void)state;
+    enum { FEW = 40 };
+    static double complex value[FEW], slope[FEW];
+    static double error[FEW];
+    double x = 2e8, eps = x / 2 + 4.2 * sqrt(x), sigma = 4.2 / sqrt(x) / 2;
+    struct pri_line line = {.sigma = sigma,
+                            .step = 2 * M_PI * sigma / 25,
+                            .count = FEW,
+                            .value = value,
+                            .slope = slope,
+                            .error = error,
+                            .log_most = sigma * x,
+                            .mass = 1,
+                            .most = x * (1 + 1e-9),
+                            .growth = INFINITY};
+    for (int32_t n = 0; n < FEW; n++) {
+        value[n] = cexp(line.step * n * x * I);
+        error[n] = 1e-8;
+    }
+    for (int k = 0; k < PRI_FURTHER; k++) {
+        line.further[k] = (1.2 + .4 * k) * sigma;
+        line.log_further[k] = line.further[k] * x;
+    }
+    pri_line_prepare(&line);
+    double delta = curve(eps, x);
+    for (int k = -1; k < 2; k++) {
+        double guess = eps * (1 + 1e-6 * k);
+        double above = pri_line_eps(&line, delta, PRI_ABOVE, 0, 2 * eps, guess);
+        double below = pri_line_eps(&line, delta, PRI_BELOW, 0, 2 * eps, guess);
+        assert_true(below <= eps && eps <= above);
+        assert_true(above - below < 1e-5 * eps);
+    }
+}
+
+/* Three atoms far apart: delta is a step, on which a plain line of so few nodes
+ * says nothing, and a blurred one all but the part it is blurred by; whatever
+ * its step, it is on the safe side. */
+static void test_blur(void **state)
+{
+    (void)state;
+    enum { FEW = 3000 };
+    static double complex value[FEW], slope[FEW];
+    static double error[FEW];
+    static const double mass[] = {.3, 1e-3, 2e-6};
+    double eps = 1e9, delta = 1e-5;
+    for (int trial = 0; trial < 12; trial++) {
+        double part = trial % 2 ? .02 : 0, wide = trial < 6 ? 1 : 3;
+        double sigma = (3 + trial) / eps, most = 0;
+        struct pri_line line = {.sigma = sigma,
+                                .step = wide * 2 * M_PI * sigma / 25,
+                                .count = FEW,
+                                .value = value,
+                                .slope = slope,
+                                .error = error,
+                                .mass = 1,
+                                .most = INFINITY,
+                                .blur = part * 2 * eps / PRI_BLURS,
+                                .shift = part * 2 * eps,
+                                .growth = INFINITY};
+        for (int k = 0; k < 3; k++)
+            most += mass[k] * exp(sigma * (k + 1) * eps);
+        line.log_most = log(most);
+        for (int32_t n = 0; n < FEW; n++) {
+            value[n] = 0;
+            for (int k = 0; k < 3; k++)
+                value[n] += mass[k] / most *
+                            cexp((sigma + line.step * n * I) * (k + 1) * eps);
+            error[n] = 1e-11;
+        }
+        for (int k = 0; k < PRI_FURTHER; k++) {
+            double t = line.further[k] = (1.2 + .4 * k) * sigma, sum = 0;
+            for (int j = 0; j < 3; j++)
+                sum += mass[j] * exp(t * (j + 1) * eps);
+            line.log_further[k] = log(sum);
+        }
+        pri_line_prepare(&line);
+        for (double at = .3; at < 1.7; at += .013) {
+            double truth = 0;
+            for (int k = 0; k < 3; k++)
+                truth += mass[k] * curve(at * eps, (k + 1) * eps);
+            assert_true(pri_line_delta(&line, at * eps, PRI_ABOVE) >= truth);
+            assert_true(pri_line_delta(&line, at * eps, PRI_BELOW) <= truth);
+        }
+        /* The second atom, of more than delta, is passed at its half. */
+        double above =
+            pri_line_eps(&line, delta, PRI_ABOVE, 0, 2 * eps, 1.001 * eps);
+        double below =
+            pri_line_eps(&line, delta, PRI_BELOW, 0, 2 * eps, .999 * eps);
+        assert_true(below <= 1.0001 * eps && above >= .9999 * eps);
+        if (part > 0 && wide == 1)
+            assert_true(above - below < 1.5 * part * eps);
+        else if (part == 0)
+            assert_true(above - below > .01 * eps);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
         cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_eps),     cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_steep),   cmocka_unit_test(test_blur),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
