@@ -147,9 +147,10 @@ void pri_line_prepare(struct pri_line *line)
             line->kernel == PRI_LOSS ? 1 / (s * (1 + s)) : 1 / (root * s);
         double times = (n == 0 ? 1 : 2) * scale;
         double complex blurred = line->blur > 0 ? blur_at(line, s) : 1;
+        double size =
+            cabs(line->value[n]) * pow(cabs(blurred), .875) * 128 * DBL_EPSILON;
         line->value[n] *= blurred;
         line->error[n] *= cabs(blurred) * PRI_SLACK;
-        double size = cabs(line->value[n]) * 128 * DBL_EPSILON;
         line->slope[n] = line->kernel == PRI_LOSS ? s : 4 * s / (1 + root);
         line->value[n] *= fixed * times;
         line->error[n] =
