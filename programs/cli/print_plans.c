@@ -50,19 +50,21 @@ void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT])
         strcpy(text, "-");
 }
 
-enum pricer_status plan_server_eps(struct pricer_study *study, int64_t plan,
+enum pricer_status plan_server_eps(struct pricer_study *study,
+                                   const struct pricer_plan_record *plan,
                                    double *eps, struct pricer_fault *fault)
 {
     struct pricer_privacy_summary *found = NULL;
     int32_t count = 0;
     enum pricer_status status =
-        pricer_study_privacy(study, plan, &found, &count, fault);
+        pricer_study_privacy(study, plan->id, &found, &count, fault);
     if (status != PRICER_OK)
         return status;
     *eps = NAN;
     for (int32_t k = 0; k < count; k++)
         if (found[k].observer == PRICER_OBSERVER_SERVER &&
-            found[k].protect == PRICER_PROTECT_DATA)
+            found[k].protect == PRICER_PROTECT_DATA &&
+            found[k].rounds == plan->settings.rounds)
             *eps = fmax(*eps, found[k].eps_most);
     pricer_privacy_summaries_free(found, count);
     return PRICER_OK;
@@ -112,7 +114,7 @@ enum pricer_status plans_table(struct pricer_study *study, double centre,
                                  "worst case", "of R^2", "gap", "server eps"});
     for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
         double eps = NAN;
-        status = plan_server_eps(study, records[k].id, &eps, fault);
+        status = plan_server_eps(study, &records[k], &eps, fault);
         if (status == PRICER_OK)
             plan_row(table, &records[k], eps, centre);
     }
@@ -121,9 +123,11 @@ enum pricer_status plans_table(struct pricer_study *study, double centre,
     if (nowhere != NULL)
         fclose(nowhere);
     else
-        puts("worst case: the error whatever the data, in squared units of the "
-             "data; gap: certified relative\n"
-             "distance from the optimum.");
+        puts("worst case: the error whatever the data, every sum counting 1/n "
+             "(that of a plan's decoder is\n"
+             "what pricer plan prints), in squared units of the data; gap: "
+             "certified relative distance from\n"
+             "the optimum.");
     pricer_plan_records_free(records);
     return status;
 }
@@ -166,7 +170,7 @@ enum pricer_status plans_json(struct json *json, struct pricer_study *study,
     json_open(json, "plans", '[');
     for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
         double eps = NAN;
-        status = plan_server_eps(study, records[k].id, &eps, fault);
+        status = plan_server_eps(study, &records[k], &eps, fault);
         if (status == PRICER_OK)
             plan_json(json, &records[k], eps);
     }

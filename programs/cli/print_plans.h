@@ -15,8 +15,10 @@ void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT]);
 /* "2026-11-16 16:05", or "-" where it is not known. */
 void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT]);
 
-/* The largest eps towards the server that is stored for a plan; NAN: none is. */
-enum pricer_status plan_server_eps(struct pricer_study *study, int64_t plan,
+/* The largest eps towards the server that is stored for a plan and its rounds; NAN:
+ * none is. */
+enum pricer_status plan_server_eps(struct pricer_study *study,
+                                   const struct pricer_plan_record *plan,
                                    double *eps, struct pricer_fault *fault);
 
 /* All plans as a table, and as a member "plans" of an open JSON object. Errors

@@ -44,7 +44,7 @@ static enum pricer_status load(struct pair *pair, int side, const char *path,
         status = pricer_plan_evaluate(from->network, &from->record.settings,
                                       from->plan, &pair->error[side], fault);
     if (status == PRICER_OK)
-        status = plan_server_eps(from->study, from->record.id, &pair->eps[side],
+        status = plan_server_eps(from->study, &from->record, &pair->eps[side],
                                  fault);
     return status;
 }
