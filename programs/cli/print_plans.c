@@ -3,6 +3,7 @@
  */
 #include "print_plans.h"
 #include "common/meaning.h"
+#include "question.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,7 +65,8 @@ enum pricer_status plan_server_eps(struct pricer_study *study,
     for (int32_t k = 0; k < count; k++)
         if (found[k].observer == PRICER_OBSERVER_SERVER &&
             found[k].protect == PRICER_PROTECT_DATA &&
-            found[k].rounds == plan->settings.rounds)
+            question_is_planned(found[k].rounds, found[k].eavesdropper,
+                                found[k].coalition, &plan->settings))
             *eps = fmax(*eps, found[k].eps_most);
     pricer_privacy_summaries_free(found, count);
     return PRICER_OK;

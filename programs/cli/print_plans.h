@@ -15,8 +15,8 @@ void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT]);
 /* "2026-11-16 16:05", or "-" where it is not known. */
 void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT]);
 
-/* The largest eps towards the server that is stored for a plan and its rounds; NAN:
- * none is. */
+/* The largest eps towards the server that is stored for a plan, its rounds and its
+ * credit, at whatever delta was asked for; NAN: none is. */
 enum pricer_status plan_server_eps(struct pricer_study *study,
                                    const struct pricer_plan_record *plan,
                                    double *eps, struct pricer_fault *fault);

@@ -49,6 +49,16 @@ void question_settle(struct question_request *ask,
                                 : PRICER_RADIO;
 }
 
+bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
+                         const char *coalition,
+                         const struct pricer_settings *planned)
+{
+    struct question_request own = {.eavesdropper = -1};
+    question_settle(&own, planned);
+    return rounds == own.rounds && (int)eavesdropper == own.eavesdropper &&
+           (coalition == NULL || strstr(coalition, "silent=") == NULL);
+}
+
 const char *question_credit(enum pricer_eavesdropper eavesdropper)
 {
     return pricer_word(PRICER_WORDS_CREDIT, eavesdropper == PRICER_RADIO

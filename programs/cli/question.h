@@ -70,6 +70,13 @@ const char *question_delta_conflict(const struct question_request *ask);
 void question_settle(struct question_request *ask,
                      const struct pricer_settings *planned);
 
+/* Whether a stored answer is about what the plan was made for: its rounds, its
+ * credit, and the noise of all. Others stand beside it under their own names, never
+ * in its place. `coalition` is as the study has it, or NULL. */
+bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
+                         const char *coalition,
+                         const struct pricer_settings *planned);
+
 /* What losses count for in numbers about this eavesdropper, in a word; and the
  * same in a sentence. */
 const char *question_credit(enum pricer_eavesdropper eavesdropper);

@@ -4,6 +4,7 @@
  * out, and what is out of range ends at the edge of a drawing.
  */
 #include "report_stored.h"
+#include "question.h"
 #include "variant.h"
 
 #include <math.h>
@@ -167,12 +168,14 @@ static bool withheld_row(void *context, const struct pricer_cell *cells,
 static bool privacy_columns(void *context, const char *const *names,
                             int32_t count)
 {
-    static const char *const wanted[] = {"privacy", "plan", "observer",
-                                         "protect", NULL};
+    static const char *const wanted[] = {"privacy",   "plan",   "observer",
+                                         "protect",   "rounds", "eavesdropper",
+                                         "coalition", NULL};
     return find_columns(context, names, count, wanted);
 }
 
-/* Which answers are about this plan's data, and about which observer. */
+/* Which answers are about this plan's data over its own rounds, and about which
+ * observer. */
 static bool privacy_row(void *context, const struct pricer_cell *cells,
                         int32_t count)
 {
@@ -181,10 +184,15 @@ static bool privacy_row(void *context, const struct pricer_cell *cells,
     int64_t id = cells[place[0]].count;
     int observer =
         pricer_word_find(PRICER_WORDS_OBSERVER, cells[place[2]].text);
+    int eavesdropper =
+        pricer_word_find(PRICER_WORDS_EAVESDROPPER, cells[place[5]].text);
     (void)count;
     if (cells[place[1]].count != search->report->record.id || id < 0 ||
         id > 1000000 || observer < 0 || observer > PRICER_OBSERVER_SERVER ||
-        strcmp(cells[place[3]].text, "data") != 0)
+        eavesdropper < 0 || strcmp(cells[place[3]].text, "data") != 0 ||
+        !question_is_planned(cells[place[4]].count,
+                             (enum pricer_eavesdropper)eavesdropper,
+                             cells[place[6]].text, &search->report->settings))
         return true;
     if (id >= search->observer_room) {
         int64_t room = id + 64;
@@ -206,8 +214,23 @@ static bool privacy_row(void *context, const struct pricer_cell *cells,
 static bool statement_columns(void *context, const char *const *names,
                               int32_t count)
 {
-    static const char *const wanted[] = {"privacy", "node", "epsilon", NULL};
+    static const char *const wanted[] = {"privacy", "node",  "epsilon",
+                                         "at",      "delta", NULL};
     return find_columns(context, names, count, wanted);
+}
+
+/* Whether a statement has the delta of the budgets: its link's, or the smallest
+ * of a node. A smaller one asks for more, and its eps says nothing about them. */
+static bool is_own_delta(const struct pricer_network *net, int64_t node,
+                         const struct pricer_cell *at, double delta)
+{
+    double own = net->self_delta[node];
+    for (int32_t l = net->out_start[node]; l < net->out_start[node + 1]; l++) {
+        if (at->kind == PRICER_CELL_COUNT && net->to[l] == at->count)
+            return delta == net->delta[l];
+        own = fmin(own, net->delta[l]);
+    }
+    return delta == own;
 }
 
 static bool statement_row(void *context, const struct pricer_cell *cells,
@@ -219,7 +242,9 @@ static bool statement_row(void *context, const struct pricer_cell *cells,
     double eps = cells[search->place[2]].number;
     (void)count;
     if (id < 0 || id >= search->observer_room || search->observers[id] == 0 ||
-        node < 0 || node >= search->report->network->nodes || !(eps >= 0))
+        node < 0 || node >= search->report->network->nodes || !(eps >= 0) ||
+        !is_own_delta(search->report->network, node, &cells[search->place[3]],
+                      cells[search->place[4]].number))
         return true;
     double *most = &search->report->eps[search->observers[id] - 1][node];
     *most = fmax(*most, eps);

@@ -64,7 +64,8 @@ struct report {
     struct report_account account[REPORT_ACCOUNTS];
     double
         *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
-                       and the server; NAN: none is */
+                       and the server for the plan's own rounds, credit and
+                       deltas; NAN: none is */
     struct report_rows curve; /* factor, and the error if every budget is so
                                  many times what it is, or those of links, or
                                  towards the server; NAN: there is none */

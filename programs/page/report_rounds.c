@@ -326,7 +326,11 @@ static void draw_eps(const struct report *report, const int32_t *order,
                     "<span class=\"key\" style=\"background:var(--%s)\">"
                     "</span>%s ",
                     eps_colours[k], names[k]);
-    fputs("(the worst of each, on a logarithmic scale)", out);
+    long long rounds = report->settings.rounds;
+    fprintf(out,
+            "(the worst of each over the plan’s %lld round%s, on a "
+            "logarithmic scale)",
+            rounds, rounds == 1 ? "" : "s");
     fputs("; upright lines are budgets: the largest of a node’s links, and "
           "towards the server where there is one. Up to 1 is strong, to 3 "
           "moderate, to 10 weak, beyond practically none.</figcaption>\n"

@@ -76,13 +76,15 @@ static void answer_privacy(const struct report *report)
     put_eps(report, "the server", server, &first);
     if (!(server > 0))
         put_eps(report, "the server, by a node’s own part alone", own, &first);
+    long long rounds = report->settings.rounds;
     if (server > 0)
         fputs(", of the worst node each.", report->out);
     else
-        fputs(". What the server learns over all paths is not accounted for "
-              "yet: "
-              "<code>pricer privacy</code> tells.",
-              report->out);
+        fprintf(report->out,
+                ". What the server learns over all paths in the plan’s %lld "
+                "round%s is not accounted for yet: <code>pricer privacy</code> "
+                "tells.",
+                rounds, rounds == 1 ? "" : "s");
     fputs("</dd>\n", report->out);
 }
 

@@ -132,4 +132,64 @@ sqlite3 ten.pricer "$fewer"
 say fourth plan --from-deliveries
 about fourth
 grep -q '"credit": "losses"' third-privacy.json || fail "credit is not printed"
+
+# Answers about other rounds, deltas or losses, or with nodes that leave out their
+# noise, stand under their own names and never for the plan's: not if there is no
+# answer about the plan's own question, nor beside one.
+"$pricer" new --force ten.pricer "$here"/examples/paper.yaml --set rounds=10 >/dev/null
+say fifth plan
+others() {
+    say other-rounds privacy --rounds 1000
+    say other-losses privacy --eavesdropper receiver
+    say other-noise privacy --observer server --silent 2
+}
+others
+say none plans
+"$pricer" report ten.pricer -o none.html >/dev/null || fail "report of others"
+say own privacy
+others
+say some plans
+say same diff 1
+say other-delta privacy --delta 1e-9
+"$pricer" report ten.pricer -o some.html >/dev/null || fail "report"
+python3 - <<'PYTHON' || fail "an answer stands for another"
+import html, json, re, sys
+read = lambda name: json.load(open(f'{name}.json'))
+page = lambda name: re.sub(r'\s+', ' ', html.unescape(
+    re.sub('<[^>]*>', ' ', open(f'{name}.html').read())))
+head = lambda name: page(name).split('Private enough?')[1].split('What would')[0]
+eps = lambda name, at: [float(s['epsilon']) for s in read(name)['statements']
+                        if s['observer'] == at]
+bad = 0
+def claim(true, what):
+    global bad
+    if not true:
+        print(what)
+        bad = 1
+
+own = max(eps('own', 'server'))
+for name in 'other-rounds', 'other-losses', 'other-noise', 'other-delta':
+    claim(abs(max(eps(name, 'server')) / own - 1) > 1e-3,
+          f'{name} is no other question')
+claim(read('none')['plans'][0]['server_eps'] is None, 'plans: an eps of others')
+claim('not accounted for yet' in head('none') and 'plan’s 10 rounds' in head('none'),
+      head('none'))
+claim('learn of each node' not in open('none.html').read(), 'bars of others')
+claim(read('some')['plans'][0]['server_eps'] == own, 'plans: another eps')
+claim([side['server_eps'] for side in read('same')['plans']] == [own, own],
+      'diff: another eps')
+claim(f'the server: practically none (ε = {own:.4g})' in head('some'), head('some'))
+drawing = open('some.html').read().split('learn of each node')[1].split('</svg>')[0]
+drawn = re.findall(r'class="quiet">([^<]*)<', drawing)
+wanted = []
+for at in 'link', 'relay', 'server':
+    most = {}
+    for s in read('own')['statements']:
+        if s['observer'] == at:
+            most[s['node']] = max(most.get(s['node'], 0), float(s['epsilon']))
+    wanted += [f'{e:.4g}' for e in most.values() if e > 0]
+claim(sorted(drawn) == sorted(wanted), f'bars: {sorted(drawn)}, {sorted(wanted)}')
+claim('1000 rounds' in page('some').split('least ε')[1], 'the table has lost others')
+sys.exit(bad)
+PYTHON
 exit $bad
