@@ -146,6 +146,19 @@ int daemon_stopping(void)
     return stops;
 }
 
+const char daemon_listen_cure[] =
+    "'ss -ltnp' says whose a port is, 'ip addr' which addresses this machine "
+    "has, 'getent hosts NAME' what a name stands for: if this one cannot come "
+    "to "
+    "be ours, correct --listen or the enrolled address";
+
+void daemon_add_cure(struct pricer_fault *fault, const char *cure)
+{
+    size_t used = strlen(fault->text);
+    if (cure[0] != '\0')
+        snprintf(fault->text + used, sizeof fault->text - used, "; %s", cure);
+}
+
 bool daemon_passes(int error)
 {
     return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EMFILE ||
@@ -206,13 +219,16 @@ enum pricer_status daemon_await(const struct daemon_step *step, void *context,
         if (daemon_stopping())
             return PRICER_STOPPED;
         bool none = is_short();
-        if (!may_pass(step, status, none))
+        const char *cure = step->cure != NULL && !none ? step->cure : "";
+        if (!may_pass(step, status, none)) {
+            daemon_add_cure(fault, cure);
             return status;
+        }
         if (strcmp(said.text, fault->text) != 0) {
             said = *fault;
-            daemon_say("%s%s; waiting and trying again every %d ms",
+            daemon_say("%s%s; waiting and trying again every %d ms%s%s",
                        fault->text, none ? " (no descriptors are left)" : "",
-                       PAUSE);
+                       PAUSE, cure[0] != '\0' ? ". " : "", cure);
         }
         nanosleep(&(struct timespec){.tv_nsec = PAUSE * 1000000L}, NULL);
         if (daemon_stopping())

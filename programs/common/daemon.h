@@ -55,7 +55,12 @@ struct daemon_step {
         *what; /* "the study": what is fine again after a wait; or NULL */
     const char *path; /* of the file that it needs, or NULL */
     bool makes;       /* it is made where it is not there */
+    const char *cure; /* what the operator can do if it fails, or NULL */
 };
+
+/* The cure where an address cannot be listened at; and a cure behind a fault. */
+extern const char daemon_listen_cure[];
+void daemon_add_cure(struct pricer_fault *fault, const char *cure);
 
 /*
  * Take a step; where it cannot be taken now, put it into words, once for every

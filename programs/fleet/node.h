@@ -145,8 +145,10 @@ bool node_charge_all(const struct node *node, double mu,
 void node_take_slice(struct node *node, const void *data, size_t size);
 void node_free_slice(struct node *node);
 
-/* Neighbours cannot reach this node now, and this is why. The log says so once. */
-void node_say_deaf(struct node *node, const struct pricer_fault *why);
+/* Neighbours cannot reach this node now, and this is why, and the cure or "". The
+ * log says so once. */
+void node_say_deaf(struct node *node, const struct pricer_fault *why,
+                   const char *cure);
 
 /* Whether a budget is about to end. */
 bool node_is_ending(const struct node *node);

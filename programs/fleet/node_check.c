@@ -5,63 +5,28 @@
  * and nothing is charged.
  */
 #include "node_check.h"
-#include "common/program.h"
+#include "check.h"
 #include "feed_listen.h"
 
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
 #include <math.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-    PATIENCE = 5000,       /* for the server and its slice */
-    NEIGHBOURS = 2000,     /* for theirs, who need not run yet */
-    COMMAND = 30000,       /* for the command that makes the vector */
-    DISK = 64 << 20,       /* bytes that a ledger should find free */
-    YEAR_2020 = 1577836800 /* a clock before that was never set */
+    PATIENCE = 5000,   /* for the server and its slice */
+    NEIGHBOURS = 2000, /* for theirs, who need not run yet */
+    COMMAND = 30000    /* for the command that makes the vector */
 };
 
 struct check {
-    struct json *json; /* NULL: lines of text */
-    int bad;
+    struct findings found;
     enum hub_end why; /* the server's last end */
     bool opened;      /* the server was reached and knows us */
     bool refused;     /* the slice asks for what the node will not do */
 };
-
-static const char *const levels[] = {"good", "note", "BAD"};
-enum level { GOOD, NOTE, BAD };
-
-__attribute__((format(printf, 4, 5))) static void tell(struct check *check,
-                                                       enum level level,
-                                                       const char *what,
-                                                       const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    check->bad += level == BAD;
-    if (check->json == NULL) {
-        printf("%-4s  %-10s  %s\n", levels[level], what, text);
-        fflush(stdout);
-        return;
-    }
-    json_open(check->json, NULL, '{');
-    json_text(check->json, "what", what);
-    json_flag(check->json, "good", level != BAD);
-    json_text(check->json, "text", text);
-    json_close(check->json, '}');
-}
 
 bool node_trouble(const struct node *node, enum hub_end why, char *text,
                   size_t size)
@@ -119,20 +84,16 @@ static bool check_keys(struct check *check, struct node *node,
                        const struct node_files *files)
 {
     struct pricer_fault fault = {""};
-    bool own = keys_read(files->key, &node->pair, &fault) == PRICER_OK;
-    if (own)
-        tell(check, GOOD, "key", "%s: %s", files->key, node->pair.public_key);
-    else
-        tell(check, BAD, "key",
-             "%s; 'pricer keygen %s' makes one, 'pricer enrol' makes it known",
-             fault.text, files->key);
+    bool own = check_key(&check->found, files->key, &node->pair);
     bool server =
         keys_public(files->server_key, node->server_key, &fault) == PRICER_OK;
     if (server)
-        tell(check, GOOD, "server-key", "%s", node->server_key);
+        check_tell(&check->found, FOUND_GOOD, "server-key", "%s",
+                   node->server_key);
     else
-        tell(check, BAD, "server-key",
-             "%s; it is the server's .pub file of 'pricer keygen'", fault.text);
+        check_tell(&check->found, FOUND_BAD, "server-key",
+                   "%s; it is the server's .pub file of 'pricer keygen'",
+                   fault.text);
     return own && server;
 }
 
@@ -142,16 +103,16 @@ static bool check_trust(struct check *check, struct node *node,
     struct pricer_fault fault = {""};
     bool good = trust_read(files->trust, &node->trust, &fault) == PRICER_OK;
     if (!good)
-        tell(check, BAD, "trust", "%s; its columns are in pricer-node(1)",
-             fault.text);
+        check_tell(&check->found, FOUND_BAD, "trust",
+                   "%s; its columns are in pricer-node(1)", fault.text);
     else if (trust_find(&node->trust, node->number) == NULL)
-        tell(
-            check, BAD, "trust",
+        check_tell(
+            &check->found, FOUND_BAD, "trust",
             "%s: no row for %d, this node, so its own part stays here; add one",
             files->trust, (int)node->number);
     else
-        tell(check, GOOD, "trust", "%s: %d receivers", files->trust,
-             (int)node->trust.count);
+        check_tell(&check->found, FOUND_GOOD, "trust", "%s: %d receivers",
+                   files->trust, (int)node->trust.count);
     return good;
 }
 
@@ -173,14 +134,16 @@ static bool check_ledger(struct check *check, struct node *node,
                   "The node waits for that"
                 : "restore it from a backup";
         if (status != PRICER_OK)
-            tell(check, BAD, "ledger", "%s; %s", fault.text, cure);
+            check_tell(&check->found, FOUND_BAD, "ledger", "%s; %s", fault.text,
+                       cure);
         else
-            tell(check, GOOD, "ledger", "%s: round %lld was the last",
-                 files->ledger, (long long)ledger_last(node->ledger));
+            check_tell(&check->found, FOUND_GOOD, "ledger",
+                       "%s: round %lld was the last", files->ledger,
+                       (long long)ledger_last(node->ledger));
         return status == PRICER_OK;
     }
-    tell(
-        check, BAD, "ledger",
+    check_tell(
+        &check->found, FOUND_BAD, "ledger",
         "%s is not there: restore it from a backup, or, if this node has never "
         "sent anything, start it once with --new-ledger",
         files->ledger);
@@ -199,43 +162,6 @@ static bool check_ledger(struct check *check, struct node *node,
     }
     rmdir(spare);
     return made;
-}
-
-static void check_disk(struct check *check, const char *file, const char *what)
-{
-    char copy[PATH_MAX];
-    struct statvfs about;
-    if (realpath(file, copy) == NULL) /* it is not there yet */
-        snprintf(copy, sizeof copy, "%s", file);
-    const char *folder = dirname(copy);
-    if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &about) != 0) {
-        tell(check, BAD, "disk", "%s: %s; %s is written there", folder,
-             strerror(errno), what);
-        return;
-    }
-    double room = (double)about.f_bavail * (double)about.f_frsize;
-    if (room < DISK)
-        tell(check, BAD, "disk",
-             "%s has %.0f MiB left for %s; no room means no rounds: free some",
-             folder, room / (1 << 20), what);
-    else
-        tell(check, GOOD, "disk", "%s has %.0f MiB for %s", folder,
-             room / (1 << 20), what);
-}
-
-/* Rounds go by a clock that nobody sets; logs and backups do not. */
-static void check_clock(struct check *check, const struct node_files *files)
-{
-    struct stat about;
-    time_t now = time(NULL);
-    bool known = stat(files->key, &about) == 0;
-    if (now < YEAR_2020 || (known && about.st_mtime > now + 60))
-        tell(check, BAD, "clock",
-             "it is before %s: 'timedatectl set-ntp true' sets it, or the log "
-             "is worth nothing",
-             now < YEAR_2020 ? "2020" : "the key was made");
-    else
-        tell(check, GOOD, "clock", "%.24s", ctime(&now));
 }
 
 /* ----------------------------------------------------------------- server -- */
@@ -268,18 +194,18 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
 {
     node->check->refused = true;
     if (to < 0)
-        tell(node->check, BAD, "ledger", "%s", text);
+        check_tell(&node->check->found, FOUND_BAD, "ledger", "%s", text);
     else if (to == node->number)
-        tell(node->check, BAD, "budgets",
-             "of its own part: %s; a row in the "
-             "trust file is the cure, or another "
-             "plan",
-             text);
+        check_tell(&node->check->found, FOUND_BAD, "budgets",
+                   "of its own part: %s; a row in the "
+                   "trust file is the cure, or another "
+                   "plan",
+                   text);
     else
-        tell(node->check, BAD, "budgets",
-             "to node %s: %s; a row in the trust "
-             "file is the cure, or another plan",
-             trust_label(&node->trust, to).text, text);
+        check_tell(&node->check->found, FOUND_BAD, "budgets",
+                   "to node %s: %s; a row in the trust "
+                   "file is the cure, or another plan",
+                   trust_label(&node->trust, to).text, text);
 }
 
 static bool is_final(enum hub_end why)
@@ -293,14 +219,7 @@ static void check_listen(struct check *check, struct node *node)
     struct pricer_fault fault = {""};
     enum pricer_status status = hub_listen(node->hub, node->listen, &fault);
     node->listening = status == PRICER_OK;
-    if (node->listening)
-        tell(check, GOOD, "listen", "%s", node->listen);
-    else
-        tell(check, BAD, "listen", "%s; %s", fault.text,
-             status == PRICER_BUSY
-                 ? "'ss -ltnp' says whose the port is, 'ip addr' whether the "
-                   "address is there; the node waits for it"
-                 : "another address or port for --listen is the cure");
+    check_listening(&check->found, node->listen, status, &fault);
 }
 
 static bool reach_server(struct check *check, struct node *node)
@@ -314,17 +233,17 @@ static bool reach_server(struct check *check, struct node *node)
         hub_open(&node->pair, &events, &node->hub, &fault) != PRICER_OK ||
         hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE, NULL,
                     &node->server, &fault) != PRICER_OK) {
-        tell(check, BAD, "server", "%s", fault.text);
+        check_tell(&check->found, FOUND_BAD, "server", "%s", fault.text);
         return false;
     }
     check_listen(check, node);
     while (!check->opened && !is_final(check->why) && daemon_clock() < end)
         hub_wait(node->hub, end - daemon_clock(), -1);
     if (check->opened) {
-        tell(check, GOOD, "server",
-             "%s answers, has the right key and knows "
-             "ours",
-             node->server_address);
+        check_tell(&check->found, FOUND_GOOD, "server",
+                   "%s answers, has the right key and knows "
+                   "ours",
+                   node->server_address);
         return true;
     }
     if (!node_trouble(node, check->why, text, sizeof text))
@@ -332,8 +251,8 @@ static bool reach_server(struct check *check, struct node *node)
                  "nobody answers at %s (%s): does pricer-server run, is the "
                  "address right, does a firewall let this node through?",
                  node->server_address, hub_end_text(check->why));
-    tell(check, BAD, check->why == HUB_REFUSED ? "enrolment" : "server", "%s",
-         text);
+    check_tell(&check->found, FOUND_BAD,
+               check->why == HUB_REFUSED ? "enrolment" : "server", "%s", text);
     return false;
 }
 
@@ -347,17 +266,19 @@ static void tell_left(struct check *check, const struct node *node)
             node->peers[k].left < least)
             least = node->peers[k].left;
     if (least == 0)
-        tell(check, BAD, "budgets",
-             "one is spent: 'pricer-node --ledger FILE --ledger-show' says "
-             "whose; only its operator can allow more, in the trust file");
+        check_tell(
+            &check->found, FOUND_BAD, "budgets",
+            "one is spent: 'pricer-node --ledger FILE --ledger-show' says "
+            "whose; only its operator can allow more, in the trust file");
     else if (check->refused)
         return;
     else if (least == LEDGER_NO_END)
-        tell(check, GOOD, "budgets", "plan %lld fits, for ever",
-             (long long)node->slice.plan);
+        check_tell(&check->found, FOUND_GOOD, "budgets",
+                   "plan %lld fits, for ever", (long long)node->slice.plan);
     else
-        tell(check, GOOD, "budgets", "plan %lld fits, for %lld rounds more",
-             (long long)node->slice.plan, (long long)least);
+        check_tell(&check->found, FOUND_GOOD, "budgets",
+                   "plan %lld fits, for %lld rounds more",
+                   (long long)node->slice.plan, (long long)least);
 }
 
 static bool take_slice(struct check *check, struct node *node)
@@ -371,8 +292,9 @@ static bool take_slice(struct check *check, struct node *node)
     if (node->sliced)
         tell_left(check, node);
     else if (!check->refused)
-        tell(check, BAD, "plan",
-             "the server sends no slice: has its study a plan (pricer plan)?");
+        check_tell(
+            &check->found, FOUND_BAD, "plan",
+            "the server sends no slice: has its study a plan (pricer plan)?");
     return node->sliced;
 }
 
@@ -387,10 +309,11 @@ static void check_neighbours(struct check *check, struct node *node)
             up +=
                 node->peers[k].link != NULL && hub_is_open(node->peers[k].link);
     }
-    tell(check, up < count ? NOTE : GOOD, "neighbours", "%d of %d reached%s",
-         (int)up, (int)count,
-         up < count ? "; the others may not run yet, or a firewall is between"
-                    : "");
+    check_tell(&check->found, up < count ? FOUND_NOTE : FOUND_GOOD,
+               "neighbours", "%d of %d reached%s", (int)up, (int)count,
+               up < count
+                   ? "; the others may not run yet, or a firewall is between"
+                   : "");
 }
 
 /* ----------------------------------------------------------------- vector -- */
@@ -424,27 +347,29 @@ static void check_vector(struct check *check, struct node *node)
     double square = 0;
     if (!node->sliced) { /* its dimension is not known */
         if (node->vector.command == NULL && access(from, R_OK) != 0)
-            tell(check, BAD, "vector",
-                 "%s: %s; put the vector there, or say "
-                 "where it is (--data)",
-                 from, strerror(errno));
+            check_tell(&check->found, FOUND_BAD, "vector",
+                       "%s: %s; put the vector there, or say "
+                       "where it is (--data)",
+                       from, strerror(errno));
         return;
     }
     if (get_vector(node, node->data, &fault) != PRICER_OK) {
-        tell(check, BAD, "vector", "%s: %s", from, fault.text);
+        check_tell(&check->found, FOUND_BAD, "vector", "%s: %s", from,
+                   fault.text);
         return;
     }
     for (int64_t k = 0; k < node->slice.dimension; k++)
         square += node->data[k] * node->data[k];
     if (sqrt(square) > node_reach(node) * (1 + 1e-12))
-        tell(
-            check, NOTE, "vector",
+        check_tell(
+            &check->found, FOUND_NOTE, "vector",
             "%s: length %g, and is clipped to the radius %g: scale it, or plan "
             "with another",
             from, sqrt(square), node_reach(node));
     else
-        tell(check, GOOD, "vector", "%s: %lld numbers, length %g", from,
-             (long long)node->slice.dimension, sqrt(square));
+        check_tell(&check->found, FOUND_GOOD, "vector",
+                   "%s: %lld numbers, length %g", from,
+                   (long long)node->slice.dimension, sqrt(square));
 }
 
 /* Who will connect is not known before the node runs. */
@@ -452,12 +377,12 @@ static void check_feed(struct check *check, const char *feed)
 {
     struct pricer_fault fault = {""};
     if (feed_listen_check(feed, &fault) == PRICER_OK)
-        tell(check, GOOD, "vector", "%s is free for the program that has it",
-             feed);
+        check_tell(&check->found, FOUND_GOOD, "vector",
+                   "%s is free for the program that has it", feed);
     else
-        tell(check, BAD, "vector", "%s", fault.text);
+        check_tell(&check->found, FOUND_BAD, "vector", "%s", fault.text);
     if (strncmp(feed, "unix:", 5) == 0)
-        check_disk(check, feed + 5, "the feed's socket");
+        check_disk(&check->found, feed + 5, "the feed's socket");
 }
 
 static void run_checks(struct check *check, struct node *node,
@@ -466,13 +391,16 @@ static void run_checks(struct check *check, struct node *node,
     bool keys = check_keys(check, node, files);
     bool trust = check_trust(check, node, files);
     bool ledger = keys && check_ledger(check, node, files);
-    check_disk(check, files->ledger, "the ledger");
+    check_disk(&check->found, files->ledger, "the ledger");
     if (node->estimate != NULL)
-        check_disk(check, node->estimate, "estimates");
-    check_clock(check, files);
+        check_disk(&check->found, node->estimate, "estimates");
+    check_clock(&check->found, files->key);
     if (ledger && reach_server(check, node) && trust && node->listening &&
-        take_slice(check, node))
+        take_slice(check, node)) {
+        check_descriptors(&check->found,
+                          node->slice.out_count + node->slice.in_count + 1);
         check_neighbours(check, node);
+    }
     if (files->feed != NULL)
         check_feed(check, files->feed);
     else
@@ -482,19 +410,9 @@ static void run_checks(struct check *check, struct node *node,
 int node_check(struct node *node, const struct node_files *files, bool as_json)
 {
     struct check check = {.why = HUB_UNREACHED};
-    struct json json = {.out = stdout};
     node->check = &check;
     node->checking = see_refusal;
-    if (as_json) {
-        check.json = &json;
-        json_open(&json, NULL, '{');
-        json_open(&json, "checks", '[');
-    }
+    check_begin(&check.found, as_json);
     run_checks(&check, node, files);
-    if (as_json) {
-        json_close(&json, ']');
-        json_flag(&json, "good", check.bad == 0);
-        json_close(&json, '}');
-    }
-    return check.bad == 0 ? 0 : 1;
+    return check_end(&check.found);
 }

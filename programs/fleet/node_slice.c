@@ -285,12 +285,13 @@ static void judge_all(struct node *node)
         node->peers[k].refused = true;
 }
 
-void node_say_deaf(struct node *node, const struct pricer_fault *why)
+void node_say_deaf(struct node *node, const struct pricer_fault *why,
+                   const char *cure)
 {
     if (!node->silenced)
         daemon_say("%s; this node is in no round without it, trying again "
-                   "every second while the server is heard",
-                   why->text);
+                   "every second while the server is heard%s%s",
+                   why->text, cure[0] != '\0' ? ". " : "", cure);
     node->silenced = true;
 }
 
@@ -303,7 +304,7 @@ static bool open_inbox(struct node *node)
     struct hub_entry *entries =
         calloc((size_t)slice->in_count + 1, sizeof *entries);
     if (entries == NULL) {
-        node_say_deaf(node, &fault);
+        node_say_deaf(node, &fault, "");
         return false;
     }
     for (int32_t k = 0; k < slice->in_count; k++) {
@@ -317,7 +318,7 @@ static bool open_inbox(struct node *node)
         node->listening =
             hub_listen(node->hub, node->listen, &fault) == PRICER_OK;
     if (!admitted || !node->listening) {
-        node_say_deaf(node, &fault);
+        node_say_deaf(node, &fault, admitted ? daemon_listen_cure : "");
         return false;
     }
     if (node->silenced)

@@ -285,9 +285,11 @@ static enum pricer_status connect_all(struct node *node,
         return PRICER_VALUE;
     enum pricer_status status = hub_try(node->listen, fault);
     if (status == PRICER_BUSY)
-        node_say_deaf(node, fault);
-    else if (status != PRICER_OK)
+        node_say_deaf(node, fault, daemon_listen_cure);
+    else if (status != PRICER_OK) {
+        daemon_add_cure(fault, daemon_listen_cure);
         return status;
+    }
     node->server_left = daemon_clock();
     return hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE,
                        NULL, &node->server, fault);
@@ -300,12 +302,12 @@ static enum pricer_status set_up(struct node *node,
 {
     struct beginning beginning = {node, arguments, network};
     const struct daemon_step steps[] = {
-        {read_files, NULL, NULL, false},
-        {load_emulation, NULL, NULL, false},
+        {.take = read_files},
+        {.take = load_emulation},
         {open_ledger, "the ledger", arguments->files.ledger,
-         arguments->new_ledger},
-        {open_feed, "the feed", NULL, false},
-        {open_hub, NULL, NULL, false},
+         arguments->new_ledger, NULL},
+        {.take = open_feed, .what = "the feed"},
+        {.take = open_hub},
     };
     node->number = (int32_t)arguments->number;
     node->emulate.seed = (uint64_t)arguments->seed;

@@ -4,8 +4,8 @@
  * round in the study.
  */
 #include "common/program.h"
-#include "server.h"
-#include "server_options.h"
+#include "server_check.h"
+#include "server_start.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,28 +70,6 @@ static void loop(struct server *server, struct status_page *page,
     }
 }
 
-/* The address enrolled for the server. */
-static enum pricer_status find_listen(struct server *server, const char *asked,
-                                      char *address, struct pricer_fault *fault)
-{
-    struct pricer_member *members = NULL;
-    int32_t count = 0;
-    enum pricer_status status =
-        pricer_study_members(server->study, &members, &count, fault);
-    if (status != PRICER_OK)
-        return status;
-    bool enrolled = count > 0 && members[0].node == PRICER_SERVER;
-    if (!enrolled || strcmp(members[0].key, server->pair.public_key) != 0)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "this key is not enrolled as the server's in the "
-                              "study");
-    else
-        snprintf(address, PRICER_ADDRESS_TEXT, "%s",
-                 asked != NULL ? asked : members[0].address);
-    pricer_members_free(members);
-    return status;
-}
-
 /* What is emulated stays what it was when the server started: a new plan may
  * come with another network. */
 static enum pricer_status load_emulation(
@@ -105,22 +83,6 @@ static enum pricer_status load_emulation(
     server->emulate = (struct emulate){
         server->emulated, (uint64_t)arguments->seed, arguments->after};
     return status;
-}
-
-/* The times of a round whose attempts the study knows. */
-static enum pricer_status share_period(struct server *server,
-                                       const struct server_arguments *arguments,
-                                       struct pricer_fault *fault)
-{
-    struct server_times *times = &server->times;
-    *times = arguments->times;
-    server_fill_times(times, server->attempts);
-    if (times->early || times->period >= server->attempts * times->uplink)
-        return PRICER_OK;
-    return daemon_fault(fault, PRICER_VALUE,
-                        "--period must not be shorter than %d times --uplink: "
-                        "a round has so many attempts",
-                        (int)server->attempts);
 }
 
 /* --------------------------------------------------------- what comes first -- */
@@ -159,7 +121,7 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
             status = PRICER_VALUE;
     }
     if (status == PRICER_OK)
-        status = find_listen(server, arguments->listen, server->address, fault);
+        status = server_find_address(server, arguments->listen, fault);
     if (status == PRICER_OK)
         status = server_load(server, fault);
     if (status == PRICER_OK && arguments->emulate && server->emulated == NULL)
@@ -170,24 +132,8 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
 static enum pricer_status load_truth(void *context, struct pricer_fault *fault)
 {
     const struct beginning *beginning = context;
-    struct server *server = beginning->server;
-    const char *path = beginning->arguments->truth;
-    struct pricer_matrix *matrix = NULL;
-    if (path == NULL)
-        return PRICER_OK;
-    enum pricer_status status = pricer_matrix_read(path, &matrix, fault);
-    if (status == PRICER_OK && matrix->columns != server->network->dimension)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "%.300s: not of the study's dimension", path);
-    if (status == PRICER_OK) {
-        server->truth = calloc((size_t)matrix->columns, sizeof *server->truth);
-        if (server->truth == NULL)
-            status = PRICER_MEMORY;
-        else
-            pricer_matrix_row(matrix, 0, server->truth);
-    }
-    pricer_matrix_free(matrix);
-    return status;
+    return server_load_truth(beginning->server, beginning->arguments->truth,
+                             fault);
 }
 
 static enum pricer_status begin_listening(void *context,
@@ -201,39 +147,26 @@ static enum pricer_status begin_listening(void *context,
     return hub_listen(server->hub, server->address, fault);
 }
 
-/* What the study makes of the command line. */
-static enum pricer_status check_study(struct server *server,
-                                      const struct server_arguments *arguments,
-                                      struct pricer_fault *fault)
-{
-    enum pricer_status status = share_period(server, arguments, fault);
-    if (status == PRICER_OK && server->quorum > server->members)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "--quorum %lld, and only %d nodes are enrolled",
-                              (long long)server->quorum, (int)server->members);
-    if (status == PRICER_OK && server->wait > server->members)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "--wait %lld, and only %d nodes are enrolled",
-                              (long long)server->wait, (int)server->members);
-    return status;
-}
-
 static enum pricer_status set_up(struct server *server,
                                  const struct server_arguments *arguments,
                                  struct status_page **page,
                                  struct pricer_fault *fault)
 {
     struct beginning beginning = {server, arguments};
-    const struct daemon_step keys = {open_hub, NULL, NULL, false},
-                             study = {read_study, "the study", server->path,
-                                      false},
-                             truth = {load_truth, NULL, NULL, false},
-                             listen = {begin_listening, NULL, NULL, false};
+    const struct daemon_step keys = {.take = open_hub},
+                             study = {.take = read_study,
+                                      .what = "the study",
+                                      .path = server->path},
+                             truth = {.take = load_truth},
+                             listen = {.take = begin_listening,
+                                       .cure = daemon_listen_cure};
     enum pricer_status status = daemon_await(&keys, &beginning, fault);
     if (status == PRICER_OK)
         status = daemon_await(&study, &beginning, fault);
     if (status == PRICER_OK)
-        status = check_study(server, arguments, fault);
+        status = server_share_period(server, arguments, fault);
+    if (status == PRICER_OK)
+        status = server_count_members(server, fault);
     if (status == PRICER_OK)
         status = daemon_await(&truth, &beginning, fault);
     if (status == PRICER_OK)
@@ -280,6 +213,11 @@ int main(int argc, char **argv)
     daemon_raise_files();
     daemon_catch_signals();
     server.started = daemon_clock();
+    if (arguments.check) {
+        result = server_check(&server, &arguments);
+        tear_down(&server, NULL);
+        return program_close(result);
+    }
     enum pricer_status status = set_up(&server, &arguments, &page, &fault);
     if (status == PRICER_OK)
         loop(&server, page, &status, &fault);

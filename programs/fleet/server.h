@@ -346,8 +346,11 @@ int64_t server_last_round(const struct server *server);
 void status_live(FILE *out, const struct server *server);
 void status_metrics(FILE *out, const struct server *server);
 
-/* status_page.c: http://ADDRESS:PORT/ with /metrics and /health. */
+/* status_page.c: http://ADDRESS:PORT/ with /metrics and /health; and whether it
+ * could be served, PRICER_BUSY: not now. */
 struct status_page;
+enum pricer_status status_page_check(const char *address, int64_t port,
+                                     struct pricer_fault *fault);
 enum pricer_status status_page_open(struct server *server, const char *address,
                                     int64_t port, struct status_page **page,
                                     struct pricer_fault *fault);

@@ -73,11 +73,15 @@ static void add_rounds(struct option_table *table, struct server *server,
     options_add(table, rows, sizeof rows / sizeof *rows);
 }
 
-/* Options: the status page, and demonstrations. */
+/* Options: a look before the start, the status page, and demonstrations. */
 static void add_others(struct option_table *table,
                        struct server_arguments *arguments)
 {
     const struct option rows[] = {
+        {"check", OPTION_FLAG, &arguments->check, NULL,
+         "say what would fail and how to cure it, open no round, and stop"},
+        {"json", OPTION_FLAG, &arguments->json, NULL,
+         "print the checks as one JSON object"},
         {"port", OPTION_COUNT, &arguments->port, "PORT",
          "of the status page; 0: none"},
         {"status-address", OPTION_TEXT, &arguments->status_address, "IP",
@@ -124,6 +128,8 @@ static const char *find_mistake(const struct server *server,
         return "--period must not be shorter than --uplink";
     if (arguments->port > 65535)
         return "--port is at most 65535";
+    if (arguments->json && !arguments->check)
+        return "--json is for --check";
     return NULL;
 }
 

@@ -11,7 +11,7 @@
 struct server_arguments {
     const char *config, *study, *key, *listen, *truth, *status_address;
     int64_t port, seed, after;
-    bool emulate;
+    bool emulate, check, json;
     struct server_times times; /* as given; the study says the attempts */
 };
 

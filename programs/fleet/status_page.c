@@ -240,6 +240,14 @@ static int start(struct status_page *page)
     return 0;
 }
 
+static enum pricer_status refuse(const char *address,
+                                 struct pricer_fault *fault)
+{
+    return daemon_fault(fault, PRICER_VALUE,
+                        "'%.60s' is not an address such as 127.0.0.1 or ::1",
+                        address);
+}
+
 enum pricer_status status_page_open(struct server *server, const char *address,
                                     int64_t port, struct status_page **page,
                                     struct pricer_fault *fault)
@@ -251,10 +259,7 @@ enum pricer_status status_page_open(struct server *server, const char *address,
     made->file = -1;
     if (!find_address(made, address, port)) {
         free(made);
-        return daemon_fault(fault, PRICER_VALUE,
-                            "'%.60s' is not an address such as 127.0.0.1 or "
-                            "::1",
-                            address);
+        return refuse(address, fault);
     }
     int error = start(made);
     if (error != 0 && !daemon_passes(error)) {
@@ -269,6 +274,22 @@ enum pricer_status status_page_open(struct server *server, const char *address,
                    address, (int)port, strerror(error), AGAIN);
     made->again = daemon_clock() + AGAIN;
     *page = made;
+    return PRICER_OK;
+}
+
+enum pricer_status status_page_check(const char *address, int64_t port,
+                                     struct pricer_fault *fault)
+{
+    struct status_page page = {.file = -1};
+    if (!find_address(&page, address, port))
+        return refuse(address, fault);
+    int file = listen_at(&page);
+    if (file < 0)
+        return daemon_fault(fault,
+                            daemon_passes(errno) ? PRICER_BUSY : PRICER_FILE,
+                            "cannot serve the status page at %s, port %d: %s",
+                            address, (int)port, strerror(errno));
+    close(file);
     return PRICER_OK;
 }
 

@@ -32,6 +32,15 @@ def free_ports(count):
     return ports
 
 
+def take(address):
+    """Be the other program that has the address."""
+    other = socket.socket()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    other.bind(address)
+    other.listen()
+    return other
+
+
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 

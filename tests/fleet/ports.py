@@ -6,28 +6,18 @@ import ctypes
 import os
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 from channel import where
-from fleet import LIBC, Fleet, expect
+from fleet import LIBC, Fleet, expect, take
 
 build = os.path.realpath(sys.argv[1])
 N, D = 3, 8
 TIMES = ['--period', '150', '--send', '30', '--share', '80', '--uplink', '130']
 AGAIN = 'waiting and trying again every 250 ms'
-
-
-def take(address):
-    """Be the other program that has the address."""
-    other = socket.socket()
-    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    other.bind(address)
-    other.listen()
-    return other
 
 
 def expect_waiting(fleet, name, text, seconds):

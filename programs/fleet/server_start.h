@@ -1,0 +1,27 @@
+/*
+ * What pricer-server does before it listens, and --check tries.
+ */
+#ifndef PROGRAM_SERVER_START_H
+#define PROGRAM_SERVER_START_H
+
+#include "server_options.h"
+
+/* Where to listen, into server->address: as asked for, or (NULL) as enrolled. The
+ * key must be the one that is enrolled for the server. */
+enum pricer_status server_find_address(struct server *server, const char *asked,
+                                       struct pricer_fault *fault);
+
+/* The times of a round whose attempts the study knows. */
+enum pricer_status server_share_period(struct server *server,
+                                       const struct server_arguments *arguments,
+                                       struct pricer_fault *fault);
+
+/* The true mean from a file; NULL: it is not known. */
+enum pricer_status server_load_truth(struct server *server, const char *path,
+                                     struct pricer_fault *fault);
+
+/* Whether as many nodes are enrolled as the operator asks for. */
+enum pricer_status server_count_members(const struct server *server,
+                                        struct pricer_fault *fault);
+
+#endif
