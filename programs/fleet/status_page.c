@@ -1,8 +1,9 @@
 /*
  * The server's state as a page for people, as metrics for Prometheus and as a
  * word for watchdogs. libmicrohttpd runs inside the server's own loop: no
- * thread, a bounded number of connections, GET only. Where its port is in use
- * rounds go on without it.
+ * thread, a bounded number of connections, GET only. Guests are let in here and
+ * not by the library, which is busy with waiting when there are no descriptors.
+ * Where its port is in use rounds go on without it.
  */
 #include "server.h"
 #include "page/live.h"
@@ -13,11 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     AGAIN = 1000, /* milliseconds until its port is tried again */
+    DEAF = 100,   /* milliseconds without accepting, when out of descriptors */
     WAITING = 64, /* connections that the kernel keeps for us */
     CONNECTIONS = 32,
     TIMEOUT = 5,  /* seconds without a byte */
@@ -31,7 +34,10 @@ struct status_page {
     struct MHD_Daemon *daemon; /* NULL: the port is not to be had */
     int64_t again;             /* when it is tried again, then */
     struct server *server;
-    int file;
+    int file;      /* an epoll of the library's own and the listener; or -1 */
+    int listener;  /* or -1 */
+    bool shut;     /* the listener is not watched */
+    int64_t hears; /* when it may be again */
     struct {
         int file;      /* of a connection */
         int64_t since; /* when it was made */
@@ -218,26 +224,72 @@ static int listen_at(const struct status_page *page)
     return -1;
 }
 
+static bool watch(struct status_page *page, int what)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(page->file, EPOLL_CTL_ADD, what, &event) == 0;
+}
+
+/* Back to where nothing is served. */
+static void stop(struct status_page *page)
+{
+    if (page->daemon != NULL)
+        MHD_stop_daemon(page->daemon);
+    if (page->listener >= 0)
+        close(page->listener);
+    if (page->file >= 0)
+        close(page->file);
+    page->daemon = NULL;
+    page->listener = page->file = -1;
+}
+
 /* 0, or an errno. */
 static int start(struct status_page *page)
 {
-    int file = listen_at(page);
-    if (file < 0)
-        return errno;
-    errno = 0;
-    page->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, answer, page->server,
-        MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
-        MHD_OPTION_NOTIFY_CONNECTION, see_guest, page, MHD_OPTION_END);
-    if (page->daemon == NULL) {
-        int error = errno != 0 ? errno : ENOMEM;
-        close(file);
-        return error;
+    page->file = epoll_create1(EPOLL_CLOEXEC);
+    page->listener = page->file >= 0 ? listen_at(page) : -1;
+    if (page->listener >= 0) {
+        errno = 0;
+        page->daemon = MHD_start_daemon(
+            MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, answer,
+            page->server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
+            MHD_OPTION_NOTIFY_CONNECTION, see_guest, page, MHD_OPTION_END);
     }
-    page->file =
-        MHD_get_daemon_info(page->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    return 0;
+    if (page->daemon != NULL && watch(page, page->listener) &&
+        watch(page, MHD_get_daemon_info(page->daemon, MHD_DAEMON_INFO_EPOLL_FD)
+                        ->epoll_fd))
+        return 0;
+    int error = errno != 0 ? errno : ENOMEM;
+    stop(page);
+    return error;
+}
+
+/* Guests come in while there are places and descriptors; else the kernel keeps
+ * them. */
+static void let_in(struct status_page *page)
+{
+    for (int places = CONNECTIONS - page->count; places > 0; places--) {
+        struct sockaddr_storage from;
+        socklen_t size = sizeof from;
+        int file = accept4(page->listener, (struct sockaddr *)&from, &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (file < 0 && daemon_passes(errno))
+            page->hears = daemon_clock() + DEAF;
+        if (file < 0)
+            return;
+        MHD_add_connection(page->daemon, file, (struct sockaddr *)&from, size);
+    }
+}
+
+/* Nobody is woken for guests who cannot come in. */
+static void watch_listener(struct status_page *page)
+{
+    bool shut = page->count >= CONNECTIONS || daemon_clock() < page->hears;
+    struct epoll_event event = {.events = shut ? 0 : EPOLLIN};
+    if (shut != page->shut)
+        epoll_ctl(page->file, EPOLL_CTL_MOD, page->listener, &event);
+    page->shut = shut;
 }
 
 static enum pricer_status refuse(const char *address,
@@ -256,7 +308,7 @@ enum pricer_status status_page_open(struct server *server, const char *address,
     if (made == NULL)
         return PRICER_MEMORY;
     made->server = server;
-    made->file = -1;
+    made->file = made->listener = -1;
     if (!find_address(made, address, port)) {
         free(made);
         return refuse(address, fault);
@@ -280,7 +332,7 @@ enum pricer_status status_page_open(struct server *server, const char *address,
 enum pricer_status status_page_check(const char *address, int64_t port,
                                      struct pricer_fault *fault)
 {
-    struct status_page page = {.file = -1};
+    struct status_page page = {.file = -1, .listener = -1};
     if (!find_address(&page, address, port))
         return refuse(address, fault);
     int file = listen_at(&page);
@@ -315,14 +367,16 @@ void status_page_serve(struct status_page *page)
     if (!is_served(page))
         return;
     end_long(page);
+    if (daemon_clock() >= page->hears)
+        let_in(page);
     MHD_run(page->daemon);
+    watch_listener(page);
 }
 
 void status_page_close(struct status_page *page)
 {
     if (page == NULL)
         return;
-    if (page->daemon != NULL)
-        MHD_stop_daemon(page->daemon);
+    stop(page);
     free(page);
 }
