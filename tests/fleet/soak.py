@@ -43,18 +43,24 @@ class Watched:
         except (OSError, StopIteration):
             return
         if time.monotonic() > self.begun + SETTLED:
-            self.last = memory / 1024, files
+            self.last, self.looked = (memory / 1024, files), time.monotonic()
             self.first = self.first or self.last
 
     def growth(self):
         return None if self.first is None else (
             self.last[0] - self.first[0], self.last[1] - self.first[1])
 
+    def tell(self):
+        """Of its settled life: from when to when, and what it had."""
+        return (f'{self.name} {self.first[0]:.1f} to {self.last[0]:.1f} MiB, '
+                f'{self.first[1]} to {self.last[1]} descriptors in '
+                f'{self.looked - self.begun - SETTLED:.0f} s')
+
 
 class Soak:
     def __init__(self, fleet):
         self.fleet, self.lives, self.live = fleet, [], {}
-        self.kills = self.plans = 0
+        self.kills = self.plans = self.pages = 0
 
     def start(self, name):
         if name == 'server':
@@ -62,7 +68,7 @@ class Soak:
             self.fleet.start_server(
                 '--quorum', '1', '--period', str(PERIOD), '--send', str(third),
                 '--share', str(2 * third), '--uplink', str(PERIOD - 20),
-                '--ahead', '3')
+                '--ahead', '3', '--port', str(self.fleet.status_port))
         else:
             self.fleet.start_node(int(name[4:]), '--replay-noise', '--seed',
                                   str(self.fleet.seed))
@@ -76,6 +82,20 @@ class Soak:
         self.fleet.stop(name, signal.SIGKILL)
         self.start(name)
         self.kills += 1
+
+    def read_page(self):
+        """As a monitor does; a server that has just begun may not have it yet."""
+        try:
+            self.pages += self.fleet.get('/metrics')[0] == 200
+            self.pages += self.fleet.get('/')[0] == 200
+        except OSError:
+            pass
+
+    def longest(self, server):
+        """The longest life of the server, or of a node."""
+        return max((life for life in self.lives if life.first is not None and
+                    (life.name == 'server') == server),
+                   key=lambda life: life.looked - life.begun, default=None)
 
     def change_plan(self):
         self.plans += 1
@@ -98,6 +118,7 @@ class Soak:
             if now >= look:
                 for life in self.live.values():
                     life.look()
+                self.read_page()
                 look += SETTLED / 4
 
     def check_flat(self):
@@ -141,4 +162,7 @@ with Fleet(build, nodes=N, dimension=D, topology=ring(), weight=.1, noise=.1,
     print(f'{SECONDS:.0f} s, {N} nodes, {soak.kills} kills, {soak.plans} changes '
           f'of plan: {rounds} rounds with {arrived:.1f} sums each, {shares} shares '
           f'all charged; {lives} lives of {SETTLED:.0f} s and more grew by at most '
-          f'{memory:.1f} MiB and {files} descriptors; ' + done.stdout.strip())
+          f'{memory:.1f} MiB and {files} descriptors (the longest: ' +
+          '; '.join(life.tell() for life in map(soak.longest, (True, False))
+                    if life) +
+          f'), {soak.pages} pages read; ' + done.stdout.strip())
