@@ -18,20 +18,42 @@ static const struct usage usage = {
     "number or the word server. Without NODE: list who is enrolled.",
     "pricer enrol ten.pricer 3 node3.key.pub tcp://10.0.0.13:7100"};
 
-static void list_json(const struct pricer_network *network,
-                      const struct pricer_member *members, int32_t count)
+/* Who is enrolled, and which keys are to follow theirs. */
+struct roster {
+    struct pricer_network *network;
+    struct pricer_member *members;
+    struct pricer_successor *successors;
+    int32_t count, successor_count;
+};
+
+/* The key that is let in beside the one of a member, or NULL. */
+static const char *next_key(const struct roster *roster,
+                            const struct pricer_member *member)
 {
+    for (int32_t k = 0; k < roster->successor_count; k++)
+        if (roster->successors[k].node == member->node &&
+            strcmp(roster->successors[k].old, member->key) == 0)
+            return roster->successors[k].key;
+    return NULL;
+}
+
+static void list_json(const struct roster *roster)
+{
+    const struct pricer_member *members = roster->members;
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_open(&json, "members", '[');
-    for (int32_t k = 0; k < count; k++) {
+    for (int32_t k = 0; k < roster->count; k++) {
+        const char *next = next_key(roster, &members[k]);
         json_open(&json, NULL, '{');
         if (members[k].node == PRICER_SERVER)
             json_text(&json, "node", "server");
         else
             json_count(&json, "node", members[k].node);
-        json_name(&json, "name", network, members[k].node);
+        json_name(&json, "name", roster->network, members[k].node);
         json_text(&json, "key", members[k].key);
+        if (next != NULL)
+            json_text(&json, "next_key", next);
         json_text(&json, "address", members[k].address);
         json_close(&json, '}');
     }
@@ -39,18 +61,26 @@ static void list_json(const struct pricer_network *network,
     json_close(&json, '}');
 }
 
-static void list_table(const struct pricer_network *network,
-                       const struct pricer_member *members, int32_t count)
+/* A key that is to follow has a row below its node's. */
+static void list_table(const struct roster *roster)
 {
+    const struct pricer_member *members = roster->members;
     struct table *table =
         table_new(3, (const char *const[]){"node", "key", "address"});
-    for (int32_t k = 0; k < count; k++) {
+    for (int32_t k = 0; k < roster->count; k++) {
+        const char *next = next_key(roster, &members[k]);
         if (members[k].node == PRICER_SERVER)
             table_cell(table, "server");
         else
-            table_cell(table, "%s", node_label(network, members[k].node).text);
+            table_cell(table, "%s",
+                       node_label(roster->network, members[k].node).text);
         table_cell(table, "%s", members[k].key);
         table_cell(table, "%s", members[k].address);
+        if (next == NULL)
+            continue;
+        table_cell(table, "  next key");
+        table_cell(table, "%s", next);
+        table_cell(table, "let in too, until --retire");
     }
     table_print(table, stdout);
 }
@@ -58,17 +88,19 @@ static void list_table(const struct pricer_network *network,
 static int list(struct pricer_study *study, bool as_json)
 {
     struct pricer_fault fault = {""};
-    struct pricer_member *members = NULL;
-    struct pricer_network *network = NULL;
-    int32_t count = 0;
+    struct roster roster = {0};
     enum pricer_status status =
-        pricer_study_members(study, &members, &count, &fault);
+        pricer_study_members(study, &roster.members, &roster.count, &fault);
     if (status == PRICER_OK)
-        status = pricer_study_network(study, &network, &fault);
+        status = pricer_study_successors(study, &roster.successors,
+                                         &roster.successor_count, &fault);
     if (status == PRICER_OK)
-        (as_json ? list_json : list_table)(network, members, count);
-    pricer_members_free(members);
-    pricer_network_free(network);
+        status = pricer_study_network(study, &roster.network, &fault);
+    if (status == PRICER_OK)
+        (as_json ? list_json : list_table)(&roster);
+    pricer_members_free(roster.members);
+    pricer_successors_free(roster.successors);
+    pricer_network_free(roster.network);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
     return 0;

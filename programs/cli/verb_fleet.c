@@ -74,6 +74,7 @@ static void report_json(const struct setup *setup)
             json_count(&json, "node", k - 1);
         json_name(&json, "name", setup->network, k - 1);
         json_text(&json, "key", setup->members[k].key);
+        json_flag(&json, "enrolled", !setup->members[k].removed);
         json_text(&json, "address", setup->members[k].address);
         json_text(&json, "start", text);
         json_close(&json, '}');
@@ -101,6 +102,25 @@ static void report_table(const struct setup *setup)
            "goes to its folder as vector.npy\n",
            (long long)setup->record.id, (long long)setup->rounds,
            setup->rounds == 1 ? "" : "s");
+}
+
+/* Keys that are in folders and not let in. */
+static void warn_of_keys(const struct setup *setup)
+{
+    for (int32_t k = 0; k <= setup->network->nodes; k++) {
+        const struct setup_member *member = &setup->members[k];
+        struct node_label label = {"the server"};
+        if (k > 0)
+            label = node_label(setup->network, k - 1);
+        if (member->removed)
+            program_warn("%s is not enrolled any more and stays so: 'pricer "
+                         "enrol' lets its key in again",
+                         label.text);
+        if (member->retired)
+            program_warn("the key in the folder of %s is not the one that is "
+                         "enrolled, %s: put that one in its place",
+                         label.text, member->enrolled);
+    }
 }
 
 int verb_fleet(int argc, char **argv)
@@ -142,6 +162,8 @@ int verb_fleet(int argc, char **argv)
         report_json(&setup);
     else if (status == PRICER_OK)
         report_table(&setup);
+    if (status == PRICER_OK)
+        warn_of_keys(&setup);
     if (status == PRICER_OK && setup.beyond > 0)
         program_warn("%d budgets of the trust files are more than the study "
                      "allows: the plan needs them for %lld rounds",

@@ -9,8 +9,11 @@
 
 struct setup_member {
     char address[PRICER_ADDRESS_TEXT];
-    char key[PRICER_KEY_TEXT]; /* the public one */
-    bool given;                /* its owner has the secret: none is made */
+    char key[PRICER_KEY_TEXT];      /* the public one */
+    bool given;                     /* its owner has the secret: none is made */
+    char enrolled[PRICER_KEY_TEXT]; /* the key that the study had; "": none */
+    bool retired; /* the key of its folder is not that one, and stays out */
+    bool removed; /* others were enrolled and it was not, and stays out */
 };
 
 /* Whom pricer-server sends estimates, see its option. */
@@ -35,6 +38,7 @@ struct setup {
     char home[4096];               /* the folder, from the root */
     char study_home[4096];         /* the study, from the root */
     int32_t beyond;                /* budgets that are more than the study's */
+    int32_t enrolled;              /* members that the study had */
 };
 
 /*
@@ -49,7 +53,7 @@ enum pricer_status setup_addresses(struct setup *setup,
  * Folders, keys, configurations, trust files, ledgers and units; then everyone
  * is enrolled. Folders have mode 0700 and files 0600 whatever the umask. Without
  * force nothing that is there may be in the way; with it keys and ledgers stay
- * all the same.
+ * all the same, and keys that were shut out since stay out.
  */
 enum pricer_status setup_write(struct setup *setup, struct pricer_fault *fault);
 

@@ -127,7 +127,7 @@ static enum pricer_status read_file(struct setup *setup,
     return PRICER_OK;
 }
 
-/* Where the file says nothing, what is enrolled stays. */
+/* Where the file says nothing, what is enrolled stays; and under which keys. */
 static enum pricer_status take_enrolled(struct setup *setup,
                                         struct pricer_fault *fault)
 {
@@ -139,7 +139,9 @@ static enum pricer_status take_enrolled(struct setup *setup,
         struct setup_member *member = &setup->members[members[k].node + 1];
         if (member->address[0] == '\0')
             strcpy(member->address, members[k].address);
+        strcpy(member->enrolled, members[k].key);
     }
+    setup->enrolled = count;
     pricer_members_free(members);
     return status;
 }

@@ -208,6 +208,19 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
 
 /* ---------------------------------------------------------------- folders -- */
 
+/*
+ * The key that is in a folder was shut out if the study has another one for this
+ * member, or has others and not this one: whoever did that had a reason.
+ */
+static void judge_key(const struct setup *setup, struct setup_member *member)
+{
+    member->removed = setup->enrolled > 0 && member->enrolled[0] == '\0';
+    member->retired = member->enrolled[0] != '\0' &&
+                      strcmp(member->enrolled, member->key) != 0;
+    if (member->retired)
+        strcpy(member->key, member->enrolled);
+}
+
 /* Make the key of member k, or take the one that is there. */
 static enum pricer_status make_key(struct setup *setup, int32_t k,
                                    struct pricer_fault *fault)
@@ -220,12 +233,14 @@ static enum pricer_status make_key(struct setup *setup, int32_t k,
         return PRICER_OK;
     }
     name(setup, k, k == 0 ? "/server.key" : "/node.key", path);
-    enum pricer_status status = access(path, F_OK) == 0
-                                    ? keys_read(path, &pair, fault)
-                                    : keys_make(path, &pair, fault);
+    bool there = access(path, F_OK) == 0;
+    enum pricer_status status =
+        there ? keys_read(path, &pair, fault) : keys_make(path, &pair, fault);
     if (status == PRICER_OK) {
         strcpy(member->key, pair.public_key);
-        strcpy(setup->keys[k], pair.public_key);
+        if (there)
+            judge_key(setup, member);
+        strcpy(setup->keys[k], member->key);
     }
     keys_wipe(&pair);
     return status;
@@ -300,6 +315,8 @@ static enum pricer_status enrol_all(struct setup *setup,
     for (int32_t k = 0; k <= setup->network->nodes && status == PRICER_OK;
          k++) {
         struct pricer_member member = {.node = k - 1};
+        if (setup->members[k].removed)
+            continue;
         strcpy(member.key, setup->members[k].key);
         strcpy(member.address, setup->members[k].address);
         status = pricer_study_enrol(setup->study, &member, fault);

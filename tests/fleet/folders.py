@@ -3,6 +3,7 @@ and nothing edited; private under any umask; nothing overwritten. Arguments:
 build folder."""
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -167,6 +168,30 @@ def test_again():
                'other members')
         expect(not [name for _, _, files in os.walk(place.path('fleet'))
                     for name in files if name.endswith('.new')], 'left over')
+        # What was shut out meanwhile stays out; new folders are let in.
+        key = place.ask('pricer keygen next.key --after fleet/node0/node.key').strip()
+        place.run('pricer enrol f.pricer 0 next.key.pub --next')
+        listed = json.loads(place.ask('pricer enrol f.pricer --json'))['members']
+        expect([m.get('next_key') for m in listed] == [None, key, None, None] and
+               key in place.ask('pricer enrol f.pricer'), listed)
+        place.run('pricer enrol f.pricer 0 --retire')
+        place.run('pricer enrol f.pricer 1 --remove')
+        members = place.ask('pricer enrol f.pricer')
+        expect(key in members, members)
+        done = place.run(make + ' --force --json')
+        expect('1 is not enrolled any more' in done.stderr and
+               f'folder of 0 is not the one that is enrolled, {key}' in done.stderr,
+               done.stderr)
+        told = json.loads(done.stdout)['members']
+        expect([m['enrolled'] for m in told] == [True, True, False, True] and
+               told[1]['key'] == key, told)
+        expect(members == place.ask('pricer enrol f.pricer'),
+               'keys that were shut out are let in')
+        expect(key in place.read('fleet/node1/node.trust'), 'an old key in a draft')
+        shutil.rmtree(place.path('fleet/node1'))
+        place.run(make + ' --force')
+        expect(len(place.ask('pricer enrol f.pricer').splitlines()) == 2 + N,
+               'a new key is not let in')
 
 
 def test_addresses():
