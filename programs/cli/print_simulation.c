@@ -222,16 +222,19 @@ static void print_deliveries(const struct simulation_report *report)
     struct furthest uplink = furthest_uplink(report);
     struct furthest link = furthest_link(report), pair = furthest_pair(report);
     struct table *table = table_new(6, headings);
-    char name[64];
-    snprintf(name, sizeof name, "%lld", (long long)uplink.index);
+    char name[2 * sizeof(struct node_label) + 8];
+    snprintf(name, sizeof name, "%s",
+             node_label(network, (int32_t)uplink.index).text);
     print_furthest(table, "uplinks", name, uplink);
     if (link.tried > 0)
-        snprintf(name, sizeof name, "%d -> %d", (int)network->from[link.index],
-                 (int)network->to[link.index]);
+        snprintf(name, sizeof name, "%s to %s",
+                 node_label(network, network->from[link.index]).text,
+                 node_label(network, network->to[link.index]).text);
     print_furthest(table, "links", name, link);
     if (pair.tried > 0)
-        snprintf(name, sizeof name, "%d, %d", (int)network->from[pair.index],
-                 (int)network->to[pair.index]);
+        snprintf(name, sizeof name, "%s, %s",
+                 node_label(network, network->from[pair.index]).text,
+                 node_label(network, network->to[pair.index]).text);
     print_furthest(table, "pairs up together", name, pair);
     table_print(table, stdout);
 }

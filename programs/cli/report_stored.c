@@ -108,8 +108,10 @@ static bool round_row(void *context, const struct pricer_cell *cells,
     struct search *search = context;
     double numbers[6];
     (void)count;
-    if (cells[search->place[0]].count != search->report->record.id)
+    if (cells[search->place[0]].count != search->report->record.id) {
+        search->report->other_rounds++;
         return true;
+    }
     for (int c = 0; c < 6; c++)
         numbers[c] = cells[search->place[c + 1]].number;
     if (!add_row(&search->report->played_rounds, numbers))
@@ -136,6 +138,16 @@ static bool is_played(const struct report_rows *rows, double round)
     return rows->count > 0 && rows->column[0][low] == round;
 }
 
+/* A part was withheld, as a budget was spent, in a round with this plan. */
+static void count_spent(struct report *report, int64_t node, int64_t link)
+{
+    const struct pricer_network *net = report->network;
+    if (link >= 0 && link < net->links)
+        report->spent[link]++;
+    else if (link == -1 && node >= 0 && node < net->nodes)
+        report->spent[net->links + node]++;
+}
+
 /* Rounds that an account did not pay for: its link withheld, or of the server's
  * account the node's own part, as its budget was spent. Where that part has a
  * budget of its own, nothing is known of the account, and it counts as paying. */
@@ -150,6 +162,9 @@ static bool withheld_row(void *context, const struct pricer_cell *cells,
     (void)count;
     if (strcmp(cells[place[3]].text, spent) != 0)
         return true;
+    if (is_played(&search->report->played_rounds, cells[place[0]].number))
+        count_spent(search->report, cells[place[1]].count,
+                    cells[place[2]].count);
     for (int k = 0; k < REPORT_ACCOUNTS; k++) {
         const struct report_account *account = &search->report->account[k];
         const double numbers[6] = {cells[place[0]].number, k};
@@ -290,6 +305,11 @@ enum pricer_status report_stored_read(struct pricer_study *study,
     }
     if (status == PRICER_OK)
         status = visit(study, "round", &search, round_columns, round_row);
+    report->spent =
+        calloc((size_t)report->network->links + (size_t)report->network->nodes,
+               sizeof *report->spent);
+    if (report->spent == NULL)
+        return PRICER_MEMORY;
     report_find_accounts(report);
     if (status == PRICER_OK)
         status =
@@ -370,4 +390,5 @@ void report_stored_free(struct report *report)
             free(rows[r]->column[c]);
     for (int k = 0; k < 3; k++)
         free(report->eps[k]);
+    free(report->spent);
 }

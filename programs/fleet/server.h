@@ -86,6 +86,7 @@ struct decoding {
     uint8_t *times;      /* [nodes + links] attempts in which the own part, the
                             share, has arrived */
     double weight;       /* that arrived, on average over the attempts */
+    double length;       /* of data that fill their radii, by that weight */
     double noise;        /* of the mean of all attempts: sum of squares */
     double bar;          /* of the last round: about its squared error */
 };

@@ -211,7 +211,7 @@ static bool check_plan(struct findings *found, struct server *server)
                    (long long)server->plan_id, (long long)server->open_budgets);
     else
         check_tell(found, FOUND_GOOD, "plan",
-                   "plan %lld, %s decoder; round %lld was the last",
+                   "plan %lld, %s decoder; rounds go on after number %lld",
                    (long long)server->plan_id,
                    pricer_word(PRICER_WORDS_DECODE, (int)server->decoding.used),
                    (long long)server->round);

@@ -191,7 +191,7 @@ void server_decoder_open(struct server *server)
     size_t attempts = (size_t)server->attempts;
     size_t nodes = (size_t)server->network->nodes;
     size_t links = (size_t)server->network->links;
-    decoding->weight = decoding->noise = 0;
+    decoding->weight = decoding->length = decoding->noise = 0;
     memset(decoding->times, 0, nodes + links);
     if (!is_decoding(decoding))
         return;
@@ -225,9 +225,10 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
     double weight = link < 0 ? plan->self_weight[node] : plan->weight[link];
     double noise = link < 0 ? plan->self_noise[node] : plan->noise[link];
     double k = server->attempts;
-    if (held)
-        decoding->weight +=
-            weight * network->node_radius[from] / network->radius / k;
+    if (held) {
+        decoding->weight += weight / k;
+        decoding->length += weight * network->node_radius[from] / k;
+    }
     /* One noise, in c sums of coefficient 1 / k: c^2 is a sum of odd numbers.
      * That of an own part is there also where the part is withheld. */
     if (held || link < 0)
@@ -242,15 +243,14 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 
 /*
  * The bar of the constant decoder, for the data that are hardest for it, all
- * along one vector and as long as their radii: their mean comes back as the
- * weight that arrived, each times its radius, over n. Its mean over rounds is their exact error.
+ * along one vector and as long as their radii: their mean comes back as the length
+ * that arrived over n. Its mean over rounds is their exact error.
  */
 static double find_constant_bar(const struct server *server)
 {
     const struct pricer_network *network = server->network;
     double n = network->nodes, d = (double)network->dimension;
-    double off = network->radius * server->decoding.weight / n -
-                 sqrt(meaning_centre(network));
+    double off = server->decoding.length / n - sqrt(meaning_centre(network));
     return off * off + d * server->decoding.noise / n / n;
 }
 

@@ -255,11 +255,15 @@ void server_watch(struct server *server, int64_t now)
 {
     watch_quorum(server);
     bool ended = !server->open && server_is_ended(server);
+    char after[48] =
+        ""; /* a server that starts may only know the next number */
+    if (server->done > 0)
+        snprintf(after, sizeof after, " after round %lld",
+                 (long long)server->round);
     if (ended && !server->ended)
-        daemon_say("no node has anything left to send after round %lld: their "
-                   "budgets are spent, or their trust files refuse; no round "
-                   "is opened%s",
-                   (long long)server->round,
+        daemon_say("no node has anything left to send%s: their budgets are "
+                   "spent, or their trust files refuse; no round is opened%s",
+                   after,
                    server->rounds > 0
                        ? ""
                        : " until a new plan or other trust files allow it");

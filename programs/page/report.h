@@ -62,6 +62,10 @@ struct report {
         withheld; /* round, and which account, of those below, did
                                     not pay in it as its budget was spent */
     struct report_account account[REPORT_ACCOUNTS];
+    int64_t *spent;       /* [links + nodes] rounds with this plan in which a
+                             link's part, a node's own, was withheld as a
+                             budget was spent */
+    int64_t other_rounds; /* that were run with other plans */
     double
         *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
                        and the server for the plan's own rounds, credit and

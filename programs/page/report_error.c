@@ -186,20 +186,53 @@ static void measured(FILE *out, const struct pricer_rounds_summary *found)
     fputs(".</p>\n", out);
 }
 
+/* The most rounds in which any part may have been sent: all that were run but
+ * those in which it was withheld as a budget was spent. */
+static int64_t most_releases(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    const struct pricer_plan *plan = report->plan;
+    int64_t run = report->rounds.rounds, most = 0;
+    for (int32_t l = 0; l < net->links; l++)
+        if (plan->weight[l] > 0 && run - report->spent[l] > most)
+            most = run - report->spent[l];
+    for (int32_t i = 0; i < net->nodes; i++)
+        if (plan->self_weight[i] > 0 &&
+            run - report->spent[net->links + i] > most)
+            most = run - report->spent[net->links + i];
+    return most;
+}
+
 /* How far the budgets reach. */
 static void covered(const struct report *report)
 {
+    FILE *out = report->out;
     long long budget = report->settings.rounds, run = report->rounds.rounds;
+    long long most = most_releases(report);
     budget = budget > 1 ? budget : 1;
-    if (run > budget)
-        fprintf(report->out,
-                "<p class=\"warn\">The budgets are for %lld round%s: over all "
-                "%lld that were run, of the same data, more is learnt.</p>\n",
-                budget, budget == 1 ? "" : "s", run);
+    fprintf(out, "<p%s>The budgets are for %lld round%s: ",
+            most > budget ? " class=\"warn\"" : "", budget,
+            budget == 1 ? "" : "s");
+    if (most > budget)
+        fprintf(out,
+                "over more, of the same data, more is learnt, and a node may "
+                "have sent in %lld; its ledger tells.",
+                most);
+    else if (run > budget)
+        fprintf(out,
+                "of the %lld that were run no part was sent in more, as nodes "
+                "withheld the rest.",
+                run);
     else
-        fprintf(report->out,
-                "<p>The budgets are for %lld rounds: %lld are left.</p>\n",
-                budget, budget - run);
+        fprintf(out, "%lld are left with this plan.", budget - run);
+    if (report->other_rounds > 0)
+        fprintf(out,
+                " The %lld round%s with other plans %s not counted here, but "
+                "in the nodes’ ledgers.",
+                (long long)report->other_rounds,
+                report->other_rounds == 1 ? "" : "s",
+                report->other_rounds == 1 ? "is" : "are");
+    fputs("</p>\n", out);
 }
 
 void report_agreement(const struct report *report)

@@ -1,8 +1,9 @@
 """A fleet the way its operator runs it: new, plan, fleet, the printed commands,
 rounds until the budgets end, a plan from what was measured, budgets raised, report.
 Every number that two parts of it tell is the same: rounds by study, page, metrics,
-report and ledgers; eps by the ledgers and by the accounts. Nothing is charged while
-no round is opened, files are their owner's alone, and nodes have their names.
+report and ledgers; the weight that arrived by rounds and by deliveries; eps by the
+ledgers and by the accounts. Nothing is charged while no round is opened, files are
+their owner's alone, and nodes have names, and radii and diameters of their own.
 Arguments: build folder."""
 import json
 import math
@@ -22,6 +23,7 @@ from place import Place
 
 build = os.path.realpath(sys.argv[1])
 NAMES = ['roof', 'cellar', 'garden', 'gate']
+RADII, DIAMETERS = [1, .6, .8, 1], [2, 1.2, 1.6, 1.5]
 N, D, T = len(NAMES), 8, 12
 DELTA = 1e-6
 SCENARIO = f'''dimension: {D}
@@ -105,8 +107,9 @@ class Operator(Place):
 
 
 def set_up(place):
-    place.write('nodes.csv', 'node,p,name\n' + ''.join(
-        f'{i},0.9,{name}\n' for i, name in enumerate(NAMES)))
+    place.write('nodes.csv', 'node,p,name,radius,diameter\n' + ''.join(
+        f'{i},0.9,{name},{RADII[i]},{DIAMETERS[i]}\n'
+        for i, name in enumerate(NAMES)))
     place.write('links.csv', 'from,to,p\n' + ''.join(
         f'{i},{j},0.8\n' for i in range(N) for j in range(N) if i != j))
     place.write('f.yaml', SCENARIO)
@@ -123,8 +126,60 @@ def set_up(place):
         np.save(place.path('fleet', name, 'vector.npy'), np.full((1, D), .1 * i))
     for member in made['members'][1:]:
         place.start(member['name'], member['start'])
-    place.start('server', made['members'][0]['start'] +
-                f' {TIMES} --quorum {N} --port {place.port}')
+    place.server = (made['members'][0]['start'] +
+                    f' {TIMES} --quorum {N} --port {place.port}')
+    place.start('server', place.server)
+
+
+def check_weight(place):
+    """How much of the plan's weight came, by what is stored of every part."""
+    parts = {(None, i): w for i, w in place.query(
+        'SELECT node, weight FROM plan_node WHERE plan = 1')}
+    links = {l: (i, j, w) for l, i, j, w in place.query(
+        'SELECT link, from_node, to_node, weight FROM plan_link JOIN link USING '
+        '(link) WHERE plan = 1')}
+    total = sum(parts.values()) + sum(w for _, _, w in links.values())
+    held = set(place.query('SELECT round, node, link FROM withheld'))
+    came = set(place.query('SELECT round, node FROM arrival WHERE arrived'))
+    heard = set(place.query('SELECT round, link FROM delivery WHERE arrived'))
+    rounds = place.query('SELECT round, weight FROM round WHERE plan = 1 ORDER BY 1')
+    for r, weight in rounds:
+        wanted = sum(w for (_, i), w in parts.items()
+                     if (r, i) in came and (r, i, -1) not in held)
+        wanted += sum(w for l, (i, j, w) in links.items() if (r, l) in heard
+                      and (r, j) in came and (r, i, l) not in held)
+        expect(abs(weight - wanted / total) < 1e-9,
+               f'round {r}: {weight} of the weight, {wanted / total} by its parts')
+    expect(max(weight for _, weight in rounds) > 1 - 1e-9, f'never all: {rounds}')
+    told = float(place.metrics()['pricer_weight_arrived'])
+    expect(abs(told - rounds[-1][1]) < 1e-9, f'metrics: {told}, {rounds[-1]}')
+    expect(f'with {100 * told:.0f} % of the plan' in place.get('/'), f'page: {told}')
+
+
+def check_covered(place, stored):
+    """What the report says of the budgets: in how many rounds a part may have been
+    sent, which is all but those in which it was withheld as spent."""
+    spent = [stored - n for n, in place.query(
+        "SELECT (SELECT count(*) FROM withheld w WHERE w.link = l.link AND reason = "
+        "'spent') FROM plan_link l WHERE plan = 1 AND weight > 0 UNION ALL SELECT "
+        "(SELECT count(*) FROM withheld w WHERE w.link = -1 AND w.node = o.node AND "
+        "reason = 'spent') FROM plan_node o WHERE plan = 1 AND weight > 0")]
+    text = re.search(r'The budgets are for (\d+) rounds: ([^<]*)', place.read('f.html'))
+    wanted = (f'may have sent in {max(spent)};' if max(spent) > T else
+              f'of the {stored} that were run' if stored > T else
+              f'{T - stored} are left with this plan')
+    expect(int(text[1]) == T and wanted in text[2], f'{text[0]}, not {wanted}')
+
+
+def restart_server(place, last):
+    """Only a server that has run a round says after which nobody has more."""
+    said = 'no node has anything left to send'
+    expect(f'{said} after round {last}:' in place.read('server.log'),
+           place.read('server.log'))
+    place.processes['server'].terminate()
+    expect(place.processes['server'].wait(20) == 0, place.read('server.log'))
+    place.start('server', place.server)
+    place.until('the end, again', lambda: f'{said}: ' in place.read('server.log'))
 
 
 def check_rounds(place):
@@ -223,6 +278,9 @@ def go_on(place):
         f'SELECT count(*) FROM round WHERE plan = 2 AND arrived = {N}')[0][0] > 4)
     numbers = [r for r, in place.query('SELECT round FROM round')]
     expect(len(numbers) == len(set(numbers)), 'a number twice')
+    place.run('pricer report f.pricer -o f.html')
+    expect(f'The {stored} rounds with other plans are not counted here' in
+           place.read('f.html'), 'the report does not count the rounds before')
 
 
 place = Operator()
@@ -236,9 +294,12 @@ try:
     after = [place.spent(name) for name in NAMES]
     expect(before == after, f'charged while no round is open: {before}, {after}')
     stored, last = check_rounds(place)
+    check_weight(place)
+    check_covered(place, stored)
     check_ledgers(place, last)
     check_names(place)
     check_private(place)
+    restart_server(place, last)
     go_on(place)
 finally:
     codes = place.close()
