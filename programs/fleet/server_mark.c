@@ -40,7 +40,9 @@ static void judge(struct server *server, int32_t node,
                   const struct wire_hello *hello)
 {
     struct seat *seat = &server->seats[node];
-    int64_t most = server->round + server->times.ahead + 1;
+    int64_t last =
+        server->round >= server->first ? server->round : server->first - 1;
+    int64_t most = last + server->times.ahead + 1;
     bool behind = hello->session < seat->session || hello->last < seat->mark;
     bool beyond = hello->last > most;
     bool news = (behind && !seat->behind) || (beyond && !seat->beyond);
@@ -56,9 +58,11 @@ static void judge(struct server *server, int32_t node,
     if (say && beyond)
         daemon_say("node %s: its ledger ends at round %lld, and no round after "
                    "%lld was opened: this study was put back, or the ledger is "
-                   "of another node",
+                   "of another node; if the study is new and its nodes are "
+                   "not, start the server with --first-round %lld or more",
                    node_label(server->network, node).text,
-                   (long long)hello->last, (long long)server->round);
+                   (long long)hello->last, (long long)last,
+                   (long long)hello->last + 1);
     seat->behind = behind;
     seat->beyond = beyond;
 }

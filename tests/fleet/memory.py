@@ -193,9 +193,39 @@ def test_jump():
         expect([charged(fleet, i) for i in range(N)] == [0] * N, 'charged')
 
 
+def test_new_study():
+    """Nodes of an older study: the server says from which number on it has to
+    count, and when it does, all is well."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        for i in range(N):
+            fleet.start_node(i)
+        fleet.start_server(*EARLY, '--quorum', str(N), '--rounds', '40')
+        expect(fleet.wait('server') == 0, fleet.log('server'))
+        with sqlite3.connect(fleet.study) as db:
+            for table in ('arrival', 'delivery', 'withheld', 'dropped', 'round',
+                          'round_opened', 'member_seen'):
+                db.execute(f'DELETE FROM {table}')
+        db.close()
+        last = max(fleet.ledger(i, 'SELECT max(round) FROM release')[0][0]
+                   for i in range(N))
+        os.truncate(fleet.path('server.log'), 0)
+        fleet.start_server(*EARLY, '--quorum', str(N), '--ahead', '3')
+        fleet.wait_log('server', f'--first-round {last + 1} or more')
+        fleet.stop('server')
+        os.truncate(fleet.path('server.log'), 0)
+        fleet.start_server(*EARLY, '--quorum', str(N), '--ahead', '3',
+                           '--first-round', str(last + 1), '--rounds', '10')
+        expect(fleet.wait('server') == 0, fleet.log('server'))
+        expect('its ledger ends' not in fleet.log('server'), fleet.log('server'))
+        first, full = fleet.query('SELECT min(round), sum(contributors = ?) FROM '
+                                  'round', N)[0]
+        expect(first > last and full > 5, f'from {first} after {last}: {full}')
+
+
 if sys.argv[1] == 'lie':
     lie()
-for test in (test_rollback, test_twins, test_dispute, test_jump, test_noise):
+for test in (test_rollback, test_twins, test_dispute, test_jump, test_new_study,
+             test_noise):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')
