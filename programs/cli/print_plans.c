@@ -100,17 +100,14 @@ static void plan_row(struct table *table,
     number_cell(table, "%.4g", eps);
 }
 
-enum pricer_status plans_table(struct pricer_study *study, double centre,
-                               struct pricer_fault *fault)
+static enum pricer_status print_records(
+    struct pricer_study *study, const struct pricer_plan_record *records,
+    int32_t count, struct pricer_fault *fault)
 {
-    struct pricer_plan_record *records = NULL;
-    int32_t count = 0;
-    enum pricer_status status =
-        pricer_study_plans(study, &records, &count, fault);
+    struct pricer_network *network = NULL;
+    enum pricer_status status = pricer_study_network(study, &network, fault);
     if (status != PRICER_OK)
         return status;
-    if (count == 0)
-        puts("No plan yet: 'pricer plan' makes one.");
     struct table *table = table_new(
         8, (const char *const[]){"plan", "name", "made", "asked for",
                                  "worst case", "of R^2", "gap", "server eps"});
@@ -118,18 +115,29 @@ enum pricer_status plans_table(struct pricer_study *study, double centre,
         double eps = NAN;
         status = plan_server_eps(study, &records[k], &eps, fault);
         if (status == PRICER_OK)
-            plan_row(table, &records[k], eps, centre);
+            plan_row(table, &records[k], eps, meaning_centre(network));
     }
-    FILE *nowhere = count == 0 ? fopen("/dev/null", "w") : NULL;
-    table_print(table, nowhere != NULL ? nowhere : stdout);
-    if (nowhere != NULL)
-        fclose(nowhere);
-    else
-        puts("worst case: the error whatever the data, every sum counting 1/n "
-             "(that of a plan's decoder is\n"
-             "what pricer plan prints), in squared units of the data; gap: "
-             "certified relative distance from\n"
-             "the optimum.");
+    table_print(table, stdout);
+    puts("worst case: the error whatever the data, every sum counting 1/n "
+         "(that of a plan's decoder is\n"
+         "what pricer plan prints), in squared units of the data; gap: "
+         "certified relative distance from\n"
+         "the optimum.");
+    pricer_network_free(network);
+    return status;
+}
+
+enum pricer_status plans_table(struct pricer_study *study,
+                               struct pricer_fault *fault)
+{
+    struct pricer_plan_record *records = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_plans(study, &records, &count, fault);
+    if (status == PRICER_OK && count == 0)
+        puts("No plan yet: 'pricer plan' makes one.");
+    else if (status == PRICER_OK)
+        status = print_records(study, records, count, fault);
     pricer_plan_records_free(records);
     return status;
 }

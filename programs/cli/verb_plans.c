@@ -2,7 +2,6 @@
  * pricer plans: the plans of a study, what they are called, and the end of some.
  */
 #include "material.h"
-#include "common/meaning.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -70,15 +69,13 @@ int verb_plans(int argc, char **argv)
         status = name_plan(from.study, names.items[k], &fault);
     for (int k = 0; k < deleted.count && status == PRICER_OK; k++)
         status = delete_plan(from.study, deleted.items[k], &fault);
-    if (status == PRICER_OK)
-        status = material_network(&from, &fault);
     if (status == PRICER_OK && as_json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
         status = plans_json(&json, from.study, &fault);
         json_close(&json, '}');
     } else if (status == PRICER_OK) {
-        status = plans_table(from.study, meaning_centre(from.network), &fault);
+        status = plans_table(from.study, &fault);
     }
     material_close(&from);
     return status == PRICER_OK ? 0 : program_fault(status, &fault);

@@ -20,7 +20,6 @@ struct view {
     struct pricer_study *study;
     struct pricer_table *tables;
     int32_t count;
-    double radius;
     struct json json;
     struct table *settings; /* NULL: print JSON instead */
 };
@@ -65,8 +64,6 @@ static bool show_setting(void *context, const struct pricer_cell *cells,
                          int32_t count)
 {
     struct view *view = context;
-    if (count >= 2 && strcmp(cells[0].text, "radius") == 0)
-        view->radius = cells[1].number;
     if (count >= 2 && strcmp(cells[0].text, "scenario") != 0)
         show_cell(view, cells[0].text, &cells[1]);
     return true;
@@ -114,7 +111,7 @@ static enum pricer_status show_tables(struct view *view,
     table_print(table, stdout);
     putchar('\n');
     if (status == PRICER_OK)
-        status = plans_table(view->study, view->radius * view->radius, fault);
+        status = plans_table(view->study, fault);
     return status;
 }
 

@@ -27,6 +27,14 @@ printf 'from,to,p\n0,1,0.8\n1,0,0.8\n2,1,0.8\n1,2,0.7\n3,1,0.9\n2,3,0.6\n0,3,0.9
 expect 0 "all 11 links and uplinks keep their (eps, delta)" "$pricer" plan home.pricer
 expect 0 "all 4 nodes with a budget towards the server keep it" "$pricer" plan home.pricer
 expect 0 "R = 0.625: the mean of the nodes' radii" "$pricer" plan home.pricer
+# Of which R^2 an error is a share of: of the same one wherever it stands.
+share=$("$pricer" plan home.pricer |
+    sed -n 's|^this plan, every sum counting 1/n *[^ ]* *\([0-9.]* %\).*|\1|p')
+for verb in show plans; do
+    [ "$("$pricer" $verb home.pricer | grep -c "worst-case, 4 rounds .* $share ")" = \
+        "$(sqlite3 home.pricer 'SELECT count(*) FROM plan')" ] ||
+        fail "$verb has another share of R^2 than $share"
+done
 expect 1 "the joint plan cannot count with radii that differ" "$pricer" plan home.pricer --decoder minimax --joint
 expect 0 "B: this plan's decoder, at most" "$pricer" plan home.pricer --decoder minimax
 # Data along one line, each as long as its radius: what the decoder's bracket
