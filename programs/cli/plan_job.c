@@ -210,15 +210,12 @@ void plan_job_measure(struct plan_job *job)
 {
     struct plan_view *view = &job->view;
     double centre = meaning_centre(view->network);
-    double error = view->error.mse_worst_case;
     struct pricer_settings settings = view->settings;
     struct progress progress;
     progress_start(&progress, "yardsticks");
     settings.watch = &progress.watch;
     yardsticks_find(view->network, &settings, &view->yardsticks);
-    if (view->decoder != NULL)
-        error = fmin(error, plan_view_upper(view));
-    if (error >= MEANING_HARDLY * centre && !progress_stopped())
+    if (plan_view_error(view) >= MEANING_HARDLY * centre && !progress_stopped())
         yardsticks_remedies(view->network, &settings, &view->yardsticks);
     progress_end(&progress);
 }

@@ -36,10 +36,14 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
     json_number(json, "zero_mse", meaning_centre(view->network));
 }
 
-double plan_view_upper(const struct plan_view *view)
+double plan_view_error(const struct plan_view *view)
 {
-    double horizon = view->decoder->horizon;
-    return horizon == 1 || isinf(horizon) ? view->decoder->upper : INFINITY;
+    const struct pricer_decoder *decoder = view->decoder;
+    double error = view->error.mse_worst_case;
+    if (decoder == NULL)
+        return error;
+    return program_averages(decoder) ? decoder->upper
+                                     : fmin(error, decoder->upper);
 }
 
 /* Whether the weights are not those of the ordinary plan. */

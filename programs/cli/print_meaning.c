@@ -6,14 +6,7 @@
 #include "common/meaning.h"
 
 #include <math.h>
-
-/* The error that the server has: with the plan's decoder where there is one. */
-static double error_of(const struct plan_view *view)
-{
-    return view->decoder != NULL
-               ? fmin(plan_view_upper(view), view->error.mse_worst_case)
-               : view->error.mse_worst_case;
-}
+#include <string.h>
 
 static double centre_of(const struct plan_view *view)
 {
@@ -46,10 +39,15 @@ static void print_yardsticks(const struct plan_view *view)
         repeats ? "this plan, one attempt, every sum counting 1/n"
                 : "this plan, every sum counting 1/n",
         view->error.mse_worst_case, centre);
-    row(table,
-        repeats ? "this plan, all attempts decoded together, at most"
-                : "this plan with its decoder, at most",
-        view->decoder != NULL ? view->decoder->upper : NAN, centre);
+    char decoded[80] = "this plan with its decoder, at most";
+    if (repeats)
+        strcpy(decoded, "this plan, all attempts decoded together, at most");
+    else if (view->decoder != NULL && program_averages(view->decoder))
+        snprintf(decoded, sizeof decoded,
+                 "the mean of %g rounds with its decoder, at most",
+                 view->decoder->horizon);
+    row(table, decoded, view->decoder != NULL ? view->decoder->upper : NAN,
+        centre);
     row(table, "these budgets, links that never fail", view->yardsticks.steady,
         centre);
     row(table, "these links, no noise and no privacy", view->yardsticks.trusted,
@@ -66,7 +64,7 @@ static void print_yardsticks(const struct plan_view *view)
 static void print_verdict(const struct plan_view *view)
 {
     const struct yardsticks *found = &view->yardsticks;
-    double centre = centre_of(view), share = error_of(view) / centre;
+    double centre = centre_of(view), share = plan_view_error(view) / centre;
     if (share < MEANING_HARDLY)
         return;
     printf("\nVERDICT: %s than answering the centre, which needs no data: at "
@@ -171,11 +169,11 @@ static void json_budget(struct json *json, const char *key,
 void meaning_json(struct json *json, const struct plan_view *view)
 {
     const struct yardsticks *found = &view->yardsticks;
-    double share = error_of(view) / centre_of(view);
+    double share = plan_view_error(view) / centre_of(view);
     json_open(json, "meaning", '{');
-    json_number(json, "error", error_of(view));
+    json_number(json, "error", plan_view_error(view));
     json_number(json, "share", share);
-    json_number(json, "distance", sqrt(error_of(view)));
+    json_number(json, "distance", sqrt(plan_view_error(view)));
     json_number(json, "centre", centre_of(view));
     json_number(json, "alone", found->alone);
     json_number(json, "steady_links", found->steady);

@@ -74,9 +74,9 @@ void plan_others_json(struct json *json, const struct plan_view *view);
 void plan_view_json_decoder(struct json *json, const struct plan_view *view);
 void plan_view_decoder(const struct plan_view *view);
 
-/* What the decoder leaves in one round at most; INFINITY where that is not
- * known: a finite horizon's B is that of an average. */
-double plan_view_upper(const struct plan_view *view);
+/* The error of what people use, at worst: of a round's estimate with the plan's
+ * decoder where there is one, or of the mean of rounds that the decoder is for. */
+double plan_view_error(const struct plan_view *view);
 
 /* Whether the weights are not those of the ordinary plan. */
 bool plan_view_is_joint(const struct plan_view *view);

@@ -173,6 +173,16 @@ static void print_bar(const struct pricer_simulation *simulation)
            outcome->bar, outcome->bar / fmax(outcome->mse, 1e-300));
 }
 
+/* Why single rounds may be worse than what the plan says of its decoder. */
+static void print_horizon(const struct simulation_report *report)
+{
+    if (report->simulation->decode == PRICER_DECODE_MINIMAX &&
+        report->horizon > 1)
+        printf("the decoder is for the mean of %g rounds' estimates, and these "
+               "are single rounds\n",
+               report->horizon);
+}
+
 static void print_strategies(const struct simulation_report *report)
 {
     static const char *const headings[] = {
@@ -283,6 +293,7 @@ void simulation_print(const struct simulation_report *report)
     puts("error: squared distance of the estimate from the mean, in squared "
          "units of the data");
     print_bar(simulation);
+    print_horizon(report);
     putchar('\n');
     print_strategies(report);
     putchar('\n');

@@ -107,7 +107,8 @@ static void decode(struct report *report)
         decode_stack(report);
         return;
     }
-    if (report->certificate.open_links == 0 && net->nodes <= 32)
+    if (report->certificate.open_links == 0 && net->nodes <= 32 &&
+        !program_averages(report->decoder)) /* of a mean nothing is known */
         pricer_decoder_genie(net, &report->settings, &ask, &report->floor,
                              NULL);
     for (int k = 0; k < 3; k++) {

@@ -167,9 +167,15 @@ static int simulate(const char *path, struct request *request, bool as_json)
             pricer_study_add_simulation(work.from.study, work.from.record.id,
                                         work.names, simulation, &id, &fault);
     if (status == PRICER_OK) {
-        struct simulation_report report = {work.from.network, simulation,
-                                           work.names, work.from.record.id,
-                                           seconds};
+        const struct pricer_decoder *decoder = request->decoding.decoder;
+        bool averages = decoder != NULL && program_averages(decoder);
+        struct simulation_report report = {.network = work.from.network,
+                                           .simulation = simulation,
+                                           .names = work.names,
+                                           .plan = work.from.record.id,
+                                           .seconds = seconds,
+                                           .horizon =
+                                               averages ? decoder->horizon : 1};
         if (as_json)
             simulation_print_json(&report);
         else

@@ -4,6 +4,8 @@
 #include "program.h"
 #include "pricer_decode.h"
 
+#include <math.h>
+
 enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    const struct pricer_network *network,
                                    struct program_decoding *decoding,
@@ -38,4 +40,9 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                          ? PRICER_DECODE_MINIMAX
                          : (enum pricer_decode)decoding->asked;
     return PRICER_OK;
+}
+
+bool program_averages(const struct pricer_decoder *decoder)
+{
+    return decoder->horizon > 1 && !isinf(decoder->horizon);
 }

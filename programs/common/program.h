@@ -48,6 +48,10 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    struct program_decoding *decoding,
                                    struct pricer_fault *fault);
 
+/* Whether a decoder is for the mean of several rounds' estimates: its worst case is
+ * that of the mean, and a single round's error may be far above it. */
+bool program_averages(const struct pricer_decoder *decoder);
+
 /* Seconds since 1970, to note when something was made; SOURCE_DATE_EPOCH of the
  * environment stands above the clock, for results that are the same twice. */
 int64_t program_date(void);

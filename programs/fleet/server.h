@@ -73,7 +73,8 @@ struct server_times {
 struct decoding {
     int asked;               /* enum pricer_decode; -1: the plan's decoder */
     enum pricer_decode used; /* with the current plan */
-    double planned; /* the worst case over all data, in the data's units */
+    double planned; /* the worst case over all data, in the data's units; NAN:
+                       a round has none, its decoder is for means of many */
     struct pricer_receiver *receiver; /* of rounds with one attempt */
     struct pricer_stack *stack;       /* of others; neither: constant, and what
                                          follows but `times` is NULL */

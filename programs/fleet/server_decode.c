@@ -173,8 +173,10 @@ enum pricer_status server_decoder_load(struct server *server,
         decoding->used = decoding->asked >= 0
                              ? (enum pricer_decode)decoding->asked
                              : PRICER_DECODE_MINIMAX;
-        if (decoder->horizon == 1 || isinf(decoder->horizon))
-            decoding->planned = decoder->upper; /* else of an average */
+        if (!program_averages(decoder))
+            decoding->planned = decoder->upper;
+        else if (decoding->used == PRICER_DECODE_MINIMAX)
+            decoding->planned = NAN;
         status = make_receiver(server, decoder, fault);
     }
     pricer_decoder_free(decoder);
@@ -327,6 +329,7 @@ bool server_is_bad(const struct server *server)
     const struct decoding *decoding = &server->decoding;
     double square = meaning_centre(server->network);
     return server->done > 0 && server->contributors > 0 &&
+           !isnan(decoding->planned) &&
            (decoding->bar > 4 * decoding->planned ||
             decoding->bar >= .9 * square);
 }

@@ -3,6 +3,8 @@
  */
 #include "server.h"
 
+#include <math.h>
+
 enum { DRIFTS = 50 };
 
 static void metric(FILE *out, const char *name, const char *kind,
@@ -122,9 +124,10 @@ void status_metrics(FILE *out, const struct server *server)
                "The squared error of the latest estimate is at most about "
                "this.",
                server->decoding.bar);
-    metric(out, "squared_error_planned", "gauge",
-           "Worst case over all data of the plan with its decoder.",
-           server->decoding.planned);
+    if (!isnan(server->decoding.planned))
+        metric(out, "squared_error_planned", "gauge",
+               "Worst case over all data of the plan with its decoder.",
+               server->decoding.planned);
     metric(out, "server_budgets_open", "gauge",
            "Nodes that show the server more than their budget allows.",
            (double)server->open_budgets);

@@ -106,6 +106,13 @@ void report_decoder(const struct report *report)
         row(out, "adaptive, no guarantee", NAN, NAN,
             &report->played[PRICER_DECODE_ADAPTIVE]);
     fputs("</table></div>\n", out);
+    if (program_averages(decoder))
+        fprintf(out,
+                "<p>Errors at worst are those of the mean of %g rounds’ "
+                "estimates, for which this decoder is; what was played, and "
+                "the error bars, are single rounds, whose error may be far "
+                "above.</p>\n",
+                decoder->horizon);
     if (decoder->attempts > 1)
         fprintf(out,
                 "<p>All of these are errors of a round with %d attempts, which "

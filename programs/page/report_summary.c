@@ -15,12 +15,26 @@ static void fact(FILE *out, double value, const char *words)
     fprintf(out, "</b><span>%s</span></li>\n", words);
 }
 
-/* The worst case with the decoder that the server would use. */
+/* The worst case with the decoder that the server would use, of a round or of the
+ * mean of rounds that the decoder is for. */
 static double error_of(const struct report *report)
 {
     double error = report->error.mse_worst_case;
-    return report->decoder != NULL ? fmin(error, report->decoder->upper)
-                                   : error;
+    if (report->decoder == NULL)
+        return error;
+    return program_averages(report->decoder)
+               ? report->decoder->upper
+               : fmin(error, report->decoder->upper);
+}
+
+/* What that is the error of. */
+static void put_estimate(const struct report *report)
+{
+    if (report->decoder != NULL && program_averages(report->decoder))
+        fprintf(report->out, "The mean of %g rounds’ estimates",
+                report->decoder->horizon);
+    else
+        fputs("The estimate", report->out);
 }
 
 static void answer_accuracy(const struct report *report)
@@ -35,11 +49,13 @@ static void answer_accuracy(const struct report *report)
                 "at worst %.3g %% of its error. <code>pricer plan</code> says "
                 "what helps most.",
                 meaning_verdict(error / centre), 100 * error / centre);
-    else
+    else {
+        put_estimate(report);
         fprintf(report->out,
-                "The estimate is typically %.3g off at worst, %.3g %% of R; "
+                " is typically %.3g off at worst, %.3g %% of R; "
                 "answering the centre, which asks nobody, is %.3g off.",
                 sqrt(error), 100 * sqrt(error / centre), sqrt(centre));
+    }
     fputs("</dd>\n", report->out);
 }
 

@@ -289,6 +289,15 @@ done
 cp 64.json out.json
 holds "o->>'mse_floor' IS NULL AND o->>'decoder_mse_upper' <
     (SELECT o->>'decoder_mse_upper' FROM (SELECT readfile('1.json') AS o))"
+holds "o->>'\$.meaning.error' = o->>'decoder_mse_upper'"
+expect 0 "the mean of 64 rounds with its decoder, at most" "$pricer" plan four.pricer
+expect 0 "the mean of 64 rounds' estimates, and these" "$pricer" simulate four.pricer --trials 100
+"$pricer" report four.pricer -o four.html >/dev/null || fail "report of a horizon"
+grep -q 'The mean of 64 rounds’ estimates is typically' four.html ||
+    fail "the report takes the error of a mean for that of a round"
+grep -q 'mean of 64 rounds’ estimates, for which this decoder is' four.html ||
+    fail "the report does not say what the decoder is for"
+grep -q 'any plan, any decoder' four.html && fail "the bound of a round beside a mean"
 expect 1 "horizon = 0.5 is outside" "$pricer" new bad.pricer four.yaml --set horizon=0.5
 expect 1 "used one by one" "$pricer" plan four.pricer --joint
 "$pricer" new ever.pricer four.yaml --set horizon=inf >/dev/null 2>&1
