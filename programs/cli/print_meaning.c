@@ -58,7 +58,9 @@ static void print_yardsticks(const struct plan_view *view)
     printf("error: expected squared distance of the estimate from the mean, in "
            "squared units of the data;\nR = %g: %s.\n",
            mixed ? sqrt(centre) : view->network->radius,
-           mixed ? "the mean of the nodes' radii" : "no vector is longer");
+           mixed                      ? "the mean of the nodes' radii"
+           : view->network->reach > 0 ? "the step, no change is longer"
+                                      : "no vector is longer");
 }
 
 static void print_verdict(const struct plan_view *view)

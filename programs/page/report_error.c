@@ -172,7 +172,7 @@ static void measured(FILE *out, const struct pricer_rounds_summary *found)
             (long long)found->rounds);
     fputs("on average ", out);
     page_number(out, found->arrived);
-    fputs(" of them reached the server directly", out);
+    fputs(" sums reached the server", out);
     if (found->measured > 0) {
         fputs(". Mean squared error measured: <b>", out);
         page_number(out, found->mse);

@@ -79,7 +79,9 @@ static void answer_privacy(const struct report *report)
     bool first = true;
     for (int32_t l = 0; l < net->links; l++)
         if (report->plan->weight[l] > 0)
-            link = fmax(link, net->eps[l]);
+            link = fmax(link, !isnan(report->eps[0][net->from[l]])
+                                  ? report->eps[0][net->from[l]]
+                                  : net->eps[l]);
     for (int32_t i = 0; i < net->nodes; i++) {
         server = fmax(server, !isnan(report->eps[2][i]) ? report->eps[2][i]
                               : net->server_eps != NULL ? net->server_eps[i]
@@ -139,7 +141,8 @@ static void print_meaning(const struct report *report)
             sqrt(centre),
             sqrt(centre) < report->network->radius
                 ? ", the mean of the nodes’ radii"
-                : ": no vector is longer");
+            : report->network->reach > 0 ? ", the step: no change is longer"
+                                         : ": no vector is longer");
     char relative[MEANING_REFERENCE_ROOM];
     if (meaning_reference(report->network, error_of(report), relative)[0] !=
         '\0')

@@ -152,6 +152,13 @@ say some plans
 say same diff 1
 say other-delta privacy --delta 1e-9
 "$pricer" report ten.pricer -o some.html >/dev/null || fail "report"
+# Where the server's budgets ask for more noise, links keep less than their own.
+"$pricer" new --force ten.pricer "$here"/examples/paper.yaml --set rounds=10 \
+    --set trust.server.eps=900 --set trust.server.delta=1e-3 >/dev/null
+say sixth plan
+"$pricer" report ten.pricer -o budgets.html >/dev/null || fail "report of budgets"
+say tight privacy
+"$pricer" report ten.pricer -o tight.html >/dev/null || fail "report of accounts"
 python3 - <<'PYTHON' || fail "an answer stands for another"
 import html, json, re, sys
 read = lambda name: json.load(open(f'{name}.json'))
@@ -189,6 +196,11 @@ for at in 'link', 'relay', 'server':
             most[s['node']] = max(most.get(s['node'], 0), float(s['epsilon']))
     wanted += [f'{e:.4g}' for e in most.values() if e > 0]
 claim(sorted(drawn) == sorted(wanted), f'bars: {sorted(drawn)}, {sorted(wanted)}')
+link = max(eps('tight', 'link'))
+claim('a neighbour: practically none (ε = 1000); towards the server: practically none '
+      '(ε = 900)' in head('budgets'), f'not the budgets: {head("budgets")}')
+claim(link < 999 and f'a neighbour: practically none (ε = {link:.4g})' in head('tight'),
+      f'{link}: {head("tight")}')
 claim('1000 rounds' in page('some').split('least ε')[1], 'the table has lost others')
 sys.exit(bad)
 PYTHON
