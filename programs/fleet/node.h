@@ -21,6 +21,7 @@ struct node_peer {
     double mu;
     int64_t left;        /* rounds, of its budget */
     bool refused;        /* this slice gets no data of ours there */
+    bool missed;         /* it could not be reached with the slice before */
     enum wire_part part; /* what goes in this round */
 };
 

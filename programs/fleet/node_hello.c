@@ -4,7 +4,8 @@
  */
 #include "node.h"
 
-/* How long the first connections of a slice may take. */
+/* How long the first connections of a slice may take. Rounds wait for them, but not
+ * again for neighbours that were not there before. */
 enum { PATIENCE = 3000 };
 
 /* So few rounds left are told at once. */
@@ -13,7 +14,8 @@ enum { ENDING = 10 };
 static bool all_connected(const struct node *node)
 {
     for (int32_t k = 0; k < node->slice.out_count; k++) {
-        if (node->peers[k].link != NULL && !hub_is_open(node->peers[k].link))
+        const struct node_peer *peer = &node->peers[k];
+        if (peer->link != NULL && !peer->missed && !hub_is_open(peer->link))
             return false;
     }
     return true;

@@ -240,6 +240,8 @@ static void keep_links(struct node *node, const struct wire_out *old,
             strcmp(old[from].address, out->address) != 0)
             continue;
         node->peers[k].link = peers[from].link;
+        node->peers[k].missed = node->announced && peers[from].link != NULL &&
+                                !hub_is_open(peers[from].link);
         peers[from].link = NULL;
     }
 }

@@ -1,7 +1,9 @@
 """Messages are bound to the plan: while plans change under nodes that open
 rounds by themselves, every estimate is exactly what the shares of its own plan
 add up to. Without the seal, shares of the old plan enter sums of the new one in
-other units. Arguments: build folder."""
+other units. And rounds of a new plan do not wait for a node that was not there
+with the old one. Arguments: build folder."""
+import signal
 import sys
 import time
 
@@ -53,8 +55,17 @@ with Fleet(build, nodes=N, dimension=D, weight=.25, noise=0, own=.5,
         fleet.add_plan(plans[k][0], 0, plans[k][1], 0)
         time.sleep(.7)
     fleet.wait_rounds(fleet.rounds() + 5)
+    fleet.stop('node3', signal.SIGKILL)
+    time.sleep(1)
+    plans[CHANGES + 2] = plans[1]
+    began = time.monotonic()
+    fleet.add_plan(plans[1][0], 0, plans[1][1], 0)
+    while fleet.query('SELECT count(*) FROM round WHERE contributors = ? AND plan = ?',
+                      N - 1, CHANGES + 2)[0][0] < 5:
+        expect(time.monotonic() < began + 2.8, 'rounds wait for the dead')
+        time.sleep(.02)
     expect(fleet.stop('server') == 0, fleet.log('server'))
     rounds, seen = check(fleet, plans)
-    expect(seen == CHANGES + 1, f'only {seen} plans had rounds')
+    expect(seen == CHANGES + 2, f'only {seen} plans had rounds')
     print(f'{rounds} rounds over {seen} plans, every estimate exact; dropped '
           f'{fleet.dropped()}')
