@@ -4,18 +4,20 @@
  * of its own part. Nothing is private here: data is zero, and so is the noise but
  * with `noise`, where each draws that of its part as a node does. No ledger is kept.
  *
- *   bench_load keys N                          prints their public keys
- *   bench_load play N ADDRESS KEY [noise]      plays them, until SIGTERM
+ *   bench_load keys N                            prints their public keys
+ *   bench_load play N ADDRESS KEY T [noise]      plays them on T threads, until
+ *                                                SIGTERM
  */
 #include "common/daemon.h"
 #include "fleet/wire.h"
 #include "transport/transport.h"
 
+#include <pthread.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 struct player {
     struct hub_peer *peer;
@@ -29,10 +31,19 @@ struct player {
     struct pricer_share share;
 };
 
+/* So many are on their way at once: one address may have 64. */
+enum { WINDOW = 48 };
+
+/* What all threads have open; the last one says so. */
+static atomic_int all_open;
+static int all;
+
+/* The players of one thread. */
 struct load {
+    pthread_t thread;
     struct hub *hub;
     struct player *players;
-    int32_t count, open, most, begun;
+    int32_t from, count, open, begun, window;
     const char *address;
     uint8_t key[KEYS_SIZE]; /* the server's */
     int64_t rounds, started;
@@ -152,7 +163,8 @@ static void see_opened(void *context, struct hub_peer *peer)
     struct load *load = context;
     struct player *player = hub_owner(peer);
     player->open = true;
-    if (++load->open > load->most && (load->most = load->open) == load->count) {
+    load->open++;
+    if (atomic_fetch_add(&all_open, 1) + 1 == all) {
         printf("connected %.2f\n",
                1e-3 * (double)(daemon_clock() - load->started));
         fflush(stdout);
@@ -184,6 +196,7 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
     struct player *player = hub_owner(peer);
     (void)why; /* attempts that fail end, too */
     load->open -= player->open;
+    atomic_fetch_sub(&all_open, player->open);
     player->open = false;
 }
 
@@ -199,11 +212,10 @@ static int print_keys(int32_t count)
     return 0;
 }
 
-/* So many are on their way at once: one address may have 64. */
 static void begin_some(struct load *load)
 {
-    enum { WINDOW = 48 };
-    while (load->begun < load->count && load->begun - load->open < WINDOW) {
+    while (load->begun < load->count &&
+           load->begun - load->open < load->window) {
         struct player *player = &load->players[load->begun++];
         if (hub_connect(load->hub, load->address, load->key, WIRE_SLICE_SIZE,
                         player, &player->peer, NULL) == PRICER_OK)
@@ -212,8 +224,9 @@ static void begin_some(struct load *load)
 }
 
 /* Each says HELLO once a second, evenly spread. */
-static void play(struct load *load)
+static void *play(void *context)
 {
+    struct load *load = context;
     int64_t greeted = daemon_clock(), next = 0;
     while (!daemon_stopping()) {
         begin_some(load);
@@ -225,6 +238,7 @@ static void play(struct load *load)
         if (due > 0)
             greeted = now;
     }
+    return NULL;
 }
 
 static enum pricer_status start(struct load *load, const char *address,
@@ -235,48 +249,72 @@ static enum pricer_status start(struct load *load, const char *address,
     if (!keys_bytes(text, load->key))
         return daemon_fault(fault, PRICER_VALUE, "not a key");
     load->players = calloc((size_t)load->count, sizeof *load->players);
-    load->parts = calloc(wire_parts_size(load->count), 1);
-    load->sent = calloc(wire_sent_size(load->count) + 1, 1);
+    load->parts = calloc(wire_parts_size(all), 1);
+    load->sent = calloc(wire_sent_size(all) + 1, 1);
     if (load->players == NULL || load->parts == NULL || load->sent == NULL)
         return PRICER_MEMORY;
     for (int32_t k = 0; k < load->count; k++)
-        if (!derive(k, &load->players[k].pair))
+        if (!derive(load->from + k, &load->players[k].pair))
             return PRICER_MEMORY;
     load->started = daemon_clock();
-    enum pricer_status status =
-        hub_open(&load->players[0].pair, &events, &load->hub, fault);
+    return hub_open(&load->players[0].pair, &events, &load->hub, fault);
+}
+
+static void finish(struct load *load)
+{
+    hub_close(load->hub);
+    for (int32_t k = 0; k < load->count && load->players != NULL; k++)
+        keys_wipe(&load->players[k].pair);
+    free(load->players);
+    free(load->data);
+    free(load->values);
+    free(load->parts);
+    free(load->sent);
+    wire_free(&load->bytes);
+}
+
+static enum pricer_status play_all(int32_t threads, const char *address,
+                                   const char *key, bool noise)
+{
+    struct load *loads = calloc((size_t)threads, sizeof *loads);
+    struct pricer_fault fault = {"no memory"};
+    enum pricer_status status = loads != NULL ? PRICER_OK : PRICER_MEMORY;
+    for (int32_t k = 0; k < threads && status == PRICER_OK; k++) {
+        loads[k].from = (int32_t)((int64_t)all * k / threads);
+        loads[k].count =
+            (int32_t)((int64_t)all * (k + 1) / threads) - loads[k].from;
+        loads[k].window = WINDOW / threads;
+        loads[k].noise = noise;
+        status = start(&loads[k], address, key, &fault);
+    }
+    if (status != PRICER_OK)
+        daemon_say("%s", fault.text);
+    int32_t begun = 0;
+    while (status == PRICER_OK && begun < threads)
+        if (pthread_create(&loads[begun].thread, NULL, play, &loads[begun]) ==
+            0)
+            begun++;
+        else
+            status = PRICER_MEMORY;
+    for (int32_t k = 0; k < begun; k++)
+        pthread_join(loads[k].thread, NULL);
+    for (int32_t k = 0; k < threads && loads != NULL; k++)
+        finish(&loads[k]);
+    free(loads);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct load load = {.count = argc > 2 ? atoi(argv[2]) : 0};
-    struct pricer_fault fault = {""};
-    struct rlimit files;
+    all = argc > 2 ? atoi(argv[2]) : 0;
     if (argc == 3 && strcmp(argv[1], "keys") == 0)
-        return print_keys(load.count);
-    load.noise = argc == 6 && strcmp(argv[5], "noise") == 0;
-    if (argc != 5 + load.noise || strcmp(argv[1], "play") != 0 ||
-        load.count < 1)
+        return print_keys(all);
+    int threads = argc > 5 ? atoi(argv[5]) : 0;
+    bool noise = argc == 7 && strcmp(argv[6], "noise") == 0;
+    if (argc != 6 + noise || strcmp(argv[1], "play") != 0 || all < 1 ||
+        threads < 1 || threads > all || threads > WINDOW)
         return 2;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
+    daemon_raise_files();
     daemon_catch_signals();
-    enum pricer_status status = start(&load, argv[3], argv[4], &fault);
-    if (status == PRICER_OK)
-        play(&load);
-    else
-        daemon_say("%s", fault.text);
-    hub_close(load.hub);
-    for (int32_t k = 0; k < load.count && load.players != NULL; k++)
-        keys_wipe(&load.players[k].pair);
-    free(load.players);
-    free(load.data);
-    free(load.values);
-    free(load.parts);
-    free(load.sent);
-    wire_free(&load.bytes);
-    return status == PRICER_OK ? 0 : 1;
+    return play_all(threads, argv[3], argv[4], noise) == PRICER_OK ? 0 : 1;
 }

@@ -10,9 +10,10 @@ makes in the same run says what the machine and its TLS can do; microseconds of 
 for a node and a round, of the server's side and of the nodes', depend less on what
 else runs there.
 
-Throughput, 100 nodes, d = 10^4, with and without the noise of their parts: bytes
-of sums a second and CPU seconds a gigabyte, both sides together, beside one
-connection of bare TLS that carries messages of the same size (bench_pipe).
+Throughput, 100 nodes, d = 10^4, with and without the noise of their parts, two
+threads on either side: bytes of sums a second and CPU seconds a gigabyte, both sides
+together, beside one connection of bare TLS that carries messages of the same size
+(bench_pipe).
 Arguments: build folder, seconds, numbers of nodes."""
 import os
 import socket
@@ -104,7 +105,7 @@ def ping(nodes):
                 str(reply), str(max(2, seconds / 3))).split()]
 
 
-def play(nodes, dimension=128, *more):
+def play(nodes, dimension=128, threads=1, *more):
     """Seconds until all were connected and until two rounds, rounds a second,
     the part of the sums that arrived, MiB, and the cores that both kept busy."""
     port = free_port()
@@ -115,10 +116,11 @@ def play(nodes, dimension=128, *more):
         server = subprocess.Popen(
             [build + '/pricer-server', study, '--key', folder + '/server.key',
              '--early', '--period', '0', '--share', '30000', '--uplink',
-             '60000', '--quorum', str(nodes)], stderr=log)
+             '60000', '--quorum', str(nodes), '--threads', str(threads)],
+            stderr=log)
         load = subprocess.Popen(
             [build + '/bench/bench_load', 'play', str(nodes),
-             f'tcp://127.0.0.1:{port}', key, *more], stdout=subprocess.PIPE,
+             f'tcp://127.0.0.1:{port}', key, str(threads), *more], stdout=subprocess.PIPE,
             text=True)
         try:
             words = load.stdout.readline().split()
@@ -170,7 +172,7 @@ def pipe(dimension):
 def carry(nodes=100, dimension=10000):
     before, rows = pipe(dimension), []
     for name, more in (('sums', ()), ('sums with noise', ('noise',))):
-        _, _, pace, arrived, _, server, load = play(nodes, dimension, *more)
+        _, _, pace, arrived, _, server, load = play(nodes, dimension, 2, *more)
         speed = pace * nodes * 8 * dimension
         rows.append((name, arrived, speed, 1e9 * (server + load) / speed))
     after = pipe(dimension)

@@ -69,7 +69,8 @@ build_for_races() {
     [ -f build-tsan/build.ninja ] || CC=clang meson setup build-tsan \
         --buildtype=plain -Doptimization=2 -Db_sanitize=thread \
         -Db_lundef=false -Dmpi=disabled -Dc_args=-g1 >/dev/null || return 1
-    ninja -C build-tsan --quiet tests/test_threads tests/test_base_team
+    ninja -C build-tsan --quiet tests/test_threads tests/test_base_team \
+        tests/test_transport_crowd
 }
 
 # GCC's OpenMP is opaque to the race detector; clang's comes with a library
@@ -101,8 +102,10 @@ others build-asan
 # Data races.
 races() {
     build_for_races || return 1
-    build-tsan/tests/test_base_team >build-tsan/races.log 2>&1 ||
-        { tail -40 build-tsan/races.log; return 1; }
+    for program in base_team transport_crowd; do
+        "build-tsan/tests/test_$program" >build-tsan/races.log 2>&1 ||
+            { tail -40 build-tsan/races.log; return 1; }
+    done
     OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
         build-tsan/tests/test_threads >build-tsan/races.log 2>&1 ||
         { tail -40 build-tsan/races.log; return 1; }

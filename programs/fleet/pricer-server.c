@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How long the server may go without a look at who is enrolled. */
 enum { GLANCE = 250 };
@@ -93,6 +94,15 @@ struct beginning {
     const struct server_arguments *arguments;
 };
 
+/* The other half of the cores is for what else the machine does, and for rounds,
+ * which have a thread of their own. */
+static int32_t find_threads(int64_t asked)
+{
+    enum { MOST = 8 };
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    return (int32_t)(asked > 0 ? asked : half > MOST ? MOST : half);
+}
+
 static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
 {
     const struct beginning *beginning = context;
@@ -103,6 +113,8 @@ static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
         keys_read(beginning->arguments->key, &server->pair, fault);
     if (status == PRICER_OK)
         status = hub_open(&server->pair, &events, &server->hub, fault);
+    if (status == PRICER_OK)
+        hub_share(server->hub, find_threads(beginning->arguments->threads));
     return status;
 }
 

@@ -73,7 +73,8 @@ static void add_rounds(struct option_table *table, struct server *server,
     options_add(table, rows, sizeof rows / sizeof *rows);
 }
 
-/* Options: a look before the start, the status page, and demonstrations. */
+/* Options: a look before the start, the status page, threads, and
+ * demonstrations. */
 static void add_others(struct option_table *table,
                        struct server_arguments *arguments)
 {
@@ -86,6 +87,9 @@ static void add_others(struct option_table *table,
          "of the status page; 0: none"},
         {"status-address", OPTION_TEXT, &arguments->status_address, "IP",
          "of the status page; 127.0.0.1"},
+        {"threads", OPTION_COUNT, &arguments->threads, "N",
+         "that encrypt and decrypt; by default half as many as cores, at most "
+         "8"},
         {"emulate", OPTION_FLAG, &arguments->emulate, NULL,
          "for demonstrations: drop what the study's uplinks would lose"},
         {"seed", OPTION_COUNT, &arguments->seed, "S", "of --emulate"},
@@ -130,6 +134,8 @@ static const char *find_mistake(const struct server *server,
         return "--port is at most 65535";
     if (arguments->json && !arguments->check)
         return "--json is for --check";
+    if (arguments->threads > 64)
+        return "--threads is at most 64";
     return NULL;
 }
 

@@ -10,7 +10,7 @@
 /* What struct server does not hold. */
 struct server_arguments {
     const char *config, *study, *key, *listen, *truth, *status_address;
-    int64_t port, seed, after;
+    int64_t port, seed, after, threads;
     bool emulate, check, json;
     struct server_times times; /* as given; the study says the attempts */
 };

@@ -122,6 +122,7 @@ enum pricer_status hub_listen(struct hub *hub, const char *address,
 
 void hub_limit(struct hub *hub, int64_t largest)
 {
+    hands_rest(hub->hands);
     hub->largest = largest;
 }
 
@@ -133,10 +134,62 @@ static void end_revoked(struct hub_peer *peer)
 enum pricer_status hub_admit(struct hub *hub, const struct hub_entry *entries,
                              int32_t count)
 {
+    hands_rest(hub->hands);
     return gate_admit(&hub->gate, entries, count, end_revoked);
 }
 
 /* ------------------------------------------------------------------ turn -- */
+
+/* The timer of a peer: its attempt, its deadline, its heartbeat. */
+static void beat(struct hub_peer *peer, int64_t now)
+{
+    switch (peer->state) {
+    case PEER_WAITING:
+    case PEER_RESOLVING:
+        dial_begin(peer, now);
+        break;
+    case PEER_CONNECTING:
+        peer_end(peer, HUB_UNREACHED);
+        break;
+    case PEER_SHAKING:
+    case PEER_GREETING:
+        peer_end(peer, HUB_SLOW);
+        break;
+    case PEER_OPEN:
+        peer_beat(peer, now);
+        break;
+    case PEER_GONE:
+        break;
+    }
+}
+
+static void serve_here(struct hub_peer *peer, uint32_t events)
+{
+    if (peer->file < 0)
+        return;
+    if (peer->state == PEER_CONNECTING) {
+        dial_finish(peer);
+    } else if (peer->state == PEER_SHAKING) {
+        peer_shake(peer);
+    } else {
+        if (events & EPOLLOUT)
+            peer_flush(peer, peer->hub->turned);
+        if (peer->file >= 0 && (events & ~(uint32_t)EPOLLOUT))
+            peer_receive(peer);
+    }
+}
+
+/* Something is there to be read, or a handshake goes on: for whoever is free. */
+static void serve(struct hub *hub, struct hub_peer *peer, uint32_t events)
+{
+    enum peer_task task;
+    if (peer->lent)
+        return; /* it is looked after; what is left comes again */
+    if (hub->hands != NULL && peer_is_apart(peer, events, &task))
+        hands_lend(hub->hands, peer, task);
+    else
+        serve_here(peer, events);
+}
 
 /* Those that had more than their turn. */
 static void serve_eager(struct hub *hub)
@@ -147,8 +200,65 @@ static void serve_eager(struct hub *hub)
         struct hub_peer *next = peer->next_eager;
         peer->eager = false;
         if (peer->file >= 0)
-            peer_receive(peer);
+            serve(hub, peer, EPOLLIN);
         peer = next;
+    }
+}
+
+/* All that was lent, and what follows from it. */
+static void share(struct hub *hub)
+{
+    bool done;
+    if (hub->hands == NULL)
+        return;
+    hands_begin(hub->hands);
+    for (struct hub_peer *peer;
+         (peer = hands_next(hub->hands, &done)) != NULL;) {
+        if (!done)
+            peer_work(peer, &hub->desk);
+        peer_settle(peer);
+        hands_begin(hub->hands); /* after a rest */
+    }
+}
+
+/* The same for what waits to be written: what follows, which may put more into
+ * queues, comes when all is done. */
+static void share_writing(struct hub *hub)
+{
+    struct hub_peer *written = NULL;
+    bool done;
+    hands_begin(hub->hands);
+    for (struct hub_peer *peer;
+         (peer = hands_next(hub->hands, &done)) != NULL;) {
+        if (!done)
+            peer_work(peer, &hub->desk);
+        peer->next_task = written;
+        written = peer;
+    }
+    while (written != NULL) {
+        struct hub_peer *next = written->next_task;
+        if (written->file >= 0)
+            peer_settle(written);
+        written = next;
+    }
+}
+
+static void flush(struct hub *hub)
+{
+    int64_t now = daemon_clock();
+    while (hub->dirty != NULL) {
+        for (struct hub_peer *peer; (peer = hub->dirty) != NULL;) {
+            hub->dirty = peer->next_dirty;
+            peer->dirty = false;
+            if (peer->wants_out || peer->state != PEER_OPEN)
+                continue;
+            if (hub->hands != NULL)
+                hands_lend(hub->hands, peer, TASK_WRITE);
+            else
+                peer_flush(peer, now);
+        }
+        if (hub->hands != NULL)
+            share_writing(hub);
     }
 }
 
@@ -206,7 +316,7 @@ bool hub_wait(struct hub *hub, int64_t milliseconds, int file)
     bool readable = false;
     if (file >= 0)
         epoll_ctl(hub->poll, EPOLL_CTL_ADD, file, &wish); /* or it is there */
-    peer_flush_all(hub);
+    flush(hub);
     int64_t before = daemon_clock();
     if (before - hub->turned < STALL)
         hub->turned = before;
@@ -222,14 +332,15 @@ bool hub_wait(struct hub *hub, int64_t milliseconds, int file)
                  (int *)whose < hub->listeners + HUB_LISTENERS)
             accept_some(hub, *(int *)whose);
         else
-            peer_serve(whose, events[k].events);
+            serve(hub, whose, events[k].events);
     }
+    share(hub);
     for (struct timer *timer;
          (timer = wheel_turn(&hub->wheel, hub->turned)) != NULL;)
-        peer_beat((struct hub_peer *)((char *)timer -
-                                      offsetof(struct hub_peer, timer)),
-                  hub->turned);
-    peer_flush_all(hub);
+        beat((struct hub_peer *)((char *)timer -
+                                 offsetof(struct hub_peer, timer)),
+             hub->turned);
+    flush(hub);
     free_gone(hub);
     return readable;
 }
@@ -269,6 +380,12 @@ enum pricer_status hub_open(const struct key_pair *pair,
     return PRICER_OK;
 }
 
+void hub_share(struct hub *hub, int32_t threads)
+{
+    hands_free(hub->hands);
+    hub->hands = hands_new(threads - 1, peer_work);
+}
+
 /* Let queues run empty for a while. */
 static void say_farewell(struct hub *hub)
 {
@@ -300,6 +417,8 @@ void hub_close(struct hub *hub)
     if (hub == NULL)
         return;
     hub->events.ended = ignore;
+    hands_free(hub->hands);
+    hub->hands = NULL;
     if (hub->poll >= 0)
         say_farewell(hub);
     while (hub->peers != NULL)

@@ -139,6 +139,16 @@ enum peer_state {
     PEER_GONE, /* freed at the end of hub_wait() */
 };
 
+/* What a thread has before it: sealed for the peer that it serves, on its way to
+ * the socket. */
+struct desk {
+    size_t size;
+    uint8_t sealed[HUB_SEALED];
+};
+
+/* What a peer needs that any thread can do: a step of TLS and of the socket. */
+enum peer_task { TASK_SHAKE, TASK_READ, TASK_WRITE };
+
 /* Bytes from `start` to `end`. */
 struct peer_bytes {
     uint8_t *data;
@@ -146,9 +156,11 @@ struct peer_bytes {
 };
 
 struct ssl_st;
+enum tls_step { TLS_DONE, TLS_READ, TLS_WRITE, TLS_ENDED };
 
 struct hub_peer {
     struct hub *hub;
+    struct desk *desk; /* of the thread that serves it */
     enum peer_state state;
     bool guest; /* it was accepted */
     int file;   /* -1: none */
@@ -175,6 +187,13 @@ struct hub_peer {
     void *owner;
     struct hub_peer *next, **link;            /* among all */
     struct hub_peer *next_dirty, *next_eager; /* in those lists */
+
+    bool lent; /* to the hands, with a task: only its queue may be touched */
+    enum peer_task task;
+    enum tls_step step; /* what that came to */
+    enum hub_end why;
+    bool fetched; /* bytes have come */
+    struct hub_peer *next_task;
 };
 
 /* ------------------------------------------------------------------- tls -- */
@@ -193,7 +212,6 @@ enum pricer_status tls_open(const struct key_pair *pair,
 /* Begin a connection on the peer's socket; false: no memory. */
 bool tls_start(struct ssl_ctx_st *context, struct hub_peer *peer);
 /* One step. */
-enum tls_step { TLS_DONE, TLS_READ, TLS_WRITE, TLS_ENDED };
 enum tls_step tls_shake(struct hub_peer *peer, enum hub_end *why);
 /* Read or write some bytes; TLS_READ and TLS_WRITE: what has to be waited
  * for. What is written leaves with tls_flush(), which must be called before
@@ -216,6 +234,14 @@ enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
                           bool (*take)(struct hub_peer *peer,
                                        const uint8_t *data, size_t size),
                           enum hub_end *why);
+/* The same in two steps: read into the peer's own memory, until a frame is whole
+ * or nothing more is there; hand on what is whole. TLS_DONE: there is more. */
+enum tls_step stream_fetch(struct hub_peer *peer, int64_t largest,
+                           enum hub_end *why);
+bool stream_deliver(struct hub_peer *peer, int64_t largest,
+                    bool (*take)(struct hub_peer *peer, const uint8_t *data,
+                                 size_t size),
+                    enum hub_end *why);
 /* Queue a frame; false: no room. A long one that has nothing before it is written
  * at once, from where it is. */
 bool stream_put(struct hub_peer *peer, const void *data, size_t size);
@@ -227,6 +253,32 @@ bool stream_waits(const struct hub_peer *peer);
 enum tls_step stream_write(struct hub_peer *peer, int64_t now,
                            enum hub_end *why);
 void stream_clear(struct hub_peer *peer);
+
+/* ----------------------------------------------------------------- hands -- */
+
+/*
+ * Threads that do the tasks of peers while the hub's own thread does some, too,
+ * and alone hands out events. A peer is lent from hands_lend() until the hub's
+ * thread has it back from hands_next() or hands_recall(); nobody is lent when
+ * hub_wait() returns. So a peer and what it points to belong to one thread at any
+ * time, and the gate changes only while nobody works (hands_rest()).
+ */
+struct hands;
+/* NULL: no memory, no threads, or none asked for. */
+struct hands *hands_new(int32_t threads,
+                        void (*work)(struct hub_peer *peer, struct desk *desk));
+void hands_free(struct hands *hands);
+void hands_lend(struct hands *hands, struct hub_peer *peer,
+                enum peer_task task);
+/* Those lent so far may be begun. */
+void hands_begin(struct hands *hands);
+/* One that is back, or NULL: all are. *done: its task is, otherwise it is the
+ * caller's. */
+struct hub_peer *hands_next(struct hands *hands, bool *done);
+/* Have one back now, whether its task is done or not. */
+void hands_recall(struct hands *hands, struct hub_peer *peer);
+/* Wait until nobody works; what is not begun stays so until hands_begin(). */
+void hands_rest(struct hands *hands);
 
 /* ------------------------------------------------------------------ peer -- */
 
@@ -250,8 +302,8 @@ struct hub {
     struct lookup *orphans;
     char file_mark; /* its address marks the file of hub_wait() */
     uint8_t scratch[HUB_SCRATCH];
-    size_t sealed_size; /* of what follows: of the peer that is being served */
-    uint8_t sealed[HUB_SEALED];
+    struct desk desk;
+    struct hands *hands; /* NULL: there is one thread */
 };
 
 struct hub_peer *peer_add(struct hub *hub, bool guest);
@@ -259,12 +311,21 @@ struct hub_peer *peer_add(struct hub *hub, bool guest);
 void peer_end(struct hub_peer *peer, enum hub_end why);
 /* Out of every list, without a report; freed at the end of the turn. */
 void peer_bury(struct hub_peer *peer);
-/* What the kernel or the clock has for a peer. */
-void peer_serve(struct hub_peer *peer, uint32_t events);
+/* What the kernel or the clock has for a peer: a handshake goes on, something can
+ * be read, an open one may have to say something or has not been heard. */
 void peer_receive(struct hub_peer *peer);
+void peer_shake(struct hub_peer *peer);
 void peer_beat(struct hub_peer *peer, int64_t now);
-/* Write what is queued; the same for every peer that was sent something. */
+/* The next attempt to connect; then, when the socket has something to say. */
+void dial_begin(struct hub_peer *peer, int64_t now);
+void dial_finish(struct hub_peer *peer);
+/* Whether another thread could do that, and which task it is. */
+bool peer_is_apart(const struct hub_peer *peer, uint32_t events,
+                   enum peer_task *task);
+/* Do its task, in any thread; then, in the hub's, what follows from it. */
+void peer_work(struct hub_peer *peer, struct desk *desk);
+void peer_settle(struct hub_peer *peer);
+/* Write what is queued. */
 void peer_flush(struct hub_peer *peer, int64_t now);
-void peer_flush_all(struct hub *hub);
 
 #endif

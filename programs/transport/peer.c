@@ -14,9 +14,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Milliseconds between looks at the resolver. */
-enum { GLANCE = 50 };
-
 bool hub_is_open(const struct hub_peer *peer)
 {
     return peer != NULL && peer->state == PEER_OPEN;
@@ -55,6 +52,7 @@ struct hub_peer *peer_add(struct hub *hub, bool guest)
     if (peer == NULL)
         return NULL;
     peer->hub = hub;
+    peer->desk = &hub->desk;
     peer->guest = guest;
     peer->file = peer->place = peer->number = -1;
     peer->largest = -1;
@@ -80,6 +78,8 @@ static void watch(struct hub_peer *peer, bool out)
 static void cut(struct hub_peer *peer)
 {
     struct hub *hub = peer->hub;
+    if (peer->lent)
+        hands_recall(hub->hands, peer);
     tls_stop(peer);
     if (peer->file >= 0)
         close(peer->file);
@@ -145,12 +145,10 @@ void peer_end(struct hub_peer *peer, enum hub_end why)
 
 /* ----------------------------------------------------------------- write -- */
 
-void peer_flush(struct hub_peer *peer, int64_t now)
+/* What a write has come to. */
+static void settle_write(struct hub_peer *peer)
 {
-    enum hub_end why = HUB_LEFT;
-    if (peer->state != PEER_OPEN)
-        return;
-    switch (stream_write(peer, now, &why)) {
+    switch (peer->step) {
     case TLS_DONE:
         watch(peer, false);
         break;
@@ -160,20 +158,18 @@ void peer_flush(struct hub_peer *peer, int64_t now)
         watch(peer, true);
         break;
     case TLS_ENDED:
-        peer_end(peer, why);
+        peer_end(peer, peer->why);
         break;
     }
 }
 
-void peer_flush_all(struct hub *hub)
+void peer_flush(struct hub_peer *peer, int64_t now)
 {
-    int64_t now = daemon_clock();
-    for (struct hub_peer *peer; (peer = hub->dirty) != NULL;) {
-        hub->dirty = peer->next_dirty;
-        peer->dirty = false;
-        if (!peer->wants_out)
-            peer_flush(peer, now);
-    }
+    if (peer->state != PEER_OPEN)
+        return;
+    peer->why = HUB_LEFT;
+    peer->step = stream_write(peer, now, &peer->why);
+    settle_write(peer);
 }
 
 static void mark_dirty(struct hub_peer *peer)
@@ -189,11 +185,12 @@ bool hub_send(struct hub_peer *peer, const void *data, size_t size)
 {
     if (!hub_is_open(peer))
         return false;
-    if (!stream_send(peer, data, size, peer->hub->turned)) {
+    if (!(peer->lent ? stream_put(peer, data, size)
+                     : stream_send(peer, data, size, peer->hub->turned))) {
         peer->hub->counts.full++;
         return false;
     }
-    if (stream_waits(peer))
+    if (peer->lent || stream_waits(peer))
         mark_dirty(peer);
     return true;
 }
@@ -253,10 +250,9 @@ static void seat_guest(struct hub_peer *peer)
     open_up(peer);
 }
 
-static void shake(struct hub_peer *peer)
+static void settle_shake(struct hub_peer *peer)
 {
-    enum hub_end why = HUB_BROKEN;
-    switch (tls_shake(peer, &why)) {
+    switch (peer->step) {
     case TLS_DONE:
         watch(peer, false);
         peer->state = PEER_GREETING;
@@ -270,9 +266,16 @@ static void shake(struct hub_peer *peer)
         watch(peer, true);
         break;
     case TLS_ENDED:
-        peer_end(peer, why);
+        peer_end(peer, peer->why);
         break;
     }
+}
+
+void peer_shake(struct hub_peer *peer)
+{
+    peer->why = HUB_BROKEN;
+    peer->step = tls_shake(peer, &peer->why);
+    settle_shake(peer);
 }
 
 /* ------------------------------------------------------------------ read -- */
@@ -290,100 +293,90 @@ static bool take(struct hub_peer *peer, const uint8_t *data, size_t size)
     return true;
 }
 
-void peer_receive(struct hub_peer *peer)
+static int64_t find_largest(const struct hub_peer *peer)
+{
+    return peer->largest >= 0 ? peer->largest : peer->hub->largest;
+}
+
+/* What a read has come to; its frames have been handed on. */
+static void settle_read(struct hub_peer *peer)
 {
     struct hub *hub = peer->hub;
-    enum hub_end why = HUB_LEFT;
-    int64_t largest = peer->largest >= 0 ? peer->largest : hub->largest;
-    enum tls_step step = stream_read(peer, largest, hub->turned, hub->scratch,
-                                     HUB_SCRATCH, take, &why);
     if (peer->file < 0) /* it ended on the way */
         return;
     if (stream_waits(peer)) /* what TLS had to answer had no room */
         mark_dirty(peer);
-    if (step == TLS_ENDED) {
-        bool turned = peer->state == PEER_GREETING && why == HUB_LEFT;
-        peer_end(peer, turned ? HUB_TURNED : why);
-    } else if (step == TLS_DONE && !peer->eager) {
+    if (peer->step == TLS_ENDED) {
+        bool turned = peer->state == PEER_GREETING && peer->why == HUB_LEFT;
+        peer_end(peer, turned ? HUB_TURNED : peer->why);
+    } else if (peer->step == TLS_DONE && !peer->eager) {
         peer->eager = true;
         peer->next_eager = hub->eager;
         hub->eager = peer;
     }
 }
 
-/* --------------------------------------------------------------- connect -- */
-
-static void dial(struct hub_peer *peer, int64_t now)
+void peer_receive(struct hub_peer *peer)
 {
     struct hub *hub = peer->hub;
-    int found = lookup_step(peer->lookup);
-    if (peer->state == PEER_WAITING)
-        peer->deadline = now + HUB_HANDSHAKE;
-    peer->state = PEER_RESOLVING;
-    if (found == 0 && now < peer->deadline) {
-        wheel_set(&hub->wheel, &peer->timer, now + GLANCE);
-        return;
-    }
-    peer->shown = peer->unknown = false;
-    peer->file = found > 0 ? lookup_connect(peer->lookup) : -1;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.ptr = peer};
-    if (peer->file < 0 ||
-        epoll_ctl(hub->poll, EPOLL_CTL_ADD, peer->file, &event) != 0) {
-        peer_end(peer, HUB_UNREACHED);
-        return;
-    }
-    peer->wants_out = true;
-    peer->state = PEER_CONNECTING;
-    wheel_set(&hub->wheel, &peer->timer, peer->deadline);
+    peer->why = HUB_LEFT;
+    peer->step = stream_read(peer, find_largest(peer), hub->turned,
+                             hub->scratch, HUB_SCRATCH, take, &peer->why);
+    settle_read(peer);
 }
 
-static void finish_dial(struct hub_peer *peer)
+/* ----------------------------------------------------------------- apart -- */
+
+bool peer_is_apart(const struct hub_peer *peer, uint32_t events,
+                   enum peer_task *task)
 {
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (getsockopt(peer->file, SOL_SOCKET, SO_ERROR, &error, &size) != 0 ||
-        error != 0) {
-        peer_end(peer, HUB_UNREACHED);
-        return;
-    }
-    peer->state = PEER_SHAKING;
-    if (tls_start(peer->hub->context, peer))
-        shake(peer);
-    else
-        peer_end(peer, HUB_BROKEN);
+    *task = peer->state == PEER_SHAKING ? TASK_SHAKE : TASK_READ;
+    return peer->file >= 0 && peer->state >= PEER_SHAKING &&
+           (*task == TASK_SHAKE || (events & EPOLLOUT) == 0);
 }
 
-enum pricer_status hub_connect(struct hub *hub, const char *address,
-                               const uint8_t *key, int64_t largest, void *owner,
-                               struct hub_peer **peer,
-                               struct pricer_fault *fault)
+void peer_work(struct hub_peer *peer, struct desk *desk)
 {
-    struct lookup *lookup = calloc(1, sizeof *lookup);
-    struct hub_peer *made = lookup != NULL ? peer_add(hub, false) : NULL;
-    if (made == NULL) {
-        free(lookup);
-        return PRICER_MEMORY;
+    struct desk *before = peer->desk;
+    peer->desk = desk;
+    switch (peer->task) {
+    case TASK_SHAKE:
+        peer->why = HUB_BROKEN;
+        peer->step = tls_shake(peer, &peer->why);
+        break;
+    case TASK_READ:
+        peer->why = HUB_LEFT;
+        peer->fetched = false;
+        peer->step = stream_fetch(peer, find_largest(peer), &peer->why);
+        break;
+    case TASK_WRITE:
+        peer->why = HUB_LEFT;
+        peer->step = stream_write(peer, peer->hub->turned, &peer->why);
+        break;
     }
-    made->lookup = lookup;
-    if (!address_parse(address, &lookup->address)) {
-        hub_forget(made);
-        return daemon_fault(fault, PRICER_VALUE,
-                            "cannot connect to %.200s: it is not an address "
-                            "such as tcp://10.0.0.3:7100",
-                            address);
-    }
-    memcpy(made->pinned, key, KEYS_SIZE);
-    made->largest = largest;
-    made->owner = owner;
-    made->state = PEER_WAITING;
-    wheel_set(&hub->wheel, &made->timer, 0);
-    *peer = made;
-    return PRICER_OK;
+    peer->desk = before;
 }
 
-void hub_pose(struct hub_peer *peer, const struct key_pair *pair)
+void peer_settle(struct hub_peer *peer)
 {
-    peer->pair = pair;
+    enum hub_end why = HUB_LEFT;
+    switch (peer->task) {
+    case TASK_SHAKE:
+        settle_shake(peer);
+        break;
+    case TASK_READ:
+        if (peer->fetched)
+            peer->heard = peer->hub->turned;
+        if (!stream_deliver(peer, find_largest(peer), take, &why)) {
+            peer->step = TLS_ENDED;
+            peer->why = why;
+        }
+        settle_read(peer);
+        break;
+    case TASK_WRITE:
+        settle_write(peer);
+        break;
+    }
 }
 
 void hub_forget(struct hub_peer *peer)
@@ -391,57 +384,24 @@ void hub_forget(struct hub_peer *peer)
     if (peer == NULL)
         return;
     enum hub_end why;
+    if (peer->lent)
+        hands_recall(peer->hub->hands, peer);
     if (peer->state == PEER_OPEN)
         stream_write(peer, daemon_clock(), &why);
     peer_bury(peer);
 }
 
-/* ---------------------------------------------------------------- events -- */
+/* --------------------------------------------------------------- heartbeat -- */
 
-/* The timer of a peer: its attempt, its deadline, its heartbeat. */
 void peer_beat(struct hub_peer *peer, int64_t now)
 {
-    struct hub *hub = peer->hub;
-    switch (peer->state) {
-    case PEER_WAITING:
-    case PEER_RESOLVING:
-        dial(peer, now);
-        break;
-    case PEER_CONNECTING:
-        peer_end(peer, HUB_UNREACHED);
-        break;
-    case PEER_SHAKING:
-    case PEER_GREETING:
-        peer_end(peer, HUB_SLOW);
-        break;
-    case PEER_OPEN:
-        if (now - peer->heard > HUB_SILENCE && now > hub->grace) {
-            peer_end(peer, HUB_SILENT);
-            break;
-        }
-        peer->chatter = 0;
-        if (now - peer->said >= HUB_BEAT - WHEEL_STEP && !stream_waits(peer) &&
-            stream_put(peer, NULL, 0))
-            mark_dirty(peer);
-        wheel_set(&hub->wheel, &peer->timer, now + HUB_BEAT);
-        break;
-    case PEER_GONE:
-        break;
-    }
-}
-
-void peer_serve(struct hub_peer *peer, uint32_t events)
-{
-    if (peer->file < 0)
+    if (now - peer->heard > HUB_SILENCE && now > peer->hub->grace) {
+        peer_end(peer, HUB_SILENT);
         return;
-    if (peer->state == PEER_CONNECTING) {
-        finish_dial(peer);
-    } else if (peer->state == PEER_SHAKING) {
-        shake(peer);
-    } else {
-        if (events & EPOLLOUT)
-            peer_flush(peer, peer->hub->turned);
-        if (peer->file >= 0 && (events & ~(uint32_t)EPOLLOUT))
-            peer_receive(peer);
     }
+    peer->chatter = 0;
+    if (now - peer->said >= HUB_BEAT - WHEEL_STEP && !stream_waits(peer) &&
+        stream_put(peer, NULL, 0))
+        mark_dirty(peer);
+    wheel_set(&peer->hub->wheel, &peer->timer, now + HUB_BEAT);
 }

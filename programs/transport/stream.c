@@ -122,6 +122,39 @@ static bool find_place(struct hub_peer *peer, uint8_t *scratch, size_t *room,
     return true;
 }
 
+/* Keep the first bytes of a frame, with room for what find_place() will ask for. */
+static bool keep(struct peer_bytes *in, const uint8_t *data, size_t size)
+{
+    bool whole = size >= HEAD && size - HEAD >= find_length(data);
+    if (!make_room(in, size < HEAD || whole ? size
+                                            : size + find_wanted(data, size)))
+        return false;
+    memcpy(in->data, data, size);
+    in->end = size;
+    return true;
+}
+
+/* The next bytes that TLS has, within the limit of what it says beside them. */
+static enum tls_step read_on(struct hub_peer *peer, uint8_t *scratch,
+                             size_t room, uint8_t **place, size_t *size,
+                             enum hub_end *why)
+{
+    for (;;) {
+        size_t wanted = room;
+        int chatter = peer->chatter;
+        *why = HUB_BUSY;
+        if (!find_place(peer, scratch, &wanted, place))
+            return TLS_ENDED;
+        enum tls_step step = tls_read(peer, *place, wanted, size, why);
+        if (peer->chatter > HUB_CHATTER) {
+            *why = HUB_BUSY;
+            return TLS_ENDED;
+        }
+        if (step != TLS_READ || peer->chatter == chatter)
+            return step;
+    }
+}
+
 /* Bytes have come to the place; frames that are whole go on, the rest stays. */
 static bool digest(struct hub_peer *peer, const uint8_t *place, size_t size,
                    int64_t largest,
@@ -142,16 +175,8 @@ static bool digest(struct hub_peer *peer, const uint8_t *place, size_t size,
         clear(in);
     if (partial || used == size)
         return true;
-    size_t rest = size - used, room = rest;
-    if (rest >= HEAD) /* and for what find_place() will ask for */
-        room += find_wanted(data + used, rest);
-    if (!make_room(in, room)) {
-        *why = HUB_BUSY;
-        return false;
-    }
-    memcpy(in->data, data + used, rest);
-    in->end = rest;
-    return true;
+    *why = HUB_BUSY;
+    return keep(in, data + used, size - used);
 }
 
 enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
@@ -162,18 +187,8 @@ enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
 {
     for (size_t turn = 0; turn < TURN;) {
         uint8_t *place;
-        size_t wanted = room, size = 0;
-        int chatter = peer->chatter;
-        *why = HUB_BUSY;
-        if (!find_place(peer, scratch, &wanted, &place))
-            return TLS_ENDED;
-        enum tls_step step = tls_read(peer, place, wanted, &size, why);
-        if (peer->chatter > HUB_CHATTER) {
-            *why = HUB_BUSY;
-            return TLS_ENDED;
-        }
-        if (step == TLS_READ && peer->chatter != chatter)
-            continue;
+        size_t size = 0;
+        enum tls_step step = read_on(peer, scratch, room, &place, &size, why);
         if (step != TLS_DONE)
             return step;
         peer->heard = now;
@@ -185,6 +200,58 @@ enum tls_step stream_read(struct hub_peer *peer, int64_t largest, int64_t now,
             return TLS_READ;
     }
     return TLS_DONE;
+}
+
+/* A frame is whole at the start of what is there, or longer than it may be. */
+static bool is_ready(const struct peer_bytes *in, int64_t largest)
+{
+    if (in->end < HEAD)
+        return false;
+    size_t length = find_length(in->data);
+    return length > (size_t)largest || in->end >= HEAD + length;
+}
+
+/* The first bytes of a frame come to the stack: how much room it needs is not
+ * known before. */
+enum tls_step stream_fetch(struct hub_peer *peer, int64_t largest,
+                           enum hub_end *why)
+{
+    struct peer_bytes *in = &peer->in;
+    uint8_t first[RECORD];
+    while (!is_ready(in, largest)) {
+        uint8_t *place;
+        size_t size = 0;
+        enum tls_step step =
+            read_on(peer, first, sizeof first, &place, &size, why);
+        if (step != TLS_DONE)
+            return step;
+        peer->fetched = true;
+        if (place != first) {
+            in->end += size;
+        } else if (!keep(in, first, size)) {
+            *why = HUB_BUSY;
+            return TLS_ENDED;
+        }
+    }
+    return tls_has_more(peer) ? TLS_DONE : TLS_READ;
+}
+
+bool stream_deliver(struct hub_peer *peer, int64_t largest,
+                    bool (*take)(struct hub_peer *peer, const uint8_t *data,
+                                 size_t size),
+                    enum hub_end *why)
+{
+    struct peer_bytes *in = &peer->in;
+    size_t used;
+    if (!take_frames(peer, in->data, in->end, largest, &used, take, why))
+        return false;
+    if (used == in->end) {
+        clear(in);
+    } else if (used > 0) {
+        memmove(in->data, in->data + used, in->end - used);
+        in->end -= used;
+    }
+    return true;
 }
 
 /* ----------------------------------------------------------------- write -- */

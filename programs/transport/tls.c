@@ -25,14 +25,14 @@ enum {
 static int seal(BIO *bio, const char *data, size_t size, size_t *done)
 {
     struct hub_peer *peer = BIO_get_data(bio);
-    struct hub *hub = peer->hub;
+    struct desk *desk = peer->desk;
     BIO_clear_retry_flags(bio);
-    if (peer->sealed.end > 0 || size > HUB_SEALED - hub->sealed_size) {
+    if (peer->sealed.end > 0 || size > HUB_SEALED - desk->size) {
         BIO_set_retry_write(bio);
         return 0;
     }
-    memcpy(hub->sealed + hub->sealed_size, data, size);
-    hub->sealed_size += size;
+    memcpy(desk->sealed + desk->size, data, size);
+    desk->size += size;
     *done = size;
     return 1;
 }
@@ -79,10 +79,10 @@ static bool keep(struct hub_peer *peer, const uint8_t *data, size_t size)
 
 enum tls_step tls_flush(struct hub_peer *peer, enum hub_end *why)
 {
-    struct hub *hub = peer->hub;
+    struct desk *desk = peer->desk;
     struct peer_bytes *rest = &peer->sealed;
-    size_t done = 0, size = hub->sealed_size;
-    hub->sealed_size = 0;
+    size_t done = 0, size = desk->size;
+    desk->size = 0;
     bool good = !peer->failed;
     if (good && rest->end > 0) { /* then there is nothing else */
         good = push(peer->file, rest->data + rest->start,
@@ -93,8 +93,8 @@ enum tls_step tls_flush(struct hub_peer *peer, enum hub_end *why)
             *rest = (struct peer_bytes){0};
         }
     } else if (good && size > 0) {
-        good = push(peer->file, hub->sealed, size, &done) &&
-               (done == size || keep(peer, hub->sealed + done, size - done));
+        good = push(peer->file, desk->sealed, size, &done) &&
+               (done == size || keep(peer, desk->sealed + done, size - done));
     }
     if (good)
         return rest->end > 0 ? TLS_WRITE : TLS_DONE;
@@ -303,7 +303,7 @@ enum tls_step tls_read(struct hub_peer *peer, void *data, size_t room,
 enum tls_step tls_write(struct hub_peer *peer, const void *data, size_t size,
                         size_t *done, enum hub_end *why)
 {
-    if (peer->sealed.end > 0 || HUB_SEALED - peer->hub->sealed_size < RECORD) {
+    if (peer->sealed.end > 0 || HUB_SEALED - peer->desk->size < RECORD) {
         enum tls_step step = tls_flush(peer, why);
         if (step != TLS_DONE)
             return step;

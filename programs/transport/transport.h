@@ -5,8 +5,8 @@
  * A hub owns one process's connections. TLS 1.3 only, both sides with the
  * certificate of an Ed25519 key; a key is admitted or pinned by its 32 bytes,
  * nothing else in a certificate counts. A frame is 4 bytes of length, the
- * highest first, and as many bytes; the empty frame is the heartbeat. One
- * thread, no waiting but in hub_wait().
+ * highest first, and as many bytes; the empty frame is the heartbeat. All
+ * calls and all events are one thread's, and nothing waits but hub_wait().
  *
  * Invariant: what a peer sends can cost that peer its connection and nothing
  * else. Memory per connection is bounded by the largest frame it may send, plus
@@ -78,6 +78,11 @@ struct hub_counts {
 enum pricer_status hub_open(const struct key_pair *pair,
                             const struct hub_events *events, struct hub **hub,
                             struct pricer_fault *fault);
+
+/* Do TLS on so many threads, the caller's among them; one if there are no more to
+ * be had. Events come in the caller's as before, in any order of peers. Not from
+ * inside an event. */
+void hub_share(struct hub *hub, int32_t threads);
 
 /* End everything, without reports; what was sent last has half a second to
  * leave. */

@@ -217,9 +217,11 @@ class Fleet:
         return self.processes[name]
 
     def server_arguments(self, *more):
+        # Every other fleet has a server of several threads.
         return [os.path.join(self.build, 'pricer-server'), self.study, '--key',
                 self.key('server'), '--truth', self.path('mean.npy'),
-                '--readers', 'all', *more]
+                '--readers', 'all', '--threads',
+                '3' if self.nodes % 2 == 0 else '1', *more]
 
     def node_arguments(self, i, *more, data=True):
         words = [os.path.join(self.build, 'pricer-node'), '--node', str(i),

@@ -6,9 +6,8 @@
 #include "tests/test.h"
 #include "common/daemon.h"
 #include "transport/hub.h"
+#include "loopback.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,6 +84,8 @@ static void test_quota(void **state)
 
 /* ------------------------------------------------------------------ hubs -- */
 
+static int32_t threads = 1; /* of every hub */
+
 struct side {
     struct hub *hub;
     struct key_pair pair;
@@ -128,6 +129,8 @@ static void open_side(struct side *side, uint8_t seed)
     assert_true(keys_derive(bytes, &side->pair));
     assert_int_equal(hub_open(&side->pair, &events, &side->hub, NULL),
                      PRICER_OK);
+    hub_share(side->hub, threads);
+    assert_int_equal(side->hub->hands != NULL, threads > 1);
 }
 
 static void close_side(struct side *side)
@@ -142,20 +145,6 @@ static void admit(struct side *server, const struct side *client,
     struct hub_entry entry = {.number = number};
     assert_true(keys_bytes(client->pair.public_key, entry.key));
     assert_int_equal(hub_admit(server->hub, &entry, 1), PRICER_OK);
-}
-
-/* Listen at a port that nobody has; its address. */
-static void listen_somewhere(struct side *server, char *address)
-{
-    struct sockaddr_in where = {.sin_family = AF_INET,
-                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof where;
-    int file = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(file, (struct sockaddr *)&where, size), 0);
-    assert_int_equal(getsockname(file, (struct sockaddr *)&where, &size), 0);
-    close(file);
-    sprintf(address, "tcp://127.0.0.1:%d", ntohs(where.sin_port));
-    assert_int_equal(hub_listen(server->hub, address, NULL), PRICER_OK);
 }
 
 static struct hub_peer *dial(struct side *client, const struct side *server,
@@ -206,7 +195,7 @@ static void test_frames(void **state)
     open_side(&client, 2);
     hub_limit(server.hub, 300000);
     admit(&server, &client, 7);
-    listen_somewhere(&server, address);
+    listen_somewhere(server.hub, address);
     struct hub_peer *peer = dial(&client, &server, address);
     assert_false(hub_send(peer, "x", 1));
     until(&server, &client, &client.opened, 1);
@@ -221,11 +210,22 @@ static void test_frames(void **state)
     }
     until(&server, &client, &server.frames, COUNT);
     assert_int_equal(server.bytes, bytes);
+    /* Many in a few records: the server's turns are enough, and it has heard. */
+    int64_t heard = server.peer->heard;
+    usleep(5000);
+    for (int k = 0; k < 60; k++)
+        assert_true(send_size(peer, 1000));
+    hub_wait(client.hub, 0, -1);
+    until(&server, &server, &server.frames, COUNT + 60);
+    assert_true(server.peer->heard > heard);
     assert_true(send_size(server.peer, 1000));
     until(&server, &client, &client.frames, 1);
     assert_true(send_size(peer, 300001));
     until(&server, &client, &server.ended[HUB_LONG], 1);
     until(&server, &client, &client.opened, 2);
+    /* One that never comes whole ends it, too: nobody collects that much. */
+    assert_true(send_size(peer, 16 << 20));
+    until(&server, &server, &server.ended[HUB_LONG], 2);
     close_side(&client);
     close_side(&server);
 }
@@ -241,7 +241,7 @@ static void test_queue(void **state)
     open_side(&client, 2);
     hub_limit(server.hub, 1 << 20);
     admit(&server, &client, 0);
-    listen_somewhere(&server, address);
+    listen_somewhere(server.hub, address);
     struct hub_peer *peer = dial(&client, &server, address);
     until(&server, &client, &client.opened, 1);
     int sent = 0;
@@ -268,7 +268,7 @@ static void test_keys(void **state)
     open_side(&client, 2);
     open_side(&other, 3);
     hub_limit(server.hub, 100);
-    listen_somewhere(&server, address);
+    listen_somewhere(server.hub, address);
     struct hub_peer *peer = dial(&client, &server, address);
     until(&server, &client, &client.ended[HUB_REFUSED], 2);
     assert_in_range(server.ended[HUB_STRANGER], 2, 3);
@@ -301,7 +301,7 @@ static void test_comes_back(void **state)
     open_side(&twin, 2);
     hub_limit(server.hub, 100);
     admit(&server, &client, 0);
-    listen_somewhere(&server, address);
+    listen_somewhere(server.hub, address);
     dial(&client, &server, address);
     until(&server, &client, &client.opened, 1);
     struct hub_peer *peer = dial(&twin, &server, address);
@@ -349,13 +349,24 @@ static void test_addresses(void **state)
     assert_string_equal(address.port, "0");
 }
 
+/* Once on one thread, once on several. */
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_z85),    cmocka_unit_test(test_wheel),
-        cmocka_unit_test(test_quota),  cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_frames), cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_keys),   cmocka_unit_test(test_comes_back),
+    const struct CMUnitTest parts[] = {
+        cmocka_unit_test(test_z85),
+        cmocka_unit_test(test_wheel),
+        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_addresses),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest hubs[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_comes_back),
+    };
+    int failed = cmocka_run_group_tests(parts, NULL, NULL);
+    failed += cmocka_run_group_tests_name("one thread", hubs, NULL, NULL);
+    threads = 4;
+    failed += cmocka_run_group_tests_name("four threads", hubs, NULL, NULL);
+    return failed;
 }

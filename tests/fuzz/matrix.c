@@ -1,5 +1,5 @@
 /*
- * Fuzz the reader of CIFAR-10 in binary.
+ * Fuzz the readers of matrices, rows and labels, by the ending of a file: SUFFIX.
  */
 #include "fuzz.h"
 #include "read/read.h"
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pricer_matrix *matrix = NULL, *labels = NULL;
     struct pricer_fault fault = {""};
-    const char *path = fuzz_file(".bin", data, size);
+    const char *path = fuzz_file(SUFFIX, data, size);
     enum pricer_status status = pricer_matrix_read(path, &matrix, &fault);
     fuzz_check_fault((int)status, fault.text, sizeof fault.text);
     status = pri_matrix_read_labels(path, &labels, &fault);
