@@ -2,67 +2,18 @@
  * Statements about a whole network: published values, what must grow with what,
  * the paper's bounds, threads, and what is refused.
  */
-#include "tests/test.h"
+#include "tests/clique.h"
 #include "privacy/privacy.h"
 
-/* Everyone linked to everyone, all alike. */
 static struct pricer_network *clique(int32_t n, double p, double reciprocity)
 {
-    struct pricer_node *nodes = calloc((size_t)n, sizeof *nodes);
-    struct pricer_link *links = calloc((size_t)n * (size_t)n, sizeof *links);
-    struct pricer_network *network = NULL;
-    int64_t count = 0;
-    for (int32_t i = 0; i < n; i++) {
-        nodes[i] = (struct pricer_node){.7, 1, 1e-3, NAN, NAN};
-        for (int32_t j = 0; j < n; j++)
-            if (i != j)
-                links[count++] = (struct pricer_link){i, j, p, NAN, 1, 1e-3};
-    }
-    assert_int_equal(
-        pricer_network_build(&(struct pricer_network_parts){16, 1, reciprocity,
-                                                            nodes, n, links,
-                                                            count, NULL, NULL},
-                             &network, NULL, NULL),
-        PRICER_OK);
-    free(nodes);
-    free(links);
-    return network;
+    return clique_network((struct clique){n, .7, p, reciprocity, NAN, 1, 16});
 }
 
 static struct pricer_plan *even_plan(const struct pricer_network *network,
                                      double weight, double noise)
 {
-    struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
-    for (int32_t l = 0; l < network->links; l++) {
-        plan->weight[l] = weight;
-        plan->noise[l] = noise;
-    }
-    for (int32_t i = 0; i < network->nodes; i++) {
-        plan->self_weight[i] = weight;
-        plan->self_noise[i] = noise;
-    }
-    return plan;
-}
-
-/* The first statement of a question. */
-static struct pricer_statement ask(const struct pricer_network *network,
-                                   const struct pricer_plan *plan,
-                                   struct pricer_question question)
-{
-    struct pricer_statement *all = NULL, first;
-    int64_t count = 0;
-    assert_int_equal(
-        pricer_privacy_account(network, plan, &question, &all, &count, NULL),
-        PRICER_OK);
-    assert_true(count > 0);
-    for (int64_t k = 0; k < count; k++) {
-        assert_true(all[k].eps >= all[k].eps_lower && all[k].eps_lower >= 0);
-        assert_true(all[k].floor >= 0 && all[k].floor <= 1);
-    }
-    first = all[0];
-    pricer_statements_free(all);
-    return first;
+    return clique_plan(network, weight, noise, noise);
 }
 
 static void close_to(struct pricer_statement statement, double eps,
@@ -86,16 +37,17 @@ static void test_links(void **state)
         const double *c = cases[k];
         struct pricer_network *network = clique(2, c[1], 0);
         struct pricer_plan *plan = even_plan(network, c[0] / 2, 1);
-        struct pricer_statement s = ask(
+        struct pricer_statement s = ask_first(
             network, plan,
             (struct pricer_question){.delta = c[3], .rounds = (int64_t)c[2]});
         assert_true(s.exact && s.node == 0 && s.at == 1 && s.floor == 0);
         close_to(s, c[4], 1e-8);
         /* A relay with one sender sees the same packets. */
-        s = ask(network, plan,
-                (struct pricer_question){.observer = PRICER_OBSERVER_RELAY,
-                                         .delta = c[3],
-                                         .rounds = (int64_t)c[2]});
+        s = ask_first(
+            network, plan,
+            (struct pricer_question){.observer = PRICER_OBSERVER_RELAY,
+                                     .delta = c[3],
+                                     .rounds = (int64_t)c[2]});
         assert_true(s.exact);
         close_to(s, c[4], .01);
         pricer_plan_free(plan);
@@ -110,9 +62,9 @@ static void test_relay(void **state)
     struct pricer_plan *plan = even_plan(network, 1, 7.55295906531809);
     struct pricer_question question = {.observer = PRICER_OBSERVER_RELAY,
                                        .delta = 1.8e-3};
-    close_to(ask(network, plan, question), .155471705, 1e-8);
+    close_to(ask_first(network, plan, question), .155471705, 1e-8);
     question.delta = 1e-5;
-    close_to(ask(network, plan, question), .3195756778, 1e-8);
+    close_to(ask_first(network, plan, question), .3195756778, 1e-8);
     pricer_plan_free(plan);
     pricer_network_free(network);
 }
@@ -127,7 +79,7 @@ static void test_paper_server(void **state)
         network->uplink[i] = 1;
     struct pricer_question question = {.observer = PRICER_OBSERVER_SERVER,
                                        .delta = 9e-3};
-    struct pricer_statement s = ask(network, plan, question);
+    struct pricer_statement s = ask_first(network, plan, question);
     struct pricer_paper_bound bound;
     assert_true(s.exact);
     close_to(s, 2.05, .005);
@@ -158,7 +110,7 @@ static void test_monotone(void **state)
             question.eavesdropper = step >= 3 ? PRICER_RADIO : PRICER_RECEIVER;
             question.member_count = step >= 4 ? 3 : 1;
             question.with_server = step >= 5;
-            double now = ask(network, plan, question).eps;
+            double now = ask_first(network, plan, question).eps;
             assert_true(now >= before * .99);
             before = now;
         }
@@ -166,7 +118,7 @@ static void test_monotone(void **state)
     struct pricer_question question = {.delta = 1e-3};
     for (int observer = 0; observer < 3; observer++) {
         question.observer = observer;
-        struct pricer_statement s = ask(network, plan, question);
+        struct pricer_statement s = ask_first(network, plan, question);
         struct pricer_paper_bound bound;
         assert_int_equal(pricer_privacy_paper(network, plan, &s, &bound, NULL),
                          PRICER_OK);
@@ -186,18 +138,18 @@ static void test_floor(void **state)
         plan->self_noise[i] = 0;
     struct pricer_question question = {.observer = PRICER_OBSERVER_SERVER,
                                        .delta = .1};
-    struct pricer_statement s = ask(network, plan, question);
+    struct pricer_statement s = ask_first(network, plan, question);
     assert_close(s.floor, .7 * .25, 1e-9);
     assert_true(isinf(s.eps) && isinf(s.eps_lower));
     question.delta = .2;
-    s = ask(network, plan, question);
+    s = ask_first(network, plan, question);
     assert_true(isfinite(s.eps) && s.eps > 0);
     plan->noise[0] = 0;
     question.observer = PRICER_OBSERVER_LINK;
-    s = ask(network, plan, question);
+    s = ask_first(network, plan, question);
     assert_true(isinf(s.eps) && s.floor == .5);
     plan->weight[0] = 0;
-    assert_true(ask(network, plan, question).eps == 0);
+    assert_true(ask_first(network, plan, question).eps == 0);
     pricer_plan_free(plan);
     pricer_network_free(network);
 }
@@ -256,15 +208,7 @@ static void test_refuses(void **state)
          .members = &far,
          .member_count = 1},
     };
-    for (int k = 0; k < (int)(sizeof bad / sizeof *bad); k++) {
-        struct pricer_statement *all = NULL;
-        struct pricer_fault fault = {""};
-        int64_t count = 42;
-        assert_int_equal(pricer_privacy_account(network, plan, &bad[k], &all,
-                                                &count, &fault),
-                         PRICER_VALUE);
-        assert_true(all == NULL && count == 42 && fault.text[0] != '\0');
-    }
+    assert_refused(network, plan, bad, sizeof bad / sizeof *bad);
     int left = 2;
     struct pricer_watch watch = {stop, &left};
     struct pricer_question question = {.watch = &watch, .threads = 1};

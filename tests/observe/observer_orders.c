@@ -2,6 +2,7 @@
  * What observers of a real fleet learn, in order: who sees more, with fewer who
  * help to hide it, never has a smaller eps.
  */
+#include "tests/clique.h"
 #include "tests/observe/worlds.h"
 
 static struct pricer_plan *copy_plan(const struct pricer_network *network,
@@ -228,15 +229,7 @@ static void test_refuses(void **state)
          .with_reader = true},
         {.observer = PRICER_OBSERVER_COALITION},
     };
-    for (int k = 0; k < (int)(sizeof bad / sizeof *bad); k++) {
-        struct pricer_statement *all = NULL;
-        struct pricer_fault fault = {""};
-        int64_t count = 42;
-        assert_int_equal(pricer_privacy_account(network, plan, &bad[k], &all,
-                                                &count, &fault),
-                         PRICER_VALUE);
-        assert_true(all == NULL && count == 42 && fault.text[0] != '\0');
-    }
+    assert_refused(network, plan, bad, sizeof bad / sizeof *bad);
     pricer_plan_free(plan);
     pricer_network_free(network);
 }

@@ -3,30 +3,14 @@
  * What is compared with is brute force in long double, or the same mechanism at
  * ordinary sizes.
  */
-#include "tests/test.h"
+#include "tests/clique.h"
 #include "privacy/bracket.h"
 
-/* Nodes that are each linked to each. */
 static struct pricer_network *clique(int32_t n, double p, double joint,
                                      double radius, int64_t dimension)
 {
-    struct pricer_node nodes[8];
-    struct pricer_link links[56];
-    struct pricer_network *network = NULL;
-    int count = 0;
-    for (int32_t i = 0; i < n; i++) {
-        nodes[i] = (struct pricer_node){1, 1, 1e-3, NAN, NAN};
-        for (int32_t j = 0; j < n; j++)
-            if (i != j)
-                links[count++] = (struct pricer_link){i, j, p, joint, 1, 1e-3};
-    }
-    assert_int_equal(
-        pricer_network_build(&(struct pricer_network_parts){dimension, radius,
-                                                            0, nodes, n, links,
-                                                            count, NULL, NULL},
-                             &network, NULL, NULL),
-        PRICER_OK);
-    return network;
+    return clique_network(
+        (struct clique){n, 1, p, 0, joint, radius, dimension});
 }
 
 static struct pricer_network *triangle(double p, double joint, double radius,
@@ -35,36 +19,12 @@ static struct pricer_network *triangle(double p, double joint, double radius,
     return clique(3, p, joint, radius, dimension);
 }
 
-static struct pricer_plan *even_plan(const struct pricer_network *network,
-                                     double weight, double noise, double own)
-{
-    struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
-    for (int32_t l = 0; l < network->links; l++) {
-        plan->weight[l] = weight;
-        plan->noise[l] = noise;
-    }
-    for (int32_t i = 0; i < network->nodes; i++) {
-        plan->self_weight[i] = weight;
-        plan->self_noise[i] = own;
-    }
-    return plan;
-}
-
 static struct pricer_statement ask(const struct pricer_network *network,
                                    const struct pricer_plan *plan,
                                    struct pricer_question question)
 {
-    struct pricer_statement *all = NULL, first;
-    struct pricer_fault fault = {""};
-    int64_t count = 0;
     question.threads = 1;
-    if (pricer_privacy_account(network, plan, &question, &all, &count,
-                               &fault) != PRICER_OK)
-        fail_msg("%s", fault.text);
-    first = all[0];
-    pricer_statements_free(all);
-    return first;
+    return ask_first(network, plan, question);
 }
 
 /*
@@ -109,7 +69,7 @@ static void test_pairs(void **state)
                            : j == 2 ? fmax(least, nextafter(p * p, 1))
                                     : least;
             struct pricer_network *network = triangle(p, joint, 1, 3);
-            struct pricer_plan *plan = even_plan(network, .5, 1, .1);
+            struct pricer_plan *plan = clique_plan(network, .5, 1, .1);
             for (double delta = 1e-3; delta > 1e-40; delta *= 1e-6) {
                 struct pricer_statement s = ask(
                     network, plan,
@@ -153,7 +113,7 @@ static void test_units(void **state)
                 double unit = k == 0 ? 1 : units[u];
                 struct pricer_network *network = triangle(.7, .6, 1, 20);
                 struct pricer_plan *plan =
-                    even_plan(network, unit, .3 * unit, .2 * unit);
+                    clique_plan(network, unit, .3 * unit, .2 * unit);
                 s[k] = ask(network, plan, question);
                 pricer_plan_free(plan);
                 pricer_network_free(network);
@@ -173,7 +133,7 @@ static void test_rounds(void **state)
     for (double delta = .1; delta >= 1e-290; delta *= delta > 1e-5 ? .1 : 1e-95)
         for (int64_t rounds = 1; rounds <= 1000000000; rounds *= 1000) {
             struct pricer_network *network = triangle(1, 1, 1, 3);
-            struct pricer_plan *plan = even_plan(network, 1e-3, 1, 1);
+            struct pricer_plan *plan = clique_plan(network, 1e-3, 1, 1);
             struct pricer_question question = {.delta = delta,
                                                .rounds = rounds};
             struct pricer_statement many = ask(network, plan, question);
@@ -195,7 +155,7 @@ static void test_refused(void **state)
 {
     (void)state;
     struct pricer_network *network = triangle(.5, .3, 1, 3);
-    struct pricer_plan *plan = even_plan(network, 1, 1, 1);
+    struct pricer_plan *plan = clique_plan(network, 1, 1, 1);
     struct pricer_statement *all = NULL;
     struct pricer_fault fault = {""};
     int64_t count = 0;
@@ -219,7 +179,7 @@ static void test_floor(void **state)
     (void)state;
     for (int32_t n = 3; n <= 8; n += 5) {
         struct pricer_network *network = clique(n, .5, .4, 1, 3);
-        struct pricer_plan *plan = even_plan(network, 1, 1, 0);
+        struct pricer_plan *plan = clique_plan(network, 1, 1, 0);
         for (int32_t l = 0; l < network->links; l++)
             plan->noise[l] = network->from[l] == 0 ? 0 : 1;
         struct pricer_statement s =

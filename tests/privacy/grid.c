@@ -4,7 +4,7 @@
  * 1, and what must grow grows. Brackets are compared by their far ends: the
  * lower end of what must be smaller with the upper end of what must be larger.
  */
-#include "tests/test.h"
+#include "tests/clique.h"
 #include "pricer.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
@@ -94,40 +94,19 @@ struct place {
 
 static struct pricer_network *make_network(const struct place *place)
 {
-    struct pricer_node nodes[3];
-    struct pricer_link links[6];
-    struct pricer_network *network = NULL;
-    int count = 0;
-    for (int32_t i = 0; i < 3; i++) {
-        nodes[i] = (struct pricer_node){place->p, 1, 1e-3, NAN, NAN};
-        for (int32_t j = 0; j < 3; j++)
-            if (i != j)
-                links[count++] =
-                    (struct pricer_link){i, j, place->p, NAN, 1, 1e-3};
-    }
-    assert_int_equal(
-        pricer_network_build(
-            &(struct pricer_network_parts){place->dimension, place->radius,
-                                           place->reciprocity, nodes, 3, links,
-                                           6, NULL, NULL},
-            &network, NULL, NULL),
-        PRICER_OK);
-    return network;
+    return clique_network((struct clique){3, place->p, place->p,
+                                          place->reciprocity, NAN,
+                                          place->radius, place->dimension});
 }
 
+/* Every link has another noise. */
 static struct pricer_plan *make_plan(const struct pricer_network *network,
                                      const struct place *place)
 {
-    struct pricer_plan *plan = NULL;
-    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
-    for (int32_t l = 0; l < network->links; l++) {
-        plan->weight[l] = place->weight;
-        plan->noise[l] = place->noise * (1 + l);
-    }
-    for (int32_t i = 0; i < 3; i++) {
-        plan->self_weight[i] = place->weight;
-        plan->self_noise[i] = place->self_noise;
-    }
+    struct pricer_plan *plan =
+        clique_plan(network, place->weight, place->noise, place->self_noise);
+    for (int32_t l = 0; l < network->links; l++)
+        plan->noise[l] *= 1 + l;
     return plan;
 }
 
