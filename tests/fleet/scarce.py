@@ -15,7 +15,7 @@ from fleet import Fleet, expect
 
 build = os.path.realpath(sys.argv[1])
 N, D = 4, 16
-TIMES = ['--period', '200', '--send', '60', '--share', '120', '--uplink', '180',
+TIMES = ['--period', '300', '--send', '120', '--share', '200', '--uplink', '280',
          '--quorum', '1']
 
 
