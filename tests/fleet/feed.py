@@ -192,8 +192,8 @@ def test_stranger():
         fleet.wait_log('second', 'waiting and trying again')
         expect(fleet.stop('second') == 0 and os.path.exists(path),
                fleet.log('second'))
-        for feed, text in ((path, 'BAD   vector      another program listens'),
-                           (path + '2', 'good  vector      unix:')):
+        for feed, text in ((path, 'BAD   vector       another program listens'),
+                           (path + '2', 'good  vector       unix:')):
             checked = fleet.run('pricer-node', *fleet.node_arguments(
                 1, '--feed', 'unix:' + feed, '--check', data=False)[1:],
                 check=False)
