@@ -384,20 +384,13 @@ static void add_batch(const struct draw *draw, struct pri_flow *flow, int count,
         values[batch->again[k]] += pri_noise_draw(&draw->noise, draw->random);
 }
 
-/* Few samples, or strips of few integers, one by one. */
-static void add(const struct pri_noise *noise, struct pricer_random *random,
-                int64_t count, bool wide, int64_t *values)
+static void add_many(const struct pri_noise *noise,
+                     struct pricer_random *random, int64_t count, bool wide,
+                     int64_t *values)
 {
     struct draw draw = {.noise = *noise, .random = random, .wide = wide};
     struct pri_flow flow;
     struct batch batch;
-    bool many = count >= PRI_BLOCK && noise->width > WIDE;
-    if (noise->sigma == 0)
-        return;
-    for (int64_t k = 0; k < count && !many; k++)
-        values[k] += pri_noise_draw(&draw.noise, random);
-    if (!many)
-        return;
     pri_noise_sight(noise, &draw.sight);
     pri_flow_open(&flow, random, count);
     for (int64_t k = 0; k < count; k += BATCH)
@@ -405,6 +398,18 @@ static void add(const struct pri_noise *noise, struct pricer_random *random,
                   &batch, values + k);
     pri_flow_close(&flow);
     explicit_bzero(&batch, sizeof batch);
+}
+
+/* Few samples, or strips of few integers, one by one. */
+static void add(const struct pri_noise *noise, struct pricer_random *random,
+                int64_t count, bool wide, int64_t *values)
+{
+    const struct pri_noise own = *noise; /* which no value can be a part of */
+    if (count >= PRI_BLOCK && own.width > WIDE)
+        add_many(&own, random, count, wide, values);
+    else if (own.sigma > 0)
+        for (int64_t k = 0; k < count; k++)
+            values[k] += pri_noise_draw(&own, random);
 }
 
 void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,
