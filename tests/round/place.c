@@ -71,7 +71,7 @@ static void test_places(void **state)
     static double data[MANY];
     static int64_t values[MANY];
     for (int trial = 0; trial < 40000; trial++) {
-        uint64_t most = trial % 200 < 3 ? MANY : MOST;
+        uint64_t most = trial % 400 < 3 ? MANY : MOST;
         int count = 1 + (int)(test_random(&seed) % most);
         double reach = trial % 10 == 0 ? 1400 : 20;
         double radius = exp2(reach * (test_uniform(&seed) - .5));
