@@ -1,7 +1,8 @@
 /*
  * How many samples of discrete Gaussian noise a core draws a second, for real
  * use and for replay, beside Canonne, Kamath and Steinke's rejection written
- * plainly in 64-bit integers on the same words.
+ * plainly in 64-bit integers on the same words. And what a node's share of 10^4
+ * numbers costs, all in: a key from the kernel, data on the grid, noise.
  *
  * The rival is their Algorithms 1 to 3: a discrete Laplace of scale
  * t = floor(sigma) + 1 from coins of probability exp(-x / y), accepted with
@@ -10,6 +11,7 @@
  */
 #include "round/noise.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -111,6 +113,41 @@ static double rival_rate(uint64_t sigma)
     return COUNT / best;
 }
 
+/* Nanoseconds a number of a share as a node makes one, of data of this length, by turns
+ * for many nodes with data of their own; the plan is that of bench/load.py. */
+static double share_cost(double length)
+{
+    enum { NODES = 100, COUNT = 10000 };
+    static double data[NODES][COUNT];
+    static int64_t message[COUNT];
+    const struct pricer_share share = {0, 1, .1};
+    const struct pricer_slice slice = {.nodes = NODES,
+                                       .dimension = COUNT,
+                                       .radius = 1,
+                                       .diameter = 2,
+                                       .grid = {-46, (INT64_C(1) << 62) / 300},
+                                       .parts = 3};
+    struct pricer_random random;
+    double best = 1e9;
+    pricer_random_replay(&random, 2, PRICER_PURPOSE_OTHER, 0, 0, 0);
+    for (int k = 0; k < NODES * COUNT; k++) /* uniform, of variance 1 */
+        data[k / COUNT][k % COUNT] =
+            (double)((int64_t)pricer_random_word(&random) >> 11) * 0x1p-52 *
+            sqrt(3. / COUNT) * length;
+    for (int repeat = 0; repeat < 15; repeat++) {
+        double start = now();
+        for (int node = 0; node < NODES; node++)
+            if (pricer_random_secret(&random, NULL) != PRICER_OK ||
+                pricer_round_share(&slice, &share, data[node], &random, message,
+                                   NULL) != PRICER_OK)
+                return 0;
+        double took = now() - start;
+        best = took < best ? took : best;
+    }
+    pricer_random_wipe(&random);
+    return best / NODES / COUNT * 1e9;
+}
+
 int main(void)
 {
     double plain = rival_rate(10000);
@@ -123,5 +160,7 @@ int main(void)
             printf("sigma %-13.4g %-24s %14.4g %14.4g %8.1f\n", sigmas[k],
                    secret ? "libsodium" : "replay", rate, plain, rate / plain);
         }
+    printf("a share of 10^4 numbers, all in: %.2f ns a number, %.2f clipped\n",
+           share_cost(.5), share_cost(2));
     return 0;
 }

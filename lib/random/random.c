@@ -72,39 +72,59 @@ void pri_random_refill(struct pricer_random *random)
         fill_replayed(random);
 }
 
-/* AES-256 in counter mode from 0 under a key that is used once; false: OpenSSL has no
- * memory for it, or no AES. */
-static bool fill_once(const uint64_t key[4], int count, uint64_t *words)
+/* A key that is used once and counted from 0, drawn from the stream; it stays in no
+ * other place than the cipher. False: OpenSSL has no memory for it, or no AES. */
+static bool set_key(struct pri_flow *flow, const EVP_CIPHER *kind)
 {
     static const unsigned char zero[16];
-    int size = count * (int)sizeof *words, done = 0;
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    memset(words, 0, (size_t)size);
-    bool good = context != NULL &&
-                EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), NULL,
-                                   (const unsigned char *)key, zero) == 1 &&
-                EVP_EncryptUpdate(context, (unsigned char *)words, &done,
-                                  (const unsigned char *)words, size) == 1 &&
-                done == size;
-    EVP_CIPHER_CTX_free(context); /* which wipes it */
+    struct pricer_random *random = flow->random;
+    uint64_t key[4];
+    pri_random_words(random, 4, key);
+    bool good = EVP_EncryptInit_ex(flow->cipher, kind, NULL,
+                                   (const unsigned char *)key, zero) == 1;
+    sodium_memzero(key, sizeof key);
+    sodium_memzero(random->words,
+                   sizeof *random->words *
+                       (size_t)(PRICER_RANDOM_WORDS - random->left));
+    flow->left = PRI_FLOW;
     return good;
 }
 
-void pri_random_many(struct pricer_random *random, int count, uint64_t *words)
+void pri_flow_close(struct pri_flow *flow)
 {
-    uint64_t key[4];
-    bool good = false;
-    if (random->secret && count >= PRI_MANY) {
-        pri_random_words(random, 4, key);
-        good = fill_once(key, count, words);
-        sodium_memzero(key, sizeof key);
-        if (random->left < PRICER_RANDOM_WORDS) /* nor does it stay there */
-            sodium_memzero(random->words,
-                           sizeof *random->words *
-                               (size_t)(PRICER_RANDOM_WORDS - random->left));
-    }
-    if (!good)
-        pri_random_words(random, count, words);
+    EVP_CIPHER_CTX_free(flow->cipher); /* which wipes it */
+    flow->cipher = NULL;
+}
+
+void pri_flow_open(struct pri_flow *flow, struct pricer_random *random,
+                   int64_t count)
+{
+    *flow = (struct pri_flow){.random = random};
+    if (!random->secret || count < PRI_MANY)
+        return;
+    flow->cipher = EVP_CIPHER_CTX_new();
+    if (flow->cipher != NULL && !set_key(flow, EVP_aes_256_ctr()))
+        pri_flow_close(flow);
+}
+
+static bool encrypt(struct pri_flow *flow, int count, uint64_t *words)
+{
+    int size = count * (int)sizeof *words, done = 0;
+    if (flow->left < count && !set_key(flow, NULL))
+        return false;
+    flow->left -= count;
+    memset(words, 0, (size_t)size);
+    return EVP_EncryptUpdate(flow->cipher, (unsigned char *)words, &done,
+                             (const unsigned char *)words, size) == 1 &&
+           done == size;
+}
+
+void pri_flow_words(struct pri_flow *flow, int count, uint64_t *words)
+{
+    if (flow->cipher != NULL && !encrypt(flow, count, words))
+        pri_flow_close(flow);
+    if (flow->cipher == NULL)
+        pri_random_words(flow->random, count, words);
 }
 
 void pricer_random_replay(struct pricer_random *random, uint64_t seed,

@@ -146,8 +146,26 @@ static inline void pri_random_words(struct pricer_random *random, int count,
     }
 }
 
-/* The same for many, of which a secret stream's are others than the next. */
-enum { PRI_MANY = 192 };
-void pri_random_many(struct pricer_random *random, int count, uint64_t *words);
+/*
+ * Many words, some at a time. A replayed stream's are the next ones; a secret
+ * stream's come from AES-256 in counter mode under keys of that stream, each for
+ * PRI_FLOW words at most and forgotten with the flow. `count` says about how many
+ * it will be: for few a key is not worth its making.
+ */
+enum { PRI_MANY = 192, PRI_FLOW = 1 << 16 };
+
+struct pri_flow {
+    struct pricer_random *random;
+    void *cipher; /* NULL: the next ones */
+    int left;     /* words of the key */
+};
+
+void pri_flow_open(struct pri_flow *flow, struct pricer_random *random,
+                   int64_t count);
+
+/* At most PRI_FLOW of them. */
+void pri_flow_words(struct pri_flow *flow, int count, uint64_t *words);
+
+void pri_flow_close(struct pri_flow *flow);
 
 #endif

@@ -28,11 +28,19 @@
  * settles all but one in 10^7 cases, most by exp(-a) >= 1 - a; only what is
  * within the bound goes to noise_exact.c. 97 % of the candidates are accepted.
  *
- * Bits are drawn when they are needed, which changes no probability. For many
- * samples of a large sigma, step 1 draws the first 12 bits of its word: in all but 2 % of
- * the cases they decide the strip (noise_cells.h), otherwise the other 52 follow.
- * Step 3 draws the first 19 bits of its coin, and the others if those do not
- * accept. With the sign that is half a word, and a whole one for step 2.
+ * Bits are drawn when they are needed, which changes no probability. Many samples of
+ * a large sigma take a word each, and more where that does not settle it:
+ *   - Step 1's word has its first 13 bits from there. In all but 1 % of the cases they
+ *     decide the strip (noise_cells.h), otherwise the other 51 are drawn.
+ *   - One bit is the sign.
+ *   - The last 50 are the first bits of a real number u, uniform on [0, 1). As width is
+ *     an integer, floor(u width) and frac(u width) are independent, the one with equal
+ *     probabilities, the other uniform: step 2's place, and the first 16 bits of step
+ *     3's coin. The others of the coin are drawn, and what else of u is known is
+ *     forgotten: given those 16 it is of no account.
+ * noise_sight.h says what the word alone settles. Where that is not all,
+ * floor(u width 2^16), which is the place and the 16 bits, is found by drawing as many
+ * bits of u as it takes.
  *
  * The number of words a sample takes depends on the sample. A node therefore
  * sends a message at a time that does not depend on when it was ready
@@ -47,7 +55,8 @@
 
 enum {
     GLANCED = 80,   /* strips beyond weigh less than 2^41; decided exactly */
-    BATCH = 16,     /* blocks whose words are drawn together */
+    BATCH = 1024,   /* samples whose words are drawn together */
+    SPARE = 16,     /* and a word for one in so many that start again */
     WIDE = 1 << 20, /* integers of a strip from which on first sight sees */
 };
 
@@ -220,118 +229,175 @@ int64_t pri_noise_draw(const struct pri_noise *noise,
 
 /* ------------------------------------------------------------------ many -- */
 
-/*
- * A sample from bits of which the first do not settle it: the others are drawn
- * now, and if it comes to starting again, that is from nothing.
- */
-static int64_t draw_rest(const struct pri_noise *noise, uint32_t head,
-                         uint64_t word, struct pricer_random *random)
+/* Whether u size >= gap, for u uniform on [0, 1) and gap at most `size`, which is at
+ * most 2^63: as many bits of u as it takes. What is left of u after a word is uniform
+ * again, and has to bring what is left of the gap in units of 2^-64. */
+static bool passes(uint64_t size, uint64_t gap, struct pricer_random *random)
+{
+    for (;;) {
+        pri_wide part = (pri_wide)pri_random_word(random) * size;
+        pri_wide wanted = (pri_wide)gap << 64;
+        if (part >= wanted)
+            return true;
+        if (wanted - part >= size)
+            return false;
+        gap = (uint64_t)(wanted - part);
+    }
+}
+
+/* With 64 bits more it is known but for what the rest of u can add, which is less
+ * than `size` in units of 2^-114. */
+uint64_t pri_noise_scale(uint64_t word, uint64_t size,
+                         struct pricer_random *random)
+{
+    const int after = PRI_PLACE + 64;
+    const pri_wide unit = (pri_wide)1 << after;
+    pri_wide product = (pri_wide)pri_place_of(word) * size;
+    pri_wide rest = ((pri_wide)pri_place_of((uint64_t)product) << 64) +
+                    (pri_wide)pri_random_word(random) * size;
+    pri_wide gap = unit - (rest & (unit - 1));
+    bool one_more = gap < size && passes(size, (uint64_t)gap, random);
+    return (uint64_t)(product >> PRI_PLACE) + (uint64_t)(rest >> after) +
+           one_more;
+}
+
+static struct pri_strip find_start(const struct pri_noise *noise,
+                                   uint32_t strip)
 {
     struct pri_candidate candidate;
-    uint32_t strip = pri_noise_cell[pri_cell_of(head)];
+    find_candidate(noise, strip, 0, &candidate);
+    return (struct pri_strip){candidate.size, (uint64_t)strip << 25};
+}
+
+void pri_noise_sight(const struct pri_noise *noise,
+                     struct pri_first_sight *sight)
+{
+    sight->width = noise->width;
+    sight->spread = (noise->width + UINT32_MAX) / (UINT64_C(1) << 32) + 7;
+    for (uint32_t strip = 0; strip < PRI_NOISE_MIXED; strip++)
+        sight->strips[strip] = find_start(noise, strip);
+    sight->strips[PRI_NOISE_MIXED] =
+        (struct pri_strip){(UINT64_C(1) << 63) + 1, 0};
+}
+
+/* Whether a word is refused beyond doubt, which most are that first sight leaves. */
+static inline bool is_refused(const struct pri_first_sight *sight,
+                              uint64_t word)
+{
+    uint32_t strip = pri_noise_cell[pri_cell_of(word)];
+    uint64_t size;
+    return strip != PRI_NOISE_MIXED &&
+           pri_noise_look(sight, sight->strips[strip], word, &size) ==
+               PRI_REJECT;
+}
+
+/* A sample that first sight does not settle: the bits that it needs are drawn now.
+ * False: start again. */
+static __attribute__((noinline)) bool draw_rest(
+    const struct pri_noise *noise, const struct pri_first_sight *sight,
+    uint64_t word, struct pricer_random *random, int64_t *value)
+{
+    struct pri_candidate candidate;
+    enum pri_verdict verdict = PRI_UNSURE;
+    bool negative = pri_is_negative(word);
+    uint32_t strip = pri_noise_cell[pri_cell_of(word)];
     if (strip == PRI_NOISE_MIXED)
-        strip = find_strip((uint64_t)pri_cell_of(head) << 52 |
-                           pri_random_word(random) >> 12);
-    pri_wide product = (pri_wide)word * noise->width;
-    bool fair = (uint64_t)product >= noise->width ||
-                (uint64_t)product >= -noise->width % noise->width;
-    uint64_t coin = (uint64_t)pri_coin_of(head) << (64 - PRI_COIN) |
-                    pri_random_word(random) >> PRI_COIN;
-    if (fair &&
-        find_candidate(noise, strip, (uint64_t)(product >> 64), &candidate) &&
-        accept(noise, &candidate, coin, pri_is_negative(head), random))
-        return with_sign(candidate.size, pri_is_negative(head));
-    return pri_noise_draw(noise, random);
-}
-
-static void list_strips(const struct pri_noise *noise,
-                        struct pri_strips *strips)
-{
-    for (uint32_t strip = 0; strip <= PRI_NOISE_MIXED; strip++) {
-        struct pri_candidate candidate;
-        find_candidate(noise, strip, 0, &candidate);
-        strips->first[strip] = candidate.size;
+        strip =
+            find_strip((uint64_t)pri_cell_of(word) << (64 - PRI_NOISE_BITS) |
+                       pri_random_word(random) >> PRI_NOISE_BITS);
+    if (strip < GLANCED)
+        verdict =
+            pri_noise_look(sight,
+                           strip < PRI_NOISE_MIXED ? sight->strips[strip]
+                                                   : find_start(noise, strip),
+                           word, &candidate.size);
+    if (verdict == PRI_UNSURE) {
+        uint64_t both =
+            pri_noise_scale(word, noise->width << PRI_KNOWN, random);
+        uint64_t coin =
+            both << (64 - PRI_KNOWN) | pri_random_word(random) >> PRI_KNOWN;
+        if (find_candidate(noise, strip, both >> PRI_KNOWN, &candidate) &&
+            accept(noise, &candidate, coin, negative, random))
+            verdict = PRI_ACCEPT;
     }
+    *value = with_sign(candidate.size, negative);
+    return verdict == PRI_ACCEPT;
 }
 
-/*
- * Whether half a word and a word give a sample at first sight; `width` is above
- * WIDE. With a and r as in glance(), u = word / 2^64 and s = sigma / 16 in steps,
- * width - 1 < s <= width and the place is at most u width, so
- *
- *     r < (1 + u width) / s < u + 2 / (width - 1) <= u + 32 / 2^24.
- *
- * `ratio` is above r 2^24; where it is at most 2^24 the place is inside. a 2^19 is
- * less than the product shifted by 38 plus 1, one more unit covers rho, one more
- * the rest of the coin: so the coin is below 1 - a - 2^-41 <= T.
- */
-static inline bool draw_first(uint64_t width, const struct pri_strips *strips,
-                              uint32_t head, uint64_t word, uint64_t *size)
-{
-    uint64_t strip = pri_noise_cell[pri_cell_of(head)];
-    pri_wide product = (pri_wide)word * width;
-    uint64_t ratio = (word >> 40) + 33;
-    uint64_t a = ratio * ((strip << 25) + ratio) >> (57 - PRI_COIN);
-    *size = strips->first[strip] + (uint64_t)(product >> 64);
-    return (strip != PRI_NOISE_MIXED) & ((uint64_t)product >= width) &
-           (ratio <= UINT64_C(1) << 24) & (*size != 0) &
-           (pri_coin_of(head) + a + 3 <= UINT64_C(1) << PRI_COIN);
-}
-
-/* First sight of samples `from` to count - 1, one by one. */
-static inline void see_each(uint64_t width, const struct pri_strips *strips,
-                            int from, int count, struct pri_block *block,
-                            int64_t *values)
-{
-    for (int k = from; k < count; k++) {
-        uint64_t size, sign = -(uint64_t)pri_is_negative(block->heads[k]);
-        bool good =
-            draw_first(width, strips, block->heads[k], block->words[k], &size);
-        values[k] += (int64_t)(((size ^ sign) - sign) & -(uint64_t)good);
-        block->left |= (uint64_t)!good << k;
-    }
-}
-
-/* No branch depends on a sample but for those few that first sight leaves. */
-static void add_block(const struct pri_noise *noise,
-                      const struct pri_strips *strips, bool wide,
-                      struct pricer_random *random, int count,
-                      struct pri_block *block, int64_t *values)
-{
-    block->left = 0;
-    for (int k = 0; k < (count + 1) / 2; k++) {
-        block->heads[2 * k] = (uint32_t)block->words[count + k];
-        block->heads[2 * k + 1] = (uint32_t)(block->words[count + k] >> 32);
-    }
-    int seen =
-        wide ? pri_noise_see_four(noise->width, strips, count, block, values)
-             : 0;
-    see_each(noise->width, strips, seen, count, block, values);
-    for (uint64_t left = block->left; left != 0; left &= left - 1) {
-        int k = __builtin_ctzll(left);
-        values[k] += draw_rest(noise, block->heads[k], block->words[k], random);
-    }
-}
-
-/* What samples are drawn from, by blocks: secret, as they are. */
+/* What samples are drawn from, by batches: secret, as they are. */
 struct batch {
-    uint64_t words[BATCH * (PRI_BLOCK + PRI_BLOCK / 2)];
-    struct pri_block block;
+    uint64_t words[BATCH + BATCH / SPARE];
+    int64_t fresh[BATCH / SPARE];
+    int16_t again[BATCH], more[BATCH / SPARE];
 };
 
-static void add_batch(const struct pri_noise *noise,
-                      const struct pri_strips *strips, bool wide,
-                      struct pricer_random *random, int count,
+/* What drawing needs beside them. */
+struct draw {
+    struct pri_noise noise;
+    struct pri_first_sight sight;
+    struct pricer_random *random;
+    bool wide;
+};
+
+/* Samples of a word each; returns how many start again, and which. No branch depends
+ * on a sample but for those few that first sight leaves. */
+static int add_words(const struct draw *draw, int count, const uint64_t *words,
+                     int64_t *values, int16_t *again)
+{
+    int found = 0;
+    for (int from = 0; from < count; from += PRI_BLOCK) {
+        int some = count - from < PRI_BLOCK ? count - from : PRI_BLOCK;
+        uint64_t left = pri_noise_see(&draw->sight, draw->wide, some,
+                                      words + from, values + from);
+        for (; left != 0; left &= left - 1) {
+            int k = from + __builtin_ctzll(left);
+            int64_t value;
+            if (!is_refused(&draw->sight, words[k]) &&
+                draw_rest(&draw->noise, &draw->sight, words[k], draw->random,
+                          &value))
+                values[k] += value;
+            else
+                again[found++] = (int16_t)k;
+        }
+    }
+    return found;
+}
+
+/* Those that start again have words that were drawn with the others; what is left
+ * then is drawn one by one. */
+static void add_batch(const struct draw *draw, struct pri_flow *flow, int count,
                       struct batch *batch, int64_t *values)
 {
-    struct pri_block *block = &batch->block;
-    pri_random_many(random, count + (count + 1) / 2, batch->words);
-    block->words = batch->words;
-    for (int k = 0; k < count; k += PRI_BLOCK) {
-        int some = count - k < PRI_BLOCK ? count - k : PRI_BLOCK;
-        add_block(noise, strips, wide, random, some, block, values + k);
-        block->words += some + (some + 1) / 2;
-    }
+    int spare = count / SPARE;
+    pri_flow_words(flow, count + spare, batch->words);
+    int found = add_words(draw, count, batch->words, values, batch->again);
+    int second = found < spare ? found : spare;
+    memset(batch->fresh, 0, sizeof batch->fresh);
+    int more = add_words(draw, second, batch->words + count, batch->fresh,
+                         batch->more);
+    for (int k = 0; k < second; k++)
+        values[batch->again[k]] += batch->fresh[k];
+    for (int k = 0; k < more; k++)
+        values[batch->again[batch->more[k]]] +=
+            pri_noise_draw(&draw->noise, draw->random);
+    for (int k = second; k < found; k++)
+        values[batch->again[k]] += pri_noise_draw(&draw->noise, draw->random);
+}
+
+static void add_many(const struct pri_noise *noise,
+                     struct pricer_random *random, int64_t count, bool wide,
+                     int64_t *values)
+{
+    struct draw draw = {.noise = *noise, .random = random, .wide = wide};
+    struct pri_flow flow;
+    struct batch batch;
+    pri_noise_sight(noise, &draw.sight);
+    pri_flow_open(&flow, random, count);
+    for (int64_t k = 0; k < count; k += BATCH)
+        add_batch(&draw, &flow, (int)(count - k < BATCH ? count - k : BATCH),
+                  &batch, values + k);
+    pri_flow_close(&flow);
+    explicit_bzero(&batch, sizeof batch);
 }
 
 /* Few samples, or strips of few integers, one by one. */
@@ -339,22 +405,11 @@ static void add(const struct pri_noise *noise, struct pricer_random *random,
                 int64_t count, bool wide, int64_t *values)
 {
     const struct pri_noise own = *noise; /* which no value can be a part of */
-    struct pri_strips strips;
-    struct batch batch;
-    bool many = count >= PRI_BLOCK && own.width > WIDE;
-    if (own.sigma == 0)
-        return;
-    for (int64_t k = 0; k < count && !many; k++)
-        values[k] += pri_noise_draw(&own, random);
-    if (!many)
-        return;
-    list_strips(&own, &strips);
-    const int64_t most = BATCH * PRI_BLOCK;
-    for (int64_t k = 0; k < count; k += most)
-        add_batch(&own, &strips, wide, random,
-                  (int)(count - k < most ? count - k : most), &batch,
-                  values + k);
-    explicit_bzero(&batch, sizeof batch);
+    if (count >= PRI_BLOCK && own.width > WIDE)
+        add_many(&own, random, count, wide, values);
+    else if (own.sigma > 0)
+        for (int64_t k = 0; k < count; k++)
+            values[k] += pri_noise_draw(&own, random);
 }
 
 void pri_noise_add(const struct pri_noise *noise, struct pricer_random *random,

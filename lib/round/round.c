@@ -47,9 +47,10 @@
  * further apart, and rounding towards zero moves the difference of two
  * coordinates by less than 1, so without errors of floating point
  * |v - v'| <= weight D / g + sqrt(dimension). Lengths, products and the factor
- * that clips have relative errors below (2 dimension + 8) 2^-53, the steps by
- * which place_on_grid() shrinks add up to at most twice what was too much, and
- * that is these errors and one step of the integer bound: together less than
+ * that clips have relative errors below (2 dimension + 8) 2^-53. On a fine grid
+ * pri_place() aims (3 dimension + 32) 2^-53 and two steps inside the ball; where it
+ * does not, the steps by which it shrinks add up to at most twice what was too much,
+ * and that is these errors and one step of the integer bound: together less than
  * 4 steps and (8 dimension + 64) 2^-53 weight radius / g for each of v and v'.
  * pri_sent_noise() multiplies the noise by what |v - v'| is more than weight D / g, so
  * the ratio of sensitivity to noise is that of G.

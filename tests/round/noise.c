@@ -5,7 +5,6 @@
  */
 #include "tests/test.h"
 #include "round/noise.h"
-#include "round/noise_cells.h"
 #include "round/noise_table.h"
 
 /* 4.9 deviations, two-sided, are 1e-6. */
@@ -76,25 +75,6 @@ static void test_table(void **state)
         assert_true(pri_noise_start[k] <= b << 56);
         assert_true(k == PRI_NOISE_LISTED || b << 56 < pri_noise_start[k + 1]);
     }
-}
-
-/* Twelve bits decide a strip if and only if all words that begin with them are in
- * it; such strips are not so far that the glance leaves them. */
-static void test_cells(void **state)
-{
-    (void)state;
-    int mixed = 0;
-    for (uint64_t c = 0; c < PRI_NOISE_CELLS; c++) {
-        uint64_t low = c << 52, high = low + ((UINT64_C(1) << 52) - 1);
-        uint32_t k = 0;
-        while (k < PRI_NOISE_LISTED && pri_noise_start[k + 1] <= low)
-            k++;
-        bool pure = k < PRI_NOISE_LISTED && high < pri_noise_start[k + 1];
-        assert_int_equal(pri_noise_cell[c], pure ? k : PRI_NOISE_MIXED);
-        assert_true(!pure || k < PRI_NOISE_MIXED);
-        mixed += !pure;
-    }
-    assert_in_range(mixed, 1, 80); /* 2 % are drawn further */
 }
 
 /* A random candidate of a strip, or false. */
@@ -258,56 +238,6 @@ static void test_many(void **state)
         check_many(sigmas[k], 300 + k);
 }
 
-/* Words that are next to where first sight changes its mind, which chance would
- * hardly bring: the first and the last places, products next to the width; heads
- * of strip 0 and of others, with the least coin. */
-static void set_edges(struct pricer_random *random, uint64_t width)
-{
-    const uint64_t edge = (UINT64_C(1) << 24) - 33;
-    pricer_random_word(random); /* it is full now */
-    random->left = PRICER_RANDOM_WORDS;
-    for (int j = 0; j < 64; j++) {
-        const uint64_t words[] = {
-            0,
-            1,
-            2,
-            (edge - 1) << 40,
-            edge << 40,
-            (edge + 1) << 40 | UINT32_MAX,
-            UINT64_MAX / width,
-            UINT64_MAX / width + 1,
-        };
-        random->words[j] = words[j % 8];
-    }
-    for (int j = 64; j < 96; j += 4)
-        random->words[j] = 0;
-}
-
-/* Four samples at once or one: the same bits of the same stream. */
-static void test_plain(void **state)
-{
-    (void)state;
-    enum { MOST = 30000 };
-    static int64_t wide[MOST], plain[MOST];
-    const double sigmas[] = {0x1.8p24, 0x1.1p33, 0x1p40, 0x1.ffffp49};
-    for (int k = 0; k < 40; k++) {
-        struct pri_noise noise;
-        struct pricer_random one = stream(400 + (uint64_t)k), two = one;
-        int64_t count = k < 20 ? 64 + k : MOST - k;
-        assert_int_equal(pri_noise_prepare(sigmas[k % 4], &noise, NULL),
-                         PRICER_OK);
-        for (int64_t j = 0; j < count; j++)
-            wide[j] = plain[j] = j;
-        if (k < 20)
-            set_edges(&one, noise.width);
-        two = one;
-        pri_noise_add(&noise, &one, count, wide);
-        pri_noise_add_plain(&noise, &two, count, plain);
-        assert_memory_equal(wide, plain, (size_t)count * sizeof *wide);
-        assert_true(pricer_random_word(&one) == pricer_random_word(&two));
-    }
-}
-
 /* Mean, variance, fourth moment and tails of large sigmas, where the discrete
  * law is the Gaussian's to many digits. */
 static void check_moments(double sigma, bool secret, int64_t samples)
@@ -407,8 +337,7 @@ int main(void)
         cmocka_unit_test(test_exponential),   cmocka_unit_test(test_table),
         cmocka_unit_test(test_glance_agrees), cmocka_unit_test(test_chi_square),
         cmocka_unit_test(test_moments),       cmocka_unit_test(test_far_strips),
-        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_many),          cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
