@@ -28,7 +28,7 @@ struct pri_sums {
     struct pri_function function;
     int64_t rounds;
     int32_t factors, room;
-    struct pri_mgf *factor;
+    struct pri_mgf *factor;  /* [2 room] and from `room` on their sketches */
     struct pri_exact *exact; /* or NULL */
     double unseen;           /* P(no sum is seen) in a round */
     double seen;             /* at least P(some sum is seen) */
@@ -54,15 +54,12 @@ struct pri_values {
 
 struct pri_scratch {
     struct pri_chances chances;
-    int32_t noise_room, source_room;
+    int64_t room; /* of chances */
     struct pri_law spare;
     struct pri_line line[PRI_SHELLS];
     struct pri_sums model;
     struct pri_values part, rest, quiet; /* along a line */
 };
-
-enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
-                                       const struct pri_view *view);
 
 /* An s, and the eps that Chernoff's bound proves with it. */
 struct pri_saddle {
@@ -89,14 +86,9 @@ void pri_sums_shell(struct pri_sums *model, double most, double least);
 /* The masses as good as bare over all rounds, from that of one round. */
 void pri_sums_bare(struct pri_sums *model, double once);
 
-/* ln((unseen + shown)^rounds - unseen^rounds), rounded up. */
-double pri_log_rounds(double unseen, double shown, double rounds);
-
-/* ln of a bound on (Z(s)^rounds - unseen^rounds) at a real s. */
-double pri_sums_log(const struct pri_sums *model, double s);
-
-/* About that, of sums that are not coupled: for guesses, not for bounds. */
-double pri_sums_guess(const struct pri_sums *model, double s);
+/* ln of a bound on |Z(s)^rounds - unseen^rounds|, there and, unless s is real,
+ * further along the line; `rough`: about that, by the sketches. */
+double pri_sums_log(const struct pri_sums *model, double complex s, bool rough);
 
 /* The mass of a model's shell over all rounds, at most, and a bound on what of
  * it is not as good as bare: E e^(-L/2). */

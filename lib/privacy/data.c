@@ -36,7 +36,7 @@
 /* In fewer, the chi-square formula is for one round of one sum. */
 #define FEW_DIMENSIONS 4
 
-enum { TRIES = 3 };
+enum { TRIES = 3, BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
 
 /* What one direction of an account works on. */
 struct task {
@@ -47,22 +47,17 @@ struct task {
     bool ready;               /* the model is that one */
 };
 
-/* Set the model to a side, by the order alone, and what it counts as bare. */
-static enum pricer_status set_model(struct task *task, enum pri_side side)
+/* Set the model to a side, every noise drawn by itself: by the order alone, or
+ * decoupled for a growth of the curve, at any eps from `least` on. */
+static enum pricer_status set_model(struct task *task, enum pri_side side,
+                                    double growth, double least)
 {
     struct pri_scratch *scratch = task->scratch;
-    pri_order_chances(task->view, side, &scratch->chances);
-    return pri_sums_set(task->view, NULL, task->hide, task->width, scratch);
-}
-
-/* What is as good as bare counts as 1 from above, and as what it is worth from
- * below, at any eps up to that of the task. */
-static void set_bare(struct task *task, double once)
-{
-    struct pri_sums *model = &task->scratch->model;
-    pri_sums_bare(model, once);
-    model->more[PRI_BELOW] *= pri_worth_of_bare(
-        task->view, model->function.direction, task->hide, task->saddle.eps);
+    enum pricer_status status =
+        pri_decouple(task->view, side, growth, least, &scratch->chances);
+    return status != PRICER_OK ? status
+                               : pri_sums_set(task->view, NULL, task->hide,
+                                              task->width, scratch);
 }
 
 /* Which patterns count as bare, by the best Chernoff bound from above. Of those
@@ -83,7 +78,7 @@ static enum pricer_status choose_hide(struct task *task)
         if (k > 0 && next < BARE_PART * task->delta)
             continue;
         task->hide = hide[k];
-        enum pricer_status status = set_model(task, PRI_ABOVE);
+        enum pricer_status status = set_model(task, PRI_ABOVE, INFINITY, 0);
         if (status != PRICER_OK)
             return status;
         pri_sums_bare(model, model->bare);
@@ -104,18 +99,19 @@ static enum pricer_status choose_hide(struct task *task)
     return PRICER_OK;
 }
 
-/* What the model proves, for an eps of at most `most`; the saddle of the model if
- * that is known. */
-static enum pricer_status bracket(struct task *task, int sides, double most,
-                                  const struct pri_saddle *known,
-                                  struct pri_bracket *found)
+/* What the model proves, for an eps of at most `most`, and up to the eps of the
+ * task for what is bare below; `known`: its saddle is that of the task. */
+static enum pricer_status prove(struct task *task, int sides, bool known,
+                                double most, struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
+    model->more[PRI_BELOW] *= pri_worth_of_bare(
+        task->view, model->function.direction, task->hide, task->saddle.eps);
     double left = task->delta - model->more[PRI_ABOVE];
     if (!(left > 0))
         return PRICER_OK;
     struct pri_saddle saddle =
-        known != NULL ? *known : pri_sums_saddle(model, left);
+        known ? task->saddle : pri_sums_saddle(model, left);
     if (model->exact != NULL && !isfinite(saddle.eps))
         return PRICER_OK;
     /* Chernoff's eps is not that of a raised curve. */
@@ -124,19 +120,25 @@ static enum pricer_status bracket(struct task *task, int sides, double most,
                             found);
 }
 
-/* One end, or both, of independent sums. */
-static enum pricer_status one_side(struct task *task, enum pri_side side,
-                                   int sides, struct pri_bracket *found)
+/* One end, or both, with every noise drawn by itself. What is as good as bare
+ * counts as 1 from above, and as what it is worth from below. */
+static enum pricer_status one_side(struct task *task, int sides, double growth,
+                                   double least, struct pri_bracket *found)
 {
-    bool ready = task->ready && side == PRI_ABOVE;
-    enum pricer_status status = ready ? PRICER_OK : set_model(task, side);
+    struct pri_sums *model = &task->scratch->model;
+    enum pri_side side = sides == 1 << PRI_BELOW ? PRI_BELOW : PRI_ABOVE;
+    bool order = isinf(growth), ready = task->ready && side == PRI_ABOVE;
+    enum pricer_status status =
+        ready ? PRICER_OK : set_model(task, side, growth, least);
     task->ready = false;
     if (status != PRICER_OK)
         return status;
-    set_bare(task, task->scratch->model.bare);
-    /* What is bare below is valid up to the eps of the task only. */
-    return bracket(task, sides, task->saddle.eps, ready ? &task->saddle : NULL,
-                   found);
+    pri_sums_bare(model, model->bare);
+    model->growth = growth;
+    status =
+        prove(task, sides, ready, order ? task->saddle.eps : found->eps, found);
+    model->growth = INFINITY;
+    return status;
 }
 
 /* f''/f' = eps^2/2x^2 - 1/2x - 1/8 from x on, at most. */
@@ -176,8 +178,6 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
             model->more[side] =
                 pri_view_bare(view, task->hide, model->rounds, side,
                               &task->scratch->chances, &sure);
-        model->more[PRI_BELOW] *= pri_worth_of_bare(
-            view, model->function.direction, task->hide, task->saddle.eps);
         pri_plain_chances(view, &task->scratch->chances);
         status =
             pri_sums_set(view, apart, task->hide, task->width, task->scratch);
@@ -188,39 +188,26 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
         model->exact = exact;
     }
     if (status == PRICER_OK && exact != NULL)
-        status = bracket(task, 1 << PRI_ABOVE | 1 << PRI_BELOW,
-                         task->saddle.eps, NULL, found);
+        status = prove(task, BOTH, false, task->saddle.eps, found);
     model->exact = NULL;
     pri_exact_free(exact);
     free(apart);
     return status;
 }
 
-/* One end of data with its pairs decoupled for a growth of the curve. The curve
- * is one for any eps from `least` on: an end below is moved in, or given up. */
+/* One end of data with its pairs decoupled. The curve is one for any eps from
+ * `least` on: an end below is moved in, or given up. */
 static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
                                         double growth, double least,
                                         const struct pri_bracket *known,
                                         double *eps)
 {
-    struct pri_sums *model = &task->scratch->model;
     struct pri_bracket found = {known->eps, 0, 0, true};
     enum pricer_status status =
-        pri_decouple(task->view, side, growth, least, &task->scratch->chances);
-    if (status == PRICER_OK)
-        status = pri_sums_set(task->view, NULL, task->hide, task->width,
-                              task->scratch);
-    if (status != PRICER_OK)
-        return status;
-    set_bare(task, model->bare);
-    *eps = side == PRI_ABOVE ? INFINITY : 0;
-    model->growth = growth;
-    status = bracket(task, 1 << side, known->eps, NULL, &found);
-    model->growth = INFINITY;
-    if (side == PRI_ABOVE)
-        *eps = fmax(found.eps, least);
-    else if (found.eps_lower >= least)
-        *eps = found.eps_lower;
+        one_side(task, 1 << side, growth, least, &found);
+    *eps = side == PRI_ABOVE          ? fmax(found.eps, least)
+           : found.eps_lower >= least ? found.eps_lower
+                                      : 0;
     return status;
 }
 
@@ -272,9 +259,9 @@ static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
     struct pri_sums *model = &task->scratch->model;
     enum pricer_status status = PRICER_OK;
     if (isfinite(found->eps))
-        status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
+        status = one_side(task, 1 << PRI_ABOVE, INFINITY, 0, found);
     if (status == PRICER_OK)
-        status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
+        status = one_side(task, 1 << PRI_BELOW, INFINITY, 0, found);
     if (status == PRICER_OK && !pri_within(found, CLOSE))
         status = by_exact(task, found);
     if (status == PRICER_OK && isfinite(found->eps) &&
@@ -299,7 +286,6 @@ static enum pricer_status one_direction(struct task *task, double least,
                                         struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
-    int both = 1 << PRI_ABOVE | 1 << PRI_BELOW;
     bool exact;
     task->width = WIDTH;
     if (pri_view_bare(task->view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
@@ -322,8 +308,9 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
-        status = task->view->pairs > 0 ? coupled(task, found)
-                                       : one_side(task, PRI_ABOVE, both, found);
+        status = task->view->pairs > 0
+                     ? coupled(task, found)
+                     : one_side(task, BOTH, INFINITY, 0, found);
         if (model->exact_laws)
             break;
         task->width /= 4;
@@ -346,11 +333,10 @@ void pri_scratch_free(struct pri_scratch *scratch)
 {
     if (scratch == NULL)
         return;
-    for (int32_t k = 0; k < scratch->model.room; k++)
+    for (int32_t k = 0; k < 2 * scratch->model.room; k++)
         pri_law_free(&scratch->model.factor[k].law);
     free(scratch->model.factor);
     free(scratch->chances.chance);
-    free(scratch->chances.link);
     pri_law_free(&scratch->spare);
     for (int k = 0; k < PRI_SHELLS; k++)
         pri_line_free(&scratch->line[k]);
@@ -363,29 +349,20 @@ void pri_scratch_free(struct pri_scratch *scratch)
     *scratch = (struct pri_scratch){0};
 }
 
-enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
-                                       const struct pri_view *view)
+static enum pricer_status reserve(struct pri_scratch *scratch,
+                                  const struct pri_view *view)
 {
     struct pri_chances *chances = &scratch->chances;
-    if (view->noises > scratch->noise_room) {
-        free(chances->chance);
-        scratch->noise_room = 2 * view->noises;
-        chances->chance = pri_alloc(4 * (int64_t)view->noises, sizeof(double));
-        chances->absent = chances->chance + 2 * (int64_t)view->noises;
-        if (chances->chance == NULL)
-            scratch->noise_room = 0;
-    }
-    if (view->sources > scratch->source_room) {
-        free(chances->link);
-        scratch->source_room = view->sources;
-        chances->link = pri_alloc(2 * (int64_t)view->sources, sizeof(double));
-        chances->broken = chances->link + view->sources;
-        if (chances->link == NULL)
-            scratch->source_room = 0;
-    }
-    bool all = view->noises <= scratch->noise_room &&
-               view->sources <= scratch->source_room;
-    return all ? PRICER_OK : PRICER_MEMORY;
+    int64_t room = view->noises > view->sources ? view->noises : view->sources;
+    if (room <= scratch->room)
+        return PRICER_OK;
+    free(chances->chance);
+    chances->chance = pri_alloc(8 * room, sizeof(double));
+    scratch->room = chances->chance == NULL ? 0 : 2 * room;
+    chances->absent = chances->chance + scratch->room;
+    chances->link = chances->absent + scratch->room;
+    chances->broken = chances->link + scratch->room;
+    return scratch->room > 0 ? PRICER_OK : PRICER_MEMORY;
 }
 
 enum pricer_status pri_view_account(const struct pri_view *view, double delta,
@@ -396,7 +373,7 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     struct pri_bracket found = {0, 0, 0, true};
     struct task task = {.view = view, .scratch = scratch, .delta = delta};
     int directions = view->dimension > 0 ? 2 : 1;
-    enum pricer_status status = pri_scratch_reserve(scratch, view);
+    enum pricer_status status = reserve(scratch, view);
     task.work = work;
     if (status != PRICER_OK || view->sources == 0) {
         if (status == PRICER_OK)

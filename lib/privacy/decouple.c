@@ -10,32 +10,6 @@
 
 enum { FIXED_FEW = 3, PASSES_MOST = 24, BINS = 64, HEARD_MOST = 256 };
 
-/* One pair by the order alone. */
-static void order_pair(const struct pri_view *view,
-                       const struct pri_coupled *pair, enum pri_side side,
-                       struct pri_chances *chances)
-{
-    double cell[2][2];
-    pri_pair_cells(view, pair, cell);
-    for (int x = 0; x < 2; x++) {
-        double all = cell[x][0] + cell[x][1];
-        double absent = cell[x][0] / all, present = cell[x][1] / all;
-        double now = chances->absent[pair->second];
-        if (all > 0 && (side == PRI_ABOVE ? absent > now : absent < now)) {
-            chances->absent[pair->second] = absent;
-            chances->chance[pair->second] = present;
-        }
-    }
-}
-
-void pri_order_chances(const struct pri_view *view, enum pri_side side,
-                       struct pri_chances *chances)
-{
-    pri_plain_chances(view, chances);
-    for (int32_t k = 0; k < view->pairs; k++)
-        order_pair(view, &view->pair[k], side, chances);
-}
-
 /* What decoupling works on, and how much every link matters. */
 struct effects {
     const struct pri_view *view;
@@ -366,20 +340,31 @@ static double change_of(const struct effects *effects,
     return change * (1 + 1e-12);
 }
 
-/* The absence of the second noise with which it may be drawn by itself, and no
- * further off than by the order alone. */
+/* The absence of the second noise with which it may be drawn by itself, no
+ * further off than by the order alone, and its presence. */
 static double decoupled(const struct effects *effects,
-                        const struct pri_coupled *pair)
+                        const struct pri_coupled *pair, double *present)
 {
     const struct pri_view *view = effects->view;
-    double cell[2][2], absent = pri_absent(&view->noise[pair->second]);
+    const struct pri_packet *second = &view->noise[pair->second];
+    bool above = effects->side == PRI_ABOVE;
+    double cell[2][2], absent = pri_absent(second), order = absent;
     double covariance = pri_pair_cells(view, pair, cell);
-    double up = cell[1][0] / (cell[1][0] + cell[1][1]);
-    double down = cell[0][0] / (cell[0][0] + cell[0][1]);
-    double change = covariance < 0 ? INFINITY /* by rounding only */
-                                   : change_of(effects, pair, covariance);
-    return effects->side == PRI_ABOVE ? fmin(absent + change, fmax(up, down))
-                                      : fmax(absent - change, fmin(up, down));
+    *present = second->chance;
+    for (int x = 0; x < 2; x++) {
+        double all = cell[x][0] + cell[x][1], given = cell[x][0] / all;
+        if (all > 0 && (above ? given > order : given < order)) {
+            order = given;
+            *present = cell[x][1] / all;
+        }
+    }
+    if (isinf(effects->growth) || covariance < 0) /* by rounding only */
+        return order;
+    double change = change_of(effects, pair, covariance);
+    if (!(change < fabs(order - absent)))
+        return order;
+    *present = second->chance + (above ? -change : change);
+    return absent + (above ? change : -change);
 }
 
 /* The most that e^(gh) can be multiplied by, in the mean over whether the sum
@@ -400,6 +385,7 @@ static double worst_tilt(const struct effects *effects, int32_t source,
 static void begin(const struct effects *effects)
 {
     const struct pri_view *view = effects->view;
+    double present;
     for (int32_t k = 0; k < view->noises; k++) {
         effects->effect[k] = effects->tilt[k] = INFINITY;
         effects->shift[k] = 0;
@@ -421,8 +407,8 @@ static void begin(const struct effects *effects)
         effects->tilt[first] = worst_tilt(effects, pair->source, first);
         effects->tilt[second] = worst_tilt(effects, pair->other, second);
         if (effects->side == PRI_ABOVE)
-            effects->shift[second] =
-                decoupled(effects, pair) - pri_absent(&view->noise[second]);
+            effects->shift[second] = decoupled(effects, pair, &present) -
+                                     pri_absent(&view->noise[second]);
     }
 }
 
@@ -448,7 +434,7 @@ enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                 double growth, double least,
                                 struct pri_chances *chances)
 {
-    int64_t noises = view->noises;
+    int64_t noises = view->pairs > 0 ? view->noises : 0;
     double *memory = pri_alloc(3 * noises + view->sources, sizeof *memory);
     int32_t *index = pri_alloc(noises + view->sources, sizeof *index);
     enum pricer_status status = PRICER_MEMORY;
@@ -463,15 +449,14 @@ enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                   .gated = memory + 3 * noises,
                                   .couple = index,
                                   .gate = index + noises};
-        find_all(&effects);
+        if (isfinite(growth))
+            find_all(&effects);
         pri_plain_chances(view, chances);
         for (int32_t k = 0; k < view->pairs; k++) {
-            int32_t second = view->pair[k].second;
-            double absent = decoupled(&effects, &view->pair[k]);
-            double more = chances->absent[second] - absent;
-            chances->absent[second] = fmin(fmax(absent, 0), 1);
-            chances->chance[second] =
-                fmin(fmax(chances->chance[second] + more, 0), 1);
+            double present,
+                absent = decoupled(&effects, &view->pair[k], &present);
+            chances->absent[view->pair[k].second] = fmin(fmax(absent, 0), 1);
+            chances->chance[view->pair[k].second] = fmin(fmax(present, 0), 1);
         }
         status = PRICER_OK;
     }

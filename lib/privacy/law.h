@@ -35,4 +35,11 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                                  double hide, double width, double grain,
                                  struct pri_law *spare, struct pri_law *law);
 
+/* The groups of a law from `loud` on, the last `quiet` apart, as few values, the
+ * loud ones finer: for guesses, not for bounds. *still of them are quiet. Fails only where
+ * the sketch has not had a law of as many groups before. */
+enum pricer_status pri_law_sketch(const struct pri_law *law, int32_t loud,
+                                  int32_t quiet, struct pri_law *sketch,
+                                  int32_t *still);
+
 #endif

@@ -17,22 +17,30 @@ static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
     if (count <= model->room)
         return PRICER_OK;
-    struct pri_mgf *more = pri_alloc(count, sizeof *more);
+    struct pri_mgf *more = pri_alloc(2 * (int64_t)count, sizeof *more);
     if (more == NULL)
         return PRICER_MEMORY;
-    for (int32_t k = 0; k < model->room; k++)
+    for (int32_t k = 0; k < model->room; k++) {
         more[k] = model->factor[k];
+        more[count + k] = model->factor[model->room + k];
+    }
     free(model->factor);
     model->factor = more;
     model->room = count;
     return PRICER_OK;
 }
 
-/* What one factor adds to what is known of all. */
-static void note_factor(struct pri_mgf *factor, struct pri_sums *model)
+/* What one factor adds to what is known of all, and its sketch. */
+static enum pricer_status note_factor(const struct pri_mgf *factor,
+                                      struct pri_sums *model)
 {
+    struct pri_mgf *sketch =
+        &model->factor[factor - model->factor + model->room];
+    struct pri_law keep = sketch->law;
     double least = INFINITY;
-    pri_factor_begin(&model->function, factor);
+    *sketch = *factor;
+    sketch->law = keep;
+    sketch->loud = 0;
     for (int32_t k = factor->loud; k < factor->law.count; k++) {
         const struct pri_variances *group = &factor->law.group[k];
         least = fmin(least, group->low);
@@ -44,6 +52,8 @@ static void note_factor(struct pri_mgf *factor, struct pri_sums *model)
     model->highest = fmax(model->highest, high);
     model->strip =
         fmin(model->strip, pri_factor_most(&model->function, factor));
+    return pri_law_sketch(&factor->law, factor->loud, factor->quiet,
+                          &sketch->law, &sketch->quiet);
 }
 
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
@@ -77,9 +87,8 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
         status = pri_law_build(view, k, scratch->chances.chance,
                                scratch->chances.absent, hide, width,
                                model->grain, &scratch->spare, &factor->law);
-        if (status != PRICER_OK)
-            break;
-        note_factor(factor, model);
+        if (status == PRICER_OK)
+            status = note_factor(factor, model);
         double bare = factor->seen * factor->law.bare;
         model->bare += none * bare;
         none *= 1 - bare;
@@ -135,27 +144,36 @@ void pri_sums_bare(struct pri_sums *model, double once)
         fmax(-expm1(rounds * log1p(-below)), 0) * (1 - 1e-12);
 }
 
-/* Z = unseen + shown of one round at a real s, both divided by e^(what is
- * returned); `rough`: about that. */
-static double once(const struct pri_sums *model, double s, bool rough,
+static int32_t parts_of(const struct pri_sums *model)
+{
+    return model->factors + (model->exact != NULL);
+}
+
+/* One sum, or the last, all that are coupled: Z = unseen + shown at s, or a
+ * bound on both beyond s, divided by e^(what is returned). */
+static double part_at(const struct pri_sums *model, int32_t number,
+                      double complex s, bool rough, double *shown,
+                      double *unseen)
+{
+    if (number < model->factors)
+        return pri_factor_real(&model->function,
+                               &model->factor[number + rough * model->room], s,
+                               shown, unseen);
+    double scale = pri_exact_real(model->exact, creal(s), shown, unseen);
+    *shown = cimag(s) != 0 ? pri_exact_edge(model->exact, s) : *shown;
+    return scale;
+}
+
+/* The same of all that one round shows. */
+static double once(const struct pri_sums *model, double complex s, bool rough,
                    double *shown, double *unseen)
 {
-
     double log_scale = 0;
     *unseen = 1;
     *shown = 0;
-    for (int32_t k = 0; k <= model->factors; k++) {
+    for (int32_t k = 0; k < parts_of(model); k++) {
         double part, rest;
-        if (k < model->factors && rough)
-            log_scale += pri_factor_guess(&model->function, &model->factor[k],
-                                          s, &part, &rest);
-        else if (k < model->factors)
-            log_scale += pri_factor_again(&model->function, &model->factor[k],
-                                          s, &part, &rest);
-        else if (model->exact != NULL)
-            log_scale += pri_exact_real(model->exact, s, &part, &rest);
-        else
-            break;
+        log_scale += part_at(model, k, s, rough, &part, &rest);
         *shown = *shown * (rest + part) + *unseen * part;
         *unseen *= rest;
         double most = *shown + *unseen;
@@ -169,7 +187,7 @@ static double once(const struct pri_sums *model, double s, bool rough,
 }
 
 /* ln((unseen + shown)^rounds - unseen^rounds). */
-double pri_log_rounds(double unseen, double shown, double rounds)
+static double log_rounds(double unseen, double shown, double rounds)
 {
     if (shown == 0)
         return -INFINITY;
@@ -180,31 +198,19 @@ double pri_log_rounds(double unseen, double shown, double rounds)
     return most + 1e-14 * (rounds + fabs(most));
 }
 
-static double log_at(const struct pri_sums *model, double s, bool rough)
+double pri_sums_log(const struct pri_sums *model, double complex s, bool rough)
 {
     double shown, unseen, rounds = (double)model->rounds;
-    if (!(s < model->strip * .98))
+    if (!(creal(s) < model->strip * .98))
         return INFINITY;
-    double log_scale = once(model, s, rough, &shown, &unseen);
-    double all = rounds * log_scale;
-    return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
-}
-
-double pri_sums_log(const struct pri_sums *model, double s)
-{
-    return log_at(model, s, false);
-}
-
-/* Where sums are coupled there is no sketch. */
-double pri_sums_guess(const struct pri_sums *model, double s)
-{
-    return log_at(model, s, model->exact == NULL);
+    double all = rounds * once(model, s, rough, &shown, &unseen);
+    return log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
 }
 
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
 {
     double shown = 0, unseen = 1, rounds = (double)model->rounds;
-    *mass = fmin(exp(pri_sums_log(model, 0)), 1);
+    *mass = fmin(exp(pri_sums_log(model, 0, false)), 1);
     for (int32_t k = 0; k < model->factors; k++) {
         double part, rest;
         pri_factor_left(&model->function, &model->factor[k], &part, &rest);
@@ -212,68 +218,58 @@ void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
         unseen *= rest;
     }
     *left = model->exact == NULL
-                ? exp(pri_log_rounds(unseen, shown, rounds)) * PRI_SLACK
+                ? exp(log_rounds(unseen, shown, rounds)) * PRI_SLACK
                 : INFINITY;
 }
 
 /* What a search for s makes least: Chernoff's eps for a delta, or ln of his
- * bound at an eps; of the sketches, or of what is proved. */
+ * bound at an eps. */
 struct goal {
     const struct pri_sums *model;
     double delta, eps;
-    bool proved;
 };
 
-static double cost(const struct goal *goal, double s)
+static double cost(const struct goal *goal, double s, bool rough)
 {
     enum pri_kernel kernel = goal->model->function.kernel;
-    double log_bound = goal->proved ? pri_sums_log(goal->model, s)
-                                    : pri_sums_guess(goal->model, s);
+    double log_bound = pri_sums_log(goal->model, s, rough);
     if (!isfinite(log_bound))
         return INFINITY;
     return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
                            : log_bound + pri_log_phi(kernel, goal->eps, s);
 }
 
-/* Either has one minimum in s; it is looked for in ever smaller factors. */
-static double search(const struct goal *goal, double *least)
+/* Either has one minimum in s; it is looked for between neighbours, ever closer
+ * ones, and there by a parabola. */
+static double search(const struct goal *goal, bool rough, double *least)
 {
     const struct pri_sums *model = goal->model;
     double top =
         fmin(model->strip * .97, SADDLE_MOST / fmax(model->highest, 1e-290));
     double s = fmin(model->function.kernel == PRI_LOSS ? 4 : INFINITY, top);
-    *least = cost(goal, s);
+    *least = cost(goal, s, rough);
     for (int k = 0; k < 600 && isinf(*least); k++)
-        *least = cost(goal, s /= 4);
+        *least = cost(goal, s /= 4, rough);
     for (double factor = 4; factor > 1.05; factor = sqrt(factor))
         for (int up = 0; up < 2; up++)
             for (int k = 0; k < 600; k++) {
                 double next = up ? s * factor : s / factor;
-                double now = cost(goal, next);
+                double now = cost(goal, next, rough);
                 if (!(now < *least))
                     break;
                 *least = now;
                 s = next;
             }
-    return s;
-}
-
-/* The s of the sketches, with what is proved there; if nothing is, the s of
- * what is proved. */
-static double search_both(struct goal *goal, double *least)
-{
-    goal->proved = false;
-    double s = search(goal, least);
-    goal->proved = true;
-    *least = cost(goal, s);
-    return isfinite(*least) ? s : search(goal, least);
+    if (rough) /* what is proved there, or where something is proved */
+        *least = cost(goal, s, false);
+    return rough && isinf(*least) ? search(goal, false, least) : s;
 }
 
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 {
     struct goal goal = {.model = model, .delta = delta};
     struct pri_saddle saddle;
-    saddle.s = search_both(&goal, &saddle.eps);
+    saddle.s = search(&goal, model->exact == NULL, &saddle.eps);
     return saddle;
 }
 
@@ -281,12 +277,12 @@ double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
     struct goal goal = {.model = model, .eps = eps};
-    double s = search_both(&goal, log_bound), further = s;
-    goal.proved = false;
-    double least = cost(&goal, s);
-    for (int k = 0; k < 200 && cost(&goal, further * 1.3) < least + 1; k++)
+    double s = search(&goal, model->exact == NULL, log_bound), further = s;
+    double least = cost(&goal, s, true);
+    for (int k = 0; k < 200 && cost(&goal, further * 1.3, true) < least + 1;
+         k++)
         further *= 1.3;
-    return isfinite(pri_sums_log(model, further)) ? further : s;
+    return isfinite(pri_sums_log(model, further, false)) ? further : s;
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -389,16 +385,13 @@ static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double *log_most)
 {
     struct pri_values *part = &scratch->part, *quiet = &scratch->quiet;
-    struct pri_mgf *factor = &model->factor[number];
+    const struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
-    double shown, unseen, sure;
+    double shown, unseen;
     enum pricer_status status = PRICER_OK;
-    double offset =
-        coupled ? pri_exact_real(model->exact, line->sigma, &shown, &unseen)
-                : pri_factor_again(&model->function, factor, line->sigma,
-                                   &shown, &unseen);
+    double offset = part_at(model, number, line->sigma, false, &shown, &unseen);
     double most = unseen + shown;
-    sure = coupled ? unseen : factor->unseen * exp(-offset);
+    double sure = coupled ? unseen : factor->unseen * exp(-offset);
     for (int32_t n = 0; n < line->count; n++)
         quiet->value[n] = quiet->error[n] = 0;
     if (coupled) {
@@ -427,7 +420,6 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
                                  struct pri_scratch *scratch,
                                  struct pri_line *line)
 {
-    int32_t parts = model->factors + (model->exact != NULL);
     double log_once = 0, log_part;
     enum pricer_status status = pri_line_reserve(line, line->count);
     struct pri_values *values[] = {&scratch->part, &scratch->rest,
@@ -438,7 +430,7 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
         line->value[n] = line->error[n] = scratch->rest.error[n] = 0;
         scratch->rest.value[n] = 1;
     }
-    for (int32_t k = 0; k < parts && status == PRICER_OK; k++) {
+    for (int32_t k = 0; k < parts_of(model) && status == PRICER_OK; k++) {
         status = one_part(model, k, eps, line, scratch, &log_part);
         if (status == PRICER_OK)
             multiply(&scratch->part, &scratch->quiet, &scratch->rest, line);
