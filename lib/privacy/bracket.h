@@ -32,7 +32,7 @@ struct pri_sums {
     struct pri_exact *exact; /* or NULL */
     double unseen;           /* P(no sum is seen) in a round */
     double seen;             /* at least P(some sum is seen) */
-    double grain;            /* of the laws: law.h */
+    double grain;            /* of the laws: factor.h */
     double most;             /* data: mu^2 of a round is at most this */
     double highest;          /* and of one sum this */
     double strip;            /* real parts of s are below this */

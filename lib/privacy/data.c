@@ -4,7 +4,6 @@
  * all patterns of links; what counts as bare, and how pairs are dealt with:
  * docs/mathematics.md, What one round shows to Decoupling.
  */
-#include "decouple.h"
 #include "exact.h"
 
 #include <float.h>
@@ -167,7 +166,6 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
     bool *apart = pri_alloc(view->sources, sizeof *apart);
-    double most, highest, strip;
     enum pricer_status status =
         apart == NULL ? PRICER_MEMORY
                       : pri_exact_build(view, &model->function, task->hide,
@@ -181,10 +179,9 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
         pri_plain_chances(view, &task->scratch->chances);
         status =
             pri_sums_set(view, apart, task->hide, task->width, task->scratch);
-        pri_exact_range(exact, &most, &highest, &strip);
-        model->most += most;
-        model->highest = fmax(model->highest, highest);
-        model->strip = fmin(model->strip, strip);
+        model->most += exact->coupling.most * (1 + 1e-9);
+        model->highest = fmax(model->highest, exact->coupling.highest);
+        model->strip = fmin(model->strip, exact->strip);
         model->exact = exact;
     }
     if (status == PRICER_OK && exact != NULL)
@@ -317,10 +314,6 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (task->view->dimension == 0 && task->saddle.s > 0)
             model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 10);
     }
-    if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
-        !pri_within(found, AIM))
-        pri_lone_sums(task->view, model->function.direction, model->rounds,
-                      task->delta, found);
     return status;
 }
 
@@ -398,6 +391,8 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
         found.eps = fmax(found.eps, one.eps);
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
+    if (status == PRICER_OK && isfinite(found.eps) && !pri_within(&found, AIM))
+        pri_lone_sums(view, rounds, delta, &found);
     if (status == PRICER_OK && lone && found.eps_lower < INFINITY &&
         (directions == 0 ||
          found.eps - found.eps_lower >

@@ -6,6 +6,14 @@
 #define PRICER_EXACT_H
 
 #include "bracket.h"
+#include "coupling.h"
+
+struct pri_exact {
+    struct pri_coupling coupling;
+    double strip;  /* of real parts */
+    double unseen; /* P(none of the sums is seen) */
+    double budget;
+};
 
 /*
  * The sums of a view that pairs are about; *exact is NULL where their tables
@@ -17,11 +25,6 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
                                    double hide, double work, bool *apart,
                                    struct pri_exact **exact);
 void pri_exact_free(struct pri_exact *exact);
-
-/* What a model needs to know of it: mu^2 of a round at most, of one sum, and
- * the strip of real parts. */
-void pri_exact_range(const struct pri_exact *exact, double *most,
-                     double *highest, double *strip);
 
 /*
  * Z(s), as the functions of factor.h: a bound at a real s; a bound on

@@ -1,11 +1,11 @@
 /*
- * From the noises of one sum to the law of the variance in it: law.h.
+ * From the noises of one sum to the law of the variance in it: factor.h.
  *
  * All masses and means are sums of positive terms, so each has a relative error
  * of a few units in the last place for each noise. Where a mass is below the
  * range of a double it is lost; PRI_LOST pays for that.
  */
-#include "law.h"
+#include "factor.h"
 
 #include <float.h>
 #include <math.h>
