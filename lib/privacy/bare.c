@@ -21,12 +21,22 @@
 /* How wide groups of variances are, relative to their low end. */
 #define FEW_WIDTH 5e-4
 
+/* A mass that products of probabilities may lose below the range of a double,
+ * in one round. */
+#define LOST 1e-309
+
 enum { SIZES = 256, PAIRS_MOST = 14 };
 
-double pri_view_slack(const struct pri_view *view)
+double pri_in_some_round(const struct pri_view *view, double once,
+                         int64_t rounds, enum pri_side side)
 {
     double links = (double)view->noises + view->sources + 2. * view->pairs;
-    return 1e-12 + 8 * DBL_EPSILON * links + 2 * view->loose;
+    double slack = 1e-12 + 8 * DBL_EPSILON * links + 2 * view->loose;
+    once *= side == PRI_ABOVE ? 1 + slack : 1 - slack;
+    double all = -expm1((double)rounds * log1p(-fmin(once, 1)));
+    double lost = once > 0 ? (double)rounds * LOST : 0;
+    return side == PRI_ABOVE ? fmin(all * (1 + 1e-12) + lost, 1)
+                             : all * (1 - 1e-12);
 }
 
 void pri_plain_chances(const struct pri_view *view, struct pri_chances *chances)
@@ -93,11 +103,9 @@ static double over_pairs(struct search *search, int32_t from, int32_t known)
     const struct pri_coupled *pair = &view->pair[from];
     double cell[2][2], sum = 0;
     double *first = pair->gate ? &chances->link[pair->source]
-                               : &chances->chance[pair->first];
-    double *not_first = pair->gate ? &chances->broken[pair->source]
-                                   : &chances->absent[pair->first];
+                               : &chances->absent[pair->first];
     double *absent = &chances->absent[pair->second];
-    double before[] = {*not_first, *first}, second = *absent;
+    double before = *first, second = *absent;
     pri_pair_cells(view, pair, cell);
     double down = cell[0][0] / (cell[0][0] + cell[0][1]);
     double up = cell[1][0] / (cell[1][0] + cell[1][1]);
@@ -107,15 +115,13 @@ static double over_pairs(struct search *search, int32_t from, int32_t known)
         sum = over_pairs(search, from + 1, known);
     }
     for (int x = 0; x < 2 && known < PAIRS_MOST; x++) {
-        *first = x;
-        *not_first = 1 - x;
+        *first = x == pair->gate;
         *absent = x ? up : down;
         double weight = cell[x][0] + cell[x][1];
         if (weight > 0)
             sum += weight * over_pairs(search, from + 1, known + 1);
     }
-    *not_first = before[0];
-    *first = before[1];
+    *first = before;
     *absent = second;
     return sum;
 }
@@ -130,19 +136,14 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
     for (int32_t k = 0; k < view->sources; k++) {
         possible = possible || can_be_bare(view, k, hide);
         chances->link[k] = view->source[k].link;
-        chances->broken[k] = 1 - view->source[k].link;
     }
     if (!possible)
         return 0;
     pri_plain_chances(view, chances);
-    double once = fmin(over_pairs(&search, 0, 0), 1);
+    /* Below the range of numbers something may be lost. */
+    double once = fmax(fmin(over_pairs(&search, 0, 0), 1), DBL_TRUE_MIN);
     *exact = search.exact;
-    double slack = pri_view_slack(view);
-    once *= side == PRI_ABOVE ? 1 + slack : 1 - slack;
-    double all = -expm1((double)rounds * log1p(-fmin(once, 1)));
-    return side == PRI_ABOVE
-               ? fmin(all * (1 + 1e-12) + (double)rounds * PRI_LOST, 1)
-               : all * (1 - 1e-12);
+    return pri_in_some_round(view, once, rounds, side);
 }
 
 /* ------------------------------------------------------------------- worth -- */

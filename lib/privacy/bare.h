@@ -8,18 +8,16 @@
 
 #include "privacy.h"
 
-/* A mass that products of probabilities may lose below the range of a double,
- * in one round. */
-#define PRI_LOST 1e-309
-
-/* By which part the probability of a pattern may be off: rounding, in proportion
- * to the links that decide about it, and links taken as independent. */
-double pri_view_slack(const struct pri_view *view);
+/* The probability that something with the chance `once` happens in some of so many
+ * rounds, to the side. By which part it may be off: rounding, in proportion to the
+ * links that decide about a pattern, and links taken as independent. */
+double pri_in_some_round(const struct pri_view *view, double once,
+                         int64_t rounds, enum pri_side side);
 
 /* Scratch: the probabilities of all noises and links as a case has them. */
 struct pri_chances {
     double *chance, *absent; /* [noises] */
-    double *link, *broken;   /* [sources] */
+    double *link;            /* [sources] */
 };
 
 /*

@@ -21,9 +21,6 @@
 /* Beyond this an eps is not worth more than the first lines. */
 #define EPS_MATTERS 1e4
 
-/* How much louder the loudest pattern of a shell is than the quietest. */
-#define SHELL 16
-
 /* By how much of eps lines are blurred at first. */
 #define BLUR 5e-4
 
@@ -182,25 +179,6 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     return able;
 }
 
-/* Where shells end, the loudest first; none is empty. Returns how many there
- * are. */
-static int32_t cut_shells(struct pri_sums *model, double *cut)
-{
-    double most, least;
-    int32_t shells = 0;
-    pri_sums_loudness(model, &most, &least);
-    cut[0] = INFINITY;
-    double next = most / SHELL;
-    for (; next > least && shells < PRI_SHELLS - 1; next /= SHELL) {
-        pri_sums_shell(model, cut[shells], next);
-        if (model->seen > 0)
-            cut[++shells] = next;
-    }
-    cut[++shells] = 0;
-    pri_sums_shell(model, INFINITY, 0);
-    return shells;
-}
-
 /* The search for one bracket. */
 struct hunt {
     struct pri_sums *model;
@@ -256,7 +234,7 @@ static enum pricer_status draw(struct hunt *hunt, struct pri_scratch *scratch,
     *able = place_lines(hunt);
     if (hunt->shells == 1 && model->exact == NULL &&
         (hunt->apart || !*able || hunt->line->count > NODES_MANY)) {
-        hunt->shells = cut_shells(model, hunt->cut);
+        hunt->shells = pri_sums_cut(model, hunt->cut);
         hunt->s = 0;
         if (hunt->shells > 1) {
             hunt->guess = guess_shells(hunt);

@@ -59,6 +59,14 @@ static enum pricer_status set_model(struct task *task, enum pri_side side,
                                               task->width, scratch);
 }
 
+static void set_bare(struct task *task)
+{
+    struct pri_sums *model = &task->scratch->model;
+    for (int side = 0; side < 2; side++)
+        model->more[side] =
+            pri_in_some_round(task->view, model->bare, model->rounds, side);
+}
+
 /* Which patterns count as bare, by the best Chernoff bound from above. Of those
  * that are next to nothing, only the most. */
 static enum pricer_status choose_hide(struct task *task)
@@ -80,7 +88,7 @@ static enum pricer_status choose_hide(struct task *task)
         enum pricer_status status = set_model(task, PRI_ABOVE, INFINITY, 0);
         if (status != PRICER_OK)
             return status;
-        pri_sums_bare(model, model->bare);
+        set_bare(task);
         if (!(model->more[PRI_ABOVE] < task->delta))
             continue;
         struct pri_saddle saddle =
@@ -132,7 +140,7 @@ static enum pricer_status one_side(struct task *task, int sides, double growth,
     task->ready = false;
     if (status != PRICER_OK)
         return status;
-    pri_sums_bare(model, model->bare);
+    set_bare(task);
     model->growth = growth;
     status =
         prove(task, sides, ready, order ? task->saddle.eps : found->eps, found);
@@ -326,19 +334,16 @@ void pri_scratch_free(struct pri_scratch *scratch)
 {
     if (scratch == NULL)
         return;
-    for (int32_t k = 0; k < 2 * scratch->model.room; k++)
+    for (int32_t k = 0; k < scratch->model.room; k++) {
         pri_law_free(&scratch->model.factor[k].law);
+        pri_law_free(&scratch->model.factor[k].sketch);
+    }
     free(scratch->model.factor);
     free(scratch->chances.chance);
     pri_law_free(&scratch->spare);
     for (int k = 0; k < PRI_SHELLS; k++)
         pri_line_free(&scratch->line[k]);
-    struct pri_values *values[] = {&scratch->part, &scratch->rest,
-                                   &scratch->quiet};
-    for (int k = 0; k < 3; k++) {
-        free(values[k]->value);
-        free(values[k]->error);
-    }
+    pri_line_free(&scratch->along);
     *scratch = (struct pri_scratch){0};
 }
 
@@ -350,11 +355,10 @@ static enum pricer_status reserve(struct pri_scratch *scratch,
     if (room <= scratch->room)
         return PRICER_OK;
     free(chances->chance);
-    chances->chance = pri_alloc(8 * room, sizeof(double));
+    chances->chance = pri_alloc(6 * room, sizeof(double));
     scratch->room = chances->chance == NULL ? 0 : 2 * room;
     chances->absent = chances->chance + scratch->room;
     chances->link = chances->absent + scratch->room;
-    chances->broken = chances->link + scratch->room;
     return scratch->room > 0 ? PRICER_OK : PRICER_MEMORY;
 }
 

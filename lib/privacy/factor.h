@@ -71,6 +71,8 @@ struct pri_mgf {
     double signal, own, seen, unseen;
     struct pri_law law;
     int32_t loud, quiet;
+    struct pri_law sketch; /* of the shell: so many of its values are quiet */
+    int32_t still;
 };
 
 /*

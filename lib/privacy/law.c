@@ -3,7 +3,7 @@
  *
  * All masses and means are sums of positive terms, so each has a relative error
  * of a few units in the last place for each noise. Where a mass is below the
- * range of a double it is lost; PRI_LOST pays for that.
+ * range of a double it is lost; pri_in_some_round() pays for that.
  */
 #include "factor.h"
 

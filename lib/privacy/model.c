@@ -13,47 +13,22 @@
 /* The saddle is looked for from this exponent of one sum on. */
 #define SADDLE_MOST 1000
 
+/* How much louder the loudest pattern of a shell is than the quietest. */
+#define SHELL 16
+
 static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
     if (count <= model->room)
         return PRICER_OK;
-    struct pri_mgf *more = pri_alloc(2 * (int64_t)count, sizeof *more);
+    struct pri_mgf *more = pri_alloc(count, sizeof *more);
     if (more == NULL)
         return PRICER_MEMORY;
-    for (int32_t k = 0; k < model->room; k++) {
+    for (int32_t k = 0; k < model->room; k++)
         more[k] = model->factor[k];
-        more[count + k] = model->factor[model->room + k];
-    }
     free(model->factor);
     model->factor = more;
     model->room = count;
     return PRICER_OK;
-}
-
-/* What one factor adds to what is known of all, and its sketch. */
-static enum pricer_status note_factor(const struct pri_mgf *factor,
-                                      struct pri_sums *model)
-{
-    struct pri_mgf *sketch =
-        &model->factor[factor - model->factor + model->room];
-    struct pri_law keep = sketch->law;
-    double least = INFINITY;
-    *sketch = *factor;
-    sketch->law = keep;
-    sketch->loud = 0;
-    for (int32_t k = factor->loud; k < factor->law.count; k++) {
-        const struct pri_variances *group = &factor->law.group[k];
-        least = fmin(least, group->low);
-        if (group->high > group->low)
-            model->exact_laws = false;
-    }
-    double high = factor->law.count > factor->loud ? factor->signal / least : 0;
-    model->most += high * (1 + 1e-9);
-    model->highest = fmax(model->highest, high);
-    model->strip =
-        fmin(model->strip, pri_factor_most(&model->function, factor));
-    return pri_law_sketch(&factor->law, factor->loud, factor->quiet,
-                          &sketch->law, &sketch->quiet);
 }
 
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
@@ -62,38 +37,27 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
 {
     struct pri_sums *model = &scratch->model;
     enum pricer_status status = reserve_factors(model, view->sources);
-    model->factors = 0;
-    model->unseen = 1;
-    model->seen = 0;
-    model->most = model->highest = model->bare = 0;
     double none = 1;
-    model->strip = INFINITY;
-    model->exact_laws = true;
+    model->factors = 0;
+    model->bare = 0;
     model->loose = view->loose;
-    model->slack = pri_view_slack(view);
     for (int32_t k = 0; k < view->sources && status == PRICER_OK; k++) {
         const struct pri_source *source = &view->source[k];
-        double unseen = pri_unseen(source);
-        model->unseen *= unseen;
-        model->seen += pri_seen(source);
         if (which != NULL && !which[k])
             continue;
         struct pri_mgf *factor = &model->factor[model->factors++];
         factor->signal = source->signal;
         factor->own = view->dimension > 0 ? source->own : 0;
         factor->seen = pri_seen(source);
-        factor->unseen = unseen;
-        factor->loud = factor->quiet = 0;
+        factor->unseen = pri_unseen(source);
         status = pri_law_build(view, k, scratch->chances.chance,
                                scratch->chances.absent, hide, width,
                                model->grain, &scratch->spare, &factor->law);
-        if (status == PRICER_OK)
-            status = note_factor(factor, model);
         double bare = factor->seen * factor->law.bare;
         model->bare += none * bare;
         none *= 1 - bare;
     }
-    return status;
+    return status == PRICER_OK ? pri_sums_shell(model, INFINITY, 0) : status;
 }
 
 /* The signal of a group of variances, relative to its noise. */
@@ -102,46 +66,57 @@ static double loudness(const struct pri_mgf *factor, int32_t group)
     return fmax(factor->signal, factor->own) / factor->law.group[group].low;
 }
 
-void pri_sums_loudness(const struct pri_sums *model, double *most,
-                       double *least)
+enum pricer_status pri_sums_shell(struct pri_sums *model, double most,
+                                  double least)
 {
-    *most = 0;
-    *least = INFINITY;
-    for (int32_t k = 0; k < model->factors; k++) {
-        const struct pri_mgf *factor = &model->factor[k];
-        if (factor->law.count > 0) {
-            *most = fmax(*most, loudness(factor, 0));
-            *least = fmin(*least, loudness(factor, factor->law.count - 1));
-        }
-    }
-}
-
-void pri_sums_shell(struct pri_sums *model, double most, double least)
-{
+    enum pricer_status status = PRICER_OK;
     model->most = model->highest = model->seen = 0;
     model->strip = INFINITY;
-    for (int32_t k = 0; k < model->factors; k++) {
+    model->exact_laws = true;
+    for (int32_t k = 0; k < model->factors && status == PRICER_OK; k++) {
         struct pri_mgf *factor = &model->factor[k];
+        const struct pri_variances *group = factor->law.group;
         int32_t at = 0, count = factor->law.count;
         while (at < count && loudness(factor, at) > most)
             at++;
         factor->loud = at;
+        double high = at < count ? factor->signal / group[at].low : 0;
         for (; at < count && loudness(factor, at) > least; at++)
-            model->seen += factor->seen * factor->law.group[at].mass;
+            model->seen += factor->seen * group[at].mass;
         factor->quiet = count - at;
-        note_factor(factor, model);
+        for (at = factor->loud; at < count && model->exact_laws; at++)
+            model->exact_laws = group[at].high == group[at].low;
+        model->most += high * (1 + 1e-9);
+        model->highest = fmax(model->highest, high);
+        model->strip =
+            fmin(model->strip, pri_factor_most(&model->function, factor));
+        status = pri_law_sketch(&factor->law, factor->loud, factor->quiet,
+                                &factor->sketch, &factor->still);
     }
+    return status;
 }
 
-void pri_sums_bare(struct pri_sums *model, double once)
+int32_t pri_sums_cut(struct pri_sums *model, double *cut)
 {
-    double rounds = (double)model->rounds, slack = model->slack;
-    double above = fmin(once * (1 + slack), 1), below = once * (1 - slack);
-    double lost = once > 0 ? rounds * PRI_LOST : 0;
-    model->more[PRI_ABOVE] =
-        fmin(-expm1(rounds * log1p(-above)) * (1 + 1e-12) + lost, 1);
-    model->more[PRI_BELOW] =
-        fmax(-expm1(rounds * log1p(-below)), 0) * (1 - 1e-12);
+    double most = 0, least = INFINITY;
+    int32_t shells = 0;
+    for (int32_t k = 0; k < model->factors; k++) {
+        const struct pri_mgf *factor = &model->factor[k];
+        if (factor->law.count > 0) {
+            most = fmax(most, loudness(factor, 0));
+            least = fmin(least, loudness(factor, factor->law.count - 1));
+        }
+    }
+    cut[0] = INFINITY;
+    for (double next = most / SHELL; next > least && shells < PRI_SHELLS - 1;
+         next /= SHELL) {
+        pri_sums_shell(model, cut[shells], next);
+        if (model->seen > 0)
+            cut[++shells] = next;
+    }
+    cut[++shells] = 0;
+    pri_sums_shell(model, INFINITY, 0);
+    return shells;
 }
 
 static int32_t parts_of(const struct pri_sums *model)
@@ -155,10 +130,15 @@ static double part_at(const struct pri_sums *model, int32_t number,
                       double complex s, bool rough, double *shown,
                       double *unseen)
 {
-    if (number < model->factors)
-        return pri_factor_real(&model->function,
-                               &model->factor[number + rough * model->room], s,
-                               shown, unseen);
+    if (number < model->factors) {
+        struct pri_mgf factor = model->factor[number];
+        if (rough) {
+            factor.law = factor.sketch;
+            factor.loud = 0;
+            factor.quiet = factor.still;
+        }
+        return pri_factor_real(&model->function, &factor, s, shown, unseen);
+    }
     double scale = pri_exact_real(model->exact, creal(s), shown, unseen);
     *shown = cimag(s) != 0 ? pri_exact_edge(model->exact, s) : *shown;
     return scale;
@@ -209,17 +189,11 @@ double pri_sums_log(const struct pri_sums *model, double complex s, bool rough)
 
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
 {
-    double shown = 0, unseen = 1, rounds = (double)model->rounds;
+    struct pri_sums loss = *model;
+    loss.function.kernel = PRI_LOSS;
     *mass = fmin(exp(pri_sums_log(model, 0, false)), 1);
-    for (int32_t k = 0; k < model->factors; k++) {
-        double part, rest;
-        pri_factor_left(&model->function, &model->factor[k], &part, &rest);
-        shown = shown * (rest + part) + unseen * part;
-        unseen *= rest;
-    }
-    *left = model->exact == NULL
-                ? exp(log_rounds(unseen, shown, rounds)) * PRI_SLACK
-                : INFINITY;
+    *left =
+        model->exact == NULL ? exp(pri_sums_log(&loss, -.5, false)) : INFINITY;
 }
 
 /* What a search for s makes least: Chernoff's eps for a delta, or ln of his
@@ -239,8 +213,7 @@ static double cost(const struct goal *goal, double s, bool rough)
                            : log_bound + pri_log_phi(kernel, goal->eps, s);
 }
 
-/* Either has one minimum in s; it is looked for between neighbours, ever closer
- * ones, and there by a parabola. */
+/* Either has one minimum in s; it is looked for in ever smaller factors. */
 static double search(const struct goal *goal, bool rough, double *least)
 {
     const struct pri_sums *model = goal->model;
@@ -287,6 +260,12 @@ double pri_sums_place(const struct pri_sums *model, double eps,
 
 /* ------------------------------------------------------------------ line -- */
 
+/* Values along a line and how far each may be off. */
+struct values {
+    double complex *value;
+    double *error;
+};
+
 /* x^n, for a whole number n. */
 static double complex power(double complex x, int64_t n)
 {
@@ -309,7 +288,7 @@ static double complex power_less_1(double complex x, double n)
 /* From one round to all of them: value becomes (rest + value)^rounds -
  * rest^rounds, times e^log_scale. */
 static void repeat(int64_t times, int32_t factors, double log_scale,
-                   const struct pri_values *rest, struct pri_line *line)
+                   const struct values *rest, struct pri_line *line)
 {
     double rounds = (double)times, scale = exp(log_scale);
     double units =
@@ -340,9 +319,8 @@ static void repeat(int64_t times, int32_t factors, double log_scale,
 
 /* One sum more: what is shown becomes (rest + shown)(quiet + part) - rest quiet
  * and the rest becomes rest quiet. */
-static void multiply(const struct pri_values *part,
-                     const struct pri_values *quiet, struct pri_values *rest,
-                     struct pri_line *line)
+static void multiply(const struct values *part, const struct values *quiet,
+                     struct values *rest, struct pri_line *line)
 {
     for (int32_t n = 0; n < line->count; n++) {
         double complex before = rest->value[n], now = line->value[n];
@@ -363,28 +341,14 @@ static void multiply(const struct pri_values *part,
     }
 }
 
-static enum pricer_status reserve(struct pri_values *values, int32_t count)
-{
-    if (count <= values->room)
-        return PRICER_OK;
-    free(values->value);
-    free(values->error);
-    values->value = pri_alloc(count, sizeof *values->value);
-    values->error = pri_alloc(count, sizeof *values->error);
-    bool all = values->value && values->error;
-    values->room = all ? count : 0;
-    return all ? PRICER_OK : PRICER_MEMORY;
-}
-
 /* One sum, or the last, all that are coupled: its part and its quiet patterns
  * along the line, both divided by a bound at the real s, ln of which is
  * returned in *log_most. */
 static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double eps, const struct pri_line *line,
-                                   struct pri_scratch *scratch,
+                                   struct values *part, struct values *quiet,
                                    double *log_most)
 {
-    struct pri_values *part = &scratch->part, *quiet = &scratch->quiet;
     const struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
     double shown, unseen;
@@ -421,24 +385,29 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
                                  struct pri_line *line)
 {
     double log_once = 0, log_part;
+    struct pri_line *room = &scratch->along;
     enum pricer_status status = pri_line_reserve(line, line->count);
-    struct pri_values *values[] = {&scratch->part, &scratch->rest,
-                                   &scratch->quiet};
-    for (int k = 0; k < 3 && status == PRICER_OK; k++)
-        status = reserve(values[k], line->count);
-    for (int32_t n = 0; n < line->count && status == PRICER_OK; n++) {
-        line->value[n] = line->error[n] = scratch->rest.error[n] = 0;
-        scratch->rest.value[n] = 1;
+    if (status == PRICER_OK)
+        status = pri_line_reserve(room, 3 * line->count);
+    struct values part = {room->value, room->error}, rest = part, quiet = part;
+    if (status != PRICER_OK)
+        return status;
+    rest.value += line->count;
+    rest.error += line->count;
+    quiet.value += 2 * line->count;
+    quiet.error += 2 * line->count;
+    for (int32_t n = 0; n < line->count; n++) {
+        line->value[n] = line->error[n] = rest.error[n] = 0;
+        rest.value[n] = 1;
     }
     for (int32_t k = 0; k < parts_of(model) && status == PRICER_OK; k++) {
-        status = one_part(model, k, eps, line, scratch, &log_part);
+        status = one_part(model, k, eps, line, &part, &quiet, &log_part);
         if (status == PRICER_OK)
-            multiply(&scratch->part, &scratch->quiet, &scratch->rest, line);
+            multiply(&part, &quiet, &rest, line);
         log_once += log_part;
     }
     if (status == PRICER_OK)
         repeat(model->rounds, model->factors,
-               (double)model->rounds * log_once - line->log_most,
-               &scratch->rest, line);
+               (double)model->rounds * log_once - line->log_most, &rest, line);
     return status;
 }
