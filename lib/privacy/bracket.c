@@ -61,24 +61,19 @@ static bool is_enough(const struct pri_sums *model, double goal, double eps,
     return pri_line_tail(line, eps, count) <= goal;
 }
 
-/* How many nodes there must be, up to `most`. */
+/* How many nodes there must be, unless that would take too long. */
 static int32_t count_nodes(const struct pri_sums *model, double goal,
-                           double eps, int32_t most, struct pri_line *line)
+                           double eps, struct pri_line *line)
 {
-    int32_t count = 4;
+    int32_t count = 4, groups = 1;
+    for (int32_t k = 0; k < model->factors; k++)
+        groups += model->factor[k].law.count;
+    int32_t most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
     while (count < most && !is_enough(model, goal, eps, count, true, line))
         count += 2 + count / 12;
     while (!is_enough(model, goal, eps, count, false, line) && count < most)
         count += 2 + count / 12;
     return count;
-}
-
-static int32_t most_nodes(const struct pri_sums *model)
-{
-    int32_t groups = 1;
-    for (int32_t k = 0; k < model->factors; k++)
-        groups += model->factor[k].law.count;
-    return (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
 }
 
 /* Where the line goes, how far apart its nodes are and how many. False if there
@@ -108,7 +103,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
-    line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+    line->count = count_nodes(model, goal, eps, line);
     return isfinite(line->log_most);
 }
 
@@ -124,7 +119,7 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
         able = choose_line(model, goal, eps, line->sigma, line);
         line->blur = part * scale / PRI_BLURS;
         line->shift = part * scale * (1 + 1e-9);
-        line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+        line->count = count_nodes(model, goal, eps, line);
         if (pri_line_tail(line, eps, line->count) <= goal)
             break;
     }

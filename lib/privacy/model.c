@@ -196,64 +196,58 @@ void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
         model->exact == NULL ? exp(pri_sums_log(&loss, -.5, false)) : INFINITY;
 }
 
-/* What a search for s makes least: Chernoff's eps for a delta, or ln of his
- * bound at an eps. */
-struct goal {
-    const struct pri_sums *model;
-    double delta, eps;
-};
-
-static double cost(const struct goal *goal, double s, bool rough)
+/* What a search for s makes least: Chernoff's eps for a delta, or without one ln
+ * of his bound at an eps. */
+static double cost(const struct pri_sums *model, double delta, double eps,
+                   double s, bool rough)
 {
-    enum pri_kernel kernel = goal->model->function.kernel;
-    double log_bound = pri_sums_log(goal->model, s, rough);
+    enum pri_kernel kernel = model->function.kernel;
+    double log_bound = pri_sums_log(model, s, rough);
     if (!isfinite(log_bound))
         return INFINITY;
-    return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
-                           : log_bound + pri_log_phi(kernel, goal->eps, s);
+    return delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, delta)
+                     : log_bound + pri_log_phi(kernel, eps, s);
 }
 
 /* Either has one minimum in s; it is looked for in ever smaller factors. */
-static double search(const struct goal *goal, bool rough, double *least)
+static double search(const struct pri_sums *model, double delta, double eps,
+                     bool rough, double *least)
 {
-    const struct pri_sums *model = goal->model;
     double top =
         fmin(model->strip * .97, SADDLE_MOST / fmax(model->highest, 1e-290));
     double s = fmin(model->function.kernel == PRI_LOSS ? 4 : INFINITY, top);
-    *least = cost(goal, s, rough);
+    *least = cost(model, delta, eps, s, rough);
     for (int k = 0; k < 600 && isinf(*least); k++)
-        *least = cost(goal, s /= 4, rough);
+        *least = cost(model, delta, eps, s /= 4, rough);
     for (double factor = 4; factor > 1.05; factor = sqrt(factor))
         for (int up = 0; up < 2; up++)
             for (int k = 0; k < 600; k++) {
                 double next = up ? s * factor : s / factor;
-                double now = cost(goal, next, rough);
+                double now = cost(model, delta, eps, next, rough);
                 if (!(now < *least))
                     break;
                 *least = now;
                 s = next;
             }
     if (rough) /* what is proved there, or where something is proved */
-        *least = cost(goal, s, false);
-    return rough && isinf(*least) ? search(goal, false, least) : s;
+        *least = cost(model, delta, eps, s, false);
+    return rough && isinf(*least) ? search(model, delta, eps, false, least) : s;
 }
 
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 {
-    struct goal goal = {.model = model, .delta = delta};
     struct pri_saddle saddle;
-    saddle.s = search(&goal, model->exact == NULL, &saddle.eps);
+    saddle.s = search(model, delta, 0, model->exact == NULL, &saddle.eps);
     return saddle;
 }
 
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
-    struct goal goal = {.model = model, .eps = eps};
-    double s = search(&goal, model->exact == NULL, log_bound), further = s;
-    double least = cost(&goal, s, true);
-    for (int k = 0; k < 200 && cost(&goal, further * 1.3, true) < least + 1;
-         k++)
+    double s = search(model, 0, eps, model->exact == NULL, log_bound);
+    double further = s, least = cost(model, 0, eps, s, true);
+    for (int k = 0;
+         k < 200 && cost(model, 0, eps, further * 1.3, true) < least + 1; k++)
         further *= 1.3;
     return isfinite(pri_sums_log(model, further, false)) ? further : s;
 }
