@@ -165,7 +165,7 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     double goal = part * delta;
     enum pri_kernel kernel = model->function.kernel;
     bool able = place_plain(model, goal, guess, s, line);
-    if (!able || line->count == 0 || model->exact != NULL ||
+    if (!able || line->count == 0 ||
         pri_line_tail(line, guess, line->count) <= goal)
         return able;
     model->function.kernel = line->kernel;

@@ -105,14 +105,14 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
     return status;
 }
 
-double pri_exact_real(struct pri_exact *exact, double s, double *shown,
+double pri_exact_real(struct pri_exact *exact, double complex s, double *shown,
                       double *unseen)
 {
     struct pri_coupling *coupling = &exact->coupling;
-    double log_bound = INFINITY;
-    double place = creal(pri_mean_place(&coupling->function, s));
-    if (place * coupling->highest < EXPONENT_MOST && s < exact->strip) {
-        pri_coupling_begin(coupling, s);
+    double log_bound = INFINITY, real = creal(s);
+    double place = creal(pri_mean_place(&coupling->function, real));
+    if (place * coupling->highest < EXPONENT_MOST && real < exact->strip) {
+        pri_coupling_begin(coupling, real);
         pri_coupling_balance(coupling);
         log_bound = pri_coupling_parts(coupling) + 1e-9;
     }
@@ -123,22 +123,14 @@ double pri_exact_real(struct pri_exact *exact, double s, double *shown,
     }
     *unseen = exact->unseen * exp(-log_bound);
     *shown = fmax(1 - *unseen, 0) + DBL_EPSILON;
+    if (cimag(s) != 0) { /* entries of e^g fall in size along the line */
+        pri_coupling_sizes(coupling, s);
+        pri_coupling_balance(coupling);
+        double size = pri_coupling_parts(coupling) - log_bound +
+                      4 * DBL_EPSILON * coupling->units * coupling->vertices;
+        *shown = fmax(exp(size) * (1 + 1e-9) - *unseen, 0);
+    }
     return log_bound;
-}
-
-/* Entries of e^g fall in size along the line. */
-double pri_exact_edge(struct pri_exact *exact, double complex s)
-{
-    struct pri_coupling *coupling = &exact->coupling;
-    double shown, unseen;
-    double log_unit = pri_exact_real(exact, creal(s), &shown, &unseen);
-    if (!isfinite(shown))
-        return INFINITY;
-    pri_coupling_sizes(coupling, s);
-    pri_coupling_balance(coupling);
-    double log_bound = pri_coupling_parts(coupling) +
-                       4 * DBL_EPSILON * coupling->units * coupling->vertices;
-    return fmax(exp(log_bound - log_unit) * (1 + 1e-9) - unseen, 0);
 }
 
 /* ------------------------------------------------------------------ line -- */

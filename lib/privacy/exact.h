@@ -27,13 +27,12 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
 void pri_exact_free(struct pri_exact *exact);
 
 /*
- * Z(s), as the functions of factor.h: a bound at a real s; a bound on
- * |Z - unseen| beyond s; Z - unseen along a line, for an account of so many
- * rounds that looks for this eps. Where that takes too long, errors are large.
+ * Z(s), as the functions of factor.h: a bound at a real s, or on what is shown
+ * beyond s; Z - unseen along a line, for an account of so many rounds that looks
+ * for this eps. Where that takes too long, errors are large.
  */
-double pri_exact_real(struct pri_exact *exact, double s, double *shown,
+double pri_exact_real(struct pri_exact *exact, double complex s, double *shown,
                       double *unseen);
-double pri_exact_edge(struct pri_exact *exact, double complex s);
 enum pricer_status pri_exact_along(struct pri_exact *exact,
                                    const struct pri_line *line, double eps,
                                    int64_t rounds, double complex *value,

@@ -139,9 +139,7 @@ static double part_at(const struct pri_sums *model, int32_t number,
         }
         return pri_factor_real(&model->function, &factor, s, shown, unseen);
     }
-    double scale = pri_exact_real(model->exact, creal(s), shown, unseen);
-    *shown = cimag(s) != 0 ? pri_exact_edge(model->exact, s) : *shown;
-    return scale;
+    return pri_exact_real(model->exact, s, shown, unseen);
 }
 
 /* The same of all that one round shows. */

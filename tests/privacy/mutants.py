@@ -87,7 +87,7 @@ MUTANTS = [
      ["data", "coupling", "grid"]),
     ("the mass of a shell is that of one round", "model.c",
      "*mass = fmin(exp(pri_sums_log(model, 0, false)), 1);",
-     "*mass = fmin(exp(pri_sums_log(model, 0, false)) / rounds, 1);",
+     "*mass = fmin(exp(pri_sums_log(model, 0, false)) / (double)model->rounds, 1);",
      ["shells", "extremes"]),
     ("the floor forgets that links are coupled", "bare.c",
      "*absent = x ? up : down;", "*absent = second;", ["extremes"]),
