@@ -67,7 +67,7 @@ static bool is_member(const struct scene *scene, int32_t node)
 
 /* Ratios are kept between these, so that their squares are numbers. Noise that
  * is cut to the largest is less than there is, and noise that is raised to the
- * least is as good as none (floor.c). */
+ * least is as good as none (privacy/bare.c). */
 #define RATIO_MOST 1e150
 
 /* (noise / unit)^2; 0 only if there is no noise. */

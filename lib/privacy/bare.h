@@ -1,24 +1,23 @@
 /*
  * Patterns that need no line: those as good as bare, in which some sum is seen
- * with neither a base nor a noise of at least `hide`, and single sums.
+ * with neither a base nor a noise of at least `hide`, and single sums; and pairs
+ * of links that are too many for exact.h, drawn independently instead.
  */
 #ifndef PRICER_BARE_H
 #define PRICER_BARE_H
 
 #include "privacy.h"
 
-/* A mass that products of probabilities may lose below the range of a double,
- * in one round. */
-#define PRI_LOST 1e-309
-
-/* By which part the probability of a pattern may be off: rounding, in proportion
- * to the links that decide about it, and links taken as independent. */
-double pri_view_slack(const struct pri_view *view);
+/* The probability that something with the chance `once` happens in some of so many
+ * rounds, to the side. By which part it may be off: rounding, in proportion to the
+ * links that decide about a pattern, and links taken as independent. */
+double pri_in_some_round(const struct pri_view *view, double once,
+                         int64_t rounds, enum pri_side side);
 
 /* Scratch: the probabilities of all noises and links as a case has them. */
 struct pri_chances {
     double *chance, *absent; /* [noises] */
-    double *link, *broken;   /* [sources] */
+    double *link;            /* [sources] */
 };
 
 /*
@@ -34,6 +33,17 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
 void pri_plain_chances(const struct pri_view *view,
                        struct pri_chances *chances);
 
+/*
+ * Set the probabilities of all noises so that every one may be drawn by itself.
+ * By the order alone, with a growth of INFINITY: the second noise of a pair with
+ * its least (above) or largest (below) probability given the first, as less noise
+ * never helps the node. Data: the mean of a curve raised to `growth`, at any
+ * eps >= least, is then at least (above) or at most (below) that over the patterns.
+ */
+enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
+                                double growth, double least,
+                                struct pri_chances *chances);
+
 enum { PRI_HIDES = 24 };
 
 /* The values of `hide` that may be worth a look: above the noises of loud sums,
@@ -45,8 +55,8 @@ double pri_worth_of_bare(const struct pri_view *view, int direction,
                          double hide, double eps);
 
 /* Raise the lower end to what single sums show by themselves. */
-void pri_lone_sums(const struct pri_view *view, int direction, int64_t rounds,
-                   double delta, struct pri_bracket *found);
+void pri_lone_sums(const struct pri_view *view, int64_t rounds, double delta,
+                   struct pri_bracket *found);
 
 /* One round of one sum, without a line. */
 enum pricer_status pri_sum_once(const struct pri_view *view, double delta,

@@ -21,9 +21,6 @@
 /* Beyond this an eps is not worth more than the first lines. */
 #define EPS_MATTERS 1e4
 
-/* How much louder the loudest pattern of a shell is than the quietest. */
-#define SHELL 16
-
 /* By how much of eps lines are blurred at first. */
 #define BLUR 5e-4
 
@@ -37,11 +34,11 @@ static double guess_eps(const struct pri_sums *model, double delta,
                         struct pri_saddle saddle)
 {
     double s = saddle.s, step = .02 * s, kernel = 0;
-    double at = pri_sums_guess(model, s), curved = 0;
+    double at = pri_sums_log(model, s, true), curved = 0;
     for (int k = -1; k <= 1; k++) {
         double here = s + k * step, weight = k == 0 ? -2 : 1;
         curved +=
-            weight * (pri_sums_guess(model, here) +
+            weight * (pri_sums_log(model, here, true) +
                       pri_log_phi(model->function.kernel, saddle.eps, here));
     }
     curved /= step * step;
@@ -51,71 +48,32 @@ static double guess_eps(const struct pri_sums *model, double delta,
     return isfinite(guess) ? fmin(guess, saddle.eps) : saddle.eps;
 }
 
-/* A bound on |Z^rounds - unseen^rounds| beyond a place on the line, relative to
- * e^log_most; `rough`: about that. */
-static double edge_at(const struct pri_sums *model, const struct pri_line *line,
-                      double over, bool rough)
+/* Whether so many nodes are enough; PRI_LOSS: with the edge that goes with them,
+ * which counts for nothing if it is rough. */
+static bool is_enough(const struct pri_sums *model, double goal, double eps,
+                      int32_t count, bool rough, struct pri_line *line)
 {
-    double complex s = line->sigma + over * I;
-    double rest = 1, more = 0, log_scale = 0;
-    for (int32_t k = 0; k <= model->factors; k++) {
-        double part, whole, unseen;
-        if (k < model->factors) {
-            struct pri_mgf *factor = &model->factor[k];
-            log_scale += pri_factor_again(&model->function, factor, line->sigma,
-                                          &part, &unseen);
-            whole = unseen + part;
-            part = (rough ? pri_factor_size : pri_factor_edge)(&model->function,
-                                                               factor, s);
-        } else if (model->exact != NULL) {
-            log_scale +=
-                pri_exact_real(model->exact, line->sigma, &part, &unseen);
-            whole = unseen + part;
-            part = pri_exact_edge(model->exact, s);
-        } else {
-            break;
-        }
-        more = (more * (unseen + part) + rest * part) / whole;
-        rest *= unseen / whole;
-        log_scale += log(whole);
+    double complex s = line->sigma + line->step * (count - 1) * I;
+    if (line->kernel == PRI_LOSS) {
+        double edge = exp(pri_sums_log(model, s, rough) - line->log_most);
+        line->edge = fmin(edge * (1 + 1e-9), 1);
     }
-    double rounds = (double)model->rounds;
-    double log_edge = pri_log_rounds(rest, more, rounds) + rounds * log_scale -
-                      line->log_most;
-    return fmin(exp(log_edge) * (1 + 1e-9), 1);
+    return pri_line_tail(line, eps, count) <= goal;
 }
 
-/* How many nodes there must be, and the edge that goes with them: by sketches
- * first, which take less time, but what they say counts for nothing. */
+/* How many nodes there must be, unless that would take too long. */
 static int32_t count_nodes(const struct pri_sums *model, double goal,
-                           double eps, int32_t most, struct pri_line *line)
+                           double eps, struct pri_line *line)
 {
-    bool mean = line->kernel == PRI_MEAN, rough = model->exact == NULL;
-    int32_t count = 4;
-    for (; count < most; count += 2 + count / 12) {
-        double over = line->step * (count - 1);
-        if (!mean)
-            line->edge = edge_at(model, line, over, rough);
-        if (pri_line_tail(line, eps, count) > goal)
-            continue;
-        if (mean || !rough)
-            return count;
-        rough = false;
-        line->edge = edge_at(model, line, over, rough);
-        if (pri_line_tail(line, eps, count) <= goal)
-            return count;
-    }
-    if (!mean && rough)
-        line->edge = edge_at(model, line, line->step * (count - 1), false);
-    return count;
-}
-
-static int32_t most_nodes(const struct pri_sums *model)
-{
-    int32_t groups = 1;
+    int32_t count = 4, groups = 1;
     for (int32_t k = 0; k < model->factors; k++)
         groups += model->factor[k].law.count;
-    return (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
+    int32_t most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
+    while (count < most && !is_enough(model, goal, eps, count, true, line))
+        count += 2 + count / 12;
+    while (!is_enough(model, goal, eps, count, false, line) && count < most)
+        count += 2 + count / 12;
+    return count;
 }
 
 /* Where the line goes, how far apart its nodes are and how many. False if there
@@ -129,7 +87,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     line->kernel = model->function.kernel;
     line->sigma = sigma;
     line->most = mean ? rounds * model->most : INFINITY;
-    line->log_most = pri_sums_log(model, sigma);
+    line->log_most = pri_sums_log(model, sigma, false);
     line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
     line->blur = 0;
@@ -141,11 +99,11 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int k = 0;
          k < PRI_FURTHER && pri_line_beyond(line, eps, line->step) > .01 * goal;
          k++)
-        line->log_further[k] = pri_sums_log(model, line->further[k]);
+        line->log_further[k] = pri_sums_log(model, line->further[k], false);
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
-    line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+    line->count = count_nodes(model, goal, eps, line);
     return isfinite(line->log_most);
 }
 
@@ -161,17 +119,11 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
         able = choose_line(model, goal, eps, line->sigma, line);
         line->blur = part * scale / PRI_BLURS;
         line->shift = part * scale * (1 + 1e-9);
-        line->count = count_nodes(model, goal, eps, most_nodes(model), line);
+        line->count = count_nodes(model, goal, eps, line);
         if (pri_line_tail(line, eps, line->count) <= goal)
             break;
     }
     return able;
-}
-
-/* Whether another kernel can be tried: that of data, all sums independent. */
-static bool has_kernels(const struct pri_sums *model)
-{
-    return model->function.dimension == 0 && model->exact == NULL;
 }
 
 /* The line of a shell, at the s that is best for a guess of eps. Data has two
@@ -194,7 +146,7 @@ static bool place_plain(struct pri_sums *model, double goal, double guess,
     bool able = choose_line(model, goal, guess, s, line);
     if (log_bound < log(goal))
         line->count = 0;
-    if (!has_kernels(model) || model->function.kernel == PRI_LOSS ||
+    if (model->exact != NULL || model->function.kernel == PRI_LOSS ||
         (able && line->count <= NODES_MANY))
         return able;
     int32_t before = able ? line->count : INT32_MAX;
@@ -213,7 +165,7 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     double goal = part * delta;
     enum pri_kernel kernel = model->function.kernel;
     bool able = place_plain(model, goal, guess, s, line);
-    if (!able || line->count == 0 || model->exact != NULL ||
+    if (!able || line->count == 0 ||
         pri_line_tail(line, guess, line->count) <= goal)
         return able;
     model->function.kernel = line->kernel;
@@ -222,96 +174,84 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     return able;
 }
 
-/* Where shells end, the loudest first; none is empty. Returns how many there
- * are. */
-static int32_t cut_shells(struct pri_sums *model, double *cut)
+/* The search for one bracket. */
+struct hunt {
+    struct pri_sums *model;
+    struct pri_line *line; /* [shells] */
+    double delta, part;
+    double guess, s; /* of eps, and where the line goes, or 0 */
+    double cut[PRI_SHELLS + 1];
+    int32_t shells, nodes;
+    bool apart; /* shells whatever one line would take */
+};
+
+static void go_to_shell(const struct hunt *hunt, int32_t shell)
 {
-    double most, least;
-    int32_t shells = 0;
-    pri_sums_loudness(model, &most, &least);
-    cut[0] = INFINITY;
-    double next = most / SHELL;
-    for (; next > least && shells < PRI_SHELLS - 1; next /= SHELL) {
-        pri_sums_shell(model, cut[shells], next);
-        if (model->seen > 0)
-            cut[++shells] = next;
-    }
-    cut[++shells] = 0;
-    return shells;
+    if (hunt->shells > 1)
+        pri_sums_shell(hunt->model, hunt->cut[shell], hunt->cut[shell + 1]);
 }
 
-/* The lines of all shells for a guess of eps, with their values. */
-static enum pricer_status draw(struct pri_sums *model, double delta,
-                               double part, double guess, double s,
-                               const double *cut, int32_t shells, bool placed,
-                               struct pri_scratch *scratch, bool *able)
+/* The places of all lines for the guess. */
+static bool place_lines(const struct hunt *hunt)
 {
-    enum pri_kernel kernel = model->function.kernel;
+    double part = hunt->shells > 1 ? fmax(hunt->part, PART) : hunt->part;
+    bool able = true;
+    for (int32_t k = 0; k < hunt->shells && able; k++) {
+        go_to_shell(hunt, k);
+        able = place_line(hunt->model, part, hunt->delta / hunt->shells,
+                          hunt->guess, hunt->s, &hunt->line[k]);
+    }
+    return able;
+}
+
+/* A guess of eps for shells: that of the shell that needs the largest. */
+static double guess_shells(const struct hunt *hunt)
+{
+    double most = 0;
+    for (int32_t k = 0; k < hunt->shells; k++) {
+        go_to_shell(hunt, k);
+        struct pri_saddle saddle = pri_sums_saddle(hunt->model, hunt->delta);
+        if (saddle.eps > most && isfinite(saddle.eps))
+            most = fmax(most, guess_eps(hunt->model, hunt->delta, saddle));
+    }
+    return most;
+}
+
+/* Lines for the guess, with their values; shells if one line would have many
+ * nodes. */
+static enum pricer_status draw(struct hunt *hunt, struct pri_scratch *scratch,
+                               bool *able)
+{
+    struct pri_sums *model = hunt->model;
+    const enum pri_kernel kernel = model->function.kernel;
     enum pricer_status status = PRICER_OK;
-    *able = !placed || shells > 1 || *able;
-    for (int32_t k = 0; k < shells && status == PRICER_OK && *able; k++) {
-        struct pri_line *line = &scratch->line[k];
-        if (shells > 1)
-            pri_sums_shell(model, cut[k], cut[k + 1]);
-        if (shells > 1 || !placed)
-            *able = place_line(model, part, delta / shells, guess, s, line);
-        line->next = k + 1 < shells ? line + 1 : NULL;
+    hunt->nodes = 0;
+    *able = place_lines(hunt);
+    if (hunt->shells == 1 && model->exact == NULL &&
+        (hunt->apart || !*able || hunt->line->count > NODES_MANY)) {
+        hunt->shells = pri_sums_cut(model, hunt->cut);
+        hunt->s = 0;
+        if (hunt->shells > 1) {
+            hunt->guess = guess_shells(hunt);
+            *able = place_lines(hunt);
+        }
+    }
+    for (int32_t k = 0; k < hunt->shells && status == PRICER_OK && *able; k++) {
+        struct pri_line *line = &hunt->line[k];
+        go_to_shell(hunt, k);
+        hunt->nodes += line->count;
+        line->next = k + 1 < hunt->shells ? line + 1 : NULL;
         line->growth = model->growth;
         line->loose = expm1((double)model->rounds * model->loose) * (1 + 1e-9);
         for (int side = 0; side < 2; side++)
             line->more[side] = model->more[side];
         model->function.kernel = line->kernel;
-        if (*able)
-            status = pri_sums_walk(model, guess, scratch, line);
+        status = pri_sums_walk(model, hunt->guess, scratch, line);
         model->function.kernel = kernel;
-        if (*able && status == PRICER_OK)
+        if (status == PRICER_OK)
             pri_line_prepare(line);
     }
     return status;
-}
-
-/* A guess of eps for shells: that of the shell that needs the largest. */
-static double guess_shells(struct pri_sums *model, double delta,
-                           const double *cut, int32_t shells)
-{
-    double most = 0;
-    for (int32_t k = 0; k < shells; k++) {
-        pri_sums_shell(model, cut[k], cut[k + 1]);
-        struct pri_saddle saddle = pri_sums_saddle(model, delta);
-        if (saddle.eps > most && isfinite(saddle.eps))
-            most = fmax(most, guess_eps(model, delta, saddle));
-    }
-    return most;
-}
-
-/* Lines for a guess of eps; shells if one line would have many nodes. */
-static enum pricer_status draw_all(struct pri_sums *model, double delta,
-                                   double part, double *guess, double s,
-                                   double *cut, bool apart, int32_t *shells,
-                                   struct pri_scratch *scratch, bool *able)
-{
-    bool placed = *shells == 1;
-    if (placed) {
-        *able = place_line(model, part, delta, *guess, s, scratch->line);
-        bool many = apart || !*able || scratch->line->count > NODES_MANY;
-        if (many && model->exact == NULL) {
-            *shells = cut_shells(model, cut);
-            if (*shells > 1)
-                *guess = guess_shells(model, delta, cut, *shells);
-            s = 0;
-        }
-    }
-    return draw(model, delta, *shells > 1 ? fmax(part, PART) : part, *guess, s,
-                cut, *shells, placed, scratch, able);
-}
-
-/* What was spent on one guess. */
-static int64_t nodes_of(const struct pri_line *line)
-{
-    int64_t nodes = 0;
-    for (; line != NULL; line = line->next)
-        nodes += line->count;
-    return nodes;
 }
 
 enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
@@ -319,47 +259,45 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *found)
 {
-    double left = delta - model->more[PRI_ABOVE], cut[PRI_SHELLS + 1];
+    bool above = sides >> PRI_ABOVE & 1, below = sides >> PRI_BELOW & 1;
+    bool both = above && below && saddle.eps < EPS_MATTERS, able;
     bool sharp = model->exact_laws && model->exact == NULL &&
                  model->function.dimension == 0;
-    double part = sharp ? PART_EXACT : PART, s = saddle.s;
-    double guess = guess_eps(model, left, saddle);
+    struct hunt hunt = {.model = model,
+                        .line = scratch->line,
+                        .delta = delta - model->more[PRI_ABOVE],
+                        .part = sharp ? PART_EXACT : PART,
+                        .s = saddle.s,
+                        .shells = 1};
     enum pricer_status status = PRICER_OK;
-    int32_t shells = 1;
-    bool both =
-        sides == (1 << PRI_BELOW | 1 << PRI_ABOVE) && saddle.eps < EPS_MATTERS;
-    bool able = true, apart = false; /* shells whatever one line would take */
-    for (int try = 0; try < (shells > 1 ? SHELL_LINES : LINES); try++) {
-        status = draw_all(model, left, part, &guess, s, cut, apart, &shells,
-                          scratch, &able);
+    hunt.guess = guess_eps(model, hunt.delta, saddle);
+    for (int try = 0; try < (hunt.shells > 1 ? SHELL_LINES : LINES); try++) {
+        status = draw(&hunt, scratch, &able);
         if (status != PRICER_OK || !able)
             break;
-        double high = fmin(saddle.eps, found->eps), low = found->eps_lower;
-        double eps = high;
-        if (sides >> PRI_ABOVE & 1)
-            eps = pri_line_eps(scratch->line, delta, PRI_ABOVE, 0, high, guess);
-        if (sides >> PRI_BELOW & 1)
-            low = pri_line_eps(scratch->line, pri_delta_for(delta, PRI_BELOW),
-                               PRI_BELOW, low, fmin(eps, found->eps),
-                               eps * (1 - 1e-9));
         /* A model that proves the lower end only says nothing of the upper. */
-        if (sides >> PRI_ABOVE & 1)
-            found->eps = fmin(found->eps, eps);
-        found->eps_lower = fmax(found->eps_lower, low);
-        double next = sides >> PRI_ABOVE & 1 ? eps : low;
-        bool stuck = fabs(next - guess) < .003 * guess;
+        double eps = fmin(saddle.eps, found->eps);
+        if (above)
+            eps = found->eps =
+                pri_line_eps(hunt.line, delta, PRI_ABOVE, 0, eps, hunt.guess);
+        if (below)
+            found->eps_lower = pri_line_eps(
+                hunt.line, pri_delta_for(delta, PRI_BELOW), PRI_BELOW,
+                found->eps_lower, eps, eps * (1 - 1e-9));
+        double next = above ? eps : found->eps_lower;
+        bool stuck = fabs(next - hunt.guess) < .003 * hunt.guess;
         /* Shells that count by Chernoff alone hold eps up: look lower. */
-        bool lower = shells > 1 && both && found->eps_lower < next / 2;
+        bool lower = hunt.shells > 1 && both && found->eps_lower < next / 2;
         bool done =
-            stuck && !lower && (apart || !both || pri_within(found, NEAR));
+            stuck && !lower && (hunt.apart || !both || pri_within(found, NEAR));
         if (isinf(found->eps) || pri_within(found, ENOUGH) || done ||
-            (try + 1 >= LINES && nodes_of(scratch->line) > 10 * NODES_MANY))
+            (try + 1 >= LINES && hunt.nodes > 10 * NODES_MANY))
             break;
-        apart = apart || stuck;
-        guess = lower ? fmax(next / 16, found->eps_lower) : next;
-        s = 0;
+        hunt.apart = hunt.apart || stuck;
+        hunt.guess = lower ? fmax(next / 16, found->eps_lower) : next;
+        hunt.s = 0;
     }
-    if (shells > 1)
+    if (hunt.shells > 1)
         pri_sums_shell(model, INFINITY, 0);
     return status;
 }

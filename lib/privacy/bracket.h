@@ -30,13 +30,12 @@ struct pri_sums {
     int32_t factors, room;
     struct pri_mgf *factor;
     struct pri_exact *exact; /* or NULL */
-    double unseen;           /* P(no sum is seen) in a round */
-    double seen;             /* at least P(some sum is seen) */
-    double grain;            /* of the laws: law.h */
+    double seen;             /* at least P(some sum of the shell is seen) */
+    double grain;            /* of the laws: factor.h */
     double most;             /* data: mu^2 of a round is at most this */
     double highest;          /* and of one sum this */
     double strip;            /* real parts of s are below this */
-    double loose, slack;     /* as of the view */
+    double loose;            /* as of the view */
     double growth;           /* of the raised curve, or INFINITY */
     double bare;     /* P(some factor is seen as good as bare), a round */
     double more[2];  /* by side: patterns as good as bare, all rounds */
@@ -45,24 +44,14 @@ struct pri_sums {
 
 enum { PRI_SHELLS = 12 };
 
-/* Values along a line and how far each may be off. */
-struct pri_values {
-    double complex *value; /* [room] */
-    double *error;
-    int32_t room;
-};
-
 struct pri_scratch {
     struct pri_chances chances;
-    int32_t noise_room, source_room;
+    int64_t room; /* of chances */
     struct pri_law spare;
     struct pri_line line[PRI_SHELLS];
     struct pri_sums model;
-    struct pri_values part, rest, quiet; /* along a line */
+    struct pri_line along; /* room for values of the parts of a line */
 };
-
-enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
-                                       const struct pri_view *view);
 
 /* An s, and the eps that Chernoff's bound proves with it. */
 struct pri_saddle {
@@ -77,26 +66,18 @@ enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
                                 double hide, double width,
                                 struct pri_scratch *scratch);
 
-/* Shells (docs/mathematics.md): patterns by their loudest sum, each shell with a
- * line of its own. How loud sums are, at most and at least: signal over noise. */
-void pri_sums_loudness(const struct pri_sums *model, double *most,
-                       double *least);
+/* Set a model to the shell of patterns (docs/mathematics.md, Shells) no louder than
+ * `most` but louder than `least`, by their loudest sum: signal over noise. Fails for
+ * the first shell only. */
+enum pricer_status pri_sums_shell(struct pri_sums *model, double most,
+                                  double least);
 
-/* Set a model to the shell of patterns no louder than `most` but louder than
- * `least`. */
-void pri_sums_shell(struct pri_sums *model, double most, double least);
+/* Where shells end, the loudest first; none is empty. Returns how many. */
+int32_t pri_sums_cut(struct pri_sums *model, double *cut);
 
-/* The masses as good as bare over all rounds, from that of one round. */
-void pri_sums_bare(struct pri_sums *model, double once);
-
-/* ln((unseen + shown)^rounds - unseen^rounds), rounded up. */
-double pri_log_rounds(double unseen, double shown, double rounds);
-
-/* ln of a bound on (Z(s)^rounds - unseen^rounds) at a real s. */
-double pri_sums_log(const struct pri_sums *model, double s);
-
-/* About that, of sums that are not coupled: for guesses, not for bounds. */
-double pri_sums_guess(const struct pri_sums *model, double s);
+/* ln of a bound on |Z(s)^rounds - unseen^rounds|, there and, unless s is real,
+ * further along the line; `rough`: about that, by the sketches. */
+double pri_sums_log(const struct pri_sums *model, double complex s, bool rough);
 
 /* The mass of a model's shell over all rounds, at most, and a bound on what of
  * it is not as good as bare: E e^(-L/2). */

@@ -42,8 +42,7 @@ static void fill_tables(struct pri_coupling *coupling, double complex s,
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
             double units;
             double complex value = entry_at(coupling, vertex, x, s, &units);
-            vertex->re[x] = sizes ? cabs(value) : creal(value);
-            vertex->im[x] = sizes ? 0 : cimag(value);
+            vertex->entry[x] = sizes ? cabs(value) : value;
             coupling->units = fmax(coupling->units, units);
         }
     }
@@ -69,8 +68,7 @@ void pri_coupling_aim(struct pri_coupling *coupling, double step)
         struct pri_vertex *vertex = &coupling->vertex[v];
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
             double angle = step * fmax(vertex->height[x], 0);
-            vertex->cos[x] = cos(angle);
-            vertex->sin[x] = sin(angle);
+            vertex->turn[x] = cos(angle) + sin(angle) * I;
         }
     }
     coupling->stride = step;
@@ -88,107 +86,83 @@ void pri_coupling_advance(struct pri_coupling *coupling)
     }
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
-        double *re = vertex->re, *im = vertex->im;
-        const double *c = vertex->cos, *s = vertex->sin;
-        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
-            double real = re[x] * c[x] - im[x] * s[x];
-            im[x] = re[x] * s[x] + im[x] * c[x];
-            re[x] = real;
-        }
+        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++)
+            vertex->entry[x] *= vertex->turn[x];
     }
 }
 
 /* ----------------------------------------------------------------- parts -- */
 
-/* G_v / scale into the work arrays, averaged over the bits without edges. */
+static double square(double complex x)
+{
+    return creal(x) * creal(x) + cimag(x) * cimag(x);
+}
+
+/* G_v / scale, averaged over the bits without edges, into `work`. */
 static void average_vertex(struct pri_coupling *coupling,
                            const struct pri_vertex *vertex)
 {
-    double *re = coupling->work_re, *im = coupling->work_im;
+    double complex *work = coupling->work;
     double seen = vertex->seen / vertex->scale;
     double not_seen = vertex->unseen / vertex->scale;
-    for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
-        re[x] = not_seen + seen * vertex->re[x];
-        im[x] = seen * vertex->im[x];
-    }
+    for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++)
+        work[x] = not_seen + seen * vertex->entry[x];
     for (int32_t k = vertex->bits - 1; k >= vertex->degree; k--) {
         uint32_t half = (uint32_t)1 << k;
         double up = vertex->bit[k].chance, down = vertex->bit[k].absent;
-        for (uint32_t x = 0; x < half; x++) {
-            re[x] = down * re[x] + up * re[x + half];
-            im[x] = down * im[x] + up * im[x + half];
-        }
+        for (uint32_t x = 0; x < half; x++)
+            work[x] = down * work[x] + up * work[x + half];
     }
 }
 
-/* One bit of an array from its two values to the two parts of an edge. */
-static void change_bit(double *a, uint32_t size, uint32_t half,
-                       const struct pri_end *end)
-{
-    double e0 = end->even[0], e1 = end->even[1];
-    double o0 = end->odd[0], o1 = end->odd[1];
-    for (uint32_t x = 0; x < size; x += 2 * half)
-        for (uint32_t y = x; y < x + half; y++) {
-            double zero = a[y], one = a[y + half];
-            a[y] = e0 * zero + e1 * one;
-            a[y + half] = o0 * zero + o1 * one;
-        }
-}
-
-static const struct pri_end *end_of(const struct pri_coupling *coupling,
-                                    const struct pri_vertex *vertex, int32_t k)
+static struct pri_end *end_of(const struct pri_coupling *coupling,
+                              const struct pri_vertex *vertex, int32_t k)
 {
     const struct pri_bit *bit = &vertex->bit[k];
     return &coupling->edge[bit->edge].end[bit->end];
 }
 
-static double squares(const double *a, const double *b, uint32_t size)
+/* T_v, or the same with absolute values, from `work`: one bit after the other
+ * from its two values to the two parts of its edge. Returns the norm. */
+static double change_basis(const struct pri_coupling *coupling,
+                           const struct pri_vertex *vertex, bool absolute,
+                           double complex *a)
 {
-    double sum = 0;
-    for (uint32_t x = 0; x < size; x++)
-        sum += a[x] * a[x] + b[x] * b[x];
-    return sum;
-}
-
-/* The norm of the same change of basis with absolute values, at a real s. */
-static double plain_norm(const struct pri_coupling *coupling,
-                         const struct pri_vertex *vertex)
-{
-    double *a = coupling->even_re;
     uint32_t size = (uint32_t)1 << vertex->degree;
-    memcpy(a, coupling->work_re, size * sizeof(double));
+    double sum = 0;
+    memcpy(a, coupling->work, size * sizeof *a);
     for (int32_t k = 0; k < vertex->degree; k++) {
-        struct pri_end end = *end_of(coupling, vertex, k);
-        for (int x = 0; x < 2; x++) {
-            end.even[x] = fabs(end.even[x]);
-            end.odd[x] = fabs(end.odd[x]);
-        }
-        change_bit(a, size, (uint32_t)1 << k, &end);
+        const struct pri_end *end = end_of(coupling, vertex, k);
+        double by[] = {end->even[0], end->even[1], end->odd[0], end->odd[1]};
+        uint32_t half = (uint32_t)1 << k;
+        for (int j = 0; j < 4 && absolute; j++)
+            by[j] = fabs(by[j]);
+        for (uint32_t x = 0; x < size; x += 2 * half)
+            for (uint32_t y = x; y < x + half; y++) {
+                double complex zero = a[y], one = a[y + half];
+                a[y] = by[0] * zero + by[1] * one;
+                a[y + half] = by[2] * zero + by[3] * one;
+            }
     }
-    return sqrt(squares(a, a, size) / 2) * NORM_SLACK;
+    for (uint32_t x = 0; x < size; x++)
+        sum += square(a[x]);
+    return sqrt(sum * NORM_SLACK) * NORM_SLACK;
 }
 
+/* The parts where s is now; at a real s also what bounds the rounding. */
 double pri_coupling_parts(struct pri_coupling *coupling)
 {
     double log_bound = coupling->log_scale;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
-        uint32_t size = (uint32_t)1 << vertex->degree;
         average_vertex(coupling, vertex);
-        double *re = vertex->part_re, *im = vertex->part_im;
-        memcpy(re, coupling->work_re, size * sizeof(double));
-        memcpy(im, coupling->work_im, size * sizeof(double));
         if (coupling->steps == 0)
-            vertex->plain = plain_norm(coupling, vertex);
-        for (int32_t k = 0; k < vertex->degree; k++) {
-            const struct pri_end *end = end_of(coupling, vertex, k);
-            change_bit(re, size, (uint32_t)1 << k, end);
-            change_bit(im, size, (uint32_t)1 << k, end);
-        }
-        double norm2 = squares(re, im, size) * NORM_SLACK;
+            vertex->plain =
+                change_basis(coupling, vertex, true, coupling->spare);
+        vertex->now = change_basis(coupling, vertex, false, vertex->part);
         if (coupling->steps == 0)
-            vertex->norm = sqrt(norm2) * NORM_SLACK;
-        log_bound += log(norm2) / 2;
+            vertex->norm = vertex->now;
+        log_bound += log(vertex->now);
     }
     return log_bound;
 }
@@ -202,14 +176,11 @@ double pri_coupling_rounding(const struct pri_coupling *coupling)
                                        coupling->stride * coupling->steps * I));
     for (int32_t v = 0; v < coupling->vertices; v++) {
         const struct pri_vertex *vertex = &coupling->vertex[v];
-        uint32_t size = (uint32_t)1 << vertex->degree;
-        double norm =
-            sqrt(squares(vertex->part_re, vertex->part_im, size)) * NORM_SLACK;
+        double norm = fmax(vertex->now, vertex->norm);
         double entry = (vertex->bits + 4) * (s * coupling->highest + 2) +
                        4 * coupling->steps + 3 * vertex->bits + coupling->units;
         double basis = 8 * vertex->degree;
         double terms = 4 * (double)((uint32_t)1 << vertex->before) + 8;
-        norm = fmax(norm, vertex->norm);
         product *= norm;
         sum += entry + terms + basis * vertex->plain / norm;
     }
@@ -247,14 +218,13 @@ static void set_parts(struct pri_edge *edge)
 }
 
 /* What a vertex says about one of its bits: the average over all others, in
- * the work arrays, relative to the mean over the bit. */
+ * `work`, relative to the mean over the bit. */
 static void pass_message(struct pri_coupling *coupling,
                          const struct pri_vertex *vertex, int32_t bit)
 {
-    double *a = coupling->even_re;
-    struct pri_end *to =
-        &coupling->edge[vertex->bit[bit].edge].end[vertex->bit[bit].end];
-    memcpy(a, coupling->work_re, sizeof(double) << vertex->degree);
+    double complex *a = coupling->spare;
+    struct pri_end *to = end_of(coupling, vertex, bit);
+    memcpy(a, coupling->work, sizeof *a << vertex->degree);
     for (int32_t k = vertex->degree - 1; k > bit; k--) {
         const double *even = end_of(coupling, vertex, k)->even;
         uint32_t half = (uint32_t)1 << k;
@@ -267,28 +237,22 @@ static void pass_message(struct pri_coupling *coupling,
             a[x] = even[0] * a[2 * x] + even[1] * a[2 * x + 1];
     }
     /* Any message will do: 1 where there is nothing to say. */
-    double mean = (1 - to->chance) * a[0] + to->chance * a[1];
-    bool told = mean > 1e-200;
-    to->message[0] = told ? a[0] / mean : 1;
-    to->message[1] = told ? a[1] / mean : 1;
-}
-
-/* Messages of 1 all over: the bits are drawn independently, and the odd parts
- * are differences. */
-static void forget_messages(struct pri_coupling *coupling)
-{
-    coupling->log_scale = 0;
-    for (int32_t k = 0; k < coupling->edges; k++) {
-        struct pri_edge *edge = &coupling->edge[k];
-        for (int end = 0; end < 2; end++)
-            edge->end[end].message[0] = edge->end[end].message[1] = 1;
-        set_parts(edge);
-    }
+    double mean = (1 - to->chance) * creal(a[0]) + to->chance * creal(a[1]);
+    for (int x = 0; x < 2; x++)
+        to->message[x] = mean > 1e-200 ? creal(a[x]) / mean : 1;
 }
 
 void pri_coupling_balance(struct pri_coupling *coupling)
 {
-    forget_messages(coupling);
+    /* Messages of 1 all over: the bits are drawn independently, and the odd
+     * parts are differences. */
+    coupling->log_scale = 0;
+    for (int32_t k = 0; k < coupling->edges; k++) {
+        struct pri_end *end = coupling->edge[k].end;
+        for (int x = 0; x < 2; x++)
+            end[0].message[x] = end[1].message[x] = 1;
+        set_parts(&coupling->edge[k]);
+    }
     for (int32_t v = 0; v < coupling->vertices; v++)
         coupling->vertex[v].scale = 1;
     for (int32_t sweep = 0; sweep < SWEEPS; sweep++)
@@ -303,7 +267,7 @@ void pri_coupling_balance(struct pri_coupling *coupling)
     pri_coupling_parts(coupling);
     for (int32_t v = 0; v < coupling->vertices; v++) {
         coupling->vertex[v].scale =
-            fmax(coupling->vertex[v].part_re[0], 1e-290);
+            fmax(creal(coupling->vertex[v].part[0]), 1e-290);
         coupling->log_scale += log(coupling->vertex[v].scale);
     }
 }
@@ -329,22 +293,7 @@ static void multiply(struct crossing *product, const double *factor,
     product->degree += degree;
 }
 
-/*
- * The n_v of one vertex for the cut behind vertex `cut`: of its bits, `early`
- * lead to vertices up to there. `square` is |T_v|^2.
- */
-static void cross(const double *square, int32_t degree, int32_t early,
-                  bool absorbed, double *at)
-{
-    uint32_t mask =
-        absorbed ? ~(uint32_t)0 << early : ((uint32_t)1 << early) - 1;
-    for (int32_t k = 0; k <= PRI_BITS_MOST; k++)
-        at[k] = 0;
-    for (uint32_t x = 0; x < (uint32_t)1 << degree; x++)
-        at[__builtin_popcount(x & mask)] += square[x];
-}
-
-/* How many bits of a vertex lead to vertices up to `cut`. */
+/* How many bits of a vertex lead to vertices up to `cut`: the first ones. */
 static int32_t early_bits(const struct pri_coupling *coupling,
                           const struct pri_vertex *vertex, int32_t cut)
 {
@@ -368,13 +317,13 @@ void pri_coupling_rest(const struct pri_coupling *coupling, double *rest)
         for (int32_t v = 0; v < coupling->vertices; v++) {
             const struct pri_vertex *vertex = &coupling->vertex[v];
             bool absorbed = v <= cut;
-            double *square = coupling->work_re, at[PRI_BITS_MOST + 1];
             int32_t early = early_bits(coupling, vertex, cut);
+            double n[PRI_BITS_MOST + 1] = {0}; /* n_v */
+            uint32_t mask =
+                absorbed ? ~(uint32_t)0 << early : ((uint32_t)1 << early) - 1;
             for (uint32_t x = 0; x < (uint32_t)1 << vertex->degree; x++)
-                square[x] = vertex->part_re[x] * vertex->part_re[x] +
-                            vertex->part_im[x] * vertex->part_im[x];
-            cross(square, vertex->degree, early, absorbed, at);
-            multiply(&side[absorbed], at,
+                n[__builtin_popcount(x & mask)] += square(vertex->part[x]);
+            multiply(&side[absorbed], n,
                      absorbed ? vertex->degree - early : early);
         }
         for (int32_t k = 1; k <= side[0].degree; k++) {

@@ -42,20 +42,21 @@ struct pri_vertex {
     uint64_t ends;       /* and which of them end here, by position */
     double seen, unseen; /* of the sum, given its link if that is a bit */
     double scale;        /* tables are divided by this */
-    double norm;         /* of T_v there */
+    double norm, now;    /* of T_v at the real s, and where s is */
     double plain;        /* and with absolute values of all that is added up */
     double signal, own;  /* as of its source */
     double *height;      /* [2^bits] data: mu^2 if it is seen; identity: the
                             variance; PRI_BARE, or
                             PRI_SILENT if it does not arrive */
-    double *re, *im;     /* [2^bits] e^g */
-    double *cos, *sin;   /* [2^bits] of one step along the line */
-    double *part_re, *part_im; /* [2^degree] T_v */
+    double complex *entry; /* [2^bits] e^g */
+    double complex
+        *turn; /* [2^bits] what a step along the line multiplies by */
+    double complex *part; /* [2^degree] T_v */
     struct pri_bit bit[PRI_BITS_MOST];
 };
 
 struct pri_end {
-    int32_t vertex, bit;
+    int32_t vertex;
     double chance;
     double message[2];      /* a or b above */
     double even[2], odd[2]; /* u and u' above */
@@ -77,12 +78,12 @@ struct pri_coupling {
     double highest;      /* and of one vertex this */
     double real, stride; /* s = real + i stride steps */
     int32_t steps;
-    double log_scale;          /* Z is e^this times what is computed */
-    double *work_re, *work_im; /* [largest table] */
-    double *even_re, *even_im; /* a vertex as a matrix */
-    uint64_t *end, *begin;     /* sets of edges of a vertex, the same, */
-    int64_t *to;               /* and where those that begin go */
-    int32_t widest;            /* edges that are open at once, at most */
+    double log_scale;             /* Z is e^this times what is computed */
+    double complex *work, *spare; /* [largest table] */
+    double *row[2], *matrix[2];   /* the same: of a vertex */
+    uint64_t *end, *begin;        /* sets of edges of a vertex, the same, */
+    int64_t *to;                  /* and where those that begin go */
+    int32_t widest;               /* edges that are open at once, at most */
     int64_t binomial[PRI_CUT_MOST + 1][PRI_BITS_MOST + 1];
     double *memory, *here[2], *there[2]; /* [room] real and imaginary parts */
     int64_t room;

@@ -10,13 +10,13 @@
 void pri_coupling_free(struct pri_coupling *coupling)
 {
     for (int32_t v = 0; v < coupling->vertices; v++) {
-        struct pri_vertex *vertex = &coupling->vertex[v];
-        free(vertex->height);
-        free(vertex->part_re);
+        free(coupling->vertex[v].height);
+        free(coupling->vertex[v].entry);
     }
     free(coupling->vertex);
     free(coupling->edge);
-    free(coupling->work_re);
+    free(coupling->work);
+    free(coupling->row[0]);
     free(coupling->end);
     free(coupling->to);
     free(coupling->memory);
@@ -55,38 +55,36 @@ static void put_in_order(const struct pri_view *view, int32_t *place)
     }
 }
 
-/* What the view says about one end of a pair. */
-static struct pri_bit bit_of(const struct pri_view *view, int32_t index,
-                             int32_t end)
+/* The edges of the view's pairs, between the places of their sums. */
+static void set_edges(const struct pri_view *view, const int32_t *place,
+                      struct pri_edge *edge)
 {
-    const struct pri_coupled *pair = &view->pair[index];
-    int32_t noise = end == 0 ? pair->first : pair->second;
-    struct pri_bit bit = {.edge = index, .end = end};
-    if (end == 0 && pair->gate) {
-        bit.link = true;
-        bit.chance = view->source[pair->source].link;
-        bit.absent = 1 - bit.chance;
-    } else {
-        bit.size = view->noise[noise].size;
-        bit.chance = view->noise[noise].chance;
-        bit.absent = pri_absent(&view->noise[noise]);
+    for (int32_t k = 0; k < view->pairs; k++) {
+        const struct pri_coupled *pair = &view->pair[k];
+        double first = pair->gate ? view->source[pair->source].link
+                                  : view->noise[pair->first].chance;
+        edge[k].joint = pair->joint;
+        edge[k].end[0] =
+            (struct pri_end){.vertex = place[pair->source], .chance = first};
+        edge[k].end[1] =
+            (struct pri_end){.vertex = place[pair->other],
+                             .chance = view->noise[pair->second].chance};
     }
-    return bit;
 }
 
 /* Whether a noise is an end of some pair. */
 static bool in_pair(const struct pri_view *view, int32_t noise)
 {
     for (int32_t k = 0; k < view->pairs; k++)
-        if (view->pair[k].second == noise ||
-            (!view->pair[k].gate && view->pair[k].first == noise))
+        if (view->pair[k].second == noise || view->pair[k].first == noise)
             return true;
     return false;
 }
 
-/* The bits of the vertex at `place`, coupled ones first, by the place of the
- * other vertex. False if there are too many. */
-static bool add_bits(const struct pri_view *view, const int32_t *place,
+/* The bits of a vertex, coupled ones first, by the place of the other vertex.
+ * False if there are too many. */
+static bool add_bits(const struct pri_view *view,
+                     const struct pri_coupling *coupling, int32_t at,
                      struct pri_vertex *vertex)
 {
     const struct pri_source *source = &view->source[vertex->source];
@@ -94,23 +92,29 @@ static bool add_bits(const struct pri_view *view, const int32_t *place,
     vertex->unseen = pri_unseen(source);
     vertex->signal = source->signal;
     vertex->own = source->own;
-    for (int32_t at = 0; at < view->sources; at++)
-        for (int32_t k = 0; k < view->pairs; k++) {
-            const struct pri_coupled *pair = &view->pair[k];
-            int32_t end = pair->source == vertex->source ? 0 : 1;
-            int32_t other = end == 0 ? pair->other : pair->source;
-            if ((end == 1 && pair->other != vertex->source) ||
-                place[other] != at)
+    for (int32_t other = 0; other < view->sources; other++)
+        for (int32_t k = 0; k < 2 * view->pairs; k++) {
+            const struct pri_coupled *pair = &view->pair[k / 2];
+            const struct pri_end *end = coupling->edge[k / 2].end;
+            bool link = pair->gate && k % 2 == 0;
+            if (end[k % 2].vertex != at || end[1 - k % 2].vertex != other)
                 continue;
-            if (vertex->degree == PRI_BITS_MOST)
+            if (vertex->bits == PRI_BITS_MOST)
                 return false;
-            struct pri_bit bit = bit_of(view, k, end);
-            vertex->seen = bit.link ? source->uplink : vertex->seen;
-            vertex->unseen = bit.link ? 1 - source->uplink : vertex->unseen;
-            vertex->before += at < place[vertex->source];
-            vertex->bit[vertex->degree++] = bit;
+            if (link) {
+                vertex->seen = source->uplink;
+                vertex->unseen = 1 - source->uplink;
+            }
+            vertex->before += other < at;
+            vertex->bit[vertex->bits++] = (struct pri_bit){
+                .size =
+                    link ? 0
+                         : view->noise[k % 2 ? pair->second : pair->first].size,
+                .link = link,
+                .edge = k / 2,
+                .end = k % 2};
         }
-    vertex->bits = vertex->degree;
+    vertex->degree = vertex->bits;
     for (int32_t k = source->begin; k < source->end; k++) {
         if (in_pair(view, k))
             continue;
@@ -125,10 +129,11 @@ static bool add_bits(const struct pri_view *view, const int32_t *place,
     return true;
 }
 
-/* What every state of the bits shows. */
-static void set_heights(const struct pri_source *source, bool identity,
-                        double hide, struct pri_vertex *vertex)
+/* What every state of the bits shows; returns the most, of data. */
+static double set_heights(const struct pri_source *source, bool identity,
+                          double hide, struct pri_vertex *vertex)
 {
+    double most = 0;
     for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++) {
         double variance = source->base;
         bool arrives = true, hidden = source->base >= hide;
@@ -143,25 +148,9 @@ static void set_heights(const struct pri_source *source, bool identity,
         }
         double shown = identity ? variance : source->signal / variance;
         vertex->height[x] = !arrives ? PRI_SILENT : hidden ? shown : PRI_BARE;
+        most = identity ? 0 : fmax(most, vertex->height[x]);
     }
-}
-
-static bool reserve_vertex(struct pri_vertex *vertex)
-{
-    int64_t all = (int64_t)1 << vertex->bits,
-            some = (int64_t)1 << vertex->degree;
-    double *table = pri_alloc(5 * all, sizeof(double));
-    double *part = pri_alloc(2 * some, sizeof(double));
-    vertex->height = table;
-    vertex->part_re = part;
-    if (table == NULL || part == NULL)
-        return false;
-    vertex->re = table + all;
-    vertex->im = table + 2 * all;
-    vertex->cos = table + 3 * all;
-    vertex->sin = table + 4 * all;
-    vertex->part_im = part + some;
-    return true;
+    return most;
 }
 
 /* n over k; far enough for sets of bits, and of open edges to any depth. */
@@ -176,54 +165,31 @@ static void set_binomial(struct pri_coupling *coupling)
                                                  coupling->binomial[n - 1][k];
 }
 
-/* The edges of the view's pairs, all messages even. */
-static void set_edges(const struct pri_view *view,
-                      struct pri_coupling *coupling)
+/* Which edges are open before every vertex, how many at most, and which of them
+ * end there. Those that pass a vertex keep their order and those that begin there
+ * follow, so that edges are open in the order of where they began, which is that
+ * of the bits where they end. False if they are too many. */
+static bool mark_ends(struct pri_coupling *coupling)
 {
-    for (int32_t k = 0; k < view->pairs; k++)
-        coupling->edge[k].joint = view->pair[k].joint;
-    for (int32_t v = 0; v < coupling->vertices; v++)
-        for (int32_t k = 0; k < coupling->vertex[v].degree; k++) {
-            const struct pri_bit *bit = &coupling->vertex[v].bit[k];
-            coupling->edge[bit->edge].end[bit->end] =
-                (struct pri_end){.vertex = v,
-                                 .bit = k,
-                                 .chance = bit->chance,
-                                 .message = {1, 1}};
-        }
-}
-
-/* How many edges are open before every vertex, and at most. */
-static void count_open(struct pri_coupling *coupling)
-{
-    int32_t open = 0;
+    int32_t open[PRI_CUT_MOST + PRI_BITS_MOST], count = 0;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
-        vertex->open = open;
-        open += vertex->degree - 2 * vertex->before;
-        coupling->widest = open > coupling->widest ? open : coupling->widest;
-    }
-}
-
-/* Which of them end there. Those that pass a vertex keep their order and those
- * that begin there follow, so that edges are open in the order of where they
- * began, which is that of the bits where they end. */
-static void mark_ends(struct pri_coupling *coupling)
-{
-    int32_t open[PRI_CUT_MOST + PRI_BITS_MOST];
-    for (int32_t v = 0; v < coupling->vertices; v++) {
-        struct pri_vertex *vertex = &coupling->vertex[v];
-        int32_t kept = 0;
+        vertex->open = count;
+        count = 0;
         for (int32_t k = 0; k < vertex->open; k++) {
             const struct pri_edge *edge = &coupling->edge[open[k]];
             if (edge->end[0].vertex == v || edge->end[1].vertex == v)
                 vertex->ends |= (uint64_t)1 << k;
             else
-                open[kept++] = open[k];
+                open[count++] = open[k];
         }
         for (int32_t b = vertex->before; b < vertex->degree; b++)
-            open[kept++] = vertex->bit[b].edge;
+            open[count++] = vertex->bit[b].edge;
+        coupling->widest = count > coupling->widest ? count : coupling->widest;
+        if (count > PRI_CUT_MOST)
+            return false;
     }
+    return true;
 }
 
 static enum pricer_status reserve_tables(const struct pri_view *view,
@@ -234,29 +200,31 @@ static enum pricer_status reserve_tables(const struct pri_view *view,
     int64_t largest = 0;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
-        const struct pri_source *source = &view->source[vertex->source];
-        if (!reserve_vertex(vertex))
+        int64_t all = (int64_t)1 << vertex->bits;
+        vertex->height = pri_alloc(all, sizeof(double));
+        vertex->entry = pri_alloc(3 * all, sizeof(double complex));
+        if (vertex->height == NULL || vertex->entry == NULL)
             return PRICER_MEMORY;
-        set_heights(source, identity, hide, vertex);
+        vertex->turn = vertex->entry + all;
+        vertex->part = vertex->entry + 2 * all;
         vertex->scale = 1;
-        double most = 0;
-        for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits && !identity; x++)
-            most = fmax(most, vertex->height[x]);
-        int64_t size = (int64_t)1 << vertex->bits;
+        double most =
+            set_heights(&view->source[vertex->source], identity, hide, vertex);
         coupling->most += most;
         coupling->highest = fmax(coupling->highest, most);
-        largest = size > largest ? size : largest;
+        largest = all > largest ? all : largest;
     }
-    coupling->work_re = pri_alloc(4 * largest, sizeof(double));
+    coupling->work = pri_alloc(2 * largest, sizeof *coupling->work);
+    coupling->row[0] = pri_alloc(4 * largest, sizeof(double));
     coupling->end = pri_alloc(2 * largest, sizeof *coupling->end);
     coupling->to = pri_alloc(largest, sizeof *coupling->to);
-    if (coupling->work_re == NULL || coupling->end == NULL ||
-        coupling->to == NULL)
+    if (!coupling->work || !coupling->row[0] || !coupling->end || !coupling->to)
         return PRICER_MEMORY;
+    coupling->spare = coupling->work + largest;
     coupling->begin = coupling->end + largest;
-    coupling->work_im = coupling->work_re + largest;
-    coupling->even_re = coupling->work_re + 2 * largest;
-    coupling->even_im = coupling->work_re + 3 * largest;
+    coupling->row[1] = coupling->row[0] + largest;
+    coupling->matrix[0] = coupling->row[1] + largest;
+    coupling->matrix[1] = coupling->matrix[0] + largest;
     return PRICER_OK;
 }
 
@@ -267,14 +235,13 @@ static bool set_vertices(const struct pri_view *view, const int32_t *place,
     for (int32_t k = 0; k < view->sources; k++) {
         struct pri_vertex *vertex = &coupling->vertex[place[k]];
         vertex->source = k;
-        if (!add_bits(view, place, vertex))
+        if (!add_bits(view, coupling, place[k], vertex))
             return false;
         coupling->table += (int64_t)1 << vertex->bits;
         if ((double)coupling->table > most)
             return false;
     }
-    count_open(coupling);
-    return coupling->widest <= PRI_CUT_MOST;
+    return mark_ends(coupling);
 }
 
 /* Whether it is worth looking at: what follows is made for few sums. */
@@ -303,16 +270,13 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
         coupling->vertices = view->sources;
         coupling->edges = view->pairs;
         put_in_order(view, place);
+        set_edges(view, place, coupling->edge);
+        set_binomial(coupling);
         status = PRICER_OK;
         *able = set_vertices(view, place, most, coupling);
     }
     if (*able)
         status = reserve_tables(view, hide, coupling);
-    if (*able && status == PRICER_OK) {
-        set_edges(view, coupling);
-        mark_ends(coupling);
-    }
-    set_binomial(coupling);
     free(place);
     if (!*able || status != PRICER_OK) {
         *able = false;

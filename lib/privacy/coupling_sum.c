@@ -126,8 +126,8 @@ static int32_t set_matrix(struct pri_coupling *coupling,
         for (int32_t out = 0; out < outs; out++) {
             uint64_t x = coupling->end[in] | coupling->begin[out] << before;
             int64_t at = (int64_t)in * outs + out;
-            coupling->even_re[at] = vertex->part_re[x];
-            coupling->even_im[at] = vertex->part_im[x];
+            coupling->matrix[0][at] = creal(vertex->part[x]);
+            coupling->matrix[1][at] = cimag(vertex->part[x]);
         }
         coupling->end[in] = put_at(coupling->end[in], vertex->ends);
     }
@@ -169,7 +169,7 @@ PRI_CLONES static void absorb_row(const struct pri_coupling *coupling,
 {
     enum { SOME = 64 };
     double sum_re[SOME], sum_im[SOME];
-    struct entries row = {coupling->work_re, coupling->work_im};
+    struct entries row = {coupling->row[0], coupling->row[1]};
     struct entries sum = {sum_re, sum_im};
     for (int32_t k = 0; k < in; k++) {
         int64_t from =
@@ -180,8 +180,8 @@ PRI_CLONES static void absorb_row(const struct pri_coupling *coupling,
     for (int32_t first = 0; first < out; first += SOME) {
         int32_t some = out - first < SOME ? out - first : SOME;
         const int64_t *to = coupling->to + first;
-        struct entries matrix = {coupling->even_re + first,
-                                 coupling->even_im + first};
+        struct entries matrix = {coupling->matrix[0] + first,
+                                 coupling->matrix[1] + first};
         times_matrix(row, in, matrix, stride, some, sum);
         for (int32_t k = 0; k < some; k++) {
             there.re[to[k]] = sum_re[k];

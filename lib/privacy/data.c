@@ -4,7 +4,6 @@
  * all patterns of links; what counts as bare, and how pairs are dealt with:
  * docs/mathematics.md, What one round shows to Decoupling.
  */
-#include "decouple.h"
 #include "exact.h"
 
 #include <float.h>
@@ -36,7 +35,7 @@
 /* In fewer, the chi-square formula is for one round of one sum. */
 #define FEW_DIMENSIONS 4
 
-enum { TRIES = 3 };
+enum { TRIES = 3, BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
 
 /* What one direction of an account works on. */
 struct task {
@@ -47,22 +46,25 @@ struct task {
     bool ready;               /* the model is that one */
 };
 
-/* Set the model to a side, by the order alone, and what it counts as bare. */
-static enum pricer_status set_model(struct task *task, enum pri_side side)
+/* Set the model to a side, every noise drawn by itself: by the order alone, or
+ * decoupled for a growth of the curve, at any eps from `least` on. */
+static enum pricer_status set_model(struct task *task, enum pri_side side,
+                                    double growth, double least)
 {
     struct pri_scratch *scratch = task->scratch;
-    pri_order_chances(task->view, side, &scratch->chances);
-    return pri_sums_set(task->view, NULL, task->hide, task->width, scratch);
+    enum pricer_status status =
+        pri_decouple(task->view, side, growth, least, &scratch->chances);
+    return status != PRICER_OK ? status
+                               : pri_sums_set(task->view, NULL, task->hide,
+                                              task->width, scratch);
 }
 
-/* What is as good as bare counts as 1 from above, and as what it is worth from
- * below, at any eps up to that of the task. */
-static void set_bare(struct task *task, double once)
+static void set_bare(struct task *task)
 {
     struct pri_sums *model = &task->scratch->model;
-    pri_sums_bare(model, once);
-    model->more[PRI_BELOW] *= pri_worth_of_bare(
-        task->view, model->function.direction, task->hide, task->saddle.eps);
+    for (int side = 0; side < 2; side++)
+        model->more[side] =
+            pri_in_some_round(task->view, model->bare, model->rounds, side);
 }
 
 /* Which patterns count as bare, by the best Chernoff bound from above. Of those
@@ -83,10 +85,10 @@ static enum pricer_status choose_hide(struct task *task)
         if (k > 0 && next < BARE_PART * task->delta)
             continue;
         task->hide = hide[k];
-        enum pricer_status status = set_model(task, PRI_ABOVE);
+        enum pricer_status status = set_model(task, PRI_ABOVE, INFINITY, 0);
         if (status != PRICER_OK)
             return status;
-        pri_sums_bare(model, model->bare);
+        set_bare(task);
         if (!(model->more[PRI_ABOVE] < task->delta))
             continue;
         struct pri_saddle saddle =
@@ -104,18 +106,19 @@ static enum pricer_status choose_hide(struct task *task)
     return PRICER_OK;
 }
 
-/* What the model proves, for an eps of at most `most`; the saddle of the model if
- * that is known. */
-static enum pricer_status bracket(struct task *task, int sides, double most,
-                                  const struct pri_saddle *known,
-                                  struct pri_bracket *found)
+/* What the model proves, for an eps of at most `most`, and up to the eps of the
+ * task for what is bare below; `known`: its saddle is that of the task. */
+static enum pricer_status prove(struct task *task, int sides, bool known,
+                                double most, struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
+    model->more[PRI_BELOW] *= pri_worth_of_bare(
+        task->view, model->function.direction, task->hide, task->saddle.eps);
     double left = task->delta - model->more[PRI_ABOVE];
     if (!(left > 0))
         return PRICER_OK;
     struct pri_saddle saddle =
-        known != NULL ? *known : pri_sums_saddle(model, left);
+        known ? task->saddle : pri_sums_saddle(model, left);
     if (model->exact != NULL && !isfinite(saddle.eps))
         return PRICER_OK;
     /* Chernoff's eps is not that of a raised curve. */
@@ -124,19 +127,25 @@ static enum pricer_status bracket(struct task *task, int sides, double most,
                             found);
 }
 
-/* One end, or both, of independent sums. */
-static enum pricer_status one_side(struct task *task, enum pri_side side,
-                                   int sides, struct pri_bracket *found)
+/* One end, or both, with every noise drawn by itself. What is as good as bare
+ * counts as 1 from above, and as what it is worth from below. */
+static enum pricer_status one_side(struct task *task, int sides, double growth,
+                                   double least, struct pri_bracket *found)
 {
-    bool ready = task->ready && side == PRI_ABOVE;
-    enum pricer_status status = ready ? PRICER_OK : set_model(task, side);
+    struct pri_sums *model = &task->scratch->model;
+    enum pri_side side = sides == 1 << PRI_BELOW ? PRI_BELOW : PRI_ABOVE;
+    bool order = isinf(growth), ready = task->ready && side == PRI_ABOVE;
+    enum pricer_status status =
+        ready ? PRICER_OK : set_model(task, side, growth, least);
     task->ready = false;
     if (status != PRICER_OK)
         return status;
-    set_bare(task, task->scratch->model.bare);
-    /* What is bare below is valid up to the eps of the task only. */
-    return bracket(task, sides, task->saddle.eps, ready ? &task->saddle : NULL,
-                   found);
+    set_bare(task);
+    model->growth = growth;
+    status =
+        prove(task, sides, ready, order ? task->saddle.eps : found->eps, found);
+    model->growth = INFINITY;
+    return status;
 }
 
 /* f''/f' = eps^2/2x^2 - 1/2x - 1/8 from x on, at most. */
@@ -165,7 +174,6 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
     bool *apart = pri_alloc(view->sources, sizeof *apart);
-    double most, highest, strip;
     enum pricer_status status =
         apart == NULL ? PRICER_MEMORY
                       : pri_exact_build(view, &model->function, task->hide,
@@ -176,51 +184,35 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
             model->more[side] =
                 pri_view_bare(view, task->hide, model->rounds, side,
                               &task->scratch->chances, &sure);
-        model->more[PRI_BELOW] *= pri_worth_of_bare(
-            view, model->function.direction, task->hide, task->saddle.eps);
         pri_plain_chances(view, &task->scratch->chances);
         status =
             pri_sums_set(view, apart, task->hide, task->width, task->scratch);
-        pri_exact_range(exact, &most, &highest, &strip);
-        model->most += most;
-        model->highest = fmax(model->highest, highest);
-        model->strip = fmin(model->strip, strip);
+        model->most += exact->coupling.most * (1 + 1e-9);
+        model->highest = fmax(model->highest, exact->coupling.highest);
+        model->strip = fmin(model->strip, exact->strip);
         model->exact = exact;
     }
     if (status == PRICER_OK && exact != NULL)
-        status = bracket(task, 1 << PRI_ABOVE | 1 << PRI_BELOW,
-                         task->saddle.eps, NULL, found);
+        status = prove(task, BOTH, false, task->saddle.eps, found);
     model->exact = NULL;
     pri_exact_free(exact);
     free(apart);
     return status;
 }
 
-/* One end of data with its pairs decoupled for a growth of the curve. The curve
- * is one for any eps from `least` on: an end below is moved in, or given up. */
+/* One end of data with its pairs decoupled. The curve is one for any eps from
+ * `least` on: an end below is moved in, or given up. */
 static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
                                         double growth, double least,
                                         const struct pri_bracket *known,
                                         double *eps)
 {
-    struct pri_sums *model = &task->scratch->model;
     struct pri_bracket found = {known->eps, 0, 0, true};
     enum pricer_status status =
-        pri_decouple(task->view, side, growth, least, &task->scratch->chances);
-    if (status == PRICER_OK)
-        status = pri_sums_set(task->view, NULL, task->hide, task->width,
-                              task->scratch);
-    if (status != PRICER_OK)
-        return status;
-    set_bare(task, model->bare);
-    *eps = side == PRI_ABOVE ? INFINITY : 0;
-    model->growth = growth;
-    status = bracket(task, 1 << side, known->eps, NULL, &found);
-    model->growth = INFINITY;
-    if (side == PRI_ABOVE)
-        *eps = fmax(found.eps, least);
-    else if (found.eps_lower >= least)
-        *eps = found.eps_lower;
+        one_side(task, 1 << side, growth, least, &found);
+    *eps = side == PRI_ABOVE          ? fmax(found.eps, least)
+           : found.eps_lower >= least ? found.eps_lower
+                                      : 0;
     return status;
 }
 
@@ -272,9 +264,9 @@ static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
     struct pri_sums *model = &task->scratch->model;
     enum pricer_status status = PRICER_OK;
     if (isfinite(found->eps))
-        status = one_side(task, PRI_ABOVE, 1 << PRI_ABOVE, found);
+        status = one_side(task, 1 << PRI_ABOVE, INFINITY, 0, found);
     if (status == PRICER_OK)
-        status = one_side(task, PRI_BELOW, 1 << PRI_BELOW, found);
+        status = one_side(task, 1 << PRI_BELOW, INFINITY, 0, found);
     if (status == PRICER_OK && !pri_within(found, CLOSE))
         status = by_exact(task, found);
     if (status == PRICER_OK && isfinite(found->eps) &&
@@ -299,7 +291,6 @@ static enum pricer_status one_direction(struct task *task, double least,
                                         struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
-    int both = 1 << PRI_ABOVE | 1 << PRI_BELOW;
     bool exact;
     task->width = WIDTH;
     if (pri_view_bare(task->view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
@@ -322,18 +313,15 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
-        status = task->view->pairs > 0 ? coupled(task, found)
-                                       : one_side(task, PRI_ABOVE, both, found);
+        status = task->view->pairs > 0
+                     ? coupled(task, found)
+                     : one_side(task, BOTH, INFINITY, 0, found);
         if (model->exact_laws)
             break;
         task->width /= 4;
         if (task->view->dimension == 0 && task->saddle.s > 0)
             model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 10);
     }
-    if (status == PRICER_OK && found->eps > least && isfinite(found->eps) &&
-        !pri_within(found, AIM))
-        pri_lone_sums(task->view, model->function.direction, model->rounds,
-                      task->delta, found);
     return status;
 }
 
@@ -346,46 +334,32 @@ void pri_scratch_free(struct pri_scratch *scratch)
 {
     if (scratch == NULL)
         return;
-    for (int32_t k = 0; k < scratch->model.room; k++)
+    for (int32_t k = 0; k < scratch->model.room; k++) {
         pri_law_free(&scratch->model.factor[k].law);
+        pri_law_free(&scratch->model.factor[k].sketch);
+    }
     free(scratch->model.factor);
     free(scratch->chances.chance);
-    free(scratch->chances.link);
     pri_law_free(&scratch->spare);
     for (int k = 0; k < PRI_SHELLS; k++)
         pri_line_free(&scratch->line[k]);
-    struct pri_values *values[] = {&scratch->part, &scratch->rest,
-                                   &scratch->quiet};
-    for (int k = 0; k < 3; k++) {
-        free(values[k]->value);
-        free(values[k]->error);
-    }
+    pri_line_free(&scratch->along);
     *scratch = (struct pri_scratch){0};
 }
 
-enum pricer_status pri_scratch_reserve(struct pri_scratch *scratch,
-                                       const struct pri_view *view)
+static enum pricer_status reserve(struct pri_scratch *scratch,
+                                  const struct pri_view *view)
 {
     struct pri_chances *chances = &scratch->chances;
-    if (view->noises > scratch->noise_room) {
-        free(chances->chance);
-        scratch->noise_room = 2 * view->noises;
-        chances->chance = pri_alloc(4 * (int64_t)view->noises, sizeof(double));
-        chances->absent = chances->chance + 2 * (int64_t)view->noises;
-        if (chances->chance == NULL)
-            scratch->noise_room = 0;
-    }
-    if (view->sources > scratch->source_room) {
-        free(chances->link);
-        scratch->source_room = view->sources;
-        chances->link = pri_alloc(2 * (int64_t)view->sources, sizeof(double));
-        chances->broken = chances->link + view->sources;
-        if (chances->link == NULL)
-            scratch->source_room = 0;
-    }
-    bool all = view->noises <= scratch->noise_room &&
-               view->sources <= scratch->source_room;
-    return all ? PRICER_OK : PRICER_MEMORY;
+    int64_t room = view->noises > view->sources ? view->noises : view->sources;
+    if (room <= scratch->room)
+        return PRICER_OK;
+    free(chances->chance);
+    chances->chance = pri_alloc(6 * room, sizeof(double));
+    scratch->room = chances->chance == NULL ? 0 : 2 * room;
+    chances->absent = chances->chance + scratch->room;
+    chances->link = chances->absent + scratch->room;
+    return scratch->room > 0 ? PRICER_OK : PRICER_MEMORY;
 }
 
 enum pricer_status pri_view_account(const struct pri_view *view, double delta,
@@ -396,7 +370,7 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     struct pri_bracket found = {0, 0, 0, true};
     struct task task = {.view = view, .scratch = scratch, .delta = delta};
     int directions = view->dimension > 0 ? 2 : 1;
-    enum pricer_status status = pri_scratch_reserve(scratch, view);
+    enum pricer_status status = reserve(scratch, view);
     task.work = work;
     if (status != PRICER_OK || view->sources == 0) {
         if (status == PRICER_OK)
@@ -421,6 +395,8 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
         found.eps = fmax(found.eps, one.eps);
         found.eps_lower = fmax(found.eps_lower, one.eps_lower);
     }
+    if (status == PRICER_OK && isfinite(found.eps) && !pri_within(&found, AIM))
+        pri_lone_sums(view, rounds, delta, &found);
     if (status == PRICER_OK && lone && found.eps_lower < INFINITY &&
         (directions == 0 ||
          found.eps - found.eps_lower >

@@ -3,51 +3,28 @@
  * itself: how much each of them usually matters. Claims and proofs:
  * docs/mathematics.md, Decoupling.
  */
-#include "decouple.h"
+#include "bare.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { FIXED_FEW = 3, PASSES_MOST = 24, BINS = 64, HEARD_MOST = 256 };
+enum { FIXED_FEW = 3, PASSES = 12, BINS = 64, HEARD_MOST = 256 };
 
-/* One pair by the order alone. */
-static void order_pair(const struct pri_view *view,
-                       const struct pri_coupled *pair, enum pri_side side,
-                       struct pri_chances *chances)
-{
-    double cell[2][2];
-    pri_pair_cells(view, pair, cell);
-    for (int x = 0; x < 2; x++) {
-        double all = cell[x][0] + cell[x][1];
-        double absent = cell[x][0] / all, present = cell[x][1] / all;
-        double now = chances->absent[pair->second];
-        if (all > 0 && (side == PRI_ABOVE ? absent > now : absent < now)) {
-            chances->absent[pair->second] = absent;
-            chances->chance[pair->second] = present;
-        }
-    }
-}
+/* How much one noise matters. */
+struct effect {
+    double mean;  /* on average */
+    double tilt;  /* a factor of what is lost with it */
+    double shift; /* by how much it may be absent more often */
+    const struct pri_coupled *pair; /* of noises that it is of, or NULL */
+};
 
-void pri_order_chances(const struct pri_view *view, enum pri_side side,
-                       struct pri_chances *chances)
-{
-    pri_plain_chances(view, chances);
-    for (int32_t k = 0; k < view->pairs; k++)
-        order_pair(view, &view->pair[k], side, chances);
-}
-
-/* What decoupling works on, and how much every link matters. */
+/* What decoupling works on. */
 struct effects {
     const struct pri_view *view;
     enum pri_side side;
-    double growth;   /* f''/f' of the raised curve is at most this */
-    double fall;     /* and that of f at least -1/8 - this */
-    double *effect;  /* [noises] how much it matters on average */
-    double *tilt;    /* [noises] a factor of what is lost with it */
-    double *shift;   /* [noises] by how much it may be absent more often */
-    int32_t *couple; /* [noises] the pair of noises it is of, or -1 */
-    double *gated;   /* [sources] how much its link matters on average */
-    int32_t *gate;   /* [sources] the pair of that link, or -1 */
+    double growth;     /* f''/f' of the raised curve is at most this */
+    double fall;       /* and that of f at least -1/8 - this */
+    struct effect *at; /* [noises] */
 };
 
 /* ------------------------------------------------------------- one sum -- */
@@ -65,10 +42,10 @@ static double tilted_absent(const struct effects *effects, int32_t x)
 {
     const struct pri_view *view = effects->view;
     double p = view->noise[x].chance, factor = 1;
-    if (effects->couple[x] >= 0) {
-        const struct pri_coupled *pair = &view->pair[effects->couple[x]];
+    const struct pri_coupled *pair = effects->at[x].pair;
+    if (pair != NULL) {
         bool is_first = pair->first == x;
-        double t = effects->tilt[is_first ? pair->second : pair->first];
+        double t = effects->at[is_first ? pair->second : pair->first].tilt;
         double cell[2][2], given[2];
         pri_pair_cells(view, pair, cell);
         for (int up = 0; up < 2; up++) {
@@ -82,7 +59,7 @@ static double tilted_absent(const struct effects *effects, int32_t x)
     }
     double odds = (1 - p) / p * factor;
     double absent = isfinite(odds) ? odds / (1 + odds) : 1;
-    return fmin(fmax(absent, 1 - p + effects->shift[x]) * (1 + 1e-12), 1);
+    return fmin(fmax(absent, 1 - p + effects->at[x].shift) * (1 + 1e-12), 1);
 }
 
 /* False if there is nothing to say about the sum. */
@@ -246,16 +223,6 @@ static double effect_of(const struct pri_view *view, const struct noises *list,
     return fmin(few, many);
 }
 
-/* The same for the link that brings the data: all of e^(gh) comes with it. */
-static double gate_effect(const struct pri_view *view,
-                          const struct noises *list,
-                          const struct pri_source *source, double mean)
-{
-    double gain = lost_with(view, list, -1, INFINITY), seen = pri_seen(source);
-    double all = (1 - seen) * weight_at(list, INFINITY) + seen * mean;
-    return all > 0 ? source->uplink * gain / all * (1 + 1e-9) : INFINITY;
-}
-
 /* ------------------------------------------------------------- all sums -- */
 
 /* The probability that a sum is seen, where that may be tilted by the noise
@@ -263,82 +230,52 @@ static double gate_effect(const struct pri_view *view,
 static double tilted_seen(const struct effects *effects, int32_t index)
 {
     const struct pri_view *view = effects->view;
-    double seen = pri_seen(&view->source[index]);
-    if (effects->gate[index] < 0 || seen == 1)
-        return seen;
-    const struct pri_coupled *pair = &view->pair[effects->gate[index]];
-    const struct pri_source *own = &view->source[pair->other];
-    double size = view->noise[pair->second].size, base = own->base;
-    double drop =
-        base > 0 ? own->signal / base * (size / (base + size)) : INFINITY;
-    double odds =
-        seen / (1 - seen) * exp(fmin((0.125 + effects->fall) * drop, 700));
+    double odds = pri_seen(&view->source[index]);
+    odds /= 1 - odds;
+    for (int32_t k = 0; k < view->pairs; k++) {
+        const struct pri_coupled *pair = &view->pair[k];
+        const struct pri_source *own = &view->source[pair->other];
+        double size = view->noise[pair->second].size, base = own->base;
+        double drop =
+            base > 0 ? own->signal / base * (size / (base + size)) : INFINITY;
+        if (pair->gate && pair->source == index)
+            odds *= exp((.125 + effects->fall) * drop);
+    }
     return isfinite(odds) ? odds / (1 + odds) : 1;
 }
 
-/* One pass over all sums: the effects from the tilts as they are. */
+/* One pass over all sums: the effects from the tilts as they are, and what
+ * follows for the tilts. */
 static void find_effects(const struct effects *effects, int32_t fixed)
 {
     const struct pri_view *view = effects->view;
     struct noises list;
+    double cell[2][2];
     for (int32_t j = 0; j < view->sources; j++) {
         if (!collect(effects, j, &list))
             continue;
         double mean = gathered_mean(view, &list);
         double seen = tilted_seen(effects, j);
         for (int32_t k = 0; k < list.count; k++) {
-            double *effect = &effects->effect[list.at[k]];
-            if (effects->couple[list.at[k]] >= 0)
-                *effect =
-                    fmin(*effect, effect_of(view, &list, k, fixed, seen, mean));
+            struct effect *at = &effects->at[list.at[k]];
+            if (at->pair != NULL)
+                at->mean = fmin(at->mean,
+                                effect_of(view, &list, k, fixed, seen, mean));
         }
-        if (effects->gate[j] >= 0 && fixed == 0)
-            effects->gated[j] =
-                fmin(effects->gated[j],
-                     gate_effect(view, &list, &view->source[j], mean));
     }
-}
-
-/* What follows for the tilts. */
-static void find_tilts(const struct effects *effects)
-{
-    const struct pri_view *view = effects->view;
     for (int32_t x = 0; x < view->noises; x++) {
-        if (effects->couple[x] < 0)
+        struct effect *at = &effects->at[x];
+        double p = view->noise[x].chance, left = 1 - (1 - p) * at->mean;
+        if (at->pair == NULL)
             continue;
-        const struct pri_coupled *pair = &view->pair[effects->couple[x]];
-        double cell[2][2], effect = effects->effect[x];
-        double p = view->noise[x].chance, left = 1 - (1 - p) * effect;
-        double t = left > 0 ? (1 + p * effect) / left : INFINITY;
-        effects->tilt[x] = fmin(effects->tilt[x], t);
-        if (pair->first == x)
-            effects->shift[pair->second] =
-                fmin(effects->shift[pair->second],
-                     fmax(pri_pair_cells(view, pair, cell), 0) * effect);
+        if (left > 0)
+            at->tilt = fmin(at->tilt, (1 + p * at->mean) / left);
+        double *shift = &effects->at[at->pair->second].shift;
+        if (at->pair->first == x)
+            *shift =
+                fmin(*shift,
+                     fmax(pri_pair_cells(view, at->pair, cell), 0) * at->mean);
     }
-}
-
-/* How much the first link moves mu^2 at most, and by which part of what is
- * there at least. */
-static void reach_of(const struct pri_view *view,
-                     const struct pri_coupled *pair, double *drop, double *part)
-{
-    const struct pri_source *at = &view->source[pair->source];
-    double here = at->base;
-    if (pair->gate) {
-        const struct pri_source *own = &view->source[pair->other];
-        double most = own->base;
-        for (int32_t x = own->begin; x < own->end; x++)
-            most += view->noise[x].size;
-        *drop = at->signal / here;
-        *part = *drop * most / own->signal;
-    } else {
-        double size = view->noise[pair->first].size;
-        *drop = at->signal / here * (size / (here + size));
-        *part = size / here;
-    }
-    if (!(here > 0))
-        *drop = *part = INFINITY;
 }
 
 /* By how much the chance of the second noise has to change so that it may be
@@ -347,135 +284,92 @@ static double change_of(const struct effects *effects,
                         const struct pri_coupled *pair, double covariance)
 {
     const struct pri_view *view = effects->view;
+    const struct pri_source *at = &view->source[pair->source];
     bool above = effects->side == PRI_ABOVE;
-    double first = pair->gate ? view->source[pair->source].link
-                              : view->noise[pair->first].chance;
-    double drop, part;
-    reach_of(view, pair, &drop, &part);
+    double first = pair->gate ? at->link : view->noise[pair->first].chance;
+    double size = pair->gate ? INFINITY : view->noise[pair->first].size;
+    /* How much the first link moves mu^2 at most. */
+    double drop = at->base > 0 ? at->signal / at->base : INFINITY;
+    drop *= pair->gate ? 1 : size / (at->base + size);
     /* A gate turns the sign of the difference round. */
     bool grows = above != pair->gate;
-    double falls = drop / 8 + fmin(part / 2, effects->fall * drop);
-    double h = grows ? effects->growth * drop : falls, small = exp(-h);
+    double h = (grows ? effects->growth : .125 + effects->fall) * drop;
     /* The weight of the larger gain, and of the smaller. */
-    double larger = above ? 1 - first : first;
+    double larger = above ? 1 - first : first, small = exp(-h);
     double change = covariance * -expm1(-h) / (larger + (1 - larger) * small);
-    if (grows)
-        change = fmin(change,
-                      covariance * (pair->gate ? effects->gated[pair->source]
-                                               : effects->effect[pair->first]));
+    if (grows && !pair->gate)
+        change = fmin(change, covariance * effects->at[pair->first].mean);
     return change * (1 + 1e-12);
 }
 
-/* The absence of the second noise with which it may be drawn by itself, and no
- * further off than by the order alone. */
+/* The absence of the second noise with which it may be drawn by itself, no
+ * further off than by the order alone, and its presence. */
 static double decoupled(const struct effects *effects,
-                        const struct pri_coupled *pair)
+                        const struct pri_coupled *pair, double *present)
 {
     const struct pri_view *view = effects->view;
-    double cell[2][2], absent = pri_absent(&view->noise[pair->second]);
+    const struct pri_packet *second = &view->noise[pair->second];
+    bool above = effects->side == PRI_ABOVE;
+    double cell[2][2], absent = pri_absent(second), order = absent;
     double covariance = pri_pair_cells(view, pair, cell);
-    double up = cell[1][0] / (cell[1][0] + cell[1][1]);
-    double down = cell[0][0] / (cell[0][0] + cell[0][1]);
-    double change = covariance < 0 ? INFINITY /* by rounding only */
-                                   : change_of(effects, pair, covariance);
-    return effects->side == PRI_ABOVE ? fmin(absent + change, fmax(up, down))
-                                      : fmax(absent - change, fmin(up, down));
-}
-
-/* The most that e^(gh) can be multiplied by, in the mean over whether the sum
- * is seen, when a noise goes: where it is the only one. */
-static double worst_tilt(const struct effects *effects, int32_t source,
-                         int32_t noise)
-{
-    const struct pri_source *at = &effects->view->source[source];
-    double size = effects->view->noise[noise].size;
-    double seen = tilted_seen(effects, source);
-    double scale = effects->growth * at->signal;
-    double without = 1 - seen + seen * exp(scale / at->base);
-    double with = 1 - seen + seen * exp(scale / (at->base + size));
-    return isfinite(without) ? without / with * (1 + 1e-9) : INFINITY;
-}
-
-/* What holds without further ado. */
-static void begin(const struct effects *effects)
-{
-    const struct pri_view *view = effects->view;
-    for (int32_t k = 0; k < view->noises; k++) {
-        effects->effect[k] = effects->tilt[k] = INFINITY;
-        effects->shift[k] = 0;
-        effects->couple[k] = -1;
+    *present = second->chance;
+    for (int x = 0; x < 2; x++) {
+        double all = cell[x][0] + cell[x][1], given = cell[x][0] / all;
+        if (all > 0 && (above ? given > order : given < order)) {
+            order = given;
+            *present = cell[x][1] / all;
+        }
     }
-    for (int32_t k = 0; k < view->sources; k++) {
-        effects->gate[k] = -1;
-        effects->gated[k] = INFINITY;
-    }
-    for (int32_t k = 0; k < view->pairs; k++)
-        if (view->pair[k].gate)
-            effects->gate[view->pair[k].source] = k;
-    for (int32_t k = 0; k < view->pairs; k++) {
-        const struct pri_coupled *pair = &view->pair[k];
-        int32_t first = pair->first, second = pair->second;
-        if (pair->gate)
-            continue;
-        effects->couple[first] = effects->couple[second] = k;
-        effects->tilt[first] = worst_tilt(effects, pair->source, first);
-        effects->tilt[second] = worst_tilt(effects, pair->other, second);
-        if (effects->side == PRI_ABOVE)
-            effects->shift[second] =
-                decoupled(effects, pair) - pri_absent(&view->noise[second]);
-    }
+    if (isinf(effects->growth) || covariance < 0) /* by rounding only */
+        return order;
+    double change = change_of(effects, pair, covariance);
+    if (!(change < fabs(order - absent)))
+        return order;
+    *present = second->chance + (above ? -change : change);
+    return absent + (above ? change : -change);
 }
 
 /* The effects of all links, from the worst that they can do. */
 static void find_all(const struct effects *effects)
 {
     const struct pri_view *view = effects->view;
-    int32_t passes = 2;
-    for (int32_t j = 0; j < view->sources; j++) {
-        int32_t count = view->source[j].end - view->source[j].begin;
-        passes = count > passes ? count : passes;
+    double present;
+    for (int32_t k = 0; k < view->noises; k++)
+        effects->at[k] = (struct effect){INFINITY, INFINITY, 0, NULL};
+    for (int32_t k = 0; k < view->pairs; k++) {
+        const struct pri_coupled *pair = &view->pair[k];
+        struct effect *second = &effects->at[pair->second];
+        if (pair->gate)
+            continue;
+        effects->at[pair->first].pair = second->pair = pair;
+        if (effects->side == PRI_ABOVE)
+            second->shift = decoupled(effects, pair, &present) -
+                            pri_absent(&view->noise[pair->second]);
     }
-    passes = passes < PASSES_MOST ? passes : PASSES_MOST;
-    begin(effects);
-    for (int32_t pass = 0; pass < passes; pass++) {
-        int32_t fixed = passes - 2 - pass;
-        find_effects(effects, fixed > 0 ? fixed : 0);
-        find_tilts(effects);
-    }
+    for (int32_t pass = 0; pass < PASSES; pass++)
+        find_effects(effects, pass < PASSES - 2 ? PASSES - 2 - pass : 0);
 }
 
 enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                 double growth, double least,
                                 struct pri_chances *chances)
 {
-    int64_t noises = view->noises;
-    double *memory = pri_alloc(3 * noises + view->sources, sizeof *memory);
-    int32_t *index = pri_alloc(noises + view->sources, sizeof *index);
-    enum pricer_status status = PRICER_MEMORY;
-    if (memory != NULL && index != NULL) {
-        struct effects effects = {.view = view,
-                                  .side = side,
-                                  .growth = growth,
-                                  .fall = .125 / least / least * (1 + 1e-9),
-                                  .effect = memory,
-                                  .tilt = memory + noises,
-                                  .shift = memory + 2 * noises,
-                                  .gated = memory + 3 * noises,
-                                  .couple = index,
-                                  .gate = index + noises};
+    struct effects effects = {.view = view,
+                              .side = side,
+                              .growth = growth,
+                              .fall = .125 / least / least * (1 + 1e-9)};
+    pri_plain_chances(view, chances);
+    if (isfinite(growth)) {
+        effects.at = pri_alloc(view->noises, sizeof *effects.at);
+        if (effects.at == NULL)
+            return PRICER_MEMORY;
         find_all(&effects);
-        pri_plain_chances(view, chances);
-        for (int32_t k = 0; k < view->pairs; k++) {
-            int32_t second = view->pair[k].second;
-            double absent = decoupled(&effects, &view->pair[k]);
-            double more = chances->absent[second] - absent;
-            chances->absent[second] = fmin(fmax(absent, 0), 1);
-            chances->chance[second] =
-                fmin(fmax(chances->chance[second] + more, 0), 1);
-        }
-        status = PRICER_OK;
     }
-    free(memory);
-    free(index);
-    return status;
+    for (int32_t k = 0; k < view->pairs; k++) {
+        double present, absent = decoupled(&effects, &view->pair[k], &present);
+        chances->absent[view->pair[k].second] = fmin(fmax(absent, 0), 1);
+        chances->chance[view->pair[k].second] = fmin(fmax(present, 0), 1);
+    }
+    free(effects.at);
+    return PRICER_OK;
 }

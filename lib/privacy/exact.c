@@ -7,7 +7,6 @@
  * at every node by itself.
  */
 #include "exact.h"
-#include "coupling.h"
 
 #include <float.h>
 #include <math.h>
@@ -24,12 +23,6 @@
 #define EXPONENT_MOST 300
 
 enum { TABLE_MOST = 1 << 19, DEPTHS = PRI_DEPTH_MOST + 1 };
-
-struct pri_exact {
-    struct pri_coupling coupling;
-    double unseen, strip, budget;
-    double unseen_error; /* relative, of unseen */
-};
 
 void pri_exact_free(struct pri_exact *exact)
 {
@@ -59,19 +52,26 @@ static void keep_coupled(const struct pri_view *view, bool *apart,
     }
 }
 
-/* Identity with against without: where the generating function is finite. */
-static double strip_of(const struct pri_coupling *coupling)
+/* What is known of all sums. */
+static void set_range(const struct pri_view *some, double work,
+                      struct pri_exact *exact)
 {
-    double strip = INFINITY;
-    if (coupling->function.dimension == 0 || coupling->function.direction == 0)
-        return INFINITY;
-    for (int32_t v = 0; v < coupling->vertices; v++) {
-        const struct pri_vertex *vertex = &coupling->vertex[v];
+    const struct pri_function *function = &exact->coupling.function;
+    exact->budget = work;
+    exact->unseen = 1;
+    exact->strip = INFINITY;
+    for (int32_t k = 0; k < some->sources; k++)
+        exact->unseen *= pri_unseen(&some->source[k]);
+    /* With against without: where the generating function is finite. */
+    for (int32_t v = 0; v < some->sources && function->dimension > 0 &&
+                        function->direction > 0;
+         v++) {
+        const struct pri_vertex *vertex = &exact->coupling.vertex[v];
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++)
             if (vertex->height[x] > 0 && vertex->own > 0)
-                strip = fmin(strip, vertex->height[x] / vertex->own);
+                exact->strip =
+                    fmin(exact->strip, vertex->height[x] / vertex->own);
     }
-    return strip;
 }
 
 enum pricer_status pri_exact_build(const struct pri_view *view,
@@ -94,16 +94,10 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
         status = pri_coupling_build(&some, function, hide, TABLE_MOST,
                                     &exact->coupling, &able);
     }
-    if (able) {
-        exact->budget = work;
-        exact->strip = strip_of(&exact->coupling);
-        exact->unseen = 1;
-        exact->unseen_error = 4 * DBL_EPSILON * (some.sources + 4);
-        for (int32_t k = 0; k < some.sources; k++)
-            exact->unseen *= pri_unseen(&some.source[k]);
-    } else {
+    if (able)
+        set_range(&some, work, exact);
+    else
         free(exact);
-    }
     *result = able ? exact : NULL;
     free(place);
     free(some.source);
@@ -111,22 +105,14 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
     return status;
 }
 
-void pri_exact_range(const struct pri_exact *exact, double *most,
-                     double *highest, double *strip)
-{
-    *most = exact->coupling.most * (1 + 1e-9);
-    *highest = exact->coupling.highest;
-    *strip = exact->strip;
-}
-
-double pri_exact_real(struct pri_exact *exact, double s, double *shown,
+double pri_exact_real(struct pri_exact *exact, double complex s, double *shown,
                       double *unseen)
 {
     struct pri_coupling *coupling = &exact->coupling;
-    double log_bound = INFINITY;
-    double place = creal(pri_mean_place(&coupling->function, s));
-    if (place * coupling->highest < EXPONENT_MOST && s < exact->strip) {
-        pri_coupling_begin(coupling, s);
+    double log_bound = INFINITY, real = creal(s);
+    double place = creal(pri_mean_place(&coupling->function, real));
+    if (place * coupling->highest < EXPONENT_MOST && real < exact->strip) {
+        pri_coupling_begin(coupling, real);
         pri_coupling_balance(coupling);
         log_bound = pri_coupling_parts(coupling) + 1e-9;
     }
@@ -137,22 +123,14 @@ double pri_exact_real(struct pri_exact *exact, double s, double *shown,
     }
     *unseen = exact->unseen * exp(-log_bound);
     *shown = fmax(1 - *unseen, 0) + DBL_EPSILON;
+    if (cimag(s) != 0) { /* entries of e^g fall in size along the line */
+        pri_coupling_sizes(coupling, s);
+        pri_coupling_balance(coupling);
+        double size = pri_coupling_parts(coupling) - log_bound +
+                      4 * DBL_EPSILON * coupling->units * coupling->vertices;
+        *shown = fmax(exp(size) * (1 + 1e-9) - *unseen, 0);
+    }
     return log_bound;
-}
-
-/* Entries of e^g fall in size along the line. */
-double pri_exact_edge(struct pri_exact *exact, double complex s)
-{
-    struct pri_coupling *coupling = &exact->coupling;
-    double shown, unseen;
-    double log_unit = pri_exact_real(exact, creal(s), &shown, &unseen);
-    if (!isfinite(shown))
-        return INFINITY;
-    pri_coupling_sizes(coupling, s);
-    pri_coupling_balance(coupling);
-    double log_bound = pri_coupling_parts(coupling) +
-                       4 * DBL_EPSILON * coupling->units * coupling->vertices;
-    return fmax(exp(log_bound - log_unit) * (1 + 1e-9) - unseen, 0);
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -189,28 +167,12 @@ static void go_to(struct pri_coupling *coupling, const struct pri_line *line,
     pri_coupling_parts(coupling);
 }
 
-/* How deep to sum at every node where a step must be worth `price`: what it
- * takes off the error of the line over what it costs. Returns what all cost. */
-static double choose_depths(const double *cost, double price, int32_t count,
-                            const double *rest, int32_t *depth, double *left)
-{
-    double all = 0;
-    *left = 0;
-    for (int32_t n = 0; n < count; n++, rest += DEPTHS) {
-        int32_t d = 0;
-        while (d < PRI_DEPTH_MOST &&
-               rest[d] - rest[d + 1] > price * (cost[d + 1] - cost[d]))
-            d++;
-        depth[n] = d;
-        *left += rest[d];
-        all += cost[d];
-    }
-    return all;
-}
-
-/* The depths of all nodes for the least error that the budget allows, or all
- * that is asked for; but sums no dearer than the tables are free. What each
- * depth leaves out comes weighted in `rest`. */
+/*
+ * How deep to sum at every node, for the least error that the budget allows, or
+ * all that is asked for: a step deeper must take so much off the error of the line
+ * for what it costs, a price that falls. But sums no dearer than the tables are
+ * free. What each depth leaves out comes weighted in `rest`.
+ */
 static void plan_depths(struct pri_coupling *coupling, double budget,
                         double free, double enough, int32_t count,
                         const double *rest, int32_t *depth)
@@ -218,12 +180,23 @@ static void plan_depths(struct pri_coupling *coupling, double budget,
     double cost[DEPTHS], left = INFINITY, spent = 0, price = 1;
     for (int32_t d = 0; d < DEPTHS; d++)
         cost[d] = pri_coupling_cost(coupling, d);
-    for (int k = 0; k < 400 && (left > enough || spent < free); k++) {
-        spent = choose_depths(cost, price, count, rest, depth, &left);
-        if (spent > budget) {
-            choose_depths(cost, price / .7, count, rest, depth, &left);
-            break;
+    for (int k = 0;
+         k < 400 && (left > enough || spent < free || spent > budget); k++) {
+        bool last = spent > budget; /* the price before was the one */
+        left = spent = 0;
+        price *= last ? 1 / .7 / .7 : 1;
+        for (int32_t n = 0; n < count; n++) {
+            const double *at = rest + (int64_t)n * DEPTHS;
+            int32_t d = 0;
+            while (d < PRI_DEPTH_MOST &&
+                   at[d] - at[d + 1] > price * (cost[d + 1] - cost[d]))
+                d++;
+            depth[n] = d;
+            left += at[d];
+            spent += cost[d];
         }
+        if (last)
+            break;
         price *= .7;
     }
 }
@@ -271,6 +244,7 @@ enum pricer_status pri_exact_along(struct pri_exact *exact,
     struct pri_coupling *coupling = &exact->coupling;
     int32_t count = line->count;
     double shown, unseen, tables = 2 * count * table_cost(coupling);
+    double off = 4 * DBL_EPSILON * (coupling->vertices + 4); /* of unseen */
     double log_unit = pri_exact_real(exact, line->sigma, &shown, &unseen);
     double *rest = pri_alloc((int64_t)count * DEPTHS, sizeof *rest);
     int32_t *depth = pri_alloc(count, sizeof *depth);
@@ -287,7 +261,7 @@ enum pricer_status pri_exact_along(struct pri_exact *exact,
         status = sum_along(coupling, line, log_unit, depth, value, error);
     for (int32_t n = 0; n < count; n++) {
         value[n] = able ? value[n] - unseen : 0;
-        error[n] = able ? error[n] + exact->unseen_error * unseen : 1;
+        error[n] = able ? error[n] + off * unseen : 1;
     }
     free(rest);
     free(depth);

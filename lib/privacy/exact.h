@@ -6,6 +6,14 @@
 #define PRICER_EXACT_H
 
 #include "bracket.h"
+#include "coupling.h"
+
+struct pri_exact {
+    struct pri_coupling coupling;
+    double strip;  /* of real parts */
+    double unseen; /* P(none of the sums is seen) */
+    double budget;
+};
 
 /*
  * The sums of a view that pairs are about; *exact is NULL where their tables
@@ -18,19 +26,13 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
                                    struct pri_exact **exact);
 void pri_exact_free(struct pri_exact *exact);
 
-/* What a model needs to know of it: mu^2 of a round at most, of one sum, and
- * the strip of real parts. */
-void pri_exact_range(const struct pri_exact *exact, double *most,
-                     double *highest, double *strip);
-
 /*
- * Z(s), as the functions of factor.h: a bound at a real s; a bound on
- * |Z - unseen| beyond s; Z - unseen along a line, for an account of so many
- * rounds that looks for this eps. Where that takes too long, errors are large.
+ * Z(s), as the functions of factor.h: a bound at a real s, or on what is shown
+ * beyond s; Z - unseen along a line, for an account of so many rounds that looks
+ * for this eps. Where that takes too long, errors are large.
  */
-double pri_exact_real(struct pri_exact *exact, double s, double *shown,
+double pri_exact_real(struct pri_exact *exact, double complex s, double *shown,
                       double *unseen);
-double pri_exact_edge(struct pri_exact *exact, double complex s);
 enum pricer_status pri_exact_along(struct pri_exact *exact,
                                    const struct pri_line *line, double eps,
                                    int64_t rounds, double complex *value,

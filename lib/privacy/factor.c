@@ -31,18 +31,31 @@ static struct place place_at(const struct pri_function *function, double sigma,
     return at;
 }
 
-static struct pri_term term_at(const struct pri_function *function,
-                               double signal, double own, double v)
+/* A variance of the others, and what of g does not depend on s: with r = own/v,
+ * ln(Q/P) but for its sign, and (C/Q - 1) / u. */
+struct term {
+    bool first; /* without against with */
+    double d, signal, own, v, ratio, part;
+};
+
+static struct term term_at(const struct pri_function *function, double signal,
+                           double own, double v)
 {
     bool first = function->direction == 0;
     double r = function->dimension > 0 ? own / v : 0;
-    return (struct pri_term){first,
-                             function->dimension,
-                             signal,
-                             function->dimension > 0 ? own : 0,
-                             v,
-                             log1p(r),
-                             first ? r / (1 + r) : -r};
+    return (struct term){first,
+                         function->dimension,
+                         signal,
+                         function->dimension > 0 ? own : 0,
+                         v,
+                         log1p(r),
+                         first ? r / (1 + r) : -r};
+}
+
+static struct term term_of(const struct pri_function *function,
+                           const struct pri_mgf *factor, double v)
+{
+    return term_at(function, factor->signal, factor->own, v);
 }
 
 /* 1 / C of factor.h. */
@@ -50,7 +63,7 @@ struct inverse {
     double re, im, size;
 };
 
-static struct inverse inverse_at(const struct pri_term *term,
+static struct inverse inverse_at(const struct term *term,
                                  const struct place *at)
 {
     double turn = term->first ? term->own : -term->own;
@@ -65,7 +78,7 @@ struct exponent {
 };
 
 /* What cancels is charged. `noises` is how many roundings the variance has. */
-static struct exponent exponent_at(const struct pri_term *term,
+static struct exponent exponent_at(const struct term *term,
                                    const struct place *at,
                                    const struct inverse *c, double noises)
 {
@@ -96,30 +109,20 @@ double complex pri_entry(const struct pri_function *function, double signal,
                          double noises, double *units)
 {
     struct place at = place_at(function, creal(s), cimag(s));
-    struct pri_term term = term_at(function, signal, own, variance);
+    struct term term = term_at(function, signal, own, variance);
     struct inverse c = inverse_at(&term, &at);
     struct exponent g = exponent_at(&term, &at, &c, noises);
     *units = g.units;
     return exp(g.re) * (cos(g.im) + sin(g.im) * I);
 }
 
-/* Of a factor: g at a variance and its place. */
-static struct exponent exponent_of(const struct pri_function *function,
-                                   const struct pri_mgf *factor, double v,
-                                   const struct place *at, double noises)
-{
-    struct pri_term term = term_at(function, factor->signal, factor->own, v);
-    struct inverse c = inverse_at(&term, at);
-    return exponent_at(&term, at, &c, noises);
-}
-
 /* The size of g', and Taylor's remainder over a group of this low end, relative
  * to the bound on e^g. */
-static double remainder_of(const struct pri_term *low, const struct place *at,
+static double remainder_of(const struct term *low, const struct place *at,
+                           const struct inverse *c,
                            const struct pri_variances *group, double *first)
 {
-    double a = 1 / low->v, b = 1 / (low->v + low->own);
-    double e = inverse_at(low, at).size;
+    double a = 1 / low->v, b = 1 / (low->v + low->own), e = c->size;
     double across = low->d * low->own * low->own / 2 * a * b * e;
     double along = low->signal / 2 * e * e;
     double sum = a + b + e, squares = a * a + b * b + e * e;
@@ -133,7 +136,7 @@ static double remainder_of(const struct pri_term *low, const struct place *at,
 }
 
 /* 1 + (g'^2 + g'') spread / 2. */
-static void curve_at(const struct pri_term *mean, const struct place *at,
+static void curve_at(const struct term *mean, const struct place *at,
                      const struct inverse *c, double spread, double *x,
                      double *y)
 {
@@ -155,98 +158,96 @@ static void curve_at(const struct pri_term *mean, const struct place *at,
 }
 
 /* The exponent that numbers are divided by at a real s, so that they stay in
- * range: that of the largest e^g, whose units are those of any. */
+ * range: that of the largest e^g. */
 static double offset_at(const struct pri_function *function,
-                        const struct pri_mgf *factor, double s, double *units)
+                        const struct pri_mgf *factor, double s)
 {
     const struct place at = place_at(function, s, 0);
-    *units = 0;
     if (factor->law.count == factor->loud)
         return 0;
-    struct exponent g =
-        exponent_of(function, factor, factor->law.group[factor->loud].low, &at,
-                    8. * factor->law.noises);
-    *units = g.units;
-    return g.re > 100 ? g.re : 0;
+    struct term loudest =
+        term_of(function, factor, factor->law.group[factor->loud].low);
+    struct inverse c = inverse_at(&loudest, &at);
+    double most = exponent_at(&loudest, &at, &c, 0).re;
+    return most > 100 ? most : 0;
 }
 
-/* A bound on e^(g - offset) over a group, at a real s. */
-static double top_of(const struct pri_function *function,
-                     const struct pri_mgf *factor,
-                     const struct pri_variances *group, double s, double offset)
+/* |e^(g - offset)| at s, rounded up. */
+static double size_of(const struct term *term, const struct place *at,
+                      const struct inverse *c, const struct pri_mgf *factor,
+                      double offset)
 {
-    const struct place at = place_at(function, s, 0);
-    struct exponent g =
-        exponent_of(function, factor, group->low, &at, factor->law.noises);
-    return exp(g.re - offset + 2 * DBL_EPSILON * g.units) * PRI_SLACK;
+    struct exponent g = exponent_at(term, at, c, 8. * factor->law.noises);
+    return exp(g.re - offset + 4 * DBL_EPSILON * g.units) * PRI_SLACK;
 }
 
-/* A bound at the low ends of groups and, where a group has several values, by
- * Taylor at its mean, whichever is less. */
+/* The same at the low end of a group and a real s, which bounds it all along. */
+static double top_of(const struct term *low,
+                     const struct pri_function *function,
+                     const struct pri_mgf *factor, double sigma, double offset)
+{
+    const struct place at = place_at(function, sigma, 0);
+    struct inverse c = inverse_at(low, &at);
+    return size_of(low, &at, &c, factor, offset);
+}
+
+/* A bound on that over a group: at its low end, or at s = -1/2, where e^g grows
+ * with the variance, at its high end; and, where it has several values, at a real
+ * s by Taylor at the mean, beyond a place on the line by how much g can vary in
+ * it and by the real part, whichever is less. */
+static double bound_of(const struct pri_function *function,
+                       const struct pri_mgf *factor,
+                       const struct pri_variances *group,
+                       const struct place *at, double offset)
+{
+    double first, x, y;
+    struct term end =
+        term_of(function, factor, at->sigma < 0 ? group->high : group->low);
+    struct inverse c = inverse_at(&end, at);
+    double size = size_of(&end, at, &c, factor, offset);
+    if (group->high == group->low || at->sigma < 0)
+        return size;
+    double rest = remainder_of(&end, at, &c, group, &first);
+    if (at->w != 0)
+        return fmin(size * exp(first * (group->high - group->low)),
+                    top_of(&end, function, factor, at->sigma, offset));
+    struct term mean = term_of(function, factor, group->mean);
+    c = inverse_at(&mean, at);
+    curve_at(&mean, at, &c, group->spread, &x, &y);
+    return fmin(size, x * size_of(&mean, at, &c, factor, offset) + size * rest);
+}
+
 double pri_factor_real(const struct pri_function *function,
-                       const struct pri_mgf *factor, double s, double *shown,
-                       double *unseen)
+                       const struct pri_mgf *factor, double complex s,
+                       double *shown, double *unseen)
 {
-    const struct place at = place_at(function, s, 0);
+    const struct place at = place_at(function, creal(s), cimag(s));
     const struct pri_law *law = &factor->law;
-    double sum[2] = {0, 0}, units, x, y, first;
-    double offset = offset_at(function, factor, s, &units);
-    for (int32_t k = factor->loud; k < law->count; k++) {
-        const struct pri_variances *group = &law->group[k];
-        struct pri_term end =
-            term_at(function, factor->signal, factor->own, group->low);
-        struct inverse c = inverse_at(&end, &at);
-        double low = exp(exponent_at(&end, &at, &c, 0).re - offset);
-        if (group->high > group->low) {
-            struct pri_term mean =
-                term_at(function, factor->signal, factor->own, group->mean);
-            c = inverse_at(&mean, &at);
-            curve_at(&mean, &at, &c, group->spread, &x, &y);
-            x *= exp(exponent_at(&mean, &at, &c, 0).re - offset);
-            low = fmin(low, x + low * remainder_of(&end, &at, group, &first));
-        }
-        sum[k >= law->count - factor->quiet] += group->mass * low;
-    }
-    double slack = exp(4 * DBL_EPSILON * units) * PRI_SLACK;
-    *shown = factor->seen * sum[0] * slack;
-    *unseen = factor->unseen * exp(-offset) + factor->seen * sum[1] * slack;
+    double offset = offset_at(function, factor, creal(s)), sum[2] = {0, 0};
+    for (int32_t k = factor->loud; k < law->count; k++)
+        sum[k >= law->count - factor->quiet] +=
+            law->group[k].mass *
+            bound_of(function, factor, &law->group[k], &at, offset);
+    *shown = factor->seen * sum[0] * PRI_SLACK;
+    *unseen = factor->unseen * exp(-offset) + factor->seen * sum[1] * PRI_SLACK;
     return offset;
 }
 
-double pri_factor_again(const struct pri_function *function,
-                        struct pri_mgf *factor, double s, double *shown,
-                        double *unseen)
+double pri_factor_edge(const struct pri_function *function,
+                       const struct pri_mgf *factor, double complex s)
 {
-    struct pri_known *known = &factor->known;
-    if (!known->valid || known->s != s || known->kernel != function->kernel) {
-        known->offset =
-            pri_factor_real(function, factor, s, &known->shown, &known->unseen);
-        known->valid = true;
-        known->s = s;
-        known->kernel = function->kernel;
-    }
-    *shown = known->shown;
-    *unseen = known->unseen;
-    return known->offset;
+    double shown, unseen;
+    pri_factor_real(function, factor, s, &shown, &unseen);
+    return shown;
 }
 
 void pri_factor_left(const struct pri_function *function,
                      const struct pri_mgf *factor, double *shown,
                      double *unseen)
 {
-    const struct pri_function loss = {PRI_LOSS, function->direction,
-                                      function->dimension};
-    const struct place at = place_at(&loss, -.5, 0);
-    const struct pri_law *law = &factor->law;
-    double sum[2] = {0, 0};
-    for (int32_t k = factor->loud; k < law->count; k++) {
-        struct exponent g = exponent_of(&loss, factor, law->group[k].high, &at,
-                                        8. * law->noises);
-        sum[k >= law->count - factor->quiet] +=
-            law->group[k].mass * fmin(exp(g.re + 4 * DBL_EPSILON * g.units), 1);
-    }
-    *shown = factor->seen * sum[0] * PRI_SLACK;
-    *unseen = factor->unseen + factor->seen * sum[1] * PRI_SLACK;
+    struct pri_function loss = *function;
+    loss.kernel = PRI_LOSS;
+    pri_factor_real(&loss, factor, -.5, shown, unseen);
 }
 
 double pri_factor_most(const struct pri_function *function,
@@ -256,101 +257,6 @@ double pri_factor_most(const struct pri_function *function,
         factor->own == 0 || factor->law.count == factor->loud)
         return INFINITY;
     return factor->law.group[factor->loud].low / factor->own;
-}
-
-double pri_factor_edge(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s)
-{
-    const struct place at = place_at(function, creal(s), cimag(s));
-    double sum = 0, units, first;
-    double offset = offset_at(function, factor, creal(s), &units);
-    for (int32_t k = factor->loud; k < factor->law.count - factor->quiet; k++) {
-        const struct pri_variances *group = &factor->law.group[k];
-        struct pri_term end =
-            term_at(function, factor->signal, factor->own, group->low);
-        struct inverse c = inverse_at(&end, &at);
-        struct exponent g = exponent_at(&end, &at, &c, factor->law.noises);
-        remainder_of(&end, &at, group, &first);
-        double within = exp(g.re - offset + 2 * DBL_EPSILON * g.units +
-                            first * (group->high - group->low));
-        sum += group->mass *
-               fmin(within, top_of(function, factor, group, creal(s), offset));
-    }
-    return factor->seen * sum * PRI_SLACK;
-}
-
-/* ---------------------------------------------------------------- sketch -- */
-
-/* The points of some groups: from the loudest on ever more groups to a point. */
-static void sketch_groups(const struct pri_function *function,
-                          const struct pri_mgf *factor, int32_t from,
-                          int32_t to, int32_t room, struct pri_sketch *sketch)
-{
-    int32_t first = sketch->points;
-    for (int32_t k = from; k < to;) {
-        double mass = 0, mean = 0;
-        int32_t take = 1 + (k - from) / 5;
-        bool last = sketch->points - first + 1 == room;
-        for (int32_t end = last || take > to - k ? to : k + take; k < end;
-             k++) {
-            mass += factor->law.group[k].mass;
-            mean += factor->law.group[k].mass * factor->law.group[k].mean;
-        }
-        if (!(mass > 0))
-            continue;
-        sketch->mass[sketch->points] = mass;
-        sketch->at[sketch->points++] =
-            term_at(function, factor->signal, factor->own, mean / mass);
-    }
-}
-
-void pri_factor_begin(const struct pri_function *function,
-                      struct pri_mgf *factor)
-{
-    struct pri_sketch *sketch = &factor->sketch;
-    int32_t split = factor->law.count - factor->quiet;
-    factor->known.valid = false;
-    sketch->points = 0;
-    sketch_groups(function, factor, factor->loud, split, PRI_POINTS - 4,
-                  sketch);
-    int32_t shown = sketch->points;
-    sketch_groups(function, factor, split, factor->law.count, 4, sketch);
-    sketch->quiet = sketch->points - shown;
-}
-
-double pri_factor_guess(const struct pri_function *function,
-                        const struct pri_mgf *factor, double s, double *shown,
-                        double *unseen)
-{
-    const struct place at = place_at(function, s, 0);
-    const struct pri_sketch *sketch = &factor->sketch;
-    double sum[2] = {0, 0}, offset = 0;
-    for (int32_t k = 0; k < sketch->points; k++) {
-        struct inverse c = inverse_at(&sketch->at[k], &at);
-        double g = exponent_at(&sketch->at[k], &at, &c, 0).re;
-        if (k == 0)
-            offset = g > 100 ? g : 0;
-        sum[k >= sketch->points - sketch->quiet] +=
-            sketch->mass[k] * exp(g - offset);
-    }
-    *shown = factor->seen * sum[0];
-    *unseen = factor->unseen * exp(-offset) + factor->seen * sum[1];
-    return offset;
-}
-
-double pri_factor_size(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s)
-{
-    const struct place at = place_at(function, creal(s), cimag(s));
-    const struct pri_sketch *sketch = &factor->sketch;
-    double sum = 0, units;
-    double offset = offset_at(function, factor, creal(s), &units);
-    for (int32_t k = 0; k < sketch->points - sketch->quiet; k++) {
-        struct inverse c = inverse_at(&sketch->at[k], &at);
-        sum += sketch->mass[k] *
-               exp(exponent_at(&sketch->at[k], &at, &c, 0).re - offset);
-    }
-    return factor->seen * sum;
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -367,7 +273,8 @@ static void add_mean(const struct pri_mgf *factor,
     double mass = factor->seen * group->mass;
     double re = mass * exp(sigma * x - offset), im = 0, c = cos(angle),
            q = sin(angle);
-    double top = mass * top_of(&mean, factor, group, sigma, offset);
+    struct term end = term_of(&mean, factor, group->low);
+    double top = mass * top_of(&end, &mean, factor, sigma, offset);
     double noises = 8. * factor->law.noises, wide = group->high - group->low;
     double curved = group->spread / (2 * group->mean * group->mean);
     double low = group->low, high = factor->signal / low;
@@ -402,11 +309,9 @@ static void add_loss(const struct pri_function *function,
 {
     double noises = 8. * factor->law.noises;
     double mass = factor->seen * group->mass;
-    double top = mass * top_of(function, factor, group, sigma, offset);
-    struct pri_term mean =
-        term_at(function, factor->signal, factor->own, group->mean);
-    struct pri_term low =
-        term_at(function, factor->signal, factor->own, group->low);
+    struct term mean = term_of(function, factor, group->mean);
+    struct term low = term_of(function, factor, group->low);
+    double top = mass * top_of(&low, function, factor, sigma, offset);
     for (int32_t n = 0; n < count; n++) {
         struct place at = place_at(function, sigma, step * n);
         struct inverse e = inverse_at(&mean, &at);
@@ -414,14 +319,15 @@ static void add_loss(const struct pri_function *function,
         double rest = 2 * DBL_EPSILON * (g.units + noises), x = 1, y = 0, first;
         if (group->high > group->low) {
             curve_at(&mean, &at, &e, group->spread, &x, &y);
-            rest += remainder_of(&low, &at, group, &first) +
+            struct inverse c = inverse_at(&low, &at);
+            rest += remainder_of(&low, &at, &c, group, &first) +
                     1e-12 * (fabs(x - 1) + fabs(y));
         }
         error[n] += rest < 1 ? top * rest : top;
         if (!(rest < 1))
             continue;
-        double size = mass * exp(g.re - offset), c = cos(g.im), s = sin(g.im);
-        value[n] += size * (c * x - s * y) + size * (c * y + s * x) * I;
+        double size = mass * exp(g.re - offset), re = cos(g.im), im = sin(g.im);
+        value[n] += size * (re * x - im * y) + size * (re * y + im * x) * I;
     }
 }
 
@@ -430,7 +336,7 @@ void pri_factor_along(const struct pri_function *function,
                       double step, int32_t count, double complex *value,
                       double *error)
 {
-    double units, offset = offset_at(function, factor, sigma, &units);
+    double offset = offset_at(function, factor, sigma);
     int32_t split = factor->law.count - factor->quiet;
     for (int32_t n = 0; n < count; n++)
         value[n] = error[n] = 0;

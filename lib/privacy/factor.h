@@ -8,8 +8,43 @@
 #ifndef PRICER_FACTOR_H
 #define PRICER_FACTOR_H
 
-#include "law.h"
 #include "loss_line.h"
+
+/* The variance in one sum: which of its noises are present is random, so it has
+ * a law, a list of groups of values: a mass with a mean, a variance and the ends of
+ * an interval, which is enough for the expectation of a smooth function. */
+struct pri_variances {
+    double mass, mean, spread, low, high;
+};
+
+/* Zeroed, it is empty; it keeps its memory from use to use. */
+struct pri_law {
+    int32_t count, room;
+    int32_t noises; /* that it was made of: roundings of a value or a mass */
+    double bare;    /* mass of the patterns without a noise that hides */
+    struct pri_variances *group;
+};
+
+void pri_law_free(struct pri_law *law);
+
+/*
+ * The law of base + the noises present in a source, over the patterns with at
+ * least `hide` in base or in one of the noises: what is left is as good as
+ * bare (bare.c). chance and absent are indexed by noise; groups are no wider
+ * than `width` times their low end, nor than what changes signal / variance by
+ * `grain`, or some more where they are very many. O(noises groups).
+ */
+enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
+                                 const double *chance, const double *absent,
+                                 double hide, double width, double grain,
+                                 struct pri_law *spare, struct pri_law *law);
+
+/* The groups of a law from `loud` on, the last `quiet` apart, as few values, the
+ * loud ones finer: for guesses, not for bounds. *still of them are quiet. Fails only where
+ * the sketch has not had a law of as many groups before. */
+enum pricer_status pri_law_sketch(const struct pri_law *law, int32_t loud,
+                                  int32_t quiet, struct pri_law *sketch,
+                                  int32_t *still);
 
 /* Which generating function: of the data (dimension 0) or of the identity, in
  * one of the two directions. */
@@ -27,29 +62,6 @@ static inline double complex pri_mean_place(const struct pri_function *function,
     return function->kernel == PRI_LOSS ? s * (1 + s) / 2 : s;
 }
 
-/* A variance of the others, and what of g does not depend on s: with r = own/v,
- * ln(Q/P) but for its sign, and (C/Q - 1) / u. */
-struct pri_term {
-    bool first; /* without against with */
-    double d, signal, own, v, ratio, part;
-};
-
-/* A law in few points, the loud ones finer: for guesses, not for bounds. The
- * last `quiet` ones are those of its quiet groups. */
-enum { PRI_POINTS = 48 };
-struct pri_sketch {
-    int32_t points, quiet;
-    double mass[PRI_POINTS];
-    struct pri_term at[PRI_POINTS];
-};
-
-/* What was computed last of a factor: at which s, with which kernel. */
-struct pri_known {
-    bool valid;
-    enum pri_kernel kernel;
-    double s, shown, unseen, offset;
-};
-
 /*
  * One sum, by itself, or a shell of it: the first `loud` groups, those with the
  * least noise, are left out, and the last `quiet` ones count with what is not
@@ -59,38 +71,25 @@ struct pri_mgf {
     double signal, own, seen, unseen;
     struct pri_law law;
     int32_t loud, quiet;
-    struct pri_sketch sketch;
-    struct pri_known known;
+    struct pri_law sketch; /* of the shell: so many of its values are quiet */
+    int32_t still;
 };
-
-/* A factor that is set, or a shell of it: draw its sketch, and forget what was
- * computed. */
-void pri_factor_begin(const struct pri_function *function,
-                      struct pri_mgf *factor);
 
 /*
  * A bound on Z(s) = unseen + shown at a real s, both divided by e^offset, which
  * is returned; the quiet groups are in `unseen`. The functions below divide by
- * the offset at the real part of s as well.
+ * the offset at the real part of s as well. Unless s is real: a bound on the size
+ * of both for all s with this real part and an imaginary part that is no smaller.
  */
 double pri_factor_real(const struct pri_function *function,
-                       const struct pri_mgf *factor, double s, double *shown,
-                       double *unseen);
+                       const struct pri_mgf *factor, double complex s,
+                       double *shown, double *unseen);
 
-/* The same, remembered until another s is asked for. */
-double pri_factor_again(const struct pri_function *function,
-                        struct pri_mgf *factor, double s, double *shown,
-                        double *unseen);
+/* What is shown of that. */
+double pri_factor_edge(const struct pri_function *function,
+                       const struct pri_mgf *factor, double complex s);
 
-/* The same by the sketch: about as much. */
-double pri_factor_guess(const struct pri_function *function,
-                        const struct pri_mgf *factor, double s, double *shown,
-                        double *unseen);
-
-/*
- * The same at s = -1/2 of PRI_LOSS, where e^g grows with the variance and is at
- * most 1: nothing is divided.
- */
+/* Both at s = -1/2 of PRI_LOSS, where e^g is at most 1: nothing is divided. */
 void pri_factor_left(const struct pri_function *function,
                      const struct pri_mgf *factor, double *shown,
                      double *unseen);
@@ -98,15 +97,6 @@ void pri_factor_left(const struct pri_function *function,
 /* The largest s for which that is finite, or INFINITY. */
 double pri_factor_most(const struct pri_function *function,
                        const struct pri_mgf *factor);
-
-/* A bound on what is shown, |Z(s) - unseen|, for all s with this real part and an imaginary
- * part that is no smaller. */
-double pri_factor_edge(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s);
-
-/* About |Z(s) - unseen| at most, by the sketch. */
-double pri_factor_size(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s);
 
 /* What is shown, or the quiet groups, and how far it may be off, at
  * sigma + i n step for n < count. */

@@ -1,11 +1,11 @@
 /*
- * From the noises of one sum to the law of the variance in it: law.h.
+ * From the noises of one sum to the law of the variance in it: factor.h.
  *
  * All masses and means are sums of positive terms, so each has a relative error
  * of a few units in the last place for each noise. Where a mass is below the
- * range of a double it is lost; PRI_LOST pays for that.
+ * range of a double it is lost; pri_in_some_round() pays for that.
  */
-#include "law.h"
+#include "factor.h"
 
 #include <float.h>
 #include <math.h>
@@ -164,4 +164,28 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
     law->noises = at->end - at->begin;
     law->bare = empty;
     return status;
+}
+
+enum pricer_status pri_law_sketch(const struct pri_law *law, int32_t loud,
+                                  int32_t quiet, struct pri_law *sketch,
+                                  int32_t *still)
+{
+    enum pricer_status status = reserve(sketch, law->count);
+    int32_t begin = loud, end = law->count - quiet, shown = 0;
+    if (status != PRICER_OK)
+        return status;
+    sketch->count = 0;
+    for (int part = 0; part < 2; part++, begin = end, end = law->count) {
+        shown = sketch->count;
+        for (int32_t k = begin; k < end;) {
+            int32_t to = k + 1 + (k - begin) / 5;
+            struct pri_variances some = law->group[k++];
+            for (; k < to && k < end; k++)
+                join(&some, &law->group[k]);
+            append(sketch, (struct pri_variances){some.mass, some.mean, 0,
+                                                  some.mean, some.mean});
+        }
+    }
+    *still = sketch->count - shown;
+    return PRICER_OK;
 }

@@ -217,18 +217,6 @@ double pri_line_delta(const struct pri_line *line, double eps,
 
 /* ------------------------------------------------------------------- eps -- */
 
-/* Where ln delta would meet its goal if it were straight between two points;
- * the middle where that says nothing. */
-static double next_eps(double low, double high, double at_low, double at_high,
-                       int step)
-{
-    double t = at_low / (at_low - at_high);
-    if (!isfinite(t) || step % 4 == 3)
-        t = .5;
-    t = fmin(fmax(t, 1e-4), 1 - 1e-4);
-    return low + t * (high - low);
-}
-
 /* How far to go at first: not so far that delta changes by more than a part,
  * since a line knows only values of about the one it was drawn for. */
 static double first_step(const struct pri_line *line, double eps)
@@ -257,9 +245,11 @@ double pri_line_eps(const struct pri_line *line, double delta,
         *(above ? &at_a : &at_b) = isnan(now) ? -INFINITY : now;
         if (fabs(now) < 1e-11 && above == (side == PRI_BELOW))
             break;
-        /* Until both ends are known by their values, go on in steps. */
+        /* Where ln delta would meet its goal if it were straight, now and then
+         * the middle. Until both ends are known by values, go on in steps. */
+        double part = k % 4 == 3 ? .5 : at_a / (at_a - at_b);
         if (isfinite(at_a) && isfinite(at_b)) {
-            at = next_eps(a, b, at_a, at_b, k);
+            at = a + fmin(fmax(part, 1e-4), 1 - 1e-4) * (b - a);
         } else {
             at = above ? fmin(a + step, (a + 3 * b) / 4)
                        : fmax(b - step, (3 * a + b) / 4);

@@ -13,6 +13,9 @@
 /* The saddle is looked for from this exponent of one sum on. */
 #define SADDLE_MOST 1000
 
+/* How much louder the loudest pattern of a shell is than the quietest. */
+#define SHELL 16
+
 static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
     if (count <= model->room)
@@ -28,63 +31,33 @@ static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
     return PRICER_OK;
 }
 
-/* What one factor adds to what is known of all. */
-static void note_factor(struct pri_mgf *factor, struct pri_sums *model)
-{
-    double least = INFINITY;
-    pri_factor_begin(&model->function, factor);
-    for (int32_t k = factor->loud; k < factor->law.count; k++) {
-        const struct pri_variances *group = &factor->law.group[k];
-        least = fmin(least, group->low);
-        if (group->high > group->low)
-            model->exact_laws = false;
-    }
-    double high = factor->law.count > factor->loud ? factor->signal / least : 0;
-    model->most += high * (1 + 1e-9);
-    model->highest = fmax(model->highest, high);
-    model->strip =
-        fmin(model->strip, pri_factor_most(&model->function, factor));
-}
-
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
                                 double hide, double width,
                                 struct pri_scratch *scratch)
 {
     struct pri_sums *model = &scratch->model;
     enum pricer_status status = reserve_factors(model, view->sources);
-    model->factors = 0;
-    model->unseen = 1;
-    model->seen = 0;
-    model->most = model->highest = model->bare = 0;
     double none = 1;
-    model->strip = INFINITY;
-    model->exact_laws = true;
+    model->factors = 0;
+    model->bare = 0;
     model->loose = view->loose;
-    model->slack = pri_view_slack(view);
     for (int32_t k = 0; k < view->sources && status == PRICER_OK; k++) {
         const struct pri_source *source = &view->source[k];
-        double unseen = pri_unseen(source);
-        model->unseen *= unseen;
-        model->seen += pri_seen(source);
         if (which != NULL && !which[k])
             continue;
         struct pri_mgf *factor = &model->factor[model->factors++];
         factor->signal = source->signal;
         factor->own = view->dimension > 0 ? source->own : 0;
         factor->seen = pri_seen(source);
-        factor->unseen = unseen;
-        factor->loud = factor->quiet = 0;
+        factor->unseen = pri_unseen(source);
         status = pri_law_build(view, k, scratch->chances.chance,
                                scratch->chances.absent, hide, width,
                                model->grain, &scratch->spare, &factor->law);
-        if (status != PRICER_OK)
-            break;
-        note_factor(factor, model);
         double bare = factor->seen * factor->law.bare;
         model->bare += none * bare;
         none *= 1 - bare;
     }
-    return status;
+    return status == PRICER_OK ? pri_sums_shell(model, INFINITY, 0) : status;
 }
 
 /* The signal of a group of variances, relative to its noise. */
@@ -93,69 +66,92 @@ static double loudness(const struct pri_mgf *factor, int32_t group)
     return fmax(factor->signal, factor->own) / factor->law.group[group].low;
 }
 
-void pri_sums_loudness(const struct pri_sums *model, double *most,
-                       double *least)
+enum pricer_status pri_sums_shell(struct pri_sums *model, double most,
+                                  double least)
 {
-    *most = 0;
-    *least = INFINITY;
-    for (int32_t k = 0; k < model->factors; k++) {
-        const struct pri_mgf *factor = &model->factor[k];
-        if (factor->law.count > 0) {
-            *most = fmax(*most, loudness(factor, 0));
-            *least = fmin(*least, loudness(factor, factor->law.count - 1));
-        }
-    }
-}
-
-void pri_sums_shell(struct pri_sums *model, double most, double least)
-{
+    enum pricer_status status = PRICER_OK;
     model->most = model->highest = model->seen = 0;
     model->strip = INFINITY;
-    for (int32_t k = 0; k < model->factors; k++) {
+    model->exact_laws = true;
+    for (int32_t k = 0; k < model->factors && status == PRICER_OK; k++) {
         struct pri_mgf *factor = &model->factor[k];
+        const struct pri_variances *group = factor->law.group;
         int32_t at = 0, count = factor->law.count;
         while (at < count && loudness(factor, at) > most)
             at++;
         factor->loud = at;
+        double high = at < count ? factor->signal / group[at].low : 0;
         for (; at < count && loudness(factor, at) > least; at++)
-            model->seen += factor->seen * factor->law.group[at].mass;
+            model->seen += factor->seen * group[at].mass;
         factor->quiet = count - at;
-        note_factor(factor, model);
+        for (at = factor->loud; at < count && model->exact_laws; at++)
+            model->exact_laws = group[at].high == group[at].low;
+        model->most += high * (1 + 1e-9);
+        model->highest = fmax(model->highest, high);
+        model->strip =
+            fmin(model->strip, pri_factor_most(&model->function, factor));
+        status = pri_law_sketch(&factor->law, factor->loud, factor->quiet,
+                                &factor->sketch, &factor->still);
     }
+    return status;
 }
 
-void pri_sums_bare(struct pri_sums *model, double once)
+int32_t pri_sums_cut(struct pri_sums *model, double *cut)
 {
-    double rounds = (double)model->rounds, slack = model->slack;
-    double above = fmin(once * (1 + slack), 1), below = once * (1 - slack);
-    double lost = once > 0 ? rounds * PRI_LOST : 0;
-    model->more[PRI_ABOVE] =
-        fmin(-expm1(rounds * log1p(-above)) * (1 + 1e-12) + lost, 1);
-    model->more[PRI_BELOW] =
-        fmax(-expm1(rounds * log1p(-below)), 0) * (1 - 1e-12);
+    double most = 0, least = INFINITY;
+    int32_t shells = 0;
+    for (int32_t k = 0; k < model->factors; k++) {
+        const struct pri_mgf *factor = &model->factor[k];
+        if (factor->law.count > 0) {
+            most = fmax(most, loudness(factor, 0));
+            least = fmin(least, loudness(factor, factor->law.count - 1));
+        }
+    }
+    cut[0] = INFINITY;
+    for (double next = most / SHELL; next > least && shells < PRI_SHELLS - 1;
+         next /= SHELL) {
+        pri_sums_shell(model, cut[shells], next);
+        if (model->seen > 0)
+            cut[++shells] = next;
+    }
+    cut[++shells] = 0;
+    pri_sums_shell(model, INFINITY, 0);
+    return shells;
 }
 
-/* Z = unseen + shown of one round at a real s, both divided by e^(what is
- * returned); `rough`: about that. */
-static double once(const struct pri_sums *model, double s, bool rough,
+static int32_t parts_of(const struct pri_sums *model)
+{
+    return model->factors + (model->exact != NULL);
+}
+
+/* One sum, or the last, all that are coupled: Z = unseen + shown at s, or a
+ * bound on both beyond s, divided by e^(what is returned). */
+static double part_at(const struct pri_sums *model, int32_t number,
+                      double complex s, bool rough, double *shown,
+                      double *unseen)
+{
+    if (number < model->factors) {
+        struct pri_mgf factor = model->factor[number];
+        if (rough) {
+            factor.law = factor.sketch;
+            factor.loud = 0;
+            factor.quiet = factor.still;
+        }
+        return pri_factor_real(&model->function, &factor, s, shown, unseen);
+    }
+    return pri_exact_real(model->exact, s, shown, unseen);
+}
+
+/* The same of all that one round shows. */
+static double once(const struct pri_sums *model, double complex s, bool rough,
                    double *shown, double *unseen)
 {
-
     double log_scale = 0;
     *unseen = 1;
     *shown = 0;
-    for (int32_t k = 0; k <= model->factors; k++) {
+    for (int32_t k = 0; k < parts_of(model); k++) {
         double part, rest;
-        if (k < model->factors && rough)
-            log_scale += pri_factor_guess(&model->function, &model->factor[k],
-                                          s, &part, &rest);
-        else if (k < model->factors)
-            log_scale += pri_factor_again(&model->function, &model->factor[k],
-                                          s, &part, &rest);
-        else if (model->exact != NULL)
-            log_scale += pri_exact_real(model->exact, s, &part, &rest);
-        else
-            break;
+        log_scale += part_at(model, k, s, rough, &part, &rest);
         *shown = *shown * (rest + part) + *unseen * part;
         *unseen *= rest;
         double most = *shown + *unseen;
@@ -169,7 +165,7 @@ static double once(const struct pri_sums *model, double s, bool rough,
 }
 
 /* ln((unseen + shown)^rounds - unseen^rounds). */
-double pri_log_rounds(double unseen, double shown, double rounds)
+static double log_rounds(double unseen, double shown, double rounds)
 {
     if (shown == 0)
         return -INFINITY;
@@ -180,116 +176,87 @@ double pri_log_rounds(double unseen, double shown, double rounds)
     return most + 1e-14 * (rounds + fabs(most));
 }
 
-static double log_at(const struct pri_sums *model, double s, bool rough)
+double pri_sums_log(const struct pri_sums *model, double complex s, bool rough)
 {
     double shown, unseen, rounds = (double)model->rounds;
-    if (!(s < model->strip * .98))
+    if (!(creal(s) < model->strip * .98))
         return INFINITY;
-    double log_scale = once(model, s, rough, &shown, &unseen);
-    double all = rounds * log_scale;
-    return pri_log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
-}
-
-double pri_sums_log(const struct pri_sums *model, double s)
-{
-    return log_at(model, s, false);
-}
-
-/* Where sums are coupled there is no sketch. */
-double pri_sums_guess(const struct pri_sums *model, double s)
-{
-    return log_at(model, s, model->exact == NULL);
+    double all = rounds * once(model, s, rough, &shown, &unseen);
+    return log_rounds(unseen, shown, rounds) + all + 1e-15 * fabs(all);
 }
 
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left)
 {
-    double shown = 0, unseen = 1, rounds = (double)model->rounds;
-    *mass = fmin(exp(pri_sums_log(model, 0)), 1);
-    for (int32_t k = 0; k < model->factors; k++) {
-        double part, rest;
-        pri_factor_left(&model->function, &model->factor[k], &part, &rest);
-        shown = shown * (rest + part) + unseen * part;
-        unseen *= rest;
-    }
-    *left = model->exact == NULL
-                ? exp(pri_log_rounds(unseen, shown, rounds)) * PRI_SLACK
-                : INFINITY;
+    struct pri_sums loss = *model;
+    loss.function.kernel = PRI_LOSS;
+    *mass = fmin(exp(pri_sums_log(model, 0, false)), 1);
+    *left =
+        model->exact == NULL ? exp(pri_sums_log(&loss, -.5, false)) : INFINITY;
 }
 
-/* What a search for s makes least: Chernoff's eps for a delta, or ln of his
- * bound at an eps; of the sketches, or of what is proved. */
-struct goal {
-    const struct pri_sums *model;
-    double delta, eps;
-    bool proved;
-};
-
-static double cost(const struct goal *goal, double s)
+/* What a search for s makes least: Chernoff's eps for a delta, or without one ln
+ * of his bound at an eps. */
+static double cost(const struct pri_sums *model, double delta, double eps,
+                   double s, bool rough)
 {
-    enum pri_kernel kernel = goal->model->function.kernel;
-    double log_bound = goal->proved ? pri_sums_log(goal->model, s)
-                                    : pri_sums_guess(goal->model, s);
+    enum pri_kernel kernel = model->function.kernel;
+    double log_bound = pri_sums_log(model, s, rough);
     if (!isfinite(log_bound))
         return INFINITY;
-    return goal->delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, goal->delta)
-                           : log_bound + pri_log_phi(kernel, goal->eps, s);
+    return delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, delta)
+                     : log_bound + pri_log_phi(kernel, eps, s);
 }
 
 /* Either has one minimum in s; it is looked for in ever smaller factors. */
-static double search(const struct goal *goal, double *least)
+static double search(const struct pri_sums *model, double delta, double eps,
+                     bool rough, double *least)
 {
-    const struct pri_sums *model = goal->model;
     double top =
         fmin(model->strip * .97, SADDLE_MOST / fmax(model->highest, 1e-290));
     double s = fmin(model->function.kernel == PRI_LOSS ? 4 : INFINITY, top);
-    *least = cost(goal, s);
+    *least = cost(model, delta, eps, s, rough);
     for (int k = 0; k < 600 && isinf(*least); k++)
-        *least = cost(goal, s /= 4);
+        *least = cost(model, delta, eps, s /= 4, rough);
     for (double factor = 4; factor > 1.05; factor = sqrt(factor))
         for (int up = 0; up < 2; up++)
             for (int k = 0; k < 600; k++) {
                 double next = up ? s * factor : s / factor;
-                double now = cost(goal, next);
+                double now = cost(model, delta, eps, next, rough);
                 if (!(now < *least))
                     break;
                 *least = now;
                 s = next;
             }
-    return s;
-}
-
-/* The s of the sketches, with what is proved there; if nothing is, the s of
- * what is proved. */
-static double search_both(struct goal *goal, double *least)
-{
-    goal->proved = false;
-    double s = search(goal, least);
-    goal->proved = true;
-    *least = cost(goal, s);
-    return isfinite(*least) ? s : search(goal, least);
+    if (rough) /* what is proved there, or where something is proved */
+        *least = cost(model, delta, eps, s, false);
+    return rough && isinf(*least) ? search(model, delta, eps, false, least) : s;
 }
 
 struct pri_saddle pri_sums_saddle(const struct pri_sums *model, double delta)
 {
-    struct goal goal = {.model = model, .delta = delta};
     struct pri_saddle saddle;
-    saddle.s = search_both(&goal, &saddle.eps);
+    saddle.s = search(model, delta, 0, model->exact == NULL, &saddle.eps);
     return saddle;
 }
 
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
-    struct goal goal = {.model = model, .eps = eps};
-    double s = search_both(&goal, log_bound), further = s;
-    goal.proved = false;
-    double least = cost(&goal, s);
-    for (int k = 0; k < 200 && cost(&goal, further * 1.3) < least + 1; k++)
+    double s = search(model, 0, eps, model->exact == NULL, log_bound);
+    double further = s, least = cost(model, 0, eps, s, true);
+    for (int k = 0;
+         k < 200 && cost(model, 0, eps, further * 1.3, true) < least + 1; k++)
         further *= 1.3;
-    return isfinite(pri_sums_log(model, further)) ? further : s;
+    return isfinite(pri_sums_log(model, further, false)) ? further : s;
 }
 
 /* ------------------------------------------------------------------ line -- */
+
+/* Values along a line and how far each may be off. */
+struct values {
+    double complex *value;
+    double *error;
+};
 
 /* x^n, for a whole number n. */
 static double complex power(double complex x, int64_t n)
@@ -313,7 +280,7 @@ static double complex power_less_1(double complex x, double n)
 /* From one round to all of them: value becomes (rest + value)^rounds -
  * rest^rounds, times e^log_scale. */
 static void repeat(int64_t times, int32_t factors, double log_scale,
-                   const struct pri_values *rest, struct pri_line *line)
+                   const struct values *rest, struct pri_line *line)
 {
     double rounds = (double)times, scale = exp(log_scale);
     double units =
@@ -344,9 +311,8 @@ static void repeat(int64_t times, int32_t factors, double log_scale,
 
 /* One sum more: what is shown becomes (rest + shown)(quiet + part) - rest quiet
  * and the rest becomes rest quiet. */
-static void multiply(const struct pri_values *part,
-                     const struct pri_values *quiet, struct pri_values *rest,
-                     struct pri_line *line)
+static void multiply(const struct values *part, const struct values *quiet,
+                     struct values *rest, struct pri_line *line)
 {
     for (int32_t n = 0; n < line->count; n++) {
         double complex before = rest->value[n], now = line->value[n];
@@ -367,38 +333,21 @@ static void multiply(const struct pri_values *part,
     }
 }
 
-static enum pricer_status reserve(struct pri_values *values, int32_t count)
-{
-    if (count <= values->room)
-        return PRICER_OK;
-    free(values->value);
-    free(values->error);
-    values->value = pri_alloc(count, sizeof *values->value);
-    values->error = pri_alloc(count, sizeof *values->error);
-    bool all = values->value && values->error;
-    values->room = all ? count : 0;
-    return all ? PRICER_OK : PRICER_MEMORY;
-}
-
 /* One sum, or the last, all that are coupled: its part and its quiet patterns
  * along the line, both divided by a bound at the real s, ln of which is
  * returned in *log_most. */
 static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double eps, const struct pri_line *line,
-                                   struct pri_scratch *scratch,
+                                   struct values *part, struct values *quiet,
                                    double *log_most)
 {
-    struct pri_values *part = &scratch->part, *quiet = &scratch->quiet;
-    struct pri_mgf *factor = &model->factor[number];
+    const struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
-    double shown, unseen, sure;
+    double shown, unseen;
     enum pricer_status status = PRICER_OK;
-    double offset =
-        coupled ? pri_exact_real(model->exact, line->sigma, &shown, &unseen)
-                : pri_factor_again(&model->function, factor, line->sigma,
-                                   &shown, &unseen);
+    double offset = part_at(model, number, line->sigma, false, &shown, &unseen);
     double most = unseen + shown;
-    sure = coupled ? unseen : factor->unseen * exp(-offset);
+    double sure = coupled ? unseen : factor->unseen * exp(-offset);
     for (int32_t n = 0; n < line->count; n++)
         quiet->value[n] = quiet->error[n] = 0;
     if (coupled) {
@@ -427,26 +376,30 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
                                  struct pri_scratch *scratch,
                                  struct pri_line *line)
 {
-    int32_t parts = model->factors + (model->exact != NULL);
     double log_once = 0, log_part;
+    struct pri_line *room = &scratch->along;
     enum pricer_status status = pri_line_reserve(line, line->count);
-    struct pri_values *values[] = {&scratch->part, &scratch->rest,
-                                   &scratch->quiet};
-    for (int k = 0; k < 3 && status == PRICER_OK; k++)
-        status = reserve(values[k], line->count);
-    for (int32_t n = 0; n < line->count && status == PRICER_OK; n++) {
-        line->value[n] = line->error[n] = scratch->rest.error[n] = 0;
-        scratch->rest.value[n] = 1;
+    if (status == PRICER_OK)
+        status = pri_line_reserve(room, 3 * line->count);
+    struct values part = {room->value, room->error}, rest = part, quiet = part;
+    if (status != PRICER_OK)
+        return status;
+    rest.value += line->count;
+    rest.error += line->count;
+    quiet.value += 2 * line->count;
+    quiet.error += 2 * line->count;
+    for (int32_t n = 0; n < line->count; n++) {
+        line->value[n] = line->error[n] = rest.error[n] = 0;
+        rest.value[n] = 1;
     }
-    for (int32_t k = 0; k < parts && status == PRICER_OK; k++) {
-        status = one_part(model, k, eps, line, scratch, &log_part);
+    for (int32_t k = 0; k < parts_of(model) && status == PRICER_OK; k++) {
+        status = one_part(model, k, eps, line, &part, &quiet, &log_part);
         if (status == PRICER_OK)
-            multiply(&scratch->part, &scratch->quiet, &scratch->rest, line);
+            multiply(&part, &quiet, &rest, line);
         log_once += log_part;
     }
     if (status == PRICER_OK)
         repeat(model->rounds, model->factors,
-               (double)model->rounds * log_once - line->log_most,
-               &scratch->rest, line);
+               (double)model->rounds * log_once - line->log_most, &rest, line);
     return status;
 }

@@ -16,8 +16,4 @@ long double pri_chi_lower(long double degrees, long double noncentrality,
 long double pri_chi_upper(long double degrees, long double noncentrality,
                           long double value);
 
-/* About how many steps either of them takes. */
-long double pri_chi_length(long double degrees, long double noncentrality,
-                           long double value);
-
 #endif
