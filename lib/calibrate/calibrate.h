@@ -1,6 +1,6 @@
 /*
- * One Gaussian mechanism, many rounds of it, and the noise that a budget asks
- * for.
+ * One Gaussian mechanism, many rounds of it, one round of one identity, and the
+ * noise that a budget asks for.
  *
  * Throughout, `mu` is the signal-to-noise ratio of a Gaussian mechanism: the
  * distance between the means of the two hypotheses over the standard deviation
@@ -45,6 +45,24 @@ double pri_gaussian_below(long double eps, long double mu);
 /* The double next above or below a number that a double may not hold. */
 double pri_round_up(long double x);
 double pri_round_down(long double x);
+
+/* -------------------------------------------------------------- presence -- */
+
+/* To which side a number may be off. */
+enum pri_side { PRI_BELOW, PRI_ABOVE };
+
+/*
+ * Two laws to tell apart: without the node N(0, others I), with it
+ * N(shift e, (others + own) I), in `dimension` dimensions.
+ */
+struct pri_presence {
+    double dimension, shift, own, others;
+};
+
+/* The divergences at one eps, to the side: of absent from present, and of
+ * present from absent. */
+void pri_presence_delta(const struct pri_presence *presence, double eps,
+                        enum pri_side side, double *absent, double *present);
 
 /* ---------------------------------------------------------------- rounds -- */
 

@@ -8,8 +8,6 @@
 #include "calibrate/calibrate.h"
 #include "observe/observe.h"
 
-enum pri_side { PRI_BELOW, PRI_ABOVE };
-
 /* For the rounding of a bound that is a formula of some dozen operations. */
 #define PRI_SLACK (1 + 1e-9)
 
@@ -52,18 +50,5 @@ struct pri_range {
 };
 struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
                                 const void *of, double goal, double close);
-
-/*
- * Two laws to tell apart: without the node N(0, others I), with it
- * N(shift e, (others + own) I), in `dimension` dimensions.
- */
-struct pri_presence {
-    double dimension, shift, own, others;
-};
-
-/* The divergences at one eps, to the side: of absent from present, and of
- * present from absent. */
-void pri_presence_delta(const struct pri_presence *presence, double eps,
-                        enum pri_side side, double *absent, double *present);
 
 #endif

@@ -5,8 +5,8 @@
  * rounds as they are drawn.
  */
 #include "tests/test.h"
+#include "calibrate/presence.h"
 #include "privacy/bracket.h"
-#include "privacy/presence.h"
 #include "reference_chi.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))

@@ -5,7 +5,7 @@
 #ifndef PRICER_PRESENCE_H
 #define PRICER_PRESENCE_H
 
-#include "privacy.h"
+#include "calibrate.h"
 
 /* The absolute error of the two functions below. */
 #define PRI_CHI_ERROR 1e-11L
