@@ -64,6 +64,19 @@ struct pri_presence {
 void pri_presence_delta(const struct pri_presence *presence, double eps,
                         enum pri_side side, double *absent, double *present);
 
+/* ----------------------------------------------------------------- curve -- */
+
+/*
+ * Where a curve that falls with eps passes a goal: it is above the goal at low
+ * and not at high, which was seen and not concluded; 0 and 0 where it is not at
+ * 0, and no end where none is known. Within a part `close` of each other.
+ */
+struct pri_range {
+    double low, high;
+};
+struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
+                                const void *of, double goal, double close);
+
 /* ---------------------------------------------------------------- rounds -- */
 
 /*

@@ -2,9 +2,8 @@
  * From a view to what needs no line: which of its patterns count as bare, how
  * likely that is over all states of the pairs that decide about it, and what
  * they are worth, what one sum shows by itself, and in one round, where the
- * generating function falls slowly, as that of an identity in few dimensions; and
- * the search for an eps that such curves have in common. docs/mathematics.md, As
- * good as bare, One sum.
+ * generating function falls slowly, as that of an identity in few dimensions.
+ * docs/mathematics.md, As good as bare, One sum.
  */
 #include "bracket.h"
 
@@ -147,29 +146,6 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
 }
 
 /* ------------------------------------------------------------------- worth -- */
-
-struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
-                                const void *of, double goal, double close)
-{
-    struct pri_range range = {0, INFINITY};
-    double at = 1;
-    if (!(curve(of, 0) > goal))
-        return (struct pri_range){0, 0};
-    for (int k = 0; k < 1100 && (isinf(range.high) || range.low == 0) &&
-                    at > 0 && at < DBL_MAX / 4;
-         k++) {
-        bool above = curve(of, at) > goal;
-        *(above ? &range.low : &range.high) = at;
-        at *= above ? 2 : .5;
-    }
-    for (int k = 0; k < 100 && isfinite(range.high) &&
-                    range.high - range.low > close * range.high;
-         k++) {
-        at = range.low + (range.high - range.low) / 2;
-        *(curve(of, at) > goal ? &range.low : &range.high) = at;
-    }
-    return range;
-}
 
 /* What one sum shows at a variance, in both directions, to a side. */
 static void shown_at(double dimension, const struct pri_source *source,

@@ -233,23 +233,6 @@ double pri_factor_real(const struct pri_function *function,
     return offset;
 }
 
-double pri_factor_edge(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s)
-{
-    double shown, unseen;
-    pri_factor_real(function, factor, s, &shown, &unseen);
-    return shown;
-}
-
-void pri_factor_left(const struct pri_function *function,
-                     const struct pri_mgf *factor, double *shown,
-                     double *unseen)
-{
-    struct pri_function loss = *function;
-    loss.kernel = PRI_LOSS;
-    pri_factor_real(&loss, factor, -.5, shown, unseen);
-}
-
 double pri_factor_most(const struct pri_function *function,
                        const struct pri_mgf *factor)
 {

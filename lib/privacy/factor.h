@@ -85,15 +85,6 @@ double pri_factor_real(const struct pri_function *function,
                        const struct pri_mgf *factor, double complex s,
                        double *shown, double *unseen);
 
-/* What is shown of that. */
-double pri_factor_edge(const struct pri_function *function,
-                       const struct pri_mgf *factor, double complex s);
-
-/* Both at s = -1/2 of PRI_LOSS, where e^g is at most 1: nothing is divided. */
-void pri_factor_left(const struct pri_function *function,
-                     const struct pri_mgf *factor, double *shown,
-                     double *unseen);
-
 /* The largest s for which that is finite, or INFINITY. */
 double pri_factor_most(const struct pri_function *function,
                        const struct pri_mgf *factor);

@@ -40,15 +40,4 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
 
-/*
- * Where a curve that falls with eps passes a goal: it is above the goal at low
- * and not at high, which was seen and not concluded; 0 and 0 where it is not at
- * 0, and no end where none is known. Within a part `close` of each other.
- */
-struct pri_range {
-    double low, high;
-};
-struct pri_range pri_search_eps(double (*curve)(const void *of, double eps),
-                                const void *of, double goal, double close);
-
 #endif

@@ -65,7 +65,7 @@ MUTANTS = [
      "at->sigma < 0 ? group->high : group->low", "group->low",
      ["factor"]),
     ("many packets count as one", "link.c",
-     "mu * sqrtl((long double)rounds)", "mu", ["link"]),
+     "pri_rounds_law(rounds, p,", "pri_rounds_law(1, p,", ["link"]),
     ("a blurred line is not moved", "bracket.c",
      "line->shift = part * scale * (1 + 1e-9);",
      "line->shift = 0;", ["link"]),
