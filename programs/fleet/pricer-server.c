@@ -94,8 +94,8 @@ struct beginning {
     const struct server_arguments *arguments;
 };
 
-/* The other half of the cores is for what else the machine does, and for rounds,
- * which have a thread of their own. */
+/* The thread of the rounds is one of them; the other half of the cores is for what
+ * else the machine does. */
 static int32_t find_threads(int64_t asked)
 {
     enum { MOST = 8 };
