@@ -86,6 +86,26 @@ enum pricer_status pri_study_prepare(const struct pricer_study *study,
     return PRICER_OK;
 }
 
+enum pricer_status pri_study_keep(struct pricer_study *study, const char *sql,
+                                  sqlite3_stmt **statement,
+                                  struct pricer_fault *fault)
+{
+    for (int k = 0; k < PRI_STUDY_KEPT && study->kept[k] != NULL; k++)
+        if (strcmp(sqlite3_sql(study->kept[k]), sql) == 0) {
+            *statement = study->kept[k];
+            sqlite3_clear_bindings(*statement);
+            return PRICER_OK;
+        }
+    sqlite3_stmt *made = NULL;
+    if (sqlite3_prepare_v3(study->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                           &made, NULL) != SQLITE_OK)
+        return pri_study_fault(study, fault);
+    sqlite3_finalize(study->kept[study->oldest]);
+    study->kept[study->oldest] = *statement = made;
+    study->oldest = (study->oldest + 1) % PRI_STUDY_KEPT;
+    return PRICER_OK;
+}
+
 enum pricer_status pri_study_step(const struct pricer_study *study,
                                   sqlite3_stmt *statement,
                                   struct pricer_fault *fault)
@@ -97,12 +117,11 @@ enum pricer_status pri_study_step(const struct pricer_study *study,
     return status;
 }
 
-enum pricer_status pri_study_count(const struct pricer_study *study,
-                                   const char *sql, int64_t *count,
-                                   struct pricer_fault *fault)
+enum pricer_status pri_study_count(struct pricer_study *study, const char *sql,
+                                   int64_t *count, struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    enum pricer_status status = pri_study_prepare(study, sql, &query, fault);
+    enum pricer_status status = pri_study_keep(study, sql, &query, fault);
     if (status != PRICER_OK)
         return status;
     int step = sqlite3_step(query);
@@ -112,7 +131,7 @@ enum pricer_status pri_study_count(const struct pricer_study *study,
         *count = -1;
     else
         status = pri_study_fault(study, fault);
-    sqlite3_finalize(query);
+    sqlite3_reset(query);
     return status;
 }
 

@@ -27,7 +27,7 @@ static struct pricer_deliveries *new_deliveries(
 
 /* The latest `rounds` rounds that are stored: how many, and from which to
  * which. */
-static enum pricer_status find_rounds(const struct pricer_study *study,
+static enum pricer_status find_rounds(struct pricer_study *study,
                                       int64_t rounds,
                                       struct pricer_deliveries *made,
                                       struct pricer_fault *fault)

@@ -28,7 +28,7 @@ static bool is_address(const char *address)
            strpbrk(address, " \t\n\r,;\"") == NULL;
 }
 
-static enum pricer_status count_nodes(const struct pricer_study *study,
+static enum pricer_status count_nodes(struct pricer_study *study,
                                       int64_t *nodes,
                                       struct pricer_fault *fault)
 {

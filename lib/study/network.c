@@ -420,7 +420,7 @@ struct size {
     double dimension, radius, reach;
 };
 
-static enum pricer_status load_size(const struct pricer_study *study,
+static enum pricer_status load_size(struct pricer_study *study,
                                     struct size *size,
                                     struct pricer_fault *fault)
 {

@@ -92,7 +92,7 @@ static int32_t attempts_of(const struct pricer_round_record *record)
 }
 
 static enum pricer_status store_summary(
-    const struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
@@ -100,7 +100,7 @@ static enum pricer_status store_summary(
     int64_t arrived = 0;
     for (int64_t i = 0; i < (int64_t)record->nodes * attempts_of(record); i++)
         arrived += record->uplink[i] == 1;
-    enum pricer_status status = pri_study_prepare(
+    enum pricer_status status = pri_study_keep(
         study,
         "INSERT INTO round (round, plan, arrived, contributors, weight, error,"
         " estimate, decoder, bar, attempts)"
@@ -122,7 +122,6 @@ static enum pricer_status store_summary(
         sqlite3_bind_int(insert, 10, attempts_of(record));
         status = pri_study_step(study, insert, fault);
     }
-    sqlite3_finalize(insert);
     free(words);
     return status;
 }
@@ -131,10 +130,10 @@ enum { ROWS = 64 }; /* of a statement: half the time of one by one */
 
 /* A statement that adds so many rows, each an attempt, a number and whether it
  * arrived, to a round. */
-static enum pricer_status prepare_rows(const struct pricer_study *study,
-                                       const char *table, int rows,
-                                       sqlite3_stmt **insert,
-                                       struct pricer_fault *fault)
+static enum pricer_status keep_rows(struct pricer_study *study,
+                                    const char *table, int rows,
+                                    sqlite3_stmt **insert,
+                                    struct pricer_fault *fault)
 {
     static const char row[] = "(?1, ?, ?, ?), ";
     char sql[64 + ROWS * sizeof row];
@@ -143,12 +142,12 @@ static enum pricer_status prepare_rows(const struct pricer_study *study,
     for (int k = 0; k < rows; k++, end += sizeof row - 1)
         memcpy(end, row, sizeof row);
     end[-2] = '\0'; /* the last comma */
-    return pri_study_prepare(study, sql, insert, fault);
+    return pri_study_keep(study, sql, insert, fault);
 }
 
 /* One row for each entry that is known; `count` in an attempt. */
 static enum pricer_status store_arrivals(
-    const struct pricer_study *study, const char *table,
+    struct pricer_study *study, const char *table,
     const struct pricer_round_record *record, const int8_t *arrived,
     int32_t count, struct pricer_fault *fault)
 {
@@ -163,10 +162,7 @@ static enum pricer_status store_arrivals(
         if (arrived[k] < 0)
             continue;
         if (filled == 0 && rows != prepared) {
-            sqlite3_finalize(insert);
-            insert = NULL;
-            status =
-                prepare_rows(study, table, prepared = rows, &insert, fault);
+            status = keep_rows(study, table, prepared = rows, &insert, fault);
             sqlite3_bind_int64(insert, 1, record->round);
         }
         sqlite3_bind_int64(insert, 3 * filled + 2, k / count);
@@ -178,58 +174,53 @@ static enum pricer_status store_arrivals(
         left -= filled;
         filled = 0;
     }
-    sqlite3_finalize(insert);
     return status;
 }
 
-static enum pricer_status store_withheld_one(const struct pricer_study *study,
-                                             sqlite3_stmt *insert,
-                                             int64_t round, int32_t node,
-                                             int32_t link, int8_t why,
-                                             struct pricer_fault *fault)
+/* A row for each of `count` parts that a node kept back, from 0 on: numbers of nodes
+ * or of links, as the statement takes them, and why, or -1. */
+static enum pricer_status store_kept_back(struct pricer_study *study,
+                                          const char *sql, int64_t round,
+                                          const int8_t *why, int32_t count,
+                                          struct pricer_fault *fault)
 {
-    if (why < 0)
-        return PRICER_OK;
-    sqlite3_bind_int64(insert, 1, round);
-    sqlite3_bind_int(insert, 2, node);
-    sqlite3_bind_int(insert, 3, link);
-    sqlite3_bind_text(insert, 4, pricer_word(PRICER_WORDS_WITHHELD, why), -1,
-                      SQLITE_STATIC);
-    return pri_study_step(study, insert, fault);
+    sqlite3_stmt *insert = NULL;
+    enum pricer_status status = pri_study_keep(study, sql, &insert, fault);
+    for (int32_t k = 0; why != NULL && k < count && status == PRICER_OK; k++) {
+        if (why[k] < 0)
+            continue;
+        sqlite3_bind_int64(insert, 1, round);
+        sqlite3_bind_int(insert, 2, k);
+        sqlite3_bind_text(insert, 3, pricer_word(PRICER_WORDS_WITHHELD, why[k]),
+                          -1, SQLITE_STATIC);
+        status = pri_study_step(study, insert, fault);
+    }
+    return status;
 }
 
-/* A row for each part that a node kept back: a share under its sender and link,
- * an own part under link -1. */
+/* A share under its sender and link, an own part under link -1. */
 static enum pricer_status store_withheld(
-    const struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
 {
-    sqlite3_stmt *own = NULL, *share = NULL;
-    enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO withheld VALUES (?, ?, ?, ?)", &own, fault);
-    if (status == PRICER_OK)
-        status = pri_study_prepare(
-            study,
-            "INSERT INTO withheld SELECT ?1, from_node, ?3, ?4 FROM link"
-            " WHERE link = ?3",
-            &share, fault);
-    for (int32_t i = 0; record->own && i < record->nodes && !status; i++)
-        status = store_withheld_one(study, own, record->round, i, -1,
-                                    record->own[i], fault);
-    for (int32_t l = 0; record->withheld && l < record->links && !status; l++)
-        status = store_withheld_one(study, share, record->round, 0, l,
-                                    record->withheld[l], fault);
-    sqlite3_finalize(own);
-    sqlite3_finalize(share);
-    return status;
+    enum pricer_status status =
+        store_kept_back(study, "INSERT INTO withheld VALUES (?1, ?2, -1, ?3)",
+                        record->round, record->own, record->nodes, fault);
+    if (status != PRICER_OK)
+        return status;
+    return store_kept_back(
+        study,
+        "INSERT INTO withheld SELECT ?1, from_node, ?2, ?3 FROM link"
+        " WHERE link = ?2",
+        record->round, record->withheld, record->links, fault);
 }
 
 static enum pricer_status store_dropped(
-    const struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
-    enum pricer_status status = pri_study_prepare(
+    enum pricer_status status = pri_study_keep(
         study, "INSERT INTO dropped VALUES (?, ?, ?)", &insert, fault);
     for (int k = 0; k < PRICER_DROP_KINDS && status == PRICER_OK; k++) {
         if (record->dropped[k] == 0)
@@ -240,7 +231,6 @@ static enum pricer_status store_dropped(
         sqlite3_bind_int64(insert, 3, record->dropped[k]);
         status = pri_study_step(study, insert, fault);
     }
-    sqlite3_finalize(insert);
     return status;
 }
 

@@ -17,6 +17,8 @@ void pricer_study_close(struct pricer_study *study)
 {
     if (study == NULL)
         return;
+    for (int k = 0; k < PRI_STUDY_KEPT; k++)
+        sqlite3_finalize(study->kept[k]);
     if (study->claim >= 0) /* one file again, if nobody reads */
         sqlite3_exec(study->database, "PRAGMA journal_mode = DELETE", NULL,
                      NULL, NULL);
@@ -57,7 +59,7 @@ static enum pricer_status connect_to(const char *path, bool writable,
 }
 
 /* Whether every table of the schema is there. */
-static enum pricer_status check_tables(const struct pricer_study *study,
+static enum pricer_status check_tables(struct pricer_study *study,
                                        struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
@@ -81,7 +83,7 @@ static enum pricer_status check_tables(const struct pricer_study *study,
 }
 
 /* What the file says it is, before anything in it is believed. */
-static enum pricer_status check_identity(const struct pricer_study *study,
+static enum pricer_status check_identity(struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
     int64_t id = 0, version = 0;

@@ -10,10 +10,15 @@
 
 #include <sqlite3.h>
 
+/* Statements that are kept ready: those that a round needs, and some more. */
+enum { PRI_STUDY_KEPT = 16 };
+
 struct pricer_study {
     sqlite3 *database;
     char *path;
     int claim; /* the open file that holds the claim, or -1 */
+    sqlite3_stmt *kept[PRI_STUDY_KEPT];
+    int oldest; /* of them, the next to go */
 };
 
 /* The statements that make an empty study, in order; NULL ends them. */
@@ -46,15 +51,20 @@ enum pricer_status pri_study_prepare(const struct pricer_study *study,
                                      const char *sql, sqlite3_stmt **statement,
                                      struct pricer_fault *fault);
 
+/* The same for what is run again and again, with nothing bound: the study keeps it,
+ * and it is good until the next call of this. */
+enum pricer_status pri_study_keep(struct pricer_study *study, const char *sql,
+                                  sqlite3_stmt **statement,
+                                  struct pricer_fault *fault);
+
 /* Step a statement that returns no row, and make it ready for the next. */
 enum pricer_status pri_study_step(const struct pricer_study *study,
                                   sqlite3_stmt *statement,
                                   struct pricer_fault *fault);
 
 /* One number from a query of one cell; -1 where the query gives no row. */
-enum pricer_status pri_study_count(const struct pricer_study *study,
-                                   const char *sql, int64_t *count,
-                                   struct pricer_fault *fault);
+enum pricer_status pri_study_count(struct pricer_study *study, const char *sql,
+                                   int64_t *count, struct pricer_fault *fault);
 
 /* What a new study starts with. */
 enum pricer_status pri_study_store_settings(
