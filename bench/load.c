@@ -48,9 +48,8 @@ struct load {
     uint8_t key[KEYS_SIZE]; /* the server's */
     int64_t rounds, started;
     bool noise;
-    int64_t room;    /* of both that follow */
-    double *data;    /* zeros */
-    int64_t *values; /* of the part that is being sent, or zeros */
+    int64_t room; /* of what follows */
+    double *data; /* zeros */
     struct pricer_random random;
     uint8_t *parts, *sent;
     struct wire_bytes bytes;
@@ -92,12 +91,9 @@ static bool make_room(struct load *load, int64_t dimension)
     if (load->room >= dimension)
         return true;
     free(load->data);
-    free(load->values);
     load->data = calloc((size_t)dimension, sizeof *load->data);
-    load->values = calloc((size_t)dimension, sizeof *load->values);
-    bool good = load->data != NULL && load->values != NULL;
-    load->room = good ? dimension : 0;
-    return good;
+    load->room = load->data != NULL ? dimension : 0;
+    return load->data != NULL;
 }
 
 static void take_slice(struct load *load, struct player *player,
@@ -127,16 +123,23 @@ static void take_slice(struct load *load, struct player *player,
     greet(load, player);
 }
 
+/* The values of its part. */
+static bool make_values(struct load *load, struct player *player,
+                        int64_t *values)
+{
+    if (load->noise)
+        return pricer_random_secret(&load->random, NULL) == PRICER_OK &&
+               pricer_round_share(&player->part, &player->share, load->data,
+                                  &load->random, values, NULL) == PRICER_OK;
+    memset(values, 0, 8 * (size_t)player->part.dimension);
+    return true;
+}
+
 static void answer(struct load *load, struct player *player, const void *data,
                    size_t size)
 {
     struct wire_open open;
     if (!player->sliced || !wire_read_open(data, size, &open))
-        return;
-    if (load->noise &&
-        (pricer_random_secret(&load->random, NULL) != PRICER_OK ||
-         pricer_round_share(&player->part, &player->share, load->data,
-                            &load->random, load->values, NULL) != PRICER_OK))
         return;
     size_t room = wire_parts_size(player->in_count);
     memset(load->parts, 0, room);
@@ -152,9 +155,13 @@ static void answer(struct load *load, struct player *player, const void *data,
                                  .sent = load->sent,
                                  .sent_size =
                                      wire_sent_size(player->out_count)};
-    if (wire_write_sum(&load->bytes, &sum, load->values,
-                       player->part.dimension))
-        hub_send(player->peer, load->bytes.data, load->bytes.size);
+    int64_t dimension = player->part.dimension;
+    int64_t *values = wire_begin_sum(&load->bytes, &sum, dimension);
+    if (values != NULL && make_values(load, player, values)) {
+        wire_end_words(values, dimension);
+        hub_send(player->peer, load->bytes.data + load->bytes.lead,
+                 load->bytes.size);
+    }
     load->rounds = player->last = open.round;
 }
 
@@ -267,7 +274,6 @@ static void finish(struct load *load)
         keys_wipe(&load->players[k].pair);
     free(load->players);
     free(load->data);
-    free(load->values);
     free(load->parts);
     free(load->sent);
     wire_free(&load->bytes);

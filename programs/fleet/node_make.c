@@ -45,7 +45,7 @@ static void make_share(struct node *node, int32_t k)
     if (values == NULL ||
         !make_part(node, out->to, out->weight, out->noise, values))
         return;
-    wire_end_share(values, node->slice.dimension);
+    wire_end_words(values, node->slice.dimension);
     peer->part = WIRE_PART_DATA;
 }
 

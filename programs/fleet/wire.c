@@ -229,14 +229,13 @@ bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
     return !writer.failed;
 }
 
-int64_t *wire_begin_share(struct wire_bytes *bytes,
-                          const struct wire_share *share, int64_t count)
+/* The head of a vector, and room for its values at an address that suits them. */
+static int64_t *begin_words(struct writer *writer, struct wire_bytes *bytes,
+                            int64_t count)
 {
-    struct writer writer;
     size_t size = 8 * (size_t)count;
-    begin_share(&writer, bytes, share);
-    writer.failed |= msgpack_pack_bin(&writer.packer, size) != 0;
-    if (writer.failed || !reserve(bytes, sizeof(int64_t) + size))
+    writer->failed |= msgpack_pack_bin(&writer->packer, size) != 0;
+    if (writer->failed || !reserve(bytes, sizeof(int64_t) + size))
         return NULL;
     size_t lead = -bytes->size % sizeof(int64_t);
     memmove(bytes->data + lead, bytes->data, bytes->size);
@@ -246,7 +245,15 @@ int64_t *wire_begin_share(struct wire_bytes *bytes,
     return (void *)values;
 }
 
-void wire_end_share(int64_t *values, int64_t count)
+int64_t *wire_begin_share(struct wire_bytes *bytes,
+                          const struct wire_share *share, int64_t count)
+{
+    struct writer writer;
+    begin_share(&writer, bytes, share);
+    return begin_words(&writer, bytes, count);
+}
+
+void wire_end_words(int64_t *values, int64_t count)
 {
     for (int64_t k = 0; k < count; k++)
         values[k] = (int64_t)htole64((uint64_t)values[k]);
@@ -261,18 +268,33 @@ void wire_share_again(struct wire_bytes *bytes, int64_t attempt)
     message[3 + width] = (uint8_t)attempt;
 }
 
+/* All of a sum but its values. */
+static void begin_sum(struct writer *writer, struct wire_bytes *bytes,
+                      const struct wire_sum *sum)
+{
+    begin(writer, bytes, 8, WIRE_SUM);
+    put_uint(writer, sum->round);
+    put_uint(writer, sum->attempt);
+    put_bin(writer, sum->digest, WIRE_DIGEST);
+    put_bin(writer, sum->parts, sum->parts_size);
+    put_bin(writer, sum->sent, sum->sent_size);
+}
+
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count)
 {
     struct writer writer;
-    begin(&writer, bytes, 8, WIRE_SUM);
-    put_uint(&writer, sum->round);
-    put_uint(&writer, sum->attempt);
-    put_bin(&writer, sum->digest, WIRE_DIGEST);
-    put_bin(&writer, sum->parts, sum->parts_size);
-    put_bin(&writer, sum->sent, sum->sent_size);
+    begin_sum(&writer, bytes, sum);
     put_words(&writer, bytes, values, count);
     return !writer.failed;
+}
+
+int64_t *wire_begin_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
+                        int64_t count)
+{
+    struct writer writer;
+    begin_sum(&writer, bytes, sum);
+    return begin_words(&writer, bytes, count);
 }
 
 bool wire_write_result(struct wire_bytes *bytes,

@@ -87,7 +87,7 @@ enum wire_code {
 struct wire_bytes {
     char *data;
     size_t size, room;
-    size_t lead; /* bytes before the message, of wire_begin_share() */
+    size_t lead; /* bytes before the message, of those begun as below */
 };
 void wire_free(struct wire_bytes *bytes);
 
@@ -216,15 +216,17 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
 bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count);
-/* The same with values that the caller puts where this says, NULL if there is no
- * memory; then wire_end_share(). The message begins `lead` bytes into the data. */
-int64_t *wire_begin_share(struct wire_bytes *bytes,
-                          const struct wire_share *share, int64_t count);
-void wire_end_share(int64_t *values, int64_t count);
 /* The same share, as it was written, for another attempt of its round. */
 void wire_share_again(struct wire_bytes *bytes, int64_t attempt);
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count);
+/* The same with values that the caller puts where this says, NULL if there is no
+ * memory; then wire_end_words(). The message begins `lead` bytes into the data. */
+int64_t *wire_begin_share(struct wire_bytes *bytes,
+                          const struct wire_share *share, int64_t count);
+int64_t *wire_begin_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
+                        int64_t count);
+void wire_end_words(int64_t *values, int64_t count);
 bool wire_write_result(struct wire_bytes *bytes,
                        const struct wire_result *result, const double *estimate,
                        int64_t count);

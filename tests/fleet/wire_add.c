@@ -22,7 +22,7 @@ static void test_share_in_place(void **state)
         int64_t *place = wire_begin_share(&bytes, &given, 3);
         assert_true((uintptr_t)place % sizeof *place == 0);
         memcpy(place, values, sizeof values);
-        wire_end_share(place, 3);
+        wire_end_words(place, 3);
         assert_true(wire_write_share(&same, &given, values, 3));
         assert_true(bytes.lead + bytes.size <= bytes.room && same.lead == 0);
         assert_int_equal(bytes.size, same.size);
