@@ -10,14 +10,16 @@ makes in the same run says what the machine and its TLS can do; microseconds of 
 for a node and a round, of the server's side and of the nodes', depend less on what
 else runs there.
 
-Throughput, 100 nodes, d = 10^4, with and without the noise of their parts, two
-threads on either side: bytes of sums a second and CPU seconds a gigabyte, both sides
-together, beside one connection of bare TLS that carries messages of the same size
-(bench_pipe).
+Throughput, 100 nodes, d = 10^4, with and without the noise of their parts, a server of
+two threads, nodes on four: bytes of sums a second and CPU seconds a gigabyte, both
+sides together, beside one connection of bare TLS that carries messages of the same size
+(bench_pipe). Each has its turn five times; medians are compared, and beside them stand
+the least and the most.
 Arguments: build folder, seconds, numbers of nodes."""
 import os
 import socket
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -105,7 +107,7 @@ def ping(nodes):
                 str(reply), str(max(2, seconds / 3))).split()]
 
 
-def play(nodes, dimension=128, threads=1, *more):
+def play(nodes, dimension=128, threads=1, players=1, *more):
     """Seconds until all were connected and until two rounds, rounds a second,
     the part of the sums that arrived, MiB, and the cores that both kept busy."""
     port = free_port()
@@ -120,7 +122,7 @@ def play(nodes, dimension=128, threads=1, *more):
             stderr=log)
         load = subprocess.Popen(
             [build + '/bench/bench_load', 'play', str(nodes),
-             f'tcp://127.0.0.1:{port}', key, str(threads), *more], stdout=subprocess.PIPE,
+             f'tcp://127.0.0.1:{port}', key, str(players), *more], stdout=subprocess.PIPE,
             text=True)
         try:
             words = load.stdout.readline().split()
@@ -169,21 +171,33 @@ def pipe(dimension):
             run(build + '/bench/bench_pipe', str(8 * dimension), '8000').split()]
 
 
-def carry(nodes=100, dimension=10000):
-    before, rows = pipe(dimension), []
-    for name, more in (('sums', ()), ('sums with noise', ('noise',))):
-        _, _, pace, arrived, _, server, load = play(nodes, dimension, 2, *more)
-        speed = pace * nodes * 8 * dimension
-        rows.append((name, arrived, speed, 1e9 * (server + load) / speed))
-    after = pipe(dimension)
-    speed, cost = max(before[0], after[0]), min(before[1], after[1])
-    print(f'{"":32}{"arrived":>9}{"MB/s":>8}{"CPU s/GB":>10}'
+def carry(nodes=100, dimension=10000, turns=5):
+    kinds = (('sums', ()), ('sums with noise', ('noise',)))
+    bare, ours = [], {name: [] for name, _ in kinds}
+    for _ in range(turns):
+        bare.append(pipe(dimension))
+        for name, more in kinds:
+            _, _, pace, arrived, _, server, load = play(nodes, dimension, 2, 4,
+                                                        *more)
+            speed = pace * nodes * 8 * dimension
+            ours[name].append((speed, 1e9 * (server + load) / speed, arrived))
+    middle = [statistics.median(column) for column in zip(*bare)]
+    print(f'{"":32}{"arrived":>9}{"MB/s (least, most)":>24}{"CPU s/GB":>10}'
           f'{"of the pipe: speed, CPU":>25}')
-    print(f'{"bare TLS, one pipe":41}{speed / 1e6:8.1f}{cost:10.2f}')
-    for name, arrived, ours, spent in rows:
-        print(f'{f"{nodes} nodes, {name}":32}{arrived:9.3f}{ours / 1e6:8.1f}'
-              f'{spent:10.2f}{ours / speed:18.2f}{cost / spent:7.2f}',
-              flush=True)
+
+    def row(name, rows, arrived, end):
+        speeds = sorted(row[0] / 1e6 for row in rows)
+        spread = f'({speeds[0]:.0f}, {speeds[-1]:.0f})'
+        print(f'{name:32}{arrived:>9}{statistics.median(speeds):9.0f} '
+              f'{spread:>14}{statistics.median(row[1] for row in rows):10.2f}'
+              f'{end}', flush=True)
+
+    row('bare TLS, one pipe', bare, '', '')
+    for name, rows in ours.items():
+        speed, spent, _ = (statistics.median(column) for column in zip(*rows))
+        row(f'{nodes} nodes, {name}', rows,
+            f'{min(row[2] for row in rows):.3f}',
+            f'{speed / middle[0]:18.2f}{middle[1] / spent:7.2f}')
 
 
 print(f'load before {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores')

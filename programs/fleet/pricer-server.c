@@ -55,7 +55,8 @@ static void loop(struct server *server, struct status_page *page,
     while (*status == PRICER_OK) {
         bool over = server->rounds > 0 && server->done >= server->rounds;
         over = over || (server->rounds > 0 && server->ended);
-        if (!server->open && (over || daemon_stopping()))
+        bool busy = server->open || server->past.waits;
+        if (!busy && (over || daemon_stopping()))
             return;
         if (daemon_stopping() > 1)
             return;

@@ -124,6 +124,24 @@ struct history {
     int64_t counted;                   /* rounds of the window that runs */
 };
 
+/* What has come of a round, beside the values of its sums. */
+struct tally {
+    int8_t *uplink;    /* [attempts][nodes] as in pricer_round_record */
+    int8_t *link;      /* [attempts][links] as in pricer_round_record */
+    int8_t *own;       /* [nodes] as in pricer_round_record */
+    int8_t *withheld;  /* [links] as in pricer_round_record */
+    bool *contributed; /* [nodes] its data is in the sums */
+    int64_t dropped[PRICER_DROP_KINDS]; /* since the round before was over */
+};
+
+/* The latest round that is over. The next one may be open before it is stored. */
+struct past {
+    bool waits;    /* it is not stored yet */
+    int64_t round; /* its number */
+    int64_t took;  /* milliseconds */
+    struct tally tally;
+};
+
 struct server {
     /* what the operator says */
     const char *path;
@@ -173,7 +191,6 @@ struct server {
 
     /* the round */
     bool open;
-    bool estimated;     /* its estimate is there, to be stored */
     int64_t round;      /* its number */
     int32_t attempt;    /* the one that runs, from 0 */
     int64_t next;       /* the number of the next one; 0: not noted yet */
@@ -181,26 +198,22 @@ struct server {
     int64_t start;      /* when its attempt began */
     int64_t next_start; /* when the next one may begin */
     int64_t *sum;       /* [dimension] */
-    double *estimate;   /* [dimension] of the last round */
-    int8_t *uplink;     /* [attempts][nodes] as in pricer_round_record */
-    int8_t *link;       /* [attempts][links] as in pricer_round_record */
-    int8_t *own;        /* [nodes] as in pricer_round_record */
-    int8_t *withheld;   /* [links] as in pricer_round_record */
-    bool *contributed;  /* [nodes] its data is in the sums */
-    int8_t *claimed;    /* [links] the part that its relay says it got, in
+    double *estimate;   /* [dimension] of the latest that is over */
+    struct tally tally;
+    int8_t *claimed; /* [links] the part that its relay says it got, in
                                this attempt */
-    int8_t *sent;       /* [links] the part that its sender says it sent */
+    int8_t *sent;    /* [links] the part that its sender says it sent */
     struct decoding decoding;
     struct reference reference;
-    int64_t dropped[PRICER_DROP_KINDS]; /* since the last round was stored */
+    struct past past;
 
     /* since the start */
     int64_t done, messages, bytes_received, total[PRICER_DROP_KINDS];
-    double error;          /* squared, of the last round */
-    double error_sum;      /* squared, over all rounds */
-    int32_t arrived;       /* sums, in the last round */
-    int32_t contributors;  /* in the last round */
-    double weight_arrived; /* part of the plan's, in the last round */
+    double error;     /* squared, of the round in `past`, as all these */
+    double error_sum; /* squared, over all rounds */
+    int32_t arrived;  /* sums */
+    int32_t contributors;
+    double weight_arrived; /* part of the plan's */
     int64_t estimates;     /* rounds that gave one */
     int64_t disputes;      /* over shares, between the ends of links */
     int64_t dispute_next;  /* when the log may speak of one again */
@@ -229,6 +242,8 @@ enum pricer_status server_load(struct server *server,
                                struct pricer_fault *fault);
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault);
+/* Whether server_reload() would change nothing. */
+bool server_is_current(struct server *server);
 bool server_write_slice(struct server *server, int32_t node);
 
 /* A part of a node as the bounds of what honest parts can be take it. */
@@ -315,9 +330,11 @@ bool server_is_ended(const struct server *server);
 void server_watch(struct server *server, int64_t now);
 const char *server_refusal_text(int64_t code);
 
-/* server_round.c: what a message does, and what the clock does. The events of
- * the hub; their context is the server. */
+/* server_events.c: what a message does. The events of the hub; their context is the
+ * server. */
 extern const struct hub_events server_events;
+
+/* server_round.c: what the clock does, and when it has something to do. */
 enum pricer_status server_tick(struct server *server, int64_t now,
                                struct pricer_fault *fault);
 int64_t server_next(const struct server *server);

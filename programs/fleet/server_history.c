@@ -86,16 +86,17 @@ static void find_left(const struct server *server, double *own, double *link)
 
 static void note_nodes(struct server *server, int64_t now)
 {
+    const struct tally *tally = &server->past.tally;
     for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
-        bool gave = server->contributed[i];
+        bool gave = tally->contributed[i];
         seat->gave_in = seat->gave_in << 1 | gave;
         bool came = false;
         for (int32_t t = 0; t < server->attempts; t++)
-            came = came || server->uplink[t * server->network->nodes + i] == 1;
+            came = came || tally->uplink[t * server->network->nodes + i] == 1;
         seat->came_in = seat->came_in << 1 | came;
         if (gave) {
-            seat->gave = server->round;
+            seat->gave = server->past.round;
             seat->gave_at = now;
         }
     }
@@ -104,6 +105,7 @@ static void note_nodes(struct server *server, int64_t now)
 void server_history_note(struct server *server)
 {
     struct history *history = &server->history;
+    const struct tally *tally = &server->past.tally;
     int32_t nodes = server->network->nodes, links = server->network->links;
     int64_t now = daemon_clock();
     if (history->count == HISTORY)
@@ -111,19 +113,19 @@ void server_history_note(struct server *server)
     else
         history->count++;
     int32_t at = server_history_at(history, history->count - 1);
-    history->round[at] = (double)server->round;
+    history->round[at] = (double)server->past.round;
     history->arrived[at] = server->arrived;
     history->gave[at] = server->contributors;
     history->bar[at] = server->contributors > 0 ? server->decoding.bar : NAN;
     history->error[at] = server->error;
     find_left(server, &history->left[at], &history->link_left[at]);
     history->ended = (int64_t)time(NULL);
-    history->took = now - server->began;
+    history->took = server->past.took;
     note_nodes(server, now);
     if (history->counted++ == HISTORY_WINDOW)
         turn(history, nodes, links);
     for (int64_t t = 0; t < server->attempts; t++) {
-        count(history->uplink[0], server->uplink + t * nodes, nodes);
-        count(history->link[0], server->link + t * links, links);
+        count(history->uplink[0], tally->uplink + t * nodes, nodes);
+        count(history->link[0], tally->link + t * links, links);
     }
 }

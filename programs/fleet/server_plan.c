@@ -289,12 +289,34 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
     return status;
 }
 
+static bool make_tally(const struct server *server, struct tally *tally)
+{
+    size_t nodes = (size_t)server->network->nodes;
+    size_t links = (size_t)server->network->links;
+    size_t attempts = (size_t)server->attempts;
+    tally->uplink = calloc(nodes * attempts, sizeof *tally->uplink);
+    tally->link = calloc(links * attempts + 1, sizeof *tally->link);
+    tally->own = calloc(nodes, sizeof *tally->own);
+    tally->withheld = calloc(links + 1, sizeof *tally->withheld);
+    tally->contributed = calloc(nodes, sizeof *tally->contributed);
+    return tally->uplink != NULL && tally->link != NULL && tally->own != NULL &&
+           tally->withheld != NULL && tally->contributed != NULL;
+}
+
+static void free_tally(struct tally *tally)
+{
+    free(tally->uplink);
+    free(tally->link);
+    free(tally->own);
+    free(tally->withheld);
+    free(tally->contributed);
+}
+
 static bool make_room(struct server *server)
 {
     size_t nodes = (size_t)server->network->nodes;
     size_t links = (size_t)server->network->links;
     size_t dimension = (size_t)server->network->dimension;
-    size_t attempts = (size_t)server->attempts;
     server->seats = calloc(nodes, sizeof *server->seats);
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
@@ -302,20 +324,14 @@ static bool make_room(struct server *server)
     server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
     server->estimate = calloc(dimension, sizeof *server->estimate);
-    server->uplink = calloc(nodes * attempts, sizeof *server->uplink);
-    server->link = calloc(links * attempts + 1, sizeof *server->link);
-    server->own = calloc(nodes, sizeof *server->own);
-    server->withheld = calloc(links + 1, sizeof *server->withheld);
-    server->contributed = calloc(nodes, sizeof *server->contributed);
     server->claimed = calloc(links + 1, sizeof *server->claimed);
     server->sent = calloc(links + 1, sizeof *server->sent);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->ratios != NULL &&
            server->shares != NULL && server->sum != NULL &&
-           server->estimate != NULL && server->uplink != NULL &&
-           server->link != NULL && server->own != NULL &&
-           server->withheld != NULL && server->contributed != NULL &&
-           server->claimed != NULL && server->sent != NULL &&
+           server->estimate != NULL && server->claimed != NULL &&
+           server->sent != NULL && make_tally(server, &server->tally) &&
+           make_tally(server, &server->past.tally) &&
            server_history_make(server);
 }
 
@@ -349,14 +365,24 @@ enum pricer_status server_load(struct server *server,
     return loaded;
 }
 
+/* The plan to be used. A study that cannot be read now is no reason to stop: then it
+ * stays what it is. */
+static int64_t find_latest(struct server *server)
+{
+    int64_t latest = server->plan_id;
+    pricer_study_latest_plan(server->study, &latest, NULL);
+    return latest == server->refused_plan ? server->plan_id : latest;
+}
+
+bool server_is_current(struct server *server)
+{
+    return !server->stale && find_latest(server) == server->plan_id;
+}
+
 enum pricer_status server_reload(struct server *server,
                                  struct pricer_fault *fault)
 {
-    int64_t before = server->plan_id, latest = before;
-    /* A study that cannot be read now is no reason to stop: the plan stays. */
-    pricer_study_latest_plan(server->study, &latest, NULL);
-    if (latest == server->refused_plan)
-        latest = server->plan_id;
+    int64_t before = server->plan_id, latest = find_latest(server);
     if (latest == server->plan_id && !server->stale)
         return PRICER_OK;
     enum pricer_status status = load_plan(server, latest, fault);
@@ -388,11 +414,8 @@ void server_unload(struct server *server)
     free(server->shares);
     free(server->sum);
     free(server->estimate);
-    free(server->uplink);
-    free(server->link);
-    free(server->own);
-    free(server->withheld);
-    free(server->contributed);
+    free_tally(&server->tally);
+    free_tally(&server->past.tally);
     free(server->claimed);
     free(server->sent);
     server_decoder_unload(server);

@@ -1,6 +1,6 @@
 /*
- * The server's rounds: from messages that arrive in time to an estimate that is
- * stored and published. Everything else is counted and dropped.
+ * The server's rounds: when one begins, when it is over, and from the sums that came
+ * in time to an estimate that is stored and published.
  */
 #include "server.h"
 
@@ -13,189 +13,6 @@ static void send_to(struct server *server, const struct seat *seat)
 {
     hub_send(seat->peer, server->bytes.data, server->bytes.size);
 }
-
-/* ----------------------------------------------------------------- hello -- */
-
-static void take_hello(struct server *server, int32_t node, const void *data,
-                       size_t size)
-{
-    struct seat *seat = &server->seats[node];
-    struct wire_hello hello;
-    int64_t now = daemon_clock();
-    if (!wire_read_hello(data, size, &hello)) {
-        server_drop(server, PRICER_DROP_MALFORMED);
-        return;
-    }
-    server_take_mark(server, node, &hello);
-    seat->last = hello.last;
-    seat->results = hello.results;
-    seat->ready = hello.digest != NULL &&
-                  memcmp(hello.digest, seat->digest, WIRE_DIGEST) == 0;
-    if (seat->ready) {
-        seat->told = true;
-        seat->left = hello.left;
-        seat->own_left = hello.own;
-        seat->ending_count = hello.ending_count;
-        memcpy(seat->ending, hello.ending, sizeof seat->ending);
-    }
-    if (seat->ready || now < seat->sliced + 1000)
-        return;
-    if (server_write_slice(server, node)) {
-        send_to(server, seat);
-        seat->given = -1;
-        seat->sliced = now;
-    }
-}
-
-/* The log hears of a refusal when it is another than the last one. */
-static void take_refusal(struct server *server, int32_t node, const void *data,
-                         size_t size)
-{
-    struct seat *seat = &server->seats[node];
-    struct wire_refusal refusal;
-    if (!wire_read_refusal(data, size, &refusal) ||
-        refusal.to >= server->network->nodes) {
-        server_drop(server, PRICER_DROP_MALFORMED);
-        return;
-    }
-    seat->refusals++;
-    if (refusal.code == WIRE_CODE_REFERENCE)
-        seat->given = -1; /* it is sent again */
-    bool new = seat->code != refusal.code || seat->to != refusal.to;
-    seat->code = refusal.code;
-    seat->to = refusal.to;
-    if (new &&refusal.to == node)
-        daemon_say("node %s refuses (code %lld): %s; its own log says more",
-                   node_label(server->network, node).text,
-                   (long long)refusal.code, server_refusal_text(refusal.code));
-    else if (new)
-        daemon_say("node %s refuses to send to %s (code %lld): %s; its own "
-                   "log says more",
-                   node_label(server->network, node).text,
-                   node_label(server->network, (int32_t)refusal.to).text,
-                   (long long)refusal.code, server_refusal_text(refusal.code));
-}
-
-static void take(struct server *server, int32_t node, const void *data,
-                 size_t size)
-{
-    server->seats[node].seen = daemon_clock();
-    switch (wire_type(data, size)) {
-    case WIRE_HELLO:
-        take_hello(server, node, data, size);
-        break;
-    case WIRE_SUM:
-        server_take_sum(server, node, data, size);
-        break;
-    case WIRE_REFUSAL:
-        take_refusal(server, node, data, size);
-        break;
-    default:
-        server_drop(server, PRICER_DROP_MALFORMED);
-    }
-}
-
-/* ---------------------------------------------------------------- events -- */
-
-/* Whose connection it is, if the plan has a seat for that. */
-static struct seat *find_seat(struct server *server, struct hub_peer *peer)
-{
-    int32_t node = hub_number(peer);
-    return node >= 0 && node < server->network->nodes &&
-                   server->seats[node].enrolled
-               ? &server->seats[node]
-               : NULL;
-}
-
-static void see_opened(void *context, struct hub_peer *peer)
-{
-    struct server *server = context;
-    struct seat *seat = find_seat(server, peer);
-    char key[PRICER_KEY_TEXT] = "";
-    if (seat == NULL)
-        return;
-    if (hub_key(peer) != NULL)
-        keys_text(hub_key(peer), key);
-    bool other = hub_is_open(seat->peer) && seat->peer != peer;
-    if (other && strcmp(seat->key, key) != 0 && seat->follows) {
-        hub_forget(peer); /* the old key, while the next one is in use */
-        server_see_twin(server, (int32_t)(seat - server->seats));
-        return;
-    }
-    if (other)
-        hub_forget(seat->peer);
-    seat->peer = peer;
-    seat->issued = 0;
-    seat->given = -1;
-    strcpy(seat->shown, key);
-    server->stale = server->stale || strcmp(seat->key, key) != 0;
-}
-
-static void see_frame(void *context, struct hub_peer *peer, const void *data,
-                      size_t size)
-{
-    struct server *server = context;
-    struct seat *seat = find_seat(server, peer);
-    server->messages++;
-    server->bytes_received += (int64_t)size;
-    if (seat == NULL) {
-        server_drop(server, PRICER_DROP_STRANGER);
-        return;
-    }
-    seat->peer = peer;
-    take(server, (int32_t)(seat - server->seats), data, size);
-}
-
-/* A key that is not enrolled, in words: each key once, any at most once in ten
- * seconds. */
-static void say_stranger(struct server *server, const uint8_t *bytes)
-{
-    char key[PRICER_KEY_TEXT];
-    if (bytes == NULL || daemon_clock() < server->stranger_next)
-        return;
-    keys_text(bytes, key);
-    if (strcmp(key, server->stranger) == 0)
-        return;
-    strcpy(server->stranger, key);
-    server->stranger_next = daemon_clock() + 10000;
-    daemon_say("the key %s is not enrolled and was turned away; if it is a "
-               "node's, 'pricer enrol %s NODE %s ADDRESS'",
-               key, server->path, key);
-}
-
-/* A handshake that failed, at most once a minute. */
-static void say_failed(struct server *server)
-{
-    enum { AGAIN = 60000 };
-    int64_t now = daemon_clock();
-    if (server->failed != 0 && now - server->failed < AGAIN)
-        return;
-    server->failed = now;
-    daemon_say("someone failed in the handshake: a node with another server "
-               "key than %s (its --server-key), or no pricer-node",
-               server->pair.public_key);
-}
-
-static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
-{
-    struct server *server = context;
-    struct seat *seat = find_seat(server, peer);
-    if (seat != NULL && seat->peer == peer)
-        seat->peer = NULL;
-    if (seat != NULL && why == HUB_TWIN)
-        server_see_twin(server, (int32_t)(seat - server->seats));
-    if (why == HUB_STRANGER || why == HUB_REFUSED || why == HUB_BROKEN)
-        server_drop(server, PRICER_DROP_REFUSED);
-    if (why == HUB_STRANGER)
-        say_stranger(server, hub_key(peer));
-    if (why == HUB_REFUSED || why == HUB_BROKEN)
-        say_failed(server);
-}
-
-const struct hub_events server_events = {
-    .opened = see_opened, .frame = see_frame, .ended = see_ended};
-
-/* ----------------------------------------------------------------- round -- */
 
 /* A node that is there and was not asked, as it has no slice yet, says nothing
  * about its uplink; one that is not heard does. */
@@ -223,7 +40,7 @@ static void open_attempt(struct server *server, int64_t now)
         .uplink = times->uplink,
         .early = times->early,
     };
-    memset(server->link + server->attempt * links, -1, (size_t)links);
+    memset(server->tally.link + server->attempt * links, -1, (size_t)links);
     memset(server->claimed, -1, (size_t)links);
     memset(server->sent, -1, (size_t)links);
     server_reference_name(server, &open);
@@ -233,7 +50,7 @@ static void open_attempt(struct server *server, int64_t now)
         struct seat *seat = &server->seats[i];
         seat->answered = false;
         seat->asked = seat->ready;
-        server->uplink[server->attempt * nodes + i] =
+        server->tally.uplink[server->attempt * nodes + i] =
             is_tried(seat, now) ? 0 : -1;
         if (!seat->ready)
             continue;
@@ -245,12 +62,11 @@ static void open_attempt(struct server *server, int64_t now)
 static void open_round(struct server *server, int64_t now)
 {
     memset(server->sum, 0, 8 * (size_t)server->network->dimension);
-    memset(server->withheld, -1, (size_t)server->network->links);
-    memset(server->own, -1, (size_t)server->network->nodes);
-    memset(server->contributed, 0, (size_t)server->network->nodes);
+    memset(server->tally.withheld, -1, (size_t)server->network->links);
+    memset(server->tally.own, -1, (size_t)server->network->nodes);
+    memset(server->tally.contributed, 0, (size_t)server->network->nodes);
     server_decoder_open(server);
     server->open = true;
-    server->estimated = false;
     server->attempt = 0;
     server->began = now;
     server->next_start = now + server->times.period;
@@ -302,13 +118,13 @@ static void publish(struct server *server)
     int written = -1; /* for whom: 1 readers, 0 others */
     int64_t dimension = any ? server->network->dimension : 0;
     const struct wire_result result = {
-        .round = server->round,
+        .round = server->past.round,
         .arrived = server->arrived,
         .contributors = server->contributors,
         .decoder = server->decoding.used,
         .bar = any ? server->decoding.bar : 0,
     };
-    const struct wire_result empty = {.round = server->round};
+    const struct wire_result empty = {.round = server->past.round};
     for (int32_t i = 0; i < server->network->nodes; i++) {
         if (!server->seats[i].results || !server->seats[i].ready)
             continue;
@@ -340,9 +156,9 @@ static void estimate(struct server *server)
 {
     server->arrived = server->contributors = 0;
     for (int32_t i = 0; i < server->network->nodes; i++)
-        server->contributors += server->contributed[i];
+        server->contributors += server->tally.contributed[i];
     for (int32_t k = 0; k < server->network->nodes * server->attempts; k++)
-        server->arrived += server->uplink[k] == 1;
+        server->arrived += server->tally.uplink[k] == 1;
     server->weight_arrived =
         server->plan_weight > 0
             ? fmin(server->decoding.weight / server->plan_weight, 1)
@@ -354,40 +170,48 @@ static void estimate(struct server *server)
 
 static void count_round(struct server *server)
 {
-    memset(server->dropped, 0, sizeof server->dropped);
-    server->open = false;
+    const struct tally *tally = &server->past.tally;
+    server->past.waits = false;
     server->done++;
     if (server->contributors > 0) {
         server->estimates++;
         server->error_sum += server->error;
     }
     for (int32_t i = 0; i < server->network->nodes; i++)
-        if (server->own[i] >= 0)
-            server->withheld_total[server->own[i]]++;
+        if (tally->own[i] >= 0)
+            server->withheld_total[tally->own[i]]++;
     for (int32_t l = 0; l < server->network->links; l++)
-        if (server->withheld[l] >= 0)
-            server->withheld_total[server->withheld[l]]++;
+        if (tally->withheld[l] >= 0)
+            server->withheld_total[tally->withheld[l]]++;
 }
 
-/* If the study is busy the round stays open, too late for messages, and is
- * stored when it can be. */
-static enum pricer_status close_round(struct server *server,
-                                      struct pricer_fault *fault)
+/* How many rounds are to be opened, with the one that is not stored yet and the one
+ * that is open taken off. */
+static int64_t count_more(const struct server *server)
 {
-    if (!server->estimated)
-        estimate(server);
-    server->estimated = true;
+    int64_t begun = server->done + server->past.waits + server->open;
+    return daemon_stopping()    ? 0
+           : server->rounds > 0 ? server->rounds - begun
+                                : INT64_MAX;
+}
+
+/* Store the round that is over, and with it the number of the next one. If the study
+ * is busy the round waits, and is stored when it can be. */
+static enum pricer_status store_past(struct server *server,
+                                     struct pricer_fault *fault)
+{
+    const struct tally *tally = &server->past.tally;
     struct pricer_round_record record = {
-        .round = server->round,
+        .round = server->past.round,
         .plan = server->plan_id,
         .nodes = server->network->nodes,
         .links = server->network->links,
         .dimension = server->network->dimension,
         .attempts = server->attempts,
-        .uplink = server->uplink,
-        .link = server->link,
-        .own = server->own,
-        .withheld = server->withheld,
+        .uplink = tally->uplink,
+        .link = tally->link,
+        .own = tally->own,
+        .withheld = tally->withheld,
         .contributors = server->contributors,
         .weight = server->weight_arrived,
         .estimate = server->contributors > 0 ? server->estimate : NULL,
@@ -395,15 +219,13 @@ static enum pricer_status close_round(struct server *server,
         .decode = server->decoding.used,
         .bar = server->decoding.bar,
     };
-    memcpy(record.dropped, server->dropped, sizeof record.dropped);
-    bool last = daemon_stopping() ||
-                (server->rounds > 0 && server->done + 1 >= server->rounds);
+    memcpy(record.dropped, tally->dropped, sizeof record.dropped);
+    bool noted = server->next > 0 || count_more(server) <= 0;
     enum pricer_status status =
         pricer_study_add_round(server->study, &record, find_least(server),
-                               last ? NULL : &server->next, fault);
+                               noted ? NULL : &server->next, fault);
     if (status != PRICER_OK)
         return status;
-    server_find_disputes(server);
     server_reference_keep(server);
     count_round(server);
     server_history_note(server);
@@ -412,6 +234,37 @@ static enum pricer_status close_round(struct server *server,
     if (server->done % 64 == 0)
         pricer_study_prune(server->study, server->keep, NULL);
     return PRICER_OK;
+}
+
+/* The round is over: its estimate is made, its messages are too late from now on,
+ * and the tables of the round before are free for the next. */
+static void end_round(struct server *server, int64_t now)
+{
+    struct past *past = &server->past;
+    struct tally tally = past->tally;
+    estimate(server);
+    server_find_disputes(server);
+    *past =
+        (struct past){true, server->round, now - server->began, server->tally};
+    server->tally = tally;
+    memset(server->tally.dropped, 0, sizeof server->tally.dropped);
+    server->open = false;
+}
+
+/*
+ * Whether the next round can begin before this one is stored, which would cost it the
+ * time that a disk takes. Its number is noted in the study, and nobody needs what this
+ * one gave: no node is handed estimates, and none is a reference. A study that fails
+ * then finds two rounds that were charged instead of one; both wait for it.
+ */
+static bool may_overlap(const struct server *server)
+{
+    if (server->network->reach > 0 || server->failing != 0)
+        return false;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (server->seats[i].results && server->seats[i].ready)
+            return false;
+    return true;
 }
 
 /* A study that was moved away, deleted or replaced takes rounds that nobody will
@@ -428,13 +281,13 @@ static enum pricer_status look_for_study(struct server *server, int64_t now,
     return status;
 }
 
-/* The next number was noted when the last round was stored, unless this is the
- * first. */
+/* Its number was noted before, unless this is the first. The plan stays while a round
+ * of it waits to be stored. */
 static enum pricer_status begin(struct server *server, int64_t now,
                                 struct pricer_fault *fault)
 {
     enum pricer_status status = look_for_study(server, now, fault);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && !server->past.waits)
         status = server_reload(server, fault);
     if (status == PRICER_OK && server->next == 0)
         status = pricer_study_open_round(server->study, find_least(server),
@@ -447,16 +300,43 @@ static enum pricer_status begin(struct server *server, int64_t now,
     return PRICER_OK;
 }
 
+static bool is_due(const struct server *server, int64_t now)
+{
+    int32_t needed = server->done == 0 ? server_awaited(server) : 1;
+    return !server->open && count_more(server) > 0 &&
+           now >= server->next_start && server_able(server) >= needed;
+}
+
 /* The attempt is over: the next one begins, or the round ends. */
 static enum pricer_status go_on(struct server *server, int64_t now,
                                 struct pricer_fault *fault)
 {
-    if (server->attempt + 1 == server->attempts)
-        return close_round(server, fault);
-    server_find_disputes(server);
-    server->attempt++;
-    open_attempt(server, now);
-    return PRICER_OK;
+    enum pricer_status status = PRICER_OK;
+    if (server->attempt + 1 < server->attempts) {
+        server_find_disputes(server);
+        server->attempt++;
+        open_attempt(server, now);
+        return status;
+    }
+    end_round(server, now);
+    if (server->next > 0 && may_overlap(server) && is_due(server, now) &&
+        server_is_current(server))
+        status = begin(server, now, fault);
+    if (server->open)
+        hub_flush(server->hub);
+    return status == PRICER_OK ? store_past(server, fault) : status;
+}
+
+/* A round is open: note the number that lets the next one begin before this one is
+ * stored. If it cannot be noted, that one waits. */
+static void look_ahead(struct server *server)
+{
+    if (server->times.period > 0 || count_more(server) <= 0 ||
+        !may_overlap(server))
+        return;
+    hub_flush(server->hub);
+    pricer_study_open_round(server->study, find_least(server), &server->next,
+                            NULL);
 }
 
 enum pricer_status server_tick(struct server *server, int64_t now,
@@ -467,17 +347,20 @@ enum pricer_status server_tick(struct server *server, int64_t now,
         server_watch(server, now);
         return PRICER_OK;
     }
-    if (server->open && (now >= server->start + server->times.uplink ||
-                         (server->times.early && all_answered(server))))
+    if (server->past.waits)
+        status = store_past(server, fault);
+    if (status == PRICER_OK && server->open &&
+        (now >= server->start + server->times.uplink ||
+         (server->times.early && all_answered(server))))
         status = go_on(server, now, fault);
-    bool more = server->rounds == 0 || server->done < server->rounds;
-    int32_t needed = server->done == 0 ? server_awaited(server) : 1;
-    if (status == PRICER_OK && !server->open && more && !daemon_stopping() &&
-        now >= server->next_start && server_able(server) >= needed)
+    if (status == PRICER_OK && is_due(server, now)) {
         status = begin(server, now, fault);
-    else if (status == PRICER_OK && !server->open &&
-             (server->stale || server_is_ended(server)))
+        if (status == PRICER_OK)
+            look_ahead(server);
+    } else if (status == PRICER_OK && !server->open &&
+               (server->stale || server_is_ended(server))) {
         status = server_reload(server, fault); /* a new plan may go on */
+    }
     server_save_marks(server, now);
     bool ended = server->ended;
     server_watch(server, now);

@@ -111,7 +111,7 @@ static void note_part(struct server *server, int32_t from, int part,
                       double weight, int8_t *withheld)
 {
     if (part == WIRE_PART_DATA && weight > 0)
-        server->contributed[from] = true;
+        server->tally.contributed[from] = true;
     if (part == WIRE_PART_DATA)
         *withheld = -1; /* of several attempts the last counts */
     if (part >= WIRE_PART_SPENT)
@@ -124,10 +124,10 @@ static void note_parts(struct server *server, int32_t node,
 {
     const struct pricer_network *network = server->network;
     int32_t next = 1;
-    int8_t *up = server->link + (int64_t)server->attempt * network->links;
+    int8_t *up = server->tally.link + (int64_t)server->attempt * network->links;
     int own = wire_part(sum->parts, 0);
     note_part(server, node, own, server->plan->self_weight[node],
-              &server->own[node]);
+              &server->tally.own[node]);
     server_decoder_note(server, node, -1, own == WIRE_PART_DATA);
     for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
          k++) {
@@ -138,7 +138,7 @@ static void note_parts(struct server *server, int32_t node,
         up[l] = part != WIRE_PART_DOWN;
         server->claimed[l] = (int8_t)part;
         note_part(server, network->from[l], part, server->plan->weight[l],
-                  &server->withheld[l]);
+                  &server->tally.withheld[l]);
         server_decoder_note(server, node, l, part == WIRE_PART_DATA);
     }
 }
@@ -168,15 +168,15 @@ static void add_sum(struct server *server, int32_t node,
     seat->answered = true;
     if (!up)
         return;
-    server->uplink[(int64_t)server->attempt * server->network->nodes + node] =
-        1;
+    server->tally
+        .uplink[(int64_t)server->attempt * server->network->nodes + node] = 1;
     server_decoder_keep(server, node, sum->values);
     note_parts(server, node, sum);
     note_sent(server, node, sum);
     /* It charged the round before it sent this. */
     if (wire_part(sum->parts, 0) == WIRE_PART_DATA)
         server_mark_round(server, node, server->round);
-    seat->own_why = server->own[node];
+    seat->own_why = server->tally.own[node];
 }
 
 void server_take_sum(struct server *server, int32_t node, const void *data,

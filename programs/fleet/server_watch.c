@@ -34,7 +34,7 @@ const char *server_refusal_text(int64_t code)
 
 void server_drop(struct server *server, enum pricer_drop why)
 {
-    server->dropped[why]++;
+    server->tally.dropped[why]++;
     server->total[why]++;
 }
 
@@ -243,11 +243,11 @@ static void watch_quorum(struct server *server)
     bool under = server->done > 0 && server->contributors < server->quorum;
     if (under && !server->under)
         daemon_say("round %lld: %d nodes contributed, the quorum is %lld",
-                   (long long)server->round, (int)server->contributors,
+                   (long long)server->past.round, (int)server->contributors,
                    (long long)server->quorum);
     if (!under && server->under)
         daemon_say("round %lld: the quorum is there again",
-                   (long long)server->round);
+                   (long long)server->past.round);
     server->under = under;
 }
 

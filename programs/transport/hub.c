@@ -243,7 +243,7 @@ static void share_writing(struct hub *hub)
     }
 }
 
-static void flush(struct hub *hub)
+void hub_flush(struct hub *hub)
 {
     int64_t now = daemon_clock();
     while (hub->dirty != NULL) {
@@ -316,7 +316,7 @@ bool hub_wait(struct hub *hub, int64_t milliseconds, int file)
     bool readable = false;
     if (file >= 0)
         epoll_ctl(hub->poll, EPOLL_CTL_ADD, file, &wish); /* or it is there */
-    flush(hub);
+    hub_flush(hub);
     int64_t before = daemon_clock();
     if (before - hub->turned < STALL)
         hub->turned = before;
@@ -340,7 +340,7 @@ bool hub_wait(struct hub *hub, int64_t milliseconds, int file)
         beat((struct hub_peer *)((char *)timer -
                                  offsetof(struct hub_peer, timer)),
              hub->turned);
-    flush(hub);
+    hub_flush(hub);
     free_gone(hub);
     return readable;
 }
@@ -359,7 +359,7 @@ enum pricer_status hub_open(const struct key_pair *pair,
     signal(SIGPIPE, SIG_IGN);
     /* Frames come and go: the room of the last one serves the next, instead of
      * being given back to the kernel each time. */
-    mallopt(M_TRIM_THRESHOLD, HUB_QUEUE);
+    mallopt(M_TRIM_THRESHOLD, HUB_SPARE);
     mallopt(M_MMAP_THRESHOLD, HUB_QUEUE);
     made->events = *events;
     made->turned = daemon_clock();

@@ -47,7 +47,7 @@ enum hub_end {
 };
 
 /*
- * What a hub reports, from inside hub_wait() and hub_admit(). `ended` also comes
+ * What a hub reports, from inside hub_wait(), hub_flush() and hub_admit(). `ended` also comes
  * for connections that never opened, and for each attempt to connect. An
  * accepted peer is gone after `ended`; one that we connect to is tried again.
  */
@@ -147,6 +147,10 @@ void hub_set_owner(struct hub_peer *peer, void *owner);
  * true: it can be read.
  */
 bool hub_wait(struct hub *hub, int64_t milliseconds, int file);
+
+/* Let what is queued leave now, as far as it goes without waiting; `ended` may be
+ * reported. Not from inside an event. */
+void hub_flush(struct hub *hub);
 
 const struct hub_counts *hub_counts(const struct hub *hub);
 const char *hub_end_text(enum hub_end why);

@@ -32,9 +32,9 @@ static void make(struct fixture *made)
     made->network.to = made->to;
     made->server.network = &made->network;
     made->server.seats = made->seats;
-    made->server.uplink = made->uplink;
-    made->server.link = made->link;
-    made->server.contributed = made->contributed;
+    made->server.past.tally.uplink = made->uplink;
+    made->server.past.tally.link = made->link;
+    made->server.past.tally.contributed = made->contributed;
     made->server.attempts = 1;
     made->from[1] = made->to[0] = 1;
     assert_true(server_history_make(&made->server));
@@ -48,7 +48,7 @@ static void rounds_in_order(void **state)
     struct history *history = &made->server.history;
     assert_int_equal(server_last_round(&made->server), 0);
     for (int64_t r = 1; r <= 3 * HISTORY + 7; r++) {
-        made->server.round = 10 + r;
+        made->server.past.round = 10 + r;
         made->server.arrived = (int32_t)(r % 3);
         made->server.contributors = (int32_t)(r % 2);
         made->server.decoding.bar = (double)r;

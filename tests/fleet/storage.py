@@ -132,6 +132,72 @@ def test_study():
         expect(not os.path.exists(fleet.study + '-wal'), 'the log stays')
 
 
+def await_full(fleet):
+    """Until all nodes are in all of the rounds that come."""
+    end = time.monotonic() + 30
+    last = fleet.query('SELECT coalesce(max(round), 0) FROM round')[0][0]
+    while fleet.query('SELECT arrived FROM round WHERE round > ? ORDER BY round '
+                      'DESC LIMIT 20', last) != [(N,)] * 20:
+        expect(time.monotonic() < end, 'not all are there')
+        time.sleep(.05)
+
+
+def check_held(fleet, what, most):
+    """Rounds follow each other at once; the lock that someone holds costs so many
+    of them, which are charged, wait, and are stored in the end."""
+    await_full(fleet)
+    lock = sqlite3.connect(fleet.study, isolation_level=None, timeout=30)
+    lock.execute('BEGIN IMMEDIATE')
+    last = lock.execute('SELECT max(round) FROM round').fetchone()[0]
+    fleet.wait_log('server', 'rounds wait')
+    counts = [fleet.ledger(i, 'SELECT count(DISTINCT round) FROM release WHERE '
+                           'round > ?', last)[0][0] for i in range(N)]
+    expect(counts == [most] * N, f'{what}: {counts} rounds wait')
+    lock.execute('COMMIT')
+    lock.close()
+    fleet.wait_log('server', 'the study is fine again')
+    await_full(fleet)
+    os.truncate(fleet.path('server.log'), 0)
+
+
+def test_overlap():
+    """A round begins before the last one is stored, unless a node is handed what
+    that one gave. No round is lost or stored twice, whatever the study does, and
+    none has the sums of another."""
+    words = ['--early', '--period', '0', '--share', '1000', '--uplink', '2000',
+             '--quorum', str(N)]
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        for i in range(N):
+            fleet.start_node(i)
+        fleet.start_server(*words)
+        check_held(fleet, 'nobody reads', 2)
+        fleet.stop('node0')
+        fleet.start_node(0, '--estimate', fleet.path('estimate.npy'))
+        check_held(fleet, 'one reads', 1)
+        fleet.add_plan(.4, .1, .6, .1)
+        fleet.stop('node0')
+        fleet.start_node(0)
+        check_held(fleet, 'a new plan', 2)
+        for name in list(fleet.processes):
+            expect(fleet.stop(name) == 0, fleet.log(name))
+        fleet.check_charged()
+        full = [row[0] for row in fleet.query(
+            'SELECT round FROM round WHERE arrived = ? ORDER BY round', N)]
+        for i in range(N):
+            rows = fleet.ledger(i, 'SELECT DISTINCT round FROM release ORDER BY '
+                                'round')
+            missing = set(full) - {row[0] for row in rows}
+            expect(not missing, f'node {i} did not charge {missing}')
+            lost = {row[0] for row in rows} - {row[0] for row in fleet.query(
+                'SELECT round FROM round')}
+            expect(not lost, f'rounds {lost} are charged and not stored')
+        for row in fleet.query('SELECT round, count(*), sum(arrived) FROM arrival '
+                               'GROUP BY round'):
+            stored = fleet.query('SELECT arrived FROM round WHERE round = ?',
+                                 row[0])
+            expect(stored == [(row[2],)], f'round {row}: {stored}')
+
+
 def begin_waiting(fleet, what, names):
     """Start all of them; those named wait, and say so once."""
     for i in range(N):
@@ -312,7 +378,7 @@ def enter_space():
     os.execvp(spaces[0], [*spaces, sys.executable, *sys.argv])
 
 
-tests = [test_study, test_start, test_ledger, test_descriptors, test_prune]
+tests = [test_study, test_overlap, test_start, test_ledger, test_descriptors, test_prune]
 why = None if os.environ.get(HERE) else enter_space()
 if why:
     print(f'skipped: test_start needs a disk of its own ({why})')
