@@ -254,12 +254,78 @@ static void test_rows(void **state)
     sqlite3_close(database);
 }
 
+/* Statements serve many rounds: nothing of one is in the next. Every other round has
+ * an estimate, and each has a part withheld and messages dropped of its own. */
+static void test_kept(void **state)
+{
+    (void)state;
+    enum { NODES = 4, ROUNDS = 24 };
+    int8_t uplink[NODES] = {1, 1, 1, 1}, *link = calloc(NODES * NODES, 1);
+    sqlite3 *database;
+    sqlite3_stmt *query;
+    assert_non_null(link);
+    for (int t = 0; t < ROUNDS; t++) {
+        int8_t own[NODES] = {-1, -1, -1, -1};
+        double *estimate = malloc(2 * sizeof *estimate);
+        assert_non_null(estimate);
+        estimate[0] = estimate[1] = t;
+        own[t % NODES] = (int8_t)(t % 3);
+        struct pricer_round_record record = {.round = 2000 + t,
+                                             .plan = 1,
+                                             .nodes = NODES,
+                                             .links = network->links,
+                                             .dimension = 2,
+                                             .uplink = uplink,
+                                             .link = link,
+                                             .own = own,
+                                             .error = t,
+                                             .bar = t};
+        record.estimate = t % 2 ? estimate : NULL;
+        record.dropped[t % PRICER_DROP_KINDS] = 1 + t;
+        assert_int_equal(pricer_study_add_round(study, &record, 0, NULL, NULL),
+                         PRICER_OK);
+        free(estimate);
+    }
+    free(link);
+    assert_int_equal(sqlite3_open(scratch_path("s.pricer"), &database), 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(
+            database,
+            "SELECT round - 2000, estimate IS NULL, error, bar,"
+            " (SELECT group_concat(node || ' ' || reason) FROM withheld w WHERE"
+            " w.round = r.round), (SELECT sum(messages) FROM dropped d WHERE"
+            " d.round = r.round), estimate FROM round r WHERE round >= 2000"
+            " ORDER BY round",
+            -1, &query, NULL),
+        SQLITE_OK);
+    for (int t = 0; t < ROUNDS; t++) {
+        char withheld[64];
+        assert_int_equal(sqlite3_step(query), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int(query, 0), t);
+        assert_int_equal(sqlite3_column_int(query, 1), t % 2 == 0);
+        for (int column = 2; column <= 3; column++)
+            assert_int_equal(sqlite3_column_type(query, column),
+                             t % 2 ? SQLITE_FLOAT : SQLITE_NULL);
+        snprintf(withheld, sizeof withheld, "%d %s", t % NODES,
+                 pricer_word(PRICER_WORDS_WITHHELD, t % 3));
+        assert_string_equal((const char *)sqlite3_column_text(query, 4),
+                            withheld);
+        assert_int_equal(sqlite3_column_int(query, 5), 1 + t);
+        const double expected[2] = {t, t};
+        if (t % 2)
+            assert_memory_equal(sqlite3_column_blob(query, 6), expected,
+                                sizeof expected);
+    }
+    sqlite3_finalize(query);
+    sqlite3_close(database);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members), cmocka_unit_test(test_deliveries),
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
