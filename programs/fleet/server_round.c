@@ -259,7 +259,7 @@ static void end_round(struct server *server, int64_t now)
  */
 static bool may_overlap(const struct server *server)
 {
-    if (server->network->reach > 0 || server->failing != 0)
+    if (server->network->reach > 0)
         return false;
     for (int32_t i = 0; i < server->network->nodes; i++)
         if (server->seats[i].results && server->seats[i].ready)

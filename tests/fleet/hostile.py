@@ -5,6 +5,7 @@ PRICER_FRAMES), connections to open (also from PRICER_STORM)."""
 import hashlib
 import os
 import random
+import re
 import socket
 import ssl
 import struct
@@ -350,16 +351,33 @@ def check_honest(fleet, first, last):
     expect(worst < 20, f'an estimate of {worst}')
 
 
+def check_dropped(fleet):
+    """What the rounds of the study have dropped is what the server counted, each
+    message once; a moment may pass until the last of them are stored."""
+    end = time.monotonic() + 20
+    while True:
+        counted = {}
+        for line in fleet.get('/metrics')[1].splitlines():
+            found = re.match(r'pricer_dropped_total{reason="(.*)"} (\d+)$', line)
+            if found and found[2] != '0':
+                counted[found[1]] = int(found[2])
+        if counted == fleet.dropped():
+            return counted
+        expect(time.monotonic() < end, f'{counted}, stored {fleet.dropped()}')
+        time.sleep(.1)
+
+
 with Fleet(build, nodes=N, dimension=D) as fleet:
     for i in HONEST:
         fleet.start_node(i)
     fleet.start_server('--quorum', '3', '--period', '300', '--send', '20',
-                       '--share', '180', '--uplink', '280', '--ahead', '0')
+                       '--share', '180', '--uplink', '280', '--ahead', '0',
+                       '--port', str(fleet.status_port))
     fleet.wait_rounds(5)
     first, last, sent, grown = attack(fleet)
     fleet.wait_rounds(last + 5)
     check_honest(fleet, first, last)
-    dropped = fleet.dropped()
+    dropped = check_dropped(fleet)
     for kind in ('malformed', 'length', 'round', 'range', 'repeated',
                  'refused', 'plan'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')

@@ -171,16 +171,22 @@ def test_overlap():
             fleet.start_node(i)
         fleet.start_server(*words)
         check_held(fleet, 'nobody reads', 2)
+        fleet.add_plan(.4, .1, .6, .1)
+        await_full(fleet)
+        expect(fleet.query('SELECT max(plan) FROM round') == [(2,)],
+               'the new plan is not taken')
         fleet.stop('node0')
         fleet.start_node(0, '--estimate', fleet.path('estimate.npy'))
         check_held(fleet, 'one reads', 1)
-        fleet.add_plan(.4, .1, .6, .1)
         fleet.stop('node0')
         fleet.start_node(0)
-        check_held(fleet, 'a new plan', 2)
+        check_held(fleet, 'nobody reads again', 2)
         for name in list(fleet.processes):
             expect(fleet.stop(name) == 0, fleet.log(name))
         fleet.check_charged()
+        first, last, count = fleet.query(
+            'SELECT min(round), max(round), count(*) FROM round')[0]
+        expect(last - first + 1 == count, f'{count} rounds, {first} to {last}')
         full = [row[0] for row in fleet.query(
             'SELECT round FROM round WHERE arrived = ? ORDER BY round', N)]
         for i in range(N):
