@@ -89,9 +89,11 @@ struct pri_coupling {
     int64_t room;
 };
 
-/* The coupling of a view, but for patterns in which a sum has neither a base
+/*
+ * The coupling of a view, but for patterns in which a sum has neither a base
  * nor a noise of at least `hide`. *able is false, and nothing is built, where
- * the tables are too large: more than `most` entries. */
+ * the tables are too large: more than `most` entries.
+ */
 enum pricer_status pri_coupling_build(const struct pri_view *view,
                                       const struct pri_function *function,
                                       double hide, double most,
