@@ -359,7 +359,7 @@ enum pricer_status hub_open(const struct key_pair *pair,
     signal(SIGPIPE, SIG_IGN);
     /* Frames come and go: the room of the last one serves the next, instead of
      * being given back to the kernel each time. */
-    mallopt(M_TRIM_THRESHOLD, HUB_SPARE);
+    mallopt(M_TRIM_THRESHOLD, HUB_QUEUE);
     mallopt(M_MMAP_THRESHOLD, HUB_QUEUE);
     made->events = *events;
     made->turned = daemon_clock();

@@ -32,7 +32,6 @@ enum {
     HUB_LISTENERS = 4,
     HUB_SCRATCH = 64 << 10, /* bytes that are read at once, of anybody */
     HUB_SEALED = 144 << 10, /* bytes that are written at once, to anybody */
-    HUB_SPARE = 16 << 20,   /* bytes without use that the process keeps */
 };
 
 /* ----------------------------------------------------------------- quota -- */
