@@ -72,6 +72,7 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     started = time.monotonic()
     did = attack(fleet)
     took = time.monotonic() - started
+    fleet.wait_rounds(first + 1)    # which a short attack is over before
     last = fleet.rounds()
     for name, process in fleet.processes.items():
         expect(process.poll() is None, f'{name} has gone:\n' + fleet.log(name))
