@@ -84,10 +84,9 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
 {
     static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4};
     double rounds = (double)model->rounds;
-    bool mean = model->function.kernel == PRI_MEAN;
     line->kernel = model->function.kernel;
     line->sigma = sigma;
-    line->most = mean ? rounds * model->most : INFINITY;
+    line->most = line->kernel == PRI_MEAN ? rounds * model->most : INFINITY;
     line->log_most = pri_sums_log(model, sigma, false);
     line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
@@ -117,7 +116,7 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
     bool able = choose_line(model, goal, eps, line->sigma, line);
     double much = line->log_most + pri_log_phi(line->kernel, eps, line->sigma) -
                   log(goal);
-    line->shape = fmin(fmax(much + 1, 8), 32);
+    line->shape = fmin(fmax(much + 2, 8), 32);
     for (double part = BLUR; part < 9 * BLUR && able; part *= 1.4) {
         line->blur = part * scale / PRI_BLURS;
         line->shift = part * scale * (1 + 1e-9);
@@ -168,8 +167,9 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     double goal = part * delta;
     enum pri_kernel kernel = model->function.kernel;
     bool able = place_plain(model, goal, guess, s, line);
+    bool tiring = line->kernel == PRI_LOSS && line->count > 10 * NODES_MANY;
     if (!able || line->count == 0 ||
-        pri_line_tail(line, guess, line->count) <= goal)
+        (!tiring && pri_line_tail(line, guess, line->count) <= goal))
         return able;
     if (part < PART)
         return place_line(model, PART, delta, guess, s, line);
@@ -294,14 +294,15 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
         double next = above ? eps : found->eps_lower;
         bool stuck = fabs(next - hunt.guess) < .003 * hunt.guess;
         /* Shells that count by Chernoff alone hold eps up: look lower. */
-        bool lower = hunt.shells > 1 && both && found->eps_lower < next / 2;
+        bool lower = hunt.shells > 1 && both && found->eps_lower < .98 * next;
         bool done =
             stuck && !lower && (hunt.apart || !both || pri_within(found, NEAR));
         if (isinf(found->eps) || pri_within(found, ENOUGH) || done ||
             (try + 1 >= LINES && hunt.nodes > 10 * NODES_MANY && !model->fine))
             break;
         hunt.apart = hunt.apart || stuck;
-        hunt.guess = lower ? fmax(next / 16, found->eps_lower) : next;
+        hunt.guess =
+            lower ? fmax(next / 16, try % 2 ? 0 : found->eps_lower) : next;
         hunt.s = 0;
     }
     if (hunt.shells > 1)

@@ -29,7 +29,7 @@
 #define STEPS_MORE 3e6
 #define EPS_MATTERS 1e15
 
-/* By this part of delta what is as good as bare may be worth less than 1. */
+/* What is as good as bare must be worth 1 but for this; data: in parts of delta. */
 #define BARE_PART 1e-4
 
 /* A larger eps is none: noise may have been raised to 1e-150 of what it hides
@@ -101,10 +101,11 @@ static enum pricer_status choose_hide(struct task *task)
         if (!(more < task->delta))
             continue;
         struct pri_saddle saddle = pri_sums_saddle(model, task->delta - more);
+        double part = task->view->dimension > 0 ? 1 : more / task->delta;
         if (saddle.eps < best.eps &&
-            more * (1 - pri_worth_of_bare(task->view, model->function.direction,
+            part * (1 - pri_worth_of_bare(task->view, model->function.direction,
                                           hide[k], saddle.eps)) <
-                BARE_PART * task->delta) {
+                BARE_PART) {
             best = saddle;
             chosen = hide[k];
         }

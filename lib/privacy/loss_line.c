@@ -9,9 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The shape of a blur of which the line does not say it. */
-#define BLUR_SHAPE 12
-
 void pri_line_free(struct pri_line *line)
 {
     free(line->value);
@@ -104,7 +101,7 @@ static double blur_at(const struct pri_line *line, double complex s,
     *off = 0;
     if (line->blur == 0)
         return 0;
-    double shape = line->shape > 0 ? line->shape : BLUR_SHAPE;
+    double shape = line->shape > 0 ? line->shape : 12;
     double complex z = s * (line->blur * PRI_BLURS / 2);
     double complex q = csqrt(shape * shape + z * z);
     double most = shape / sinh(shape) * exp(creal(q) - creal(z));
@@ -122,7 +119,8 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
     if (line->kernel == PRI_LOSS)
         return exp(log_size - sigma * eps +
                    blur_at(line, sigma + from * I, &blur, &off)) *
-                   line->edge / (M_PI * from) * PRI_SLACK +
+                   line->edge * (from < 1 ? 1 - log(from) : 1 / from) / M_PI *
+                   PRI_SLACK +
                DBL_MIN;
     /* |phi| falls along the line and 1 / w has the integral ln 2 over an
      * octave: octave by octave, until the formula is no worse. */
