@@ -58,8 +58,9 @@ gone() {
     pgrep -af "^$build/pricer-mpi .*$folder"
 }
 
-# named RANK FILE: mpirun says in the file that it was killed.
+# named RANK FILE: mpirun says in the file that it was killed, or that it ended the job
+# since another one, which had noticed, returned an error before that was known.
 named() {
-    grep -q "rank $1 .*signal 9 (Killed)" <(tr '\n' ' ' <"$2") ||
-        fail "rank $1 killed: $(cat "$2")"
+    grep -qE "rank $1 .*signal 9 \(Killed\)|non-zero exit code.*aborted" \
+        <(tr '\n' ' ' <"$2") || fail "rank $1 killed: $(cat "$2")"
 }
