@@ -158,7 +158,8 @@ void pri_line_prepare(struct pri_line *line)
     }
 }
 
-/* One part of the law; the rounding of every term is charged. */
+/* One part of the law; the rounding of every term is charged, and that of adding
+ * `count` of them up: half a unit of their sizes for each, however much they cancel. */
 static double part_delta(const struct pri_line *line, double eps,
                          enum pri_side side)
 {
@@ -176,7 +177,7 @@ static double part_delta(const struct pri_line *line, double eps,
         double re =
             line->log_most - eps * creal(line->slope[n]) + line->sigma * shift;
         double im = over * shift - eps * cimag(line->slope[n]);
-        double units = 8 + fabs(line->log_most) +
+        double units = 8 + line->count / 2. + fabs(line->log_most) +
                        2 * eps * cabs(line->slope[n]) +
                        2 * (line->sigma + over) * shift;
         double size = exp(re);
@@ -186,7 +187,6 @@ static double part_delta(const struct pri_line *line, double eps,
                          4 * DBL_EPSILON * units * (fabs(a) + fabs(b)));
     }
     error += pri_line_tail(line, eps, line->count);
-    error += 2 * DBL_EPSILON * line->count * fabs(sum);
     error *= PRI_SLACK;
     /* What is not a number is no bound. */
     if (side == PRI_ABOVE)
