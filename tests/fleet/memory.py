@@ -217,8 +217,9 @@ def test_new_study():
                            '--first-round', str(last + 1), '--rounds', '10')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         expect('its ledger ends' not in fleet.log('server'), fleet.log('server'))
+        # The server that was told may have closed empty rounds before.
         first, full = fleet.query('SELECT min(round), sum(contributors = ?) FROM '
-                                  'round', N)[0]
+                                  'round WHERE contributors > 0', N)[0]
         expect(first > last and full > 5, f'from {first} after {last}: {full}')
 
 
