@@ -13,6 +13,7 @@
 #include "hub.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ struct hands {
     struct tasks lent, waiting, finished, back; /* first and last: the hub's */
     int32_t working;                            /* threads that have peers */
     int32_t threads;
+    int core; /* of the hub's thread, when it was last looked at */
     bool stop;
     void (*work)(struct hub_peer *peer, struct desk *desk);
     struct hand {
@@ -151,6 +153,7 @@ struct hands *hands_new(int32_t threads,
     pthread_cond_init(&hands->begun, NULL);
     pthread_cond_init(&hands->done, NULL);
     hands->work = work;
+    hands->core = -1;
     clear(&hands->lent);
     clear(&hands->waiting);
     clear(&hands->finished);
@@ -191,11 +194,32 @@ void hands_lend(struct hands *hands, struct hub_peer *peer, enum peer_task task)
     add(&hands->lent, peer);
 }
 
+/* A thread that is woken should run beside the hub's, not behind it. The kernel may
+ * think otherwise: in a virtual machine it takes a core that sleeps for one that is
+ * away, and leaves both threads to one core for milliseconds. So they have all cores
+ * but that of the hub's thread, if there is another. */
+static void step_aside(struct hands *hands)
+{
+    cpu_set_t cores;
+    int core = sched_getcpu();
+    if (core < 0 || core == hands->core)
+        return;
+    hands->core = core;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return;
+    if (CPU_COUNT(&cores) > 1)
+        CPU_CLR(core, &cores);
+    for (int32_t k = 0; k < hands->threads; k++)
+        pthread_setaffinity_np(hands->hand[k].thread, sizeof cores, &cores);
+}
+
 void hands_begin(struct hands *hands)
 {
     int32_t count = hands->lent.count;
     if (count == 0)
         return;
+    if (count > 1)
+        step_aside(hands);
     pthread_mutex_lock(&hands->lock);
     join(&hands->waiting, &hands->lent);
     /* One stays for the caller. */

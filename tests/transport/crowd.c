@@ -8,6 +8,8 @@
 #include "transport/hub.h"
 #include "loopback.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +207,28 @@ static void leave(struct crowd *crowd)
     hub_wait(crowd->server, 1, -1);
 }
 
+static int count_cores(void)
+{
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    return CPU_COUNT(&all);
+}
+
+/* Threads of this process that may use all cores but one. */
+static int32_t count_aside(void)
+{
+    cpu_set_t some;
+    int32_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;)
+        count +=
+            sched_getaffinity(atoi(task->d_name), sizeof some, &some) == 0 &&
+            CPU_COUNT(&some) == count_cores() - 1;
+    closedir(tasks);
+    return count;
+}
+
 static void talk(int32_t threads)
 {
     enum { FRAMES = 8000 };
@@ -226,6 +250,9 @@ static void talk(int32_t threads)
         if (rand() % 20 == 0)
             leave(crowd);
     }
+    /* Those of both hubs leave a core to this one, which keeps all. */
+    if (count_cores() > 1)
+        assert_int_equal(count_aside(), 2 * (threads - 1));
     assert_true(crowd->ends >= 3);
     assert_true(crowd->revoked >= 1);
     assert_true(crowd->left >= 1);
