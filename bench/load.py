@@ -10,11 +10,11 @@ makes in the same run says what the machine and its TLS can do; microseconds of 
 for a node and a round, of the server's side and of the nodes', depend less on what
 else runs there.
 
-Throughput, 100 nodes, d = 10^4, with and without the noise of their parts, a server of
-two threads, nodes on four: bytes of sums a second and CPU seconds a gigabyte, both
-sides together, beside one connection of bare TLS that carries messages of the same size
-(bench_pipe). Each has its turn five times; medians are compared, and beside them stand
-the least and the most.
+Throughput, 100 nodes, d = 10^4, with and without the noise of their parts, the server
+with as many threads as it takes by itself, nodes on four: bytes of sums a second and
+CPU seconds a gigabyte, both sides together, beside one connection of bare TLS that
+carries messages of the same size (bench_pipe). Each has its turn five times; medians
+are compared, and beside them stand the least and the most.
 Arguments: build folder, seconds, numbers of nodes."""
 import os
 import socket
@@ -107,7 +107,7 @@ def ping(nodes):
                 str(reply), str(max(2, seconds / 3))).split()]
 
 
-def play(nodes, dimension=128, threads=1, players=1, *more):
+def play(nodes, dimension=128, players=1, *more):
     """Seconds until all were connected and until two rounds, rounds a second,
     the part of the sums that arrived, MiB, and the cores that both kept busy."""
     port = free_port()
@@ -118,7 +118,7 @@ def play(nodes, dimension=128, threads=1, players=1, *more):
         server = subprocess.Popen(
             [build + '/pricer-server', study, '--key', folder + '/server.key',
              '--early', '--period', '0', '--share', '30000', '--uplink',
-             '60000', '--quorum', str(nodes), '--threads', str(threads)],
+             '60000', '--quorum', str(nodes)],
             stderr=log)
         load = subprocess.Popen(
             [build + '/bench/bench_load', 'play', str(nodes),
@@ -177,8 +177,7 @@ def carry(nodes=100, dimension=10000, turns=5):
     for _ in range(turns):
         bare.append(pipe(dimension))
         for name, more in kinds:
-            _, _, pace, arrived, _, server, load = play(nodes, dimension, 2, 4,
-                                                        *more)
+            _, _, pace, arrived, _, server, load = play(nodes, dimension, 4, *more)
             speed = pace * nodes * 8 * dimension
             ours[name].append((speed, 1e9 * (server + load) / speed, arrived))
     middle = [statistics.median(column) for column in zip(*bare)]

@@ -95,13 +95,15 @@ struct beginning {
     const struct server_arguments *arguments;
 };
 
-/* The thread of the rounds is one of them; the other half of the cores is for what
- * else the machine does. */
-static int32_t find_threads(int64_t asked)
+/* The thread of the rounds is one of them. Half of the cores is for what else the
+ * machine does, but for long sums: TLS is most of the work then, and of short ones
+ * threads cost more than they bring. */
+static int32_t find_threads(int64_t asked, int64_t dimension)
 {
-    enum { MOST = 8 };
-    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
-    return (int32_t)(asked > 0 ? asked : half > MOST ? MOST : half);
+    enum { MOST = 8, LONG = 4000 };
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long some = dimension < LONG ? cores / 2 : cores;
+    return (int32_t)(asked > 0 ? asked : some > MOST ? MOST : some);
 }
 
 static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
@@ -114,8 +116,6 @@ static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
         keys_read(beginning->arguments->key, &server->pair, fault);
     if (status == PRICER_OK)
         status = hub_open(&server->pair, &events, &server->hub, fault);
-    if (status == PRICER_OK)
-        hub_share(server->hub, find_threads(beginning->arguments->threads));
     return status;
 }
 
@@ -154,8 +154,11 @@ static enum pricer_status begin_listening(void *context,
 {
     const struct beginning *beginning = context;
     struct server *server = beginning->server;
+    int64_t dimension = server->network->dimension;
+    hub_share(server->hub,
+              find_threads(beginning->arguments->threads, dimension));
     hub_limit(server->hub,
-              8 * server->network->dimension + WIRE_SLACK +
+              8 * dimension + WIRE_SLACK +
                   2 * (int64_t)wire_parts_size(server->network->nodes));
     return hub_listen(server->hub, server->address, fault);
 }

@@ -88,8 +88,8 @@ static void add_others(struct option_table *table,
         {"status-address", OPTION_TEXT, &arguments->status_address, "IP",
          "of the status page; 127.0.0.1"},
         {"threads", OPTION_COUNT, &arguments->threads, "N",
-         "that encrypt and decrypt; by default half as many as cores, at most "
-         "8"},
+         "that encrypt and decrypt; by default half as many as cores, of long "
+         "vectors as many, at most 8"},
         {"emulate", OPTION_FLAG, &arguments->emulate, NULL,
          "for demonstrations: drop what the study's uplinks would lose"},
         {"seed", OPTION_COUNT, &arguments->seed, "S", "of --emulate"},
