@@ -23,12 +23,10 @@ void pri_coupling_free(struct pri_coupling *coupling)
     *coupling = (struct pri_coupling){0};
 }
 
-/*
- * The order of the sources: next is always the one that leaves the fewest edges
+/* The order of the sources: next is always the one that leaves the fewest edges
  * open, the first of several; but the sum that gates lead to is half way, as
  * gates matter most and then few are open at once. place[source] is where it
- * goes.
- */
+ * goes. */
 static void put_in_order(const struct pri_view *view, int32_t *place)
 {
     int32_t own = -1;

@@ -74,11 +74,9 @@ static struct pri_variances moved(struct pri_variances group, double by,
     return group;
 }
 
-/*
- * One more noise: every group stays or moves, both in the order of their low
+/* One more noise: every group stays or moves, both in the order of their low
  * ends. `empty` is the mass at `base` of the patterns that are not in the list
- * and join it with this noise.
- */
+ * and join it with this noise. */
 static void add_noise(const struct pri_law *from, double size, double chance,
                       double absent, double empty, double base,
                       struct pri_law *to)

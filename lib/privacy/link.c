@@ -139,10 +139,8 @@ static enum pricer_status by_line(double mu, double p, double delta,
     return status;
 }
 
-/*
- * Exact: the receiver sees which packets arrive, and K of them are one Gaussian
- * mechanism with ratio sqrt(K) mu.
- */
+/* Exact: the receiver sees which packets arrive, and K of them are one Gaussian
+ * mechanism with ratio sqrt(K) mu. */
 enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)

@@ -10,8 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The saddle is looked for from this exponent of one sum on. */
+/* The saddle is looked for from this exponent of one sum on; of coupled ones up to
+ * that, so that there are bounds beyond it as well. */
 #define SADDLE_MOST 1000
+#define SADDLE_COUPLED 200
 
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
@@ -200,7 +202,9 @@ static double cost(const struct pri_sums *model, double delta, double eps,
                    double s, bool rough)
 {
     enum pri_kernel kernel = model->function.kernel;
-    double log_bound = pri_sums_log(model, s, rough);
+    bool far = model->exact != NULL && model->function.dimension == 0 &&
+               s * model->highest > SADDLE_COUPLED;
+    double log_bound = far ? INFINITY : pri_sums_log(model, s, rough);
     if (!isfinite(log_bound))
         return INFINITY;
     return delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, delta)
