@@ -11,7 +11,7 @@
 
 /* Parts of delta that the ends of the line should cost at most: where values
  * are known to rounding, and where not. */
-#define PART_EXACT 1e-11
+#define PART_EXACT 1e-13
 #define PART 1e-5
 #define PART_BLURRED 3e-4
 
@@ -204,7 +204,8 @@ static void go_to_shell(const struct hunt *hunt, int32_t shell)
 /* The places of all lines for the guess. */
 static bool place_lines(const struct hunt *hunt)
 {
-    double part = hunt->shells > 1 ? fmax(hunt->part, PART) : hunt->part;
+    bool coarse = hunt->shells > 1 && !hunt->model->fine;
+    double part = coarse ? fmax(hunt->part, PART) : hunt->part;
     bool able = true;
     for (int32_t k = 0; k < hunt->shells && able; k++) {
         go_to_shell(hunt, k);
@@ -237,8 +238,9 @@ static enum pricer_status draw(struct hunt *hunt, struct pri_scratch *scratch,
     enum pricer_status status = PRICER_OK;
     hunt->nodes = 0;
     *able = place_lines(hunt);
+    int32_t many = model->fine ? 10 * NODES_MANY : NODES_MANY;
     if (hunt->shells == 1 && model->exact == NULL &&
-        (hunt->apart || !*able || hunt->line->count > NODES_MANY)) {
+        (hunt->apart || !*able || hunt->line->count > many)) {
         hunt->shells = pri_sums_cut(model, hunt->cut);
         hunt->s = 0;
         if (hunt->shells > 1) {

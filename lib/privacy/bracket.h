@@ -81,8 +81,8 @@ double pri_sums_log(const struct pri_sums *model, double complex s, bool rough);
  * it is not as good as bare: E e^(-L/2). */
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left);
 
-/* The largest s whose Chernoff bound at an eps is within a factor e of the
- * least, ln of which is *log_bound: the further from 0, the fewer nodes. */
+/* The largest s whose Chernoff bound at an eps is about the least, ln of which is
+ * *log_bound: the further from 0, the fewer nodes, and the more they cancel. */
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound);
 

@@ -154,13 +154,12 @@ static double set_heights(const struct pri_source *source, bool identity,
 /* n over k; far enough for sets of bits, and of open edges to any depth. */
 static void set_binomial(struct pri_coupling *coupling)
 {
-    for (int32_t n = 0; n <= PRI_CUT_MOST; n++)
+    coupling->binomial[0][0] = 1;
+    for (int32_t n = 1; n <= PRI_CUT_MOST; n++) {
+        const int64_t *last = coupling->binomial[n - 1];
         for (int32_t k = 0; k <= PRI_BITS_MOST; k++)
-            coupling->binomial[n][k] = k == 0 ? 1
-                                       : n == 0
-                                           ? 0
-                                           : coupling->binomial[n - 1][k - 1] +
-                                                 coupling->binomial[n - 1][k];
+            coupling->binomial[n][k] = last[k] + (k > 0 ? last[k - 1] : 0);
+    }
 }
 
 /* Which edges are open before every vertex, how many at most, and which of them

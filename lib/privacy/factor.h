@@ -15,12 +15,13 @@
  * an interval, which is enough for the expectation of a smooth function. */
 struct pri_variances {
     double mass, mean, spread, low, high;
+    double roundings; /* of mean and mass, half a unit in the last place each */
 };
 
 /* Zeroed, it is empty; it keeps its memory from use to use. */
 struct pri_law {
     int32_t count, room;
-    int32_t noises; /* that it was made of: roundings of a value or a mass */
+    int32_t noises; /* that it was made of */
     double bare;    /* mass of the patterns without a noise that hides */
     struct pri_variances *group;
 };

@@ -113,12 +113,11 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
     double from = line->step * (count - 1), sigma = line->sigma, sum = 0;
     double log_size = line->log_most + sigma * line->shift, off;
     double complex blur;
-    if (line->kernel == PRI_LOSS)
-        return exp(log_size - sigma * eps +
-                   blur_at(line, sigma + from * I, &blur, &off)) *
-                   line->edge * (from < 1 ? 1 - log(from) : 1 / from) / M_PI *
-                   PRI_SLACK +
-               DBL_MIN;
+    if (line->kernel == PRI_LOSS) {
+        log_size += blur_at(line, sigma + from * I, &blur, &off) - sigma * eps;
+        sum = line->edge * (from < 1 ? 1 - log(from) : 1 / from) / M_PI;
+        return exp(log_size) * sum * PRI_SLACK + DBL_MIN;
+    }
     /* |phi| falls along the line and 1 / w has the integral ln 2 over an
      * octave: octave by octave, until the formula is no worse. */
     for (int k = 0; k < 60; k++, from *= 2) {
@@ -239,14 +238,14 @@ double pri_line_eps(const struct pri_line *line, double delta,
     double step = first_step(line, at);
     if (side == PRI_ABOVE && low == 0 && pri_line_delta(line, 0, side) <= delta)
         return 0;
-    /* A grain to the safe side, where the two straight ends may meet. */
-    double aim = delta * (side == PRI_ABOVE ? 1 - 3e-12 : 1 + 3e-12);
+    /* A grain to the safe side, for the rounding of what is compared. */
+    double aim = delta * (side == PRI_ABOVE ? 1 - 1e-13 : 1 + 1e-13);
     for (int k = 0; k < 100 && b - a > 1e-10 * b; k++) {
         double now = log(pri_line_delta(line, at, side) / aim);
         bool above = side == PRI_ABOVE ? !(now <= 0) : now >= 0;
         *(above ? &a : &b) = at;
         *(above ? &at_a : &at_b) = isnan(now) ? -INFINITY : now;
-        if (fabs(now) < 1e-11 && above == (side == PRI_BELOW))
+        if (fabs(now) < 2e-13 && above == (side == PRI_BELOW))
             break;
         /* Where ln delta would meet its goal if it were straight, now and then
          * the middle. Until both ends are known by values, go on in steps. */
