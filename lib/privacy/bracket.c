@@ -116,16 +116,17 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
     bool able = choose_line(model, goal, eps, line->sigma, line);
     double shape = line->log_most - log(goal) + 1 +
                    pri_log_phi(line->kernel, eps, line->sigma);
-    for (double part = BLUR; part < 9 * BLUR && able; part *= 1.4) {
+    for (double part = BLUR; part < 9 * BLUR && able; part *= 1.2) {
         line->blur = part * scale;
         line->shift = part * scale * (1 + 1e-9);
         line->shape = fmin(fmax(shape, 8), 32);
         line->count = count_nodes(model, goal, eps, line);
-        if (pri_line_tail(line, eps, line->count) <= goal)
-            break;
         /* A window that the line does not reach the end of does nothing. */
         double end = line->step * line->count * line->shift / 2;
-        line->shape = fmin(line->shape, fmax(.85 * end, 4));
+        if (!(pri_line_tail(line, eps, line->count) <= goal))
+            line->shape = fmin(line->shape, fmax(.9 * end, 4));
+        if (pri_line_tail(line, eps, line->count) <= goal)
+            break;
     }
     return able;
 }

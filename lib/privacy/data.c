@@ -74,9 +74,9 @@ static void set_bare(struct task *task)
             pri_in_some_round(task->view, model->bare, model->rounds, side);
 }
 
-/* Which patterns count as bare, by the best Chernoff bound from above. Of those
- * that are next to nothing, only the most. */
-static enum pricer_status choose_hide(struct task *task)
+/* Which patterns count as bare, by the best Chernoff bound from above, where eps
+ * is at most `known`. Of those that are next to nothing, only the most. */
+static enum pricer_status choose_hide(struct task *task, double known)
 {
     double hide[PRI_HIDES + 1], chosen = DBL_TRUE_MIN, bare = 0, next;
     int32_t count = pri_list_hides(task->view, hide);
@@ -88,7 +88,7 @@ static enum pricer_status choose_hide(struct task *task)
                    ? pri_view_bare(task->view, hide[k + 1], model->rounds,
                                    PRI_BELOW, &task->scratch->chances, &exact)
                    : 1;
-        if (bare < task->delta / 2)
+        if (bare < .95 * task->delta)
             task->most = hide[k];
         if (k > 0 && next < BARE_PART * task->delta)
             continue;
@@ -104,7 +104,7 @@ static enum pricer_status choose_hide(struct task *task)
         double part = task->view->dimension > 0 ? 1 : more / task->delta;
         if (saddle.eps < best.eps &&
             part * (1 - pri_worth_of_bare(task->view, model->function.direction,
-                                          hide[k], saddle.eps)) <
+                                          hide[k], fmin(saddle.eps, known))) <
                 BARE_PART) {
             best = saddle;
             chosen = hide[k];
@@ -323,7 +323,7 @@ static enum pricer_status one_direction(struct task *task, double least,
         *found = (struct pri_bracket){0, 0, 0, true};
         return PRICER_OK;
     }
-    enum pricer_status status = choose_hide(task);
+    enum pricer_status status = choose_hide(task, INFINITY);
     found->eps = fmin(found->eps, task->saddle.eps);
     int tries = TRIES - (task->view->dimension > 0);
     for (int try = 0; try < tries && status == PRICER_OK; try++) {
@@ -333,8 +333,7 @@ static enum pricer_status one_direction(struct task *task, double least,
         status = task->view->pairs > 0
                      ? coupled(task, found)
                      : one_side(task, BOTH, INFINITY, 0, found);
-        model->fine = found->eps < EPS_MATTERS &&
-                      !pri_within(found, 2 * CLOSE) &&
+        model->fine = found->eps < EPS_MATTERS && !pri_within(found, CLOSE) &&
                       (try > 1 || model->exact_laws || model->cut_short);
         if (model->exact_laws && (try > 0 || !model->fine))
             break;
@@ -343,6 +342,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (task->view->dimension == 0 && task->saddle.s > 0)
             model->grain =
                 GRAIN / task->saddle.s / pow(10, try * (try + 1) / 2);
+        if (status == PRICER_OK && found->eps < task->saddle.eps / 2)
+            status = choose_hide(task, found->eps);
     }
     return status;
 }

@@ -213,8 +213,7 @@ double pri_line_delta(const struct pri_line *line, double eps,
         return ((sum + least) * (1 + line->loose) + raised +
                 line->more[PRI_ABOVE]) *
                (1 + 1e-14);
-    return (sum * (1 - line->loose) - raised) +
-           line->more[PRI_BELOW] * (1 - line->loose);
+    return (sum + line->more[PRI_BELOW]) * (1 - line->loose) - raised;
 }
 
 /* ------------------------------------------------------------------- eps -- */

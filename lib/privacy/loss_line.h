@@ -27,8 +27,7 @@ struct pri_line {
     double log_most;       /* of a bound on M(sigma) */
     double mass;           /* of X, at most */
     double goal;           /* what each of its errors should cost at most */
-    double least, left;    /* without nodes: of X at least, and E e^(-L/2), at
-                              most */
+    double least, left;    /* without nodes: least mass, most E e^(-L/2) */
     double most;           /* X is at most this */
     double shift;          /* from above, X may be larger by this */
     double blur, shape;    /* or 0: M is of X less a number up to this, which
