@@ -10,8 +10,9 @@
 #include <math.h>
 
 /* Parts of delta that the ends of the line should cost at most: where values
- * are known to rounding, and where not. */
-#define PART_EXACT 1e-13
+ * are known to rounding, of fine lines, and where they are not. */
+#define PART_EXACT 1e-11
+#define PART_FINE 1e-13
 #define PART 1e-5
 #define PART_BLURRED 3e-4
 
@@ -274,12 +275,12 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
 {
     bool above = sides >> PRI_ABOVE & 1, below = sides >> PRI_BELOW & 1;
     bool able, both = above && below && (model->fine || saddle.eps < EPS_LARGE);
-    bool sharp = model->function.dimension == 0 &&
-                 (model->fine || (model->exact_laws && model->exact == NULL));
+    bool exact = model->exact_laws && model->exact == NULL;
+    double sharp = model->fine ? PART_FINE : exact ? PART_EXACT : PART;
     struct hunt hunt = {.model = model,
                         .line = scratch->line,
                         .delta = delta - model->more[PRI_ABOVE],
-                        .part = sharp ? PART_EXACT : PART,
+                        .part = model->function.dimension > 0 ? PART : sharp,
                         .s = saddle.s,
                         .shells = 1};
     enum pricer_status status = PRICER_OK;

@@ -325,7 +325,8 @@ static enum pricer_status one_direction(struct task *task, double least,
     }
     enum pricer_status status = choose_hide(task, INFINITY);
     found->eps = fmin(found->eps, task->saddle.eps);
-    int tries = TRIES - (task->view->dimension > 0);
+    bool lone = model->rounds == 1 && task->view->sources == 1;
+    int tries = TRIES - (lone || task->view->dimension > 0);
     for (int try = 0; try < tries && status == PRICER_OK; try++) {
         if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
@@ -333,7 +334,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         status = task->view->pairs > 0
                      ? coupled(task, found)
                      : one_side(task, BOTH, INFINITY, 0, found);
-        model->fine = found->eps < EPS_MATTERS && !pri_within(found, CLOSE) &&
+        bool wide = !pri_within(found, model->cut_short ? CLOSE : 2 * CLOSE);
+        model->fine = found->eps < EPS_MATTERS && wide &&
                       (try > 1 || model->exact_laws || model->cut_short);
         if (model->exact_laws && (try > 0 || !model->fine))
             break;
@@ -342,7 +344,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (task->view->dimension == 0 && task->saddle.s > 0)
             model->grain =
                 GRAIN / task->saddle.s / pow(10, try * (try + 1) / 2);
-        if (status == PRICER_OK && found->eps < task->saddle.eps / 2)
+        if (status == PRICER_OK && model->cut_short &&
+            found->eps < task->saddle.eps / 2)
             status = choose_hide(task, found->eps);
     }
     return status;

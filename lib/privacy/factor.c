@@ -254,9 +254,8 @@ static void add_mean(const struct pri_mgf *factor,
 {
     static const struct pri_function mean = {PRI_MEAN, 0, 0};
     double x = factor->signal / group->mean, angle = step * x;
-    double mass = factor->seen * group->mass;
-    double re = mass * exp(sigma * x - offset), im = 0, c = cos(angle),
-           q = sin(angle);
+    double mass = factor->seen * group->mass, c = cos(angle), q = sin(angle);
+    double re = mass * exp(sigma * x - offset), im = 0;
     struct term end = term_of(&mean, factor, group->low);
     double top = mass * top_of(&end, &mean, group, sigma, offset);
     double wide = group->high - group->low, rounded = group->roundings / 4;

@@ -37,18 +37,15 @@ static enum pricer_status reserve(struct pri_law *law, int32_t count)
 /* Let one group join another. */
 static void join(struct pri_variances *to, const struct pri_variances *from)
 {
-    long double mass = (long double)to->mass + from->mass;
-    long double one = to->mass / mass, two = from->mass / mass;
-    double apart = from->mean - to->mean;
-    double within = one * to->spread + two * from->spread;
-    to->mean =
-        fmin(fmax(one * to->mean + two * from->mean, fmin(to->low, from->low)),
-             fmax(to->high, from->high));
-    to->spread = within + one * two * apart * apart;
-    to->low = fmin(to->low, from->low);
-    to->high = fmax(to->high, from->high);
+    double mass = to->mass + from->mass, part = from->mass / mass;
+    double apart = from->mean - to->mean, mean = to->mean + part * apart;
+    to->low = to->low < from->low ? to->low : from->low;
+    to->high = to->high > from->high ? to->high : from->high;
+    to->mean = mean < to->low ? to->low : mean > to->high ? to->high : mean;
+    to->spread +=
+        part * (from->spread - to->spread) + part * (1 - part) * apart * apart;
     to->mass = mass;
-    to->roundings = fmax(to->roundings, from->roundings) + 1;
+    to->roundings = fmax(to->roundings, from->roundings) + 1.25;
 }
 
 /* A group at the end of a list, or into the last if both are one value. */

@@ -174,12 +174,11 @@ static double part_delta(const struct pri_line *line, double eps,
         return fmax(line->least - exp(eps / 2) * line->left * PRI_SLACK, 0);
     }
     for (int32_t n = 0; n < line->count; n++) {
-        double over = line->step * n;
-        double re =
-            line->log_most - eps * creal(line->slope[n]) + line->sigma * shift;
-        double im = over * shift - eps * cimag(line->slope[n]);
+        double x = eps * creal(line->slope[n]), y = eps * cimag(line->slope[n]);
+        double over = line->step * n, im = over * shift - y;
+        double re = line->log_most - x + line->sigma * shift;
         double units = 9 + add_up + fabs(line->log_most) +
-                       2 * eps * cabs(line->slope[n]) +
+                       2 * sqrt(x * x + y * y) +
                        2 * (line->sigma + over) * shift;
         double size = exp(re);
         double a = creal(line->value[n]), b = cimag(line->value[n]);
@@ -239,7 +238,8 @@ double pri_line_eps(const struct pri_line *line, double delta,
         return 0;
     /* A grain to the safe side, for the rounding of what is compared. */
     double aim = delta * (side == PRI_ABOVE ? 1 - 1e-13 : 1 + 1e-13);
-    for (int k = 0; k < 100 && b - a > 1e-10 * b; k++) {
+    double close = line->shift > 0 ? 1e-6 : 1e-10;
+    for (int k = 0; k < 100 && b - a > close * b; k++) {
         double now = log(pri_line_delta(line, at, side) / aim);
         bool above = side == PRI_ABOVE ? !(now <= 0) : now >= 0;
         *(above ? &a : &b) = at;

@@ -30,8 +30,7 @@ struct pri_line {
     double least, left;    /* without nodes: least mass, most E e^(-L/2) */
     double most;           /* X is at most this */
     double shift;          /* from above, X may be larger by this */
-    double blur, shape;    /* or 0: M is of X less a number up to this, which
-                              counts in shift */
+    double blur, shape;    /* or 0: M is of X less a number of up to this */
     double edge;           /* PRI_LOSS: |M| beyond the nodes / M(sigma) */
     double further[PRI_FURTHER];     /* some t > sigma, */
     double log_further[PRI_FURTHER]; /* and the logarithm of a bound on M(t) */
