@@ -23,8 +23,8 @@
 /* Beyond this an eps is not worth more than the first lines. */
 #define EPS_LARGE 1e4
 
-/* By how much of eps lines are blurred at first. */
-#define BLUR 5e-4
+/* By how much of eps lines are blurred at most. */
+#define BLUR_MOST 4.5e-3
 
 /* Nodes where more are many, and where more are too many. */
 enum { NODES_MANY = 200, NODES_MOST = 30000, LINES = 3, SHELL_LINES = 6 };
@@ -117,7 +117,7 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
     bool able = choose_line(model, goal, eps, line->sigma, line);
     double shape = line->log_most - log(goal) + 1 +
                    pri_log_phi(line->kernel, eps, line->sigma);
-    for (double part = BLUR; part < 9 * BLUR && able; part *= 1.2) {
+    for (double part = model->blur; part < BLUR_MOST && able; part *= 1.2) {
         line->blur = part * scale;
         line->shift = part * scale * (1 + 1e-9);
         line->shape = fmin(fmax(shape, 8), 32);
@@ -180,7 +180,8 @@ static bool place_line(struct pri_sums *model, double part, double delta,
         return place_line(model, PART, delta, guess, s, line);
     model->function.kernel = line->kernel;
     able = blur_line(model, goal = PART_BLURRED * delta, guess, line);
-    model->cut_short = model->cut_short || line->shift > guess * BLUR * 2.5 ||
+    model->cut_short = model->cut_short ||
+                       line->shift > guess * model->blur * 2.5 ||
                        !(pri_line_tail(line, guess, line->count) <= goal);
     model->function.kernel = kernel;
     return able;

@@ -39,7 +39,7 @@ struct pri_sums {
     double more[2];       /* by side: patterns as good as bare, all rounds */
     bool exact_laws;      /* no law has groups of several values */
     bool fine, cut_short; /* lines are to be long; some line was too short */
-    double steps;         /* nodes times groups of variances, at most */
+    double steps, blur;   /* nodes times groups, at most; of eps, at least */
 };
 
 enum { PRI_SHELLS = 12 };

@@ -24,10 +24,12 @@
 #define AIM .008
 
 /* Nodes of a line times groups of variances, at most, and where these were too
- * few, for an eps of no more than EPS_MATTERS. */
+ * few, for an eps of no more than EPS_MATTERS; by how much of it lines are
+ * blurred at first. */
 #define STEPS 4e5
 #define STEPS_MORE 3e6
 #define EPS_MATTERS 1e15
+#define BLUR 5e-4
 
 /* What is as good as bare must be worth 1 but for this; data: in parts of delta. */
 #define BARE_PART 1e-4
@@ -308,6 +310,7 @@ static enum pricer_status one_direction(struct task *task, double least,
     bool exact;
     task->width = WIDTH;
     model->steps = STEPS;
+    model->blur = BLUR;
     model->cut_short = model->fine = false;
     if (pri_view_bare(task->view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
                       &task->scratch->chances,
@@ -340,6 +343,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         if (model->exact_laws && (try > 0 || !model->fine))
             break;
         model->steps = model->cut_short && model->fine ? STEPS_MORE : STEPS;
+        /* Groups of an identity are too wide for what is far along a line. */
+        model->blur *= task->view->dimension > 0 ? 2 : 1;
         task->width /= 4;
         if (task->view->dimension == 0 && task->saddle.s > 0)
             model->grain =
