@@ -149,7 +149,7 @@ static double change_basis(const struct pri_coupling *coupling,
 /* The parts where s is now; at a real s also what bounds the rounding. */
 double pri_coupling_parts(struct pri_coupling *coupling)
 {
-    double log_bound = coupling->log_scale;
+    double log_bound = (double)coupling->log_scale;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         average_vertex(coupling, vertex);
@@ -265,7 +265,7 @@ void pri_coupling_balance(struct pri_coupling *coupling)
     for (int32_t v = 0; v < coupling->vertices; v++) {
         coupling->vertex[v].scale =
             fmax(creal(coupling->vertex[v].part[0]), 1e-290);
-        coupling->log_scale += log(coupling->vertex[v].scale);
+        coupling->log_scale += logl(coupling->vertex[v].scale);
     }
 }
 

@@ -75,7 +75,7 @@ struct pri_coupling {
     double highest;      /* and of one vertex this */
     double real, stride; /* s = real + i stride steps */
     int32_t steps;
-    double log_scale;             /* Z is e^this times what is computed */
+    long double log_scale;        /* Z is e^this times what is computed */
     double complex *work, *spare; /* [largest table] */
     double *row[2], *matrix[2];   /* the same: of a vertex */
     uint64_t *end, *begin;        /* sets of edges of a vertex, the same, */

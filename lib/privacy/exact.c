@@ -227,7 +227,7 @@ static enum pricer_status sum_along(struct pri_coupling *coupling,
     for (int32_t n = 0; n < line->count && status == PRICER_OK; n++) {
         double complex sum = 0;
         go_to(coupling, line, n);
-        double unit = exp(coupling->log_scale - log_unit);
+        double unit = exp((double)(coupling->log_scale - log_unit));
         pri_coupling_rest(coupling, rest);
         status = pri_coupling_sum(coupling, depth[n], &sum);
         value[n] = unit * sum;
