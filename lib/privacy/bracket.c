@@ -27,7 +27,7 @@
 #define BLUR_MOST 4.5e-3
 
 /* Nodes where more are many, and where more are too many. */
-enum { NODES_MANY = 200, NODES_MOST = 30000, LINES = 3, SHELL_LINES = 6 };
+enum { NODES_MANY = 200, NODES_MOST = 30000, LINES = 3, SHELL_LINES = 8 };
 
 /* A guess of eps, better than the bound: with Laplace's approximation of the
  * integral along the line. */
