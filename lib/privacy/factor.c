@@ -83,14 +83,15 @@ static struct exponent exponent_at(const struct term *term,
                                    const struct inverse *c, double noises)
 {
     double half = term->signal / 2, d = term->d, own = term->own;
+    double narrow = term->v * c->size, units = (noises + 12) * fmax(narrow, 1);
     struct exponent g = {half * (at->ur * c->re - at->ui * c->im),
                          half * (at->ur * c->im + at->ui * c->re),
-                         half * at->us * c->size * (noises + 12) + 8};
+                         half * at->us * c->size * units + 8};
     if (own == 0)
         return g;
     double x = at->sigma * term->part, y = at->w * term->part;
     double log_p = term->first ? -term->ratio : term->ratio;
-    double narrow = term->v * c->size, size = fabs(at->sigma) + fabs(at->w);
+    double size = fabs(at->sigma) + fabs(at->w);
     double cancels = term->first
                          ? term->ratio
                          : fmax(term->ratio, -term->part * narrow * narrow);

@@ -37,13 +37,13 @@ static enum pricer_status reserve(struct pri_law *law, int32_t count)
 /* Let one group join another. */
 static void join(struct pri_variances *to, const struct pri_variances *from)
 {
-    double mass = to->mass + from->mass, part = from->mass / mass;
-    double apart = from->mean - to->mean, mean = to->mean + part * apart;
+    double mass = to->mass + from->mass, apart = from->mean - to->mean;
+    double one = to->mass / mass, two = from->mass / mass;
+    double mean = to->mean + two * apart;
     to->low = to->low < from->low ? to->low : from->low;
     to->high = to->high > from->high ? to->high : from->high;
     to->mean = mean < to->low ? to->low : mean > to->high ? to->high : mean;
-    to->spread +=
-        part * (from->spread - to->spread) + part * (1 - part) * apart * apart;
+    to->spread = one * (to->spread + two * apart * apart) + two * from->spread;
     to->mass = mass;
     to->roundings = fmax(to->roundings, from->roundings) + 1.25;
 }
