@@ -83,8 +83,8 @@ static int32_t count_nodes(const struct pri_sums *model, double goal,
 static bool choose_line(const struct pri_sums *model, double goal, double eps,
                         double sigma, struct pri_line *line)
 {
-    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4};
-    double rounds = (double)model->rounds;
+    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4, 1.06};
+    double rounds = (double)model->rounds, end = .98 * model->strip;
     line->kernel = model->function.kernel;
     line->sigma = sigma;
     line->most = line->kernel == PRI_MEAN ? rounds * model->most : INFINITY;
@@ -93,7 +93,7 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     line->edge = 1;
     line->blur = 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
-        line->further[k] = times[k] * sigma;
+        line->further[k] = fmin(times[k] * sigma, (sigma + end) / 2);
         line->log_further[k] = INFINITY;
     }
     /* What is beyond is nothing with the first of them, as a rule. */
@@ -104,6 +104,10 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
+    /* Close to where M ends little is known of what is beyond: keep away. */
+    if (sigma > .7 * model->strip && sigma * eps < 100 &&
+        pri_line_beyond(line, eps, line->step) > goal)
+        return choose_line(model, goal, eps, .95 * sigma, line);
     line->count = count_nodes(model, goal, eps, line);
     return isfinite(line->log_most);
 }

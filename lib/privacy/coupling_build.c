@@ -241,15 +241,6 @@ static bool set_vertices(const struct pri_view *view, const int32_t *place,
     return mark_ends(coupling);
 }
 
-/* Whether it is worth looking at: what follows is made for few sums. */
-static bool is_small(const struct pri_view *view)
-{
-    for (int32_t k = 0; k < view->sources; k++)
-        if (view->source[k].end - view->source[k].begin > PRI_BITS_MOST)
-            return false;
-    return view->sources <= PRI_CUT_MOST;
-}
-
 enum pricer_status pri_coupling_build(const struct pri_view *view,
                                       const struct pri_function *function,
                                       double hide, double most,
@@ -258,7 +249,12 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
     enum pricer_status status = PRICER_MEMORY;
     *coupling = (struct pri_coupling){.function = *function};
     *able = false;
-    if (!is_small(view))
+    /* What follows is made for few sums of few noises. */
+    bool few = view->sources <= PRI_CUT_MOST;
+    for (const struct pri_source *at = view->source;
+         few && at < view->source + view->sources; at++)
+        few = at->end - at->begin <= PRI_BITS_MOST;
+    if (!few)
         return PRICER_OK;
     int32_t *place = pri_alloc(view->sources, sizeof *place);
     coupling->vertex = pri_alloc(view->sources, sizeof *coupling->vertex);

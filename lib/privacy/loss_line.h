@@ -14,7 +14,7 @@
 #include <complex.h>
 
 enum pri_kernel { PRI_MEAN, PRI_LOSS };
-enum { PRI_FURTHER = 5 };
+enum { PRI_FURTHER = 6 };
 
 struct pri_line {
     enum pri_kernel kernel;
