@@ -46,12 +46,6 @@ void pri_plain_chances(const struct pri_view *view, struct pri_chances *chances)
     }
 }
 
-static bool can_be_bare(const struct pri_view *view, int32_t source,
-                        double hide)
-{
-    return view->source[source].base < hide;
-}
-
 /* The probability that some sum is bare, all links independent. */
 static double bare_chance(const struct pri_view *view, double hide,
                           const struct pri_chances *chances)
@@ -63,7 +57,7 @@ static double bare_chance(const struct pri_view *view, double hide,
         for (int32_t x = source->begin; x < source->end; x++)
             if (view->noise[x].size >= hide)
                 bare *= chances->absent[x];
-        if (!can_be_bare(view, k, hide))
+        if (!(source->base < hide))
             continue;
         any += none * bare;
         none *= 1 - bare;
@@ -75,8 +69,8 @@ static double bare_chance(const struct pri_view *view, double hide,
 static bool matters(const struct pri_view *view, const struct pri_coupled *pair,
                     double hide)
 {
-    return can_be_bare(view, pair->source, hide) &&
-           can_be_bare(view, pair->other, hide) &&
+    return view->source[pair->source].base < hide &&
+           view->source[pair->other].base < hide &&
            view->noise[pair->second].size >= hide &&
            (pair->gate || view->noise[pair->first].size >= hide);
 }
@@ -133,7 +127,7 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
     bool possible = false;
     *exact = true;
     for (int32_t k = 0; k < view->sources; k++) {
-        possible = possible || can_be_bare(view, k, hide);
+        possible = possible || view->source[k].base < hide;
         chances->link[k] = view->source[k].link;
     }
     if (!possible)

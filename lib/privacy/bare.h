@@ -20,11 +20,9 @@ struct pri_chances {
     double *link;            /* [sources] */
 };
 
-/*
- * The probability that in some of `rounds` rounds a sum is seen with neither a
+/* The probability that in some of `rounds` rounds a sum is seen with neither a
  * base nor a noise of at least `hide`; the least positive number means none at
- * all. To the side; *exact tells whether that is only rounding.
- */
+ * all. To the side; *exact tells whether that is only rounding. */
 double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
                      enum pri_side side, struct pri_chances *chances,
                      bool *exact);
@@ -33,13 +31,12 @@ double pri_view_bare(const struct pri_view *view, double hide, int64_t rounds,
 void pri_plain_chances(const struct pri_view *view,
                        struct pri_chances *chances);
 
-/*
- * Set the probabilities of all noises so that every one may be drawn by itself.
- * By the order alone, with a growth of INFINITY: the second noise of a pair with
- * its least (above) or largest (below) probability given the first, as less noise
- * never helps the node. Data: the mean of a curve raised to `growth`, at any
- * eps >= least, is then at least (above) or at most (below) that over the patterns.
- */
+/* Set the probabilities of all noises so that every one may be drawn by itself.
+ * By the order alone, with a growth of INFINITY: the second noise of a pair
+ * with its least (above) or largest (below) probability given the first, as
+ * less noise never helps the node. Data: the mean of a curve raised to
+ * `growth`, at any eps >= least, is then at least (above) or at most (below)
+ * that over the patterns. */
 enum pricer_status pri_decouple(const struct pri_view *view, enum pri_side side,
                                 double growth, double least,
                                 struct pri_chances *chances);

@@ -10,30 +10,31 @@
 #include <math.h>
 
 /* Parts of delta that the ends of the line should cost at most: where values
- * are known to rounding, and where not. */
+ * are known to rounding, of fine lines, and where they are not. */
 #define PART_EXACT 1e-11
+#define PART_FINE 1e-13
 #define PART 1e-5
+#define PART_BLURRED 3e-4
 
 /* A bracket that is narrower, relative to eps, needs no further line. */
 #define ENOUGH 5e-4
 #define NEAR 4e-3
 
 /* Beyond this an eps is not worth more than the first lines. */
-#define EPS_MATTERS 1e4
+#define EPS_LARGE 1e4
 
-/* By how much of eps lines are blurred at first. */
-#define BLUR 5e-4
+/* By how much of eps lines are blurred at most. */
+#define BLUR_MOST 4.5e-3
 
-/* Nodes times groups of variances, at most, and nodes where more are many. */
-#define STEPS_MOST 4e5
-enum { NODES_MANY = 200, NODES_MOST = 20000, LINES = 3, SHELL_LINES = 6 };
+/* Nodes where more are many, and where more are too many. */
+enum { NODES_MANY = 200, NODES_MOST = 30000, LINES = 3, SHELL_LINES = 8 };
 
 /* A guess of eps, better than the bound: with Laplace's approximation of the
  * integral along the line. */
 static double guess_eps(const struct pri_sums *model, double delta,
                         struct pri_saddle saddle)
 {
-    double s = saddle.s, step = .02 * s, kernel = 0;
+    double s = saddle.s, step = .02 * s;
     double at = pri_sums_log(model, s, true), curved = 0;
     for (int k = -1; k <= 1; k++) {
         double here = s + k * step, weight = k == 0 ? -2 : 1;
@@ -41,10 +42,9 @@ static double guess_eps(const struct pri_sums *model, double delta,
             weight * (pri_sums_log(model, here, true) +
                       pri_log_phi(model->function.kernel, saddle.eps, here));
     }
-    curved /= step * step;
-    kernel = s * sqrt(2 * M_PI * fmax(curved, 1e-300));
-    double guess = pri_chernoff_eps(model->function.kernel, at, s,
-                                    delta * fmax(kernel, 1));
+    double times = s / step * sqrt(2 * M_PI * fmax(curved, 0));
+    double guess =
+        pri_chernoff_eps(model->function.kernel, at, s, delta * fmax(times, 1));
     return isfinite(guess) ? fmin(guess, saddle.eps) : saddle.eps;
 }
 
@@ -68,7 +68,9 @@ static int32_t count_nodes(const struct pri_sums *model, double goal,
     int32_t count = 4, groups = 1;
     for (int32_t k = 0; k < model->factors; k++)
         groups += model->factor[k].law.count;
-    int32_t most = (int32_t)fmin(STEPS_MOST / groups, NODES_MOST) + NODES_MANY;
+    double most = fmin(model->steps / groups, NODES_MOST) + NODES_MANY;
+    if (model->exact != NULL)
+        most = fmin(most, model->exact->nodes);
     while (count < most && !is_enough(model, goal, eps, count, true, line))
         count += 2 + count / 12;
     while (!is_enough(model, goal, eps, count, false, line) && count < most)
@@ -81,18 +83,17 @@ static int32_t count_nodes(const struct pri_sums *model, double goal,
 static bool choose_line(const struct pri_sums *model, double goal, double eps,
                         double sigma, struct pri_line *line)
 {
-    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4};
-    double rounds = (double)model->rounds;
-    bool mean = model->function.kernel == PRI_MEAN;
+    static const double times[PRI_FURTHER] = {2, 1.5, 1.25, 3, 4, 1.06};
+    double rounds = (double)model->rounds, end = .98 * model->strip;
     line->kernel = model->function.kernel;
     line->sigma = sigma;
-    line->most = mean ? rounds * model->most : INFINITY;
+    line->most = line->kernel == PRI_MEAN ? rounds * model->most : INFINITY;
     line->log_most = pri_sums_log(model, sigma, false);
     line->step = 2 * M_PI * sigma / log1p(line->mass / goal);
     line->edge = 1;
     line->blur = 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
-        line->further[k] = times[k] * sigma;
+        line->further[k] = fmin(times[k] * sigma, (sigma + end) / 2);
         line->log_further[k] = INFINITY;
     }
     /* What is beyond is nothing with the first of them, as a rule. */
@@ -103,6 +104,10 @@ static bool choose_line(const struct pri_sums *model, double goal, double eps,
     for (int k = 0; k < 12; k++)
         if (pri_line_beyond(line, eps, line->step) > goal)
             line->step /= 1.25;
+    /* Close to where M ends little is known of what is beyond: keep away. */
+    if (sigma > .7 * model->strip && sigma * eps < 100 &&
+        pri_line_beyond(line, eps, line->step) > goal)
+        return choose_line(model, goal, eps, .95 * sigma, line);
     line->count = count_nodes(model, goal, eps, line);
     return isfinite(line->log_most);
 }
@@ -113,13 +118,18 @@ static bool blur_line(const struct pri_sums *model, double goal, double eps,
                       struct pri_line *line)
 {
     double scale = line->kernel == PRI_MEAN ? 2 * eps : eps;
-    bool able = true;
-    for (double part = BLUR; part < 16 * BLUR && able; part *= 2) {
-        line->shift = 0;
-        able = choose_line(model, goal, eps, line->sigma, line);
-        line->blur = part * scale / PRI_BLURS;
+    bool able = choose_line(model, goal, eps, line->sigma, line);
+    double shape = line->log_most - log(goal) + 1 +
+                   pri_log_phi(line->kernel, eps, line->sigma);
+    for (double part = model->blur; part < BLUR_MOST && able; part *= 1.2) {
+        line->blur = part * scale;
         line->shift = part * scale * (1 + 1e-9);
+        line->shape = fmin(fmax(shape, 8), 32);
         line->count = count_nodes(model, goal, eps, line);
+        /* A window that the line does not reach the end of does nothing. */
+        double end = line->step * line->count * line->shift / 2;
+        if (!(pri_line_tail(line, eps, line->count) <= goal))
+            line->shape = fmin(line->shape, fmax(.9 * end, 4));
         if (pri_line_tail(line, eps, line->count) <= goal)
             break;
     }
@@ -133,6 +143,7 @@ static bool place_plain(struct pri_sums *model, double goal, double guess,
 {
     double log_bound = INFINITY, slack = 4e-9 * (double)model->rounds;
     line->shift = 0;
+    line->goal = goal;
     pri_sums_mass(model, &line->mass, &line->left);
     line->least = fmax(line->mass * (1 - slack * (model->factors + 1)), 0);
     if (line->mass <= goal || line->left * exp(guess) <= goal) {
@@ -165,11 +176,17 @@ static bool place_line(struct pri_sums *model, double part, double delta,
     double goal = part * delta;
     enum pri_kernel kernel = model->function.kernel;
     bool able = place_plain(model, goal, guess, s, line);
+    bool tiring = line->kernel == PRI_LOSS && line->count > 10 * NODES_MANY;
     if (!able || line->count == 0 ||
-        pri_line_tail(line, guess, line->count) <= goal)
+        (!tiring && pri_line_tail(line, guess, line->count) <= goal))
         return able;
+    if (part < PART)
+        return place_line(model, PART, delta, guess, s, line);
     model->function.kernel = line->kernel;
-    able = blur_line(model, fmax(part, PART) * delta, guess, line);
+    able = blur_line(model, goal = PART_BLURRED * delta, guess, line);
+    model->cut_short = model->cut_short ||
+                       line->shift > guess * model->blur * 2.5 ||
+                       !(pri_line_tail(line, guess, line->count) <= goal);
     model->function.kernel = kernel;
     return able;
 }
@@ -194,7 +211,8 @@ static void go_to_shell(const struct hunt *hunt, int32_t shell)
 /* The places of all lines for the guess. */
 static bool place_lines(const struct hunt *hunt)
 {
-    double part = hunt->shells > 1 ? fmax(hunt->part, PART) : hunt->part;
+    bool coarse = hunt->shells > 1 && !hunt->model->fine;
+    double part = coarse ? fmax(hunt->part, PART) : hunt->part;
     bool able = true;
     for (int32_t k = 0; k < hunt->shells && able; k++) {
         go_to_shell(hunt, k);
@@ -227,8 +245,9 @@ static enum pricer_status draw(struct hunt *hunt, struct pri_scratch *scratch,
     enum pricer_status status = PRICER_OK;
     hunt->nodes = 0;
     *able = place_lines(hunt);
+    int32_t many = model->fine ? 10 * NODES_MANY : NODES_MANY;
     if (hunt->shells == 1 && model->exact == NULL &&
-        (hunt->apart || !*able || hunt->line->count > NODES_MANY)) {
+        (hunt->apart || !*able || hunt->line->count > many)) {
         hunt->shells = pri_sums_cut(model, hunt->cut);
         hunt->s = 0;
         if (hunt->shells > 1) {
@@ -260,13 +279,13 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
                                     struct pri_bracket *found)
 {
     bool above = sides >> PRI_ABOVE & 1, below = sides >> PRI_BELOW & 1;
-    bool both = above && below && saddle.eps < EPS_MATTERS, able;
-    bool sharp = model->exact_laws && model->exact == NULL &&
-                 model->function.dimension == 0;
+    bool able, both = above && below && (model->fine || saddle.eps < EPS_LARGE);
+    bool exact = model->exact_laws && model->exact == NULL;
+    double sharp = model->fine ? PART_FINE : exact ? PART_EXACT : PART;
     struct hunt hunt = {.model = model,
                         .line = scratch->line,
                         .delta = delta - model->more[PRI_ABOVE],
-                        .part = sharp ? PART_EXACT : PART,
+                        .part = model->function.dimension > 0 ? PART : sharp,
                         .s = saddle.s,
                         .shells = 1};
     enum pricer_status status = PRICER_OK;
@@ -287,14 +306,15 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
         double next = above ? eps : found->eps_lower;
         bool stuck = fabs(next - hunt.guess) < .003 * hunt.guess;
         /* Shells that count by Chernoff alone hold eps up: look lower. */
-        bool lower = hunt.shells > 1 && both && found->eps_lower < next / 2;
+        bool lower = hunt.shells > 1 && both && found->eps_lower < .98 * next;
         bool done =
             stuck && !lower && (hunt.apart || !both || pri_within(found, NEAR));
         if (isinf(found->eps) || pri_within(found, ENOUGH) || done ||
-            (try + 1 >= LINES && hunt.nodes > 10 * NODES_MANY))
+            (try + 1 >= LINES && hunt.nodes > 10 * NODES_MANY && !model->fine))
             break;
         hunt.apart = hunt.apart || stuck;
-        hunt.guess = lower ? fmax(next / 16, found->eps_lower) : next;
+        hunt.guess =
+            lower ? fmax(next / 16, try % 2 ? 0 : found->eps_lower) : next;
         hunt.s = 0;
     }
     if (hunt.shells > 1)

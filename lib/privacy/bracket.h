@@ -20,10 +20,8 @@ static inline bool pri_within(const struct pri_bracket *found, double part)
 
 struct pri_exact; /* coupled sums, all patterns at once: exact.h */
 
-/*
- * Sums that are independent of each other, or coupled as `exact` has them, over
- * `rounds` independent rounds: (Z_1 ... Z_k Z_exact)^rounds.
- */
+/* Sums that are independent of each other, or coupled as `exact` has them, over
+ * `rounds` independent rounds: (Z_1 ... Z_k Z_exact)^rounds. */
 struct pri_sums {
     struct pri_function function;
     int64_t rounds;
@@ -37,9 +35,11 @@ struct pri_sums {
     double strip;            /* real parts of s are below this */
     double loose;            /* as of the view */
     double growth;           /* of the raised curve, or INFINITY */
-    double bare;     /* P(some factor is seen as good as bare), a round */
-    double more[2];  /* by side: patterns as good as bare, all rounds */
-    bool exact_laws; /* no law has groups of several values */
+    double bare;          /* P(some factor is seen as good as bare), a round */
+    double more[2];       /* by side: patterns as good as bare, all rounds */
+    bool exact_laws;      /* no law has groups of several values */
+    bool fine, cut_short; /* lines are to be long; some line was too short */
+    double steps, blur;   /* nodes times groups, at most; of eps, at least */
 };
 
 enum { PRI_SHELLS = 12 };
@@ -58,10 +58,8 @@ struct pri_saddle {
     double s, eps;
 };
 
-/*
- * Set the factors of a model to the sources of a view that are marked in
- * `which` (all if NULL), with the probabilities of scratch->chances.
- */
+/* Set the factors of a model to the sources of a view that are marked in
+ * `which` (all if NULL), with the probabilities of scratch->chances. */
 enum pricer_status pri_sums_set(const struct pri_view *view, const bool *which,
                                 double hide, double width,
                                 struct pri_scratch *scratch);
@@ -83,8 +81,8 @@ double pri_sums_log(const struct pri_sums *model, double complex s, bool rough);
  * it is not as good as bare: E e^(-L/2). */
 void pri_sums_mass(const struct pri_sums *model, double *mass, double *left);
 
-/* The largest s whose Chernoff bound at an eps is within a factor e of the
- * least, ln of which is *log_bound: the further from 0, the fewer nodes. */
+/* The largest s whose Chernoff bound at an eps is about the least, ln of which is
+ * *log_bound: the further from 0, the fewer nodes, and the more they cancel. */
 double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound);
 
@@ -97,10 +95,8 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
                                  struct pri_scratch *scratch,
                                  struct pri_line *line);
 
-/*
- * Make *found narrower by a line through the saddle. `sides` says which ends
- * the model proves: bit PRI_BELOW, bit PRI_ABOVE.
- */
+/* Make *found narrower by a line through the saddle. `sides` says which ends
+ * the model proves: bit PRI_BELOW, bit PRI_ABOVE. */
 enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
                                     struct pri_saddle saddle, int sides,
                                     struct pri_scratch *scratch,

@@ -12,9 +12,6 @@
 /* How often messages are passed along all edges. */
 enum { SWEEPS = 4 };
 
-/* A product of all norms is at most this much larger than computed. */
-#define NORM_SLACK (1 + 1e-9)
-
 /* ------------------------------------------------------------------ line -- */
 
 /* e^g of one entry at s; *units as pri_entry(). */
@@ -146,13 +143,13 @@ static double change_basis(const struct pri_coupling *coupling,
     }
     for (uint32_t x = 0; x < size; x++)
         sum += square(a[x]);
-    return sqrt(sum * NORM_SLACK) * NORM_SLACK;
+    return sqrt(sum * PRI_SLACK) * PRI_SLACK;
 }
 
 /* The parts where s is now; at a real s also what bounds the rounding. */
 double pri_coupling_parts(struct pri_coupling *coupling)
 {
-    double log_bound = coupling->log_scale;
+    double log_bound = (double)coupling->log_scale;
     for (int32_t v = 0; v < coupling->vertices; v++) {
         struct pri_vertex *vertex = &coupling->vertex[v];
         average_vertex(coupling, vertex);
@@ -268,7 +265,7 @@ void pri_coupling_balance(struct pri_coupling *coupling)
     for (int32_t v = 0; v < coupling->vertices; v++) {
         coupling->vertex[v].scale =
             fmax(creal(coupling->vertex[v].part[0]), 1e-290);
-        coupling->log_scale += log(coupling->vertex[v].scale);
+        coupling->log_scale += logl(coupling->vertex[v].scale);
     }
 }
 
@@ -327,7 +324,7 @@ void pri_coupling_rest(const struct pri_coupling *coupling, double *rest)
                      absorbed ? vertex->degree - early : early);
         }
         for (int32_t k = 1; k <= side[0].degree; k++) {
-            double more = sqrt(side[0].at[k] * side[1].at[k]) * NORM_SLACK;
+            double more = sqrt(side[0].at[k] * side[1].at[k]) * PRI_SLACK;
             for (int32_t depth = 0; depth < k && depth <= PRI_DEPTH_MOST;
                  depth++)
                 rest[depth] += more;

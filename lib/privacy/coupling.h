@@ -15,8 +15,7 @@
 
 #include <complex.h>
 
-/* Heights of patterns that are counted elsewhere, and of those without a loss.
- */
+/* Heights of patterns that are counted elsewhere, and of those without loss. */
 #define PRI_BARE (-1)
 #define PRI_SILENT (-2)
 
@@ -46,11 +45,9 @@ struct pri_vertex {
     double plain;        /* and with absolute values of all that is added up */
     double signal, own;  /* as of its source */
     double *height;      /* [2^bits] data: mu^2 if it is seen; identity: the
-                            variance; PRI_BARE, or
-                            PRI_SILENT if it does not arrive */
+                            variance; PRI_BARE; PRI_SILENT if not arrived */
     double complex *entry; /* [2^bits] e^g */
-    double complex
-        *turn; /* [2^bits] what a step along the line multiplies by */
+    double complex *turn; /* [2^bits] by which it grows in a step on the line */
     double complex *part; /* [2^degree] T_v */
     struct pri_bit bit[PRI_BITS_MOST];
 };
@@ -78,7 +75,7 @@ struct pri_coupling {
     double highest;      /* and of one vertex this */
     double real, stride; /* s = real + i stride steps */
     int32_t steps;
-    double log_scale;             /* Z is e^this times what is computed */
+    long double log_scale;        /* Z is e^this times what is computed */
     double complex *work, *spare; /* [largest table] */
     double *row[2], *matrix[2];   /* the same: of a vertex */
     uint64_t *end, *begin;        /* sets of edges of a vertex, the same, */
@@ -89,11 +86,9 @@ struct pri_coupling {
     int64_t room;
 };
 
-/*
- * The coupling of a view, but for patterns in which a sum has neither a base
+/* The coupling of a view, but for patterns in which a sum has neither a base
  * nor a noise of at least `hide`. *able is false, and nothing is built, where
- * the tables are too large: more than `most` entries.
- */
+ * the tables are too large: more than `most` entries. */
 enum pricer_status pri_coupling_build(const struct pri_view *view,
                                       const struct pri_function *function,
                                       double hide, double most,

@@ -23,12 +23,10 @@ void pri_coupling_free(struct pri_coupling *coupling)
     *coupling = (struct pri_coupling){0};
 }
 
-/*
- * The order of the sources: next is always the one that leaves the fewest edges
+/* The order of the sources: next is always the one that leaves the fewest edges
  * open, the first of several; but the sum that gates lead to is half way, as
  * gates matter most and then few are open at once. place[source] is where it
- * goes.
- */
+ * goes. */
 static void put_in_order(const struct pri_view *view, int32_t *place)
 {
     int32_t own = -1;
@@ -156,13 +154,12 @@ static double set_heights(const struct pri_source *source, bool identity,
 /* n over k; far enough for sets of bits, and of open edges to any depth. */
 static void set_binomial(struct pri_coupling *coupling)
 {
-    for (int32_t n = 0; n <= PRI_CUT_MOST; n++)
+    coupling->binomial[0][0] = 1;
+    for (int32_t n = 1; n <= PRI_CUT_MOST; n++) {
+        const int64_t *last = coupling->binomial[n - 1];
         for (int32_t k = 0; k <= PRI_BITS_MOST; k++)
-            coupling->binomial[n][k] = k == 0 ? 1
-                                       : n == 0
-                                           ? 0
-                                           : coupling->binomial[n - 1][k - 1] +
-                                                 coupling->binomial[n - 1][k];
+            coupling->binomial[n][k] = last[k] + (k > 0 ? last[k - 1] : 0);
+    }
 }
 
 /* Which edges are open before every vertex, how many at most, and which of them
@@ -244,15 +241,6 @@ static bool set_vertices(const struct pri_view *view, const int32_t *place,
     return mark_ends(coupling);
 }
 
-/* Whether it is worth looking at: what follows is made for few sums. */
-static bool is_small(const struct pri_view *view)
-{
-    for (int32_t k = 0; k < view->sources; k++)
-        if (view->source[k].end - view->source[k].begin > PRI_BITS_MOST)
-            return false;
-    return view->sources <= PRI_CUT_MOST;
-}
-
 enum pricer_status pri_coupling_build(const struct pri_view *view,
                                       const struct pri_function *function,
                                       double hide, double most,
@@ -261,7 +249,12 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
     enum pricer_status status = PRICER_MEMORY;
     *coupling = (struct pri_coupling){.function = *function};
     *able = false;
-    if (!is_small(view))
+    /* What follows is made for few sums of few noises. */
+    bool few = view->sources <= PRI_CUT_MOST;
+    for (const struct pri_source *at = view->source;
+         few && at < view->source + view->sources; at++)
+        few = at->end - at->begin <= PRI_BITS_MOST;
+    if (!few)
         return PRICER_OK;
     int32_t *place = pri_alloc(view->sources, sizeof *place);
     coupling->vertex = pri_alloc(view->sources, sizeof *coupling->vertex);

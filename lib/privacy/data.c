@@ -23,7 +23,15 @@
 /* What decoupling aims at. */
 #define AIM .008
 
-/* What is as good as bare must be worth 1 but for this. */
+/* Nodes of a line times groups of variances, at most, and where these were too
+ * few, for an eps of no more than EPS_MATTERS; by how much of it lines are
+ * blurred at first. */
+#define STEPS 4e5
+#define STEPS_MORE 3e6
+#define EPS_MATTERS 1e15
+#define BLUR 5e-4
+
+/* What is as good as bare must be worth 1 but for this; data: in parts of delta. */
 #define BARE_PART 1e-4
 
 /* A larger eps is none: noise may have been raised to 1e-150 of what it hides
@@ -35,13 +43,14 @@
 /* In fewer, the chi-square formula is for one round of one sum. */
 #define FEW_DIMENSIONS 4
 
-enum { TRIES = 3, BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
+enum { TRIES = 4, BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
 
 /* What one direction of an account works on. */
 struct task {
     const struct pri_view *view;
     struct pri_scratch *scratch;
-    double delta, width, hide, work;
+    double delta, width, work;
+    double hide, most;        /* chosen, and the most that may count as bare */
     struct pri_saddle saddle; /* of the model from above */
     bool ready;               /* the model is that one */
 };
@@ -67,21 +76,22 @@ static void set_bare(struct task *task)
             pri_in_some_round(task->view, model->bare, model->rounds, side);
 }
 
-/* Which patterns count as bare, by the best Chernoff bound from above. Of those
- * that are next to nothing, only the most. */
-static enum pricer_status choose_hide(struct task *task)
+/* Which patterns count as bare, by the best Chernoff bound from above, where eps
+ * is at most `known`. Of those that are next to nothing, only the most. */
+static enum pricer_status choose_hide(struct task *task, double known)
 {
-    double hide[PRI_HIDES + 1], bare = 0, next;
+    double hide[PRI_HIDES + 1], chosen = DBL_TRUE_MIN, bare = 0, next;
     int32_t count = pri_list_hides(task->view, hide);
     struct pri_sums *model = &task->scratch->model;
     struct pri_saddle best = {0, INFINITY};
-    double chosen = DBL_TRUE_MIN;
     bool exact;
     for (int32_t k = 0; k < count && bare < task->delta; k++, bare = next) {
         next = k + 1 < count
                    ? pri_view_bare(task->view, hide[k + 1], model->rounds,
                                    PRI_BELOW, &task->scratch->chances, &exact)
                    : 1;
+        if (bare < .95 * task->delta)
+            task->most = hide[k];
         if (k > 0 && next < BARE_PART * task->delta)
             continue;
         task->hide = hide[k];
@@ -89,13 +99,15 @@ static enum pricer_status choose_hide(struct task *task)
         if (status != PRICER_OK)
             return status;
         set_bare(task);
-        if (!(model->more[PRI_ABOVE] < task->delta))
+        double more = model->more[PRI_ABOVE];
+        if (!(more < task->delta))
             continue;
-        struct pri_saddle saddle =
-            pri_sums_saddle(model, task->delta - model->more[PRI_ABOVE]);
+        struct pri_saddle saddle = pri_sums_saddle(model, task->delta - more);
+        double part = task->view->dimension > 0 ? 1 : more / task->delta;
         if (saddle.eps < best.eps &&
-            pri_worth_of_bare(task->view, model->function.direction, hide[k],
-                              saddle.eps) > 1 - BARE_PART) {
+            part * (1 - pri_worth_of_bare(task->view, model->function.direction,
+                                          hide[k], fmin(saddle.eps, known))) <
+                BARE_PART) {
             best = saddle;
             chosen = hide[k];
         }
@@ -112,8 +124,9 @@ static enum pricer_status prove(struct task *task, int sides, bool known,
                                 double most, struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
-    model->more[PRI_BELOW] *= pri_worth_of_bare(
-        task->view, model->function.direction, task->hide, task->saddle.eps);
+    model->more[PRI_BELOW] *=
+        pri_worth_of_bare(task->view, model->function.direction, task->hide,
+                          fmin(task->saddle.eps, found->eps));
     double left = task->delta - model->more[PRI_ABOVE];
     if (!(left > 0))
         return PRICER_OK;
@@ -173,13 +186,12 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
     const struct pri_view *view = task->view;
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
-    bool *apart = pri_alloc(view->sources, sizeof *apart);
+    bool *apart = pri_alloc(view->sources, sizeof *apart), sure;
     enum pricer_status status =
         apart == NULL ? PRICER_MEMORY
                       : pri_exact_build(view, &model->function, task->hide,
                                         task->work, apart, &exact);
     if (status == PRICER_OK && exact != NULL) {
-        bool sure;
         for (int side = 0; side < 2; side++)
             model->more[side] =
                 pri_view_bare(view, task->hide, model->rounds, side,
@@ -191,9 +203,9 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
         model->highest = fmax(model->highest, exact->coupling.highest);
         model->strip = fmin(model->strip, exact->strip);
         model->exact = exact;
+        if (status == PRICER_OK)
+            status = prove(task, BOTH, false, task->saddle.eps, found);
     }
-    if (status == PRICER_OK && exact != NULL)
-        status = prove(task, BOTH, false, task->saddle.eps, found);
     model->exact = NULL;
     pri_exact_free(exact);
     free(apart);
@@ -216,11 +228,9 @@ static enum pricer_status decoupled_end(struct task *task, enum pri_side side,
     return status;
 }
 
-/*
- * Both ends of data with the pairs decoupled by more than their order: a small
+/* Both ends of data with the pairs decoupled by more than their order: a small
  * growth says more of the pairs and less of the curve, so from above the best
- * is looked for, downhill from where the curve alone costs all of delta.
- */
+ * is looked for, downhill from where the curve alone costs all of delta. */
 static enum pricer_status by_decoupling(struct task *task,
                                         struct pri_bracket *found)
 {
@@ -275,6 +285,12 @@ static enum pricer_status coupled(struct task *task, struct pri_bracket *found)
         status = by_exact(task, found);
         model->function.kernel = PRI_MEAN;
     }
+    double hide = task->hide;
+    task->hide = task->most;
+    if (status == PRICER_OK && hide != task->most &&
+        !pri_within(found, 2 * CLOSE))
+        status = by_exact(task, found);
+    task->hide = hide;
     /* What is known of eps says where the curve bends: as long as that helps. */
     for (double last = INFINITY;
          status == PRICER_OK && task->view->dimension == 0 && found->eps > 0 &&
@@ -293,6 +309,9 @@ static enum pricer_status one_direction(struct task *task, double least,
     struct pri_sums *model = &task->scratch->model;
     bool exact;
     task->width = WIDTH;
+    model->steps = STEPS;
+    model->blur = BLUR;
+    model->cut_short = model->fine = false;
     if (pri_view_bare(task->view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
                       &task->scratch->chances,
                       &exact) > pri_delta_for(task->delta, PRI_BELOW)) {
@@ -307,20 +326,32 @@ static enum pricer_status one_direction(struct task *task, double least,
         *found = (struct pri_bracket){0, 0, 0, true};
         return PRICER_OK;
     }
-    enum pricer_status status = choose_hide(task);
+    enum pricer_status status = choose_hide(task, INFINITY);
     found->eps = fmin(found->eps, task->saddle.eps);
-    for (int try = 0; try < TRIES && status == PRICER_OK; try++) {
+    bool lone = model->rounds == 1 && task->view->sources == 1;
+    int tries = TRIES - (lone || task->view->dimension > 0);
+    for (int try = 0; try < tries && status == PRICER_OK; try++) {
         if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && task->view->pairs == 0))
             break;
         status = task->view->pairs > 0
                      ? coupled(task, found)
                      : one_side(task, BOTH, INFINITY, 0, found);
-        if (model->exact_laws)
+        bool wide = !pri_within(found, model->cut_short ? CLOSE : 2 * CLOSE);
+        model->fine = found->eps < EPS_MATTERS && wide &&
+                      (try > 1 || model->exact_laws || model->cut_short);
+        if (model->exact_laws && (try > 0 || !model->fine))
             break;
+        model->steps = model->cut_short && model->fine ? STEPS_MORE : STEPS;
+        /* Groups of an identity are too wide for what is far along a line. */
+        model->blur *= task->view->dimension > 0 ? 2 : 1;
         task->width /= 4;
         if (task->view->dimension == 0 && task->saddle.s > 0)
-            model->grain = GRAIN / task->saddle.s / (try == 0 ? 1 : 10);
+            model->grain =
+                GRAIN / task->saddle.s / pow(10, try * (try + 1) / 2);
+        if (status == PRICER_OK && model->cut_short &&
+            found->eps < task->saddle.eps / 2)
+            status = choose_hide(task, found->eps);
     }
     return status;
 }
@@ -368,10 +399,9 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
                                     struct pri_bracket *bracket)
 {
     struct pri_bracket found = {0, 0, 0, true};
-    struct task task = {.view = view, .scratch = scratch, .delta = delta};
+    struct task task = {view, scratch, .delta = delta, .work = work};
     int directions = view->dimension > 0 ? 2 : 1;
     enum pricer_status status = reserve(scratch, view);
-    task.work = work;
     if (status != PRICER_OK || view->sources == 0) {
         if (status == PRICER_OK)
             *bracket = found;

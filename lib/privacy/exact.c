@@ -12,8 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Part of delta that all couplings that are left out should cost at most. */
+/* What all couplings that are left out should cost at most, in parts of the first
+ * term of a line, and in goals of the line. */
 #define REST_PART 2e-4
+#define REST_GOALS 20
 
 /* Where all rounds together have more than this part of uncertainty even at the
  * real s, it is not worth it. */
@@ -52,12 +54,21 @@ static void keep_coupled(const struct pri_view *view, bool *apart,
     }
 }
 
+/* What the tables of one node cost, in steps of about a nanosecond. */
+static double table_cost(const struct pri_coupling *coupling)
+{
+    double entry = coupling->function.kernel == PRI_LOSS ? 100 : 8;
+    return (double)coupling->table * entry +
+           (double)coupling->vertices * (coupling->vertices * 64 + 200);
+}
+
 /* What is known of all sums. */
 static void set_range(const struct pri_view *some, double work,
                       struct pri_exact *exact)
 {
     const struct pri_function *function = &exact->coupling.function;
     exact->budget = work;
+    exact->nodes = work / (2.2 * table_cost(&exact->coupling));
     exact->unseen = 1;
     exact->strip = INFINITY;
     for (int32_t k = 0; k < some->sources; k++)
@@ -135,14 +146,6 @@ double pri_exact_real(struct pri_exact *exact, double complex s, double *shown,
 
 /* ------------------------------------------------------------------ line -- */
 
-/* What the tables of one node cost, in steps of about a nanosecond. */
-static double table_cost(const struct pri_coupling *coupling)
-{
-    double entry = coupling->function.kernel == PRI_LOSS ? 100 : 8;
-    return (double)coupling->table * entry +
-           (double)coupling->vertices * (coupling->vertices * 64 + 200);
-}
-
 /* How much a node weighs in the sum over the line, as a logarithm. */
 static double log_weight(const struct pri_line *line, double eps, int32_t n)
 {
@@ -167,12 +170,10 @@ static void go_to(struct pri_coupling *coupling, const struct pri_line *line,
     pri_coupling_parts(coupling);
 }
 
-/*
- * How deep to sum at every node, for the least error that the budget allows, or
- * all that is asked for: a step deeper must take so much off the error of the line
- * for what it costs, a price that falls. But sums no dearer than the tables are
- * free. What each depth leaves out comes weighted in `rest`.
- */
+/* How deep to sum at every node, for the least error that the budget allows, or
+ * all that is asked for: a step deeper must take so much off the error of the
+ * line for what it costs, a price that falls. But sums no dearer than the
+ * tables are free. What each depth leaves out comes weighted in `rest`. */
 static void plan_depths(struct pri_coupling *coupling, double budget,
                         double free, double enough, int32_t count,
                         const double *rest, int32_t *depth)
@@ -226,7 +227,7 @@ static enum pricer_status sum_along(struct pri_coupling *coupling,
     for (int32_t n = 0; n < line->count && status == PRICER_OK; n++) {
         double complex sum = 0;
         go_to(coupling, line, n);
-        double unit = exp(coupling->log_scale - log_unit);
+        double unit = exp((double)(coupling->log_scale - log_unit));
         pri_coupling_rest(coupling, rest);
         status = pri_coupling_sum(coupling, depth[n], &sum);
         value[n] = unit * sum;
@@ -251,9 +252,13 @@ enum pricer_status pri_exact_along(struct pri_exact *exact,
     enum pricer_status status =
         rest == NULL || depth == NULL ? PRICER_MEMORY : PRICER_OK;
     bool able = isfinite(shown) && tables < exact->budget;
+    double first =
+        line->step / (2 * M_PI * line->sigma) *
+        exp(line->log_most + pri_log_phi(line->kernel, eps, line->sigma));
+    double enough = fmin(REST_PART, REST_GOALS * line->goal / first);
     if (able && status == PRICER_OK) {
         look_ahead(coupling, line, eps, rest);
-        plan_depths(coupling, exact->budget, tables, REST_PART / (double)rounds,
+        plan_depths(coupling, exact->budget, tables, enough / (double)rounds,
                     count, rest, depth);
         able = (double)rounds * rest[depth[0]] < HOPELESS;
     }

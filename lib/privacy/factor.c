@@ -83,14 +83,15 @@ static struct exponent exponent_at(const struct term *term,
                                    const struct inverse *c, double noises)
 {
     double half = term->signal / 2, d = term->d, own = term->own;
+    double narrow = term->v * c->size, units = (noises + 12) * fmax(narrow, 1);
     struct exponent g = {half * (at->ur * c->re - at->ui * c->im),
                          half * (at->ur * c->im + at->ui * c->re),
-                         half * at->us * c->size * (noises + 12) + 8};
+                         half * at->us * c->size * units + 8};
     if (own == 0)
         return g;
     double x = at->sigma * term->part, y = at->w * term->part;
     double log_p = term->first ? -term->ratio : term->ratio;
-    double narrow = term->v * c->size, size = fabs(at->sigma) + fabs(at->w);
+    double size = fabs(at->sigma) + fabs(at->w);
     double cancels = term->first
                          ? term->ratio
                          : fmax(term->ratio, -term->part * narrow * narrow);
@@ -174,21 +175,22 @@ static double offset_at(const struct pri_function *function,
 
 /* |e^(g - offset)| at s, rounded up. */
 static double size_of(const struct term *term, const struct place *at,
-                      const struct inverse *c, const struct pri_mgf *factor,
-                      double offset)
+                      const struct inverse *c,
+                      const struct pri_variances *group, double offset)
 {
-    struct exponent g = exponent_at(term, at, c, 8. * factor->law.noises);
+    struct exponent g = exponent_at(term, at, c, group->roundings);
     return exp(g.re - offset + 4 * DBL_EPSILON * g.units) * PRI_SLACK;
 }
 
 /* The same at the low end of a group and a real s, which bounds it all along. */
 static double top_of(const struct term *low,
                      const struct pri_function *function,
-                     const struct pri_mgf *factor, double sigma, double offset)
+                     const struct pri_variances *group, double sigma,
+                     double offset)
 {
     const struct place at = place_at(function, sigma, 0);
     struct inverse c = inverse_at(low, &at);
-    return size_of(low, &at, &c, factor, offset);
+    return size_of(low, &at, &c, group, offset);
 }
 
 /* A bound on that over a group: at its low end, or at s = -1/2, where e^g grows
@@ -204,17 +206,17 @@ static double bound_of(const struct pri_function *function,
     struct term end =
         term_of(function, factor, at->sigma < 0 ? group->high : group->low);
     struct inverse c = inverse_at(&end, at);
-    double size = size_of(&end, at, &c, factor, offset);
+    double size = size_of(&end, at, &c, group, offset);
     if (group->high == group->low || at->sigma < 0)
         return size;
     double rest = remainder_of(&end, at, &c, group, &first);
     if (at->w != 0)
         return fmin(size * exp(first * (group->high - group->low)),
-                    top_of(&end, function, factor, at->sigma, offset));
+                    top_of(&end, function, group, at->sigma, offset));
     struct term mean = term_of(function, factor, group->mean);
     c = inverse_at(&mean, at);
     curve_at(&mean, at, &c, group->spread, &x, &y);
-    return fmin(size, x * size_of(&mean, at, &c, factor, offset) + size * rest);
+    return fmin(size, x * size_of(&mean, at, &c, group, offset) + size * rest);
 }
 
 double pri_factor_real(const struct pri_function *function,
@@ -244,7 +246,7 @@ double pri_factor_most(const struct pri_function *function,
 
 /* ------------------------------------------------------------------ line -- */
 
-/* One group of data along PRI_MEAN: e^(s x) by multiplication, 4 units a step;
+/* One group of data along PRI_MEAN: e^(s x) by multiplication, two units a step;
  * with y = s x, g'^2 + g'' is (y^2 + 2y) / mean^2. */
 static void add_mean(const struct pri_mgf *factor,
                      const struct pri_variances *group, double sigma,
@@ -253,12 +255,11 @@ static void add_mean(const struct pri_mgf *factor,
 {
     static const struct pri_function mean = {PRI_MEAN, 0, 0};
     double x = factor->signal / group->mean, angle = step * x;
-    double mass = factor->seen * group->mass;
-    double re = mass * exp(sigma * x - offset), im = 0, c = cos(angle),
-           q = sin(angle);
+    double mass = factor->seen * group->mass, c = cos(angle), q = sin(angle);
+    double re = mass * exp(sigma * x - offset), im = 0;
     struct term end = term_of(&mean, factor, group->low);
-    double top = mass * top_of(&end, &mean, factor, sigma, offset);
-    double noises = 8. * factor->law.noises, wide = group->high - group->low;
+    double top = mass * top_of(&end, &mean, group, sigma, offset);
+    double wide = group->high - group->low, rounded = group->roundings / 4;
     double curved = group->spread / (2 * group->mean * group->mean);
     double low = group->low, high = factor->signal / low;
     double third = group->spread * wide / (6 * low * low * low) * PRI_SLACK;
@@ -269,7 +270,8 @@ static void add_mean(const struct pri_mgf *factor,
         double b = curved * (2 * y * z + 2 * z);
         double rest = third * at * (at * at + 6 * at + 6) +
                       2 * DBL_EPSILON *
-                          (size * high * (noises + 12) + 8 + 4. * n + noises) +
+                          (size * high * (rounded + 1) + 4 + 2. * n + rounded +
+                           2. * factor->law.noises + offset) +
                       1e-12 * (fabs(a - 1) + fabs(b));
         if (rest < 1) {
             value[n] += re * a - im * b + (re * b + im * a) * I;
@@ -290,16 +292,17 @@ static void add_loss(const struct pri_function *function,
                      double step, double offset, int32_t count,
                      double complex *value, double *error)
 {
-    double noises = 8. * factor->law.noises;
-    double mass = factor->seen * group->mass;
+    double mass = factor->seen * group->mass, rounded = group->roundings / 4;
     struct term mean = term_of(function, factor, group->mean);
     struct term low = term_of(function, factor, group->low);
-    double top = mass * top_of(&low, function, factor, sigma, offset);
+    double top = mass * top_of(&low, function, group, sigma, offset);
     for (int32_t n = 0; n < count; n++) {
         struct place at = place_at(function, sigma, step * n);
         struct inverse e = inverse_at(&mean, &at);
-        struct exponent g = exponent_at(&mean, &at, &e, noises);
-        double rest = 2 * DBL_EPSILON * (g.units + noises), x = 1, y = 0, first;
+        struct exponent g = exponent_at(&mean, &at, &e, rounded);
+        double rest = 2 * DBL_EPSILON *
+                      (g.units + rounded + 2. * factor->law.noises + offset);
+        double x = 1, y = 0, first;
         if (group->high > group->low) {
             curve_at(&mean, &at, &e, group->spread, &x, &y);
             struct inverse c = inverse_at(&low, &at);

@@ -15,25 +15,24 @@
  * an interval, which is enough for the expectation of a smooth function. */
 struct pri_variances {
     double mass, mean, spread, low, high;
+    double roundings; /* of mean and mass, half a unit in the last place each */
 };
 
 /* Zeroed, it is empty; it keeps its memory from use to use. */
 struct pri_law {
     int32_t count, room;
-    int32_t noises; /* that it was made of: roundings of a value or a mass */
+    int32_t noises; /* that it was made of */
     double bare;    /* mass of the patterns without a noise that hides */
     struct pri_variances *group;
 };
 
 void pri_law_free(struct pri_law *law);
 
-/*
- * The law of base + the noises present in a source, over the patterns with at
- * least `hide` in base or in one of the noises: what is left is as good as
- * bare (bare.c). chance and absent are indexed by noise; groups are no wider
- * than `width` times their low end, nor than what changes signal / variance by
- * `grain`, or some more where they are very many. O(noises groups).
- */
+/* The law of base + the noises present in a source, over the patterns with at
+ * least `hide` in base or in one of the noises: what is left is as good as bare
+ * (bare.c). chance and absent are indexed by noise; groups are no wider than
+ * `width` times their low end, nor than what changes signal / variance by
+ * `grain`, or some more where they are very many. O(noises groups). */
 enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
                                  const double *chance, const double *absent,
                                  double hide, double width, double grain,
@@ -62,11 +61,9 @@ static inline double complex pri_mean_place(const struct pri_function *function,
     return function->kernel == PRI_LOSS ? s * (1 + s) / 2 : s;
 }
 
-/*
- * One sum, by itself, or a shell of it: the first `loud` groups, those with the
+/* One sum, by itself, or a shell of it: the first `loud` groups, those with the
  * least noise, are left out, and the last `quiet` ones count with what is not
- * seen. Zeros are the whole law.
- */
+ * seen. Zeros are the whole law. */
 struct pri_mgf {
     double signal, own, seen, unseen;
     struct pri_law law;
@@ -75,12 +72,11 @@ struct pri_mgf {
     int32_t still;
 };
 
-/*
- * A bound on Z(s) = unseen + shown at a real s, both divided by e^offset, which
+/* A bound on Z(s) = unseen + shown at a real s, both divided by e^offset, which
  * is returned; the quiet groups are in `unseen`. The functions below divide by
- * the offset at the real part of s as well. Unless s is real: a bound on the size
- * of both for all s with this real part and an imaginary part that is no smaller.
- */
+ * the offset at the real part of s as well. Unless s is real: a bound on the
+ * size of both for all s with this real part and an imaginary part that is no
+ * smaller. */
 double pri_factor_real(const struct pri_function *function,
                        const struct pri_mgf *factor, double complex s,
                        double *shown, double *unseen);

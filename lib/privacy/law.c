@@ -1,9 +1,9 @@
 /*
  * From the noises of one sum to the law of the variance in it: factor.h.
  *
- * All masses and means are sums of positive terms, so each has a relative error
- * of a few units in the last place for each noise. Where a mass is below the
- * range of a double it is lost; pri_in_some_round() pays for that.
+ * All masses and means are sums of positive terms: their relative error is at
+ * most half a unit in the last place for each of the roundings that are counted.
+ * A mass below the range of a double is lost; pri_in_some_round() pays for that.
  */
 #include "factor.h"
 
@@ -37,17 +37,15 @@ static enum pricer_status reserve(struct pri_law *law, int32_t count)
 /* Let one group join another. */
 static void join(struct pri_variances *to, const struct pri_variances *from)
 {
-    double mass = to->mass + from->mass;
+    double mass = to->mass + from->mass, apart = from->mean - to->mean;
     double one = to->mass / mass, two = from->mass / mass;
-    double apart = from->mean - to->mean;
-    double within = one * to->spread + two * from->spread;
-    to->mean =
-        fmin(fmax(one * to->mean + two * from->mean, fmin(to->low, from->low)),
-             fmax(to->high, from->high));
-    to->spread = within + one * two * apart * apart;
-    to->low = fmin(to->low, from->low);
-    to->high = fmax(to->high, from->high);
+    double mean = to->mean + two * apart;
+    to->low = to->low < from->low ? to->low : from->low;
+    to->high = to->high > from->high ? to->high : from->high;
+    to->mean = mean < to->low ? to->low : mean > to->high ? to->high : mean;
+    to->spread = one * (to->spread + two * apart * apart) + two * from->spread;
     to->mass = mass;
+    to->roundings = fmax(to->roundings, from->roundings) + 1.25;
 }
 
 /* A group at the end of a list, or into the last if both are one value. */
@@ -59,7 +57,7 @@ static void append(struct pri_law *law, struct pri_variances group)
         return;
     if (last != NULL && last->low == group.low && last->high == group.high &&
         group.low == group.high)
-        last->mass += group.mass;
+        join(last, &group);
     else
         law->group[law->count++] = group;
 }
@@ -71,20 +69,19 @@ static struct pri_variances moved(struct pri_variances group, double by,
     group.mean += by;
     group.low += by;
     group.high += by;
+    group.roundings++;
     return group;
 }
 
-/*
- * One more noise: every group stays or moves, both in the order of their low
+/* One more noise: every group stays or moves, both in the order of their low
  * ends. `empty` is the mass at `base` of the patterns that are not in the list
- * and join it with this noise.
- */
+ * and join it with this noise. */
 static void add_noise(const struct pri_law *from, double size, double chance,
                       double absent, double empty, double base,
                       struct pri_law *to)
 {
-    struct pri_variances first = {empty * chance, base + size, 0, base + size,
-                                  base + size};
+    struct pri_variances first = {empty * chance, base + size, 0,
+                                  base + size,    base + size, from->noises};
     int32_t stay = 0, move = 0;
     bool joined = !(first.mass > 0);
     to->count = 0;
@@ -134,8 +131,10 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
     if (status != PRICER_OK)
         return status;
     law->count = 0;
+    law->noises = spare->noises = at->end - at->begin;
     if (always)
-        append(law, (struct pri_variances){1, base, 0, base, base});
+        append(law,
+               (struct pri_variances){1, base, 0, base, base, law->noises});
     /* Those that hide come first: until one is present, all is `empty`. */
     for (int small = 0; small < 2 && status == PRICER_OK; small++)
         for (int32_t k = at->begin; k < at->end; k++) {
@@ -161,7 +160,6 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
         *law = *from;
         *from = swap;
     }
-    law->noises = at->end - at->begin;
     law->bare = empty;
     return status;
 }
@@ -182,8 +180,8 @@ enum pricer_status pri_law_sketch(const struct pri_law *law, int32_t loud,
             struct pri_variances some = law->group[k++];
             for (; k < to && k < end; k++)
                 join(&some, &law->group[k]);
-            append(sketch, (struct pri_variances){some.mass, some.mean, 0,
-                                                  some.mean, some.mean});
+            some.low = some.high = some.mean; /* the spread counts no more */
+            append(sketch, some);
         }
     }
     *still = sketch->count - shown;

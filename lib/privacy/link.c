@@ -57,13 +57,11 @@ static long double packets_log(const struct packets *packets, long double eps,
     return one.log_delta + logl(law->weight[0]);
 }
 
-/*
- * About where that is a delta, or 0 if it is no more at 0; *slope is by how much its
+/* About where that is a delta, or 0 if it is no more at 0; *slope is by how much its
  * logarithm falls there. Of one number of packets the logarithm is concave in eps
  * (delta_G is the tail of a normal less an exponential number), so Newton's steps go on
  * to the left from Chernoff's bound for the most packets; of several they are kept
- * between what is known to be on either side.
- */
+ * between what is known to be on either side. */
 static double packets_eps(const struct packets *packets, double delta,
                           double *slope)
 {
@@ -139,10 +137,8 @@ static enum pricer_status by_line(double mu, double p, double delta,
     return status;
 }
 
-/*
- * Exact: the receiver sees which packets arrive, and K of them are one Gaussian
- * mechanism with ratio sqrt(K) mu.
- */
+/* Exact: the receiver sees which packets arrive, and K of them are one Gaussian
+ * mechanism with ratio sqrt(K) mu. */
 enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket)

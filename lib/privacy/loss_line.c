@@ -12,8 +12,6 @@
 void pri_line_free(struct pri_line *line)
 {
     free(line->value);
-    free(line->error);
-    free(line->slope);
     *line = (struct pri_line){0};
 }
 
@@ -22,14 +20,11 @@ enum pricer_status pri_line_reserve(struct pri_line *line, int32_t count)
     if (count <= line->room)
         return PRICER_OK;
     free(line->value);
-    free(line->error);
-    free(line->slope);
-    line->value = pri_alloc(count, sizeof *line->value);
-    line->error = pri_alloc(count, sizeof *line->error);
-    line->slope = pri_alloc(count, sizeof *line->slope);
-    bool all = line->value && line->error && line->slope;
-    line->room = all ? count : 0;
-    return all ? PRICER_OK : PRICER_MEMORY;
+    line->value = pri_alloc(3 * (int64_t)count, sizeof *line->value);
+    line->slope = line->value + count;
+    line->error = (double *)(line->slope + count);
+    line->room = line->value != NULL ? count : 0;
+    return line->value != NULL ? PRICER_OK : PRICER_MEMORY;
 }
 
 double pri_log_phi(enum pri_kernel kernel, double eps, double s)
@@ -44,8 +39,6 @@ double pri_log_phi(enum pri_kernel kernel, double eps, double s)
  * it, at most: docs/mathematics.md, Decoupling. */
 static double raised_by(double eps, double growth)
 {
-    if (!(growth < INFINITY))
-        return 0;
     if (!(eps > 0))
         return INFINITY;
     struct pri_gaussian g;
@@ -97,36 +90,42 @@ static double mean_tail(double log_size, double sigma, double eps, double from)
            sqrt(8);
 }
 
-/* E e^(-sN) of the sum N of uniform numbers: the power of (1 - e^-z) / z. */
-static double complex blur_at(const struct pri_line *line, double complex s)
+/* F = E e^(-sN) of the blur N, and how far it may be off: docs/mathematics.md,
+ * Blurred lines. Returns ln of a bound on its size there and beyond. */
+static double blur_at(const struct pri_line *line, double complex s,
+                      double complex *factor, double *off)
 {
-    double x = -creal(s) * line->blur, y = -cimag(s) * line->blur;
-    double half = sin(y / 2);
-    double complex part =
-        (expm1(x) * cos(y) - 2 * half * half + exp(x) * sin(y) * I) /
-        (x + y * I);
-    for (int k = 1; k < PRI_BLURS; k *= 2)
-        part *= part;
-    return part;
+    *factor = 1;
+    *off = 0;
+    if (line->blur == 0)
+        return 0;
+    double shape = line->shape;
+    double complex z = s * (line->blur / 2), q = csqrt(shape * shape + z * z);
+    double most = shape / sinh(shape) * exp(creal(q) - creal(z));
+    bool falls = cimag(z) > hypot(shape, creal(z)) && most < cabs(q);
+    *factor = most * exp(-creal(q)) * cexp(-cimag(z) * I) * csinh(q) / q;
+    *off = 16 * DBL_EPSILON * (shape * shape + cabs(z) * cabs(z)) * most;
+    return falls ? log(most / cabs(q)) : 0;
 }
 
 double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
 {
     double from = line->step * (count - 1), sigma = line->sigma, sum = 0;
-    double log_size = line->log_most + sigma * line->shift;
-    if (line->blur > 0)
-        log_size += PRI_BLURS * fmin(log(2 / (from * line->blur)), 0);
-    if (line->kernel == PRI_LOSS)
-        return exp(log_size - sigma * eps) * line->edge / (M_PI * from) *
-                   PRI_SLACK +
-               DBL_MIN;
+    double log_size = line->log_most + sigma * line->shift, off;
+    double complex blur;
+    if (line->kernel == PRI_LOSS) {
+        log_size += blur_at(line, sigma + from * I, &blur, &off) - sigma * eps;
+        sum = line->edge * (from < 1 ? 1 - log(from) : 1 / from) / M_PI;
+        return exp(log_size) * sum * PRI_SLACK + DBL_MIN;
+    }
     /* |phi| falls along the line and 1 / w has the integral ln 2 over an
      * octave: octave by octave, until the formula is no worse. */
     for (int k = 0; k < 60; k++, from *= 2) {
         double complex s = sigma + from * I, root = csqrt(1 + 8 * s);
-        double octave = exp(log_size - 2 * eps * creal(2 * s / (1 + root))) /
+        double log_here = log_size + blur_at(line, s, &blur, &off);
+        double octave = exp(log_here - 2 * eps * creal(2 * s / (1 + root))) /
                         cabs(root) * M_LN2;
-        double rest = mean_tail(log_size, sigma, eps, from);
+        double rest = mean_tail(log_here, sigma, eps, from);
         if (rest <= 2 * octave) {
             sum += rest;
             break;
@@ -139,18 +138,19 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
 /* phi(s) / s = e^(-eps slope) fixed. */
 void pri_line_prepare(struct pri_line *line)
 {
-    double scale = line->step / (2 * M_PI);
+    double scale = line->step / (2 * M_PI), off;
+    double complex blur;
     for (int32_t n = 0; n < line->count; n++) {
         double complex s = line->sigma + line->step * n * I;
         double complex root = csqrt(1 + 8 * s);
         double complex fixed =
             line->kernel == PRI_LOSS ? 1 / (s * (1 + s)) : 1 / (root * s);
         double times = (n == 0 ? 1 : 2) * scale;
-        double complex blurred = line->blur > 0 ? blur_at(line, s) : 1;
-        double size =
-            cabs(line->value[n]) * pow(cabs(blurred), .875) * 128 * DBL_EPSILON;
-        line->value[n] *= blurred;
-        line->error[n] *= cabs(blurred) * PRI_SLACK;
+        blur_at(line, s, &blur, &off);
+        double size = cabs(line->value[n]);
+        line->value[n] *= blur;
+        line->error[n] *= fmin(cabs(blur) + off, 1);
+        size = size * off + cabs(line->value[n]) * 128 * DBL_EPSILON;
         line->slope[n] = line->kernel == PRI_LOSS ? s : 4 * s / (1 + root);
         line->value[n] *= fixed * times;
         line->error[n] =
@@ -159,12 +159,13 @@ void pri_line_prepare(struct pri_line *line)
 }
 
 /* One part of the law; the rounding of every term is charged, and that of adding
- * `count` of them up: half a unit of their sizes for each, however much they cancel. */
+ * `count` of them up: units of their sizes, however much they cancel. */
 static double part_delta(const struct pri_line *line, double eps,
                          enum pri_side side)
 {
     double shift = side == PRI_ABOVE ? line->shift : 0;
-    double sum = 0, error = 0;
+    double error = 0, add_up = line->count * (LDBL_EPSILON / DBL_EPSILON);
+    long double total = 0;
     if (line->count == 0) {
         double log_bound = line->log_most + line->sigma * shift +
                            pri_log_phi(line->kernel, eps, line->sigma);
@@ -173,21 +174,21 @@ static double part_delta(const struct pri_line *line, double eps,
         return fmax(line->least - exp(eps / 2) * line->left * PRI_SLACK, 0);
     }
     for (int32_t n = 0; n < line->count; n++) {
-        double over = line->step * n;
-        double re =
-            line->log_most - eps * creal(line->slope[n]) + line->sigma * shift;
-        double im = over * shift - eps * cimag(line->slope[n]);
-        double units = 8 + line->count / 2. + fabs(line->log_most) +
-                       2 * eps * cabs(line->slope[n]) +
+        double x = eps * creal(line->slope[n]), y = eps * cimag(line->slope[n]);
+        double over = line->step * n, im = over * shift - y;
+        double re = line->log_most - x + line->sigma * shift;
+        double units = 9 + add_up + fabs(line->log_most) +
+                       2 * sqrt(x * x + y * y) +
                        2 * (line->sigma + over) * shift;
         double size = exp(re);
         double a = creal(line->value[n]), b = cimag(line->value[n]);
-        sum += size * (a * cos(im) - b * sin(im));
+        total += size * (a * cos(im) - b * sin(im));
         error += size * (line->error[n] +
                          4 * DBL_EPSILON * units * (fabs(a) + fabs(b)));
     }
     error += pri_line_tail(line, eps, line->count);
     error *= PRI_SLACK;
+    double sum = (double)total;
     /* What is not a number is no bound. */
     if (side == PRI_ABOVE)
         return sum + error < line->mass ? fmax(sum + error, 0) : line->mass;
@@ -208,11 +209,10 @@ double pri_line_delta(const struct pri_line *line, double eps,
     for (const struct pri_line *at = line; at != NULL; at = at->next)
         sum += part_delta(at, eps, side);
     if (side == PRI_ABOVE)
-        return ((sum + least) * PRI_SLACK * (1 + line->loose) + raised) *
-                   PRI_SLACK +
-               line->more[PRI_ABOVE];
-    return (sum * (1 - line->loose) - raised) +
-           line->more[PRI_BELOW] * (1 - line->loose);
+        return ((sum + least) * (1 + line->loose) + raised +
+                line->more[PRI_ABOVE]) *
+               (1 + 1e-14);
+    return (sum + line->more[PRI_BELOW]) * (1 - line->loose) - raised;
 }
 
 /* ------------------------------------------------------------------- eps -- */
@@ -236,14 +236,15 @@ double pri_line_eps(const struct pri_line *line, double delta,
     double step = first_step(line, at);
     if (side == PRI_ABOVE && low == 0 && pri_line_delta(line, 0, side) <= delta)
         return 0;
-    /* A grain to the safe side, where the two straight ends may meet. */
-    double aim = delta * (side == PRI_ABOVE ? 1 - 3e-12 : 1 + 3e-12);
-    for (int k = 0; k < 100 && b - a > 1e-10 * b; k++) {
+    /* A grain to the safe side, for the rounding of what is compared. */
+    double aim = delta * (side == PRI_ABOVE ? 1 - 1e-13 : 1 + 1e-13);
+    double close = line->shift > 0 ? 1e-6 : 1e-10;
+    for (int k = 0; k < 100 && b - a > close * b; k++) {
         double now = log(pri_line_delta(line, at, side) / aim);
         bool above = side == PRI_ABOVE ? !(now <= 0) : now >= 0;
         *(above ? &a : &b) = at;
         *(above ? &at_a : &at_b) = isnan(now) ? -INFINITY : now;
-        if (fabs(now) < 1e-11 && above == (side == PRI_BELOW))
+        if (fabs(now) < 2e-13 && above == (side == PRI_BELOW))
             break;
         /* Where ln delta would meet its goal if it were straight, now and then
          * the middle. Until both ends are known by values, go on in steps. */
@@ -253,7 +254,7 @@ double pri_line_eps(const struct pri_line *line, double delta,
         } else {
             at = above ? fmin(a + step, (a + 3 * b) / 4)
                        : fmax(b - step, (3 * a + b) / 4);
-            step *= 8;
+            step *= side == PRI_ABOVE ? 8 : 2;
         }
     }
     return side == PRI_ABOVE ? b : a;

@@ -14,7 +14,7 @@
 #include <complex.h>
 
 enum pri_kernel { PRI_MEAN, PRI_LOSS };
-enum { PRI_FURTHER = 5, PRI_BLURS = 8 };
+enum { PRI_FURTHER = 6 };
 
 struct pri_line {
     enum pri_kernel kernel;
@@ -26,13 +26,12 @@ struct pri_line {
     double complex *slope; /* [count] once prepared: -d ln phi / d eps */
     double log_most;       /* of a bound on M(sigma) */
     double mass;           /* of X, at most */
-    double least, left;    /* without nodes: of X at least, and E e^(-L/2), at
-                              most */
+    double goal;           /* what each of its errors should cost at most */
+    double least, left;    /* without nodes: least mass, most E e^(-L/2) */
     double most;           /* X is at most this */
     double shift;          /* from above, X may be larger by this */
-    double blur; /* or 0: M is of X less PRI_BLURS uniform numbers up to
-                              this, which count in shift */
-    double edge; /* PRI_LOSS: see above */
+    double blur, shape;    /* or 0: M is of X less a number of up to this */
+    double edge;           /* PRI_LOSS: |M| beyond the nodes / M(sigma) */
     double further[PRI_FURTHER];     /* some t > sigma, */
     double log_further[PRI_FURTHER]; /* and the logarithm of a bound on M(t) */
     double more[2]; /* by side: what is added to delta at every eps */
@@ -66,11 +65,9 @@ void pri_line_prepare(struct pri_line *line);
 double pri_line_delta(const struct pri_line *line, double eps,
                       enum pri_side side);
 
-/*
- * An eps from `low` to `high` at which that is at most `delta` (above), or at
+/* An eps from `low` to `high` at which that is at most `delta` (above), or at
  * least so (below), as close to the least or the largest as it gets; or the end
- * that is known anyway: high above, low below. `guess` is where to begin.
- */
+ * that is known anyway: high above, low below. `guess` is where to begin. */
 double pri_line_eps(const struct pri_line *line, double delta,
                     enum pri_side side, double low, double high, double guess);
 

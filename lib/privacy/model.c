@@ -10,8 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The saddle is looked for from this exponent of one sum on. */
+/* The saddle is looked for from this exponent of one sum on; of coupled ones up to
+ * that, so that there are bounds beyond it as well. */
 #define SADDLE_MOST 1000
+#define SADDLE_COUPLED 200
 
 /* How much louder the loudest pattern of a shell is than the quietest. */
 #define SHELL 16
@@ -200,7 +202,9 @@ static double cost(const struct pri_sums *model, double delta, double eps,
                    double s, bool rough)
 {
     enum pri_kernel kernel = model->function.kernel;
-    double log_bound = pri_sums_log(model, s, rough);
+    bool far = model->exact != NULL && model->function.dimension == 0 &&
+               s * model->highest > SADDLE_COUPLED;
+    double log_bound = far ? INFINITY : pri_sums_log(model, s, rough);
     if (!isfinite(log_bound))
         return INFINITY;
     return delta > 0 ? pri_chernoff_eps(kernel, log_bound, s, delta)
@@ -243,11 +247,11 @@ double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
     double s = search(model, 0, eps, model->exact == NULL, log_bound);
-    double further = s, least = cost(model, 0, eps, s, true);
-    for (int k = 0;
-         k < 200 && cost(model, 0, eps, further * 1.3, true) < least + 1; k++)
-        further *= 1.3;
-    return isfinite(pri_sums_log(model, further, false)) ? further : s;
+    double far = s, room = model->fine ? .1 : 1;
+    double most = cost(model, 0, eps, s, true) + room;
+    for (int k = 0; k < 200 && cost(model, 0, eps, far * 1.3, true) < most; k++)
+        far *= 1.3;
+    return isfinite(pri_sums_log(model, far, false)) ? far : s;
 }
 
 /* ------------------------------------------------------------------ line -- */
@@ -279,12 +283,11 @@ static double complex power_less_1(double complex x, double n)
 
 /* From one round to all of them: value becomes (rest + value)^rounds -
  * rest^rounds, times e^log_scale. */
-static void repeat(int64_t times, int32_t factors, double log_scale,
-                   const struct values *rest, struct pri_line *line)
+static void repeat(int64_t times, double log_scale, const struct values *rest,
+                   struct pri_line *line)
 {
     double rounds = (double)times, scale = exp(log_scale);
-    double units =
-        DBL_EPSILON * ((64 + 8. * factors) * rounds + 4 * fabs(log_scale));
+    double units = DBL_EPSILON * (8 * rounds + 4 * fabs(log_scale));
     for (int32_t n = 0; n < line->count; n++) {
         double complex now = line->value[n], before = rest->value[n];
         double size = cabs(now) * (1 + 4 * DBL_EPSILON);
@@ -325,11 +328,11 @@ static void multiply(const struct values *part, const struct values *quiet,
         line->error[n] =
             line->error[n] * most + size * (off + off_quiet) +
             cabs(before) * off + off_rest * (shown + off) +
-            8 * DBL_EPSILON * (size * cabs(whole) + cabs(before) * shown);
+            4 * DBL_EPSILON * (size * cabs(whole) + cabs(before) * shown);
         rest->value[n] = before * quiet->value[n];
         rest->error[n] = off_rest * (still + off_quiet) +
                          cabs(before) * off_quiet +
-                         8 * DBL_EPSILON * cabs(before) * still;
+                         4 * DBL_EPSILON * cabs(before) * still;
     }
 }
 
@@ -339,7 +342,7 @@ static void multiply(const struct values *part, const struct values *quiet,
 static enum pricer_status one_part(struct pri_sums *model, int32_t number,
                                    double eps, const struct pri_line *line,
                                    struct values *part, struct values *quiet,
-                                   double *log_most)
+                                   long double *log_most)
 {
     const struct pri_mgf *factor = &model->factor[number];
     bool coupled = number == model->factors;
@@ -368,7 +371,7 @@ static enum pricer_status one_part(struct pri_sums *model, int32_t number,
         quiet->error[n] =
             quiet->error[n] / most + 4 * DBL_EPSILON * cabs(quiet->value[n]);
     }
-    *log_most = log(most) + offset;
+    *log_most = logl(most) + offset;
     return status;
 }
 
@@ -376,7 +379,7 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
                                  struct pri_scratch *scratch,
                                  struct pri_line *line)
 {
-    double log_once = 0, log_part;
+    long double log_once = 0, log_part;
     struct pri_line *room = &scratch->along;
     enum pricer_status status = pri_line_reserve(line, line->count);
     if (status == PRICER_OK)
@@ -398,8 +401,8 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
             multiply(&part, &quiet, &rest, line);
         log_once += log_part;
     }
+    double log_scale = (double)(model->rounds * log_once - line->log_most);
     if (status == PRICER_OK)
-        repeat(model->rounds, model->factors,
-               (double)model->rounds * log_once - line->log_most, &rest, line);
+        repeat(model->rounds, log_scale, &rest, line);
     return status;
 }

@@ -22,20 +22,16 @@ struct pri_scratch;
 struct pri_scratch *pri_scratch_new(void);
 void pri_scratch_free(struct pri_scratch *scratch);
 
-/*
- * The account of a view over `rounds` rounds at one delta. `work` bounds the
- * effort, in steps of about a nanosecond, to bring the ends of the bracket within
- * 1 % of each other.
- */
+/* The account of a view over `rounds` rounds at one delta. `work` bounds the
+ * effort, in steps of about a nanosecond, to bring the ends of the bracket
+ * within 1 % of each other. */
 enum pricer_status pri_view_account(const struct pri_view *view, double delta,
                                     int64_t rounds, double work,
                                     struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);
 
-/*
- * The account of one link over `rounds` rounds: each packet has ratio mu (which
- * may be INFINITY) and arrives with probability p.
- */
+/* The account of one link over `rounds` rounds: each packet has ratio mu (which
+ * may be INFINITY) and arrives with probability p. */
 enum pricer_status pri_link_account(double mu, double p, double delta,
                                     int64_t rounds, struct pri_scratch *scratch,
                                     struct pri_bracket *bracket);

@@ -317,7 +317,8 @@ static void test_blur(void **state)
                                 .error = error,
                                 .mass = 1,
                                 .most = INFINITY,
-                                .blur = part * 2 * eps / PRI_BLURS,
+                                .blur = part * 2 * eps,
+                                .shape = 12,
                                 .shift = part * 2 * eps,
                                 .growth = INFINITY};
         for (int k = 0; k < 3; k++)
@@ -357,13 +358,47 @@ static void test_blur(void **state)
     }
 }
 
+/* Two large terms that cancel and thousands between them that are lost if they
+ * are added up in double precision, one by one: at eps = 0 terms are the values
+ * themselves, and what they add up to is known. */
+static void test_adding_up(void **state)
+{
+    (void)state;
+    static double complex value[NODES], slope[NODES];
+    static double error[NODES];
+    for (int sign = -1; sign < 2; sign += 2) {
+        struct pri_line line = {.kernel = PRI_LOSS,
+                                .sigma = 1,
+                                .step = 2 * M_PI / 60,
+                                .count = NODES,
+                                .value = value,
+                                .slope = slope,
+                                .error = error,
+                                .mass = 1,
+                                .growth = INFINITY};
+        double small = .9 * 0x1p-54;
+        for (int32_t n = 0; n < NODES; n++) {
+            value[n] = sign * small;
+            slope[n] = 1 + line.step * n * I;
+        }
+        value[0] = .5;
+        value[NODES - 1] = sign * small * NODES - .5;
+        double truth =
+            creal(value[NODES - 1]) + .5 + sign * (NODES - 2) * small;
+        assert_true(pri_line_delta(&line, 0, PRI_ABOVE) >= truth);
+        value[0] += .25; /* so that it is more than 0 */
+        assert_true(pri_line_delta(&line, 0, PRI_BELOW) <= truth + .25);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density), cmocka_unit_test(test_phi),
-        cmocka_unit_test(test_delta),   cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_eps),     cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_steep),   cmocka_unit_test(test_blur),
+        cmocka_unit_test(test_density),   cmocka_unit_test(test_phi),
+        cmocka_unit_test(test_delta),     cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_eps),       cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_steep),     cmocka_unit_test(test_blur),
+        cmocka_unit_test(test_adding_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
