@@ -104,6 +104,14 @@ static inline double pri_unseen(const struct pri_source *source)
     return (1 - source->uplink) + source->uplink * (1 - source->link);
 }
 
+/* The chance of a pair's first link. */
+static inline double pri_first(const struct pri_view *view,
+                               const struct pri_coupled *pair)
+{
+    return pair->gate ? view->source[pair->source].link
+                      : view->noise[pair->first].chance;
+}
+
 /*
  * The four cells of two links that are up with probabilities p and q and both
  * with `joint`: cell[x][y] with x = 1 if the first is up. Returns their

@@ -28,8 +28,7 @@ static void decouple(const struct pri_view *view, double *alone)
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
         double second = view->noise[pair->second].chance;
-        double first = pair->gate ? view->source[pair->source].link
-                                  : view->noise[pair->first].chance;
+        double first = pri_first(view, pair);
         if (pair->gate) {
             alone[pair->second] = pri_at_least(second, first, pair->joint);
             continue;
@@ -79,17 +78,18 @@ static void thin_out(const struct pri_sight *sight, struct crowd *crowd,
     qsort(crowd->size, (size_t)crowd->count, sizeof(double), falling);
     qsort(crowd->chance, (size_t)crowd->count, sizeof(double), falling);
     pri_sight_weight(sight, source->node, &noise);
-    source->base = pri_sight_variance(sight, source, noise);
+    long double base = pri_sight_variance(sight, source, noise);
     source->begin = *kept;
     for (int32_t k = silent; k <= last; k++) {
         double size = crowd->size[k];
         double chance = crowd->chance[last - (k - silent)];
         if (chance == 1)
-            source->base += size;
+            base += size;
         else if (chance > 0 && size > 0)
             view->noise[(*kept)++] = (struct pri_packet){
                 .from = source->node, .size = size, .chance = chance};
     }
+    source->base = (double)base;
     source->end = *kept;
 }
 

@@ -71,26 +71,26 @@ static bool is_member(const struct scene *scene, int32_t node)
 #define RATIO_MOST 1e150
 
 /* (noise / unit)^2; 0 only if there is no noise. */
-static double square_of(long double noise, long double unit)
+static long double square_of(long double noise, long double unit)
 {
     if (!(noise > 0))
         return 0;
-    double ratio =
-        (double)fminl(fmaxl(noise / unit, 1 / RATIO_MOST), RATIO_MOST);
+    long double ratio = fminl(fmaxl(noise / unit, 1 / RATIO_MOST), RATIO_MOST);
     return ratio * ratio;
 }
 
 /* The packets of others in the sum of a relay: those that are always there
  * into its base, those of members nowhere. */
 static bool add_source(const struct scene *scene, struct pri_source source,
-                       long double unit, struct pri_view *view)
+                       long double base, long double unit,
+                       struct pri_view *view)
 {
     const struct pricer_network *net = scene->network;
     source.begin = view->noises;
     for (int32_t k = net->in_start[source.node];
          k < net->in_start[source.node + 1]; k++) {
         int32_t l = net->in_link[k], from = net->from[l];
-        double size = square_of(scene->plan->noise[l], unit);
+        double size = (double)square_of(scene->plan->noise[l], unit);
         if (from == scene->node || is_member(scene, from))
             continue;
         /* A packet that may be missing hides which of them came. */
@@ -101,10 +101,11 @@ static bool add_source(const struct scene *scene, struct pri_source source,
         if (size == 0)
             continue;
         if (net->p[l] == 1)
-            source.base += size;
+            base += size;
         else if (!add_noise(view, from, size, net->p[l]))
             return false;
     }
+    source.base = (double)base;
     source.end = view->noises;
     if (!grow((void **)&view->source, view->sources, &view->source_room,
               sizeof *view->source))
@@ -143,13 +144,13 @@ static bool put_source(const struct scene *scene, double weight, double noise,
     long double unit = scene->identity ? fmaxl(move, own) : move;
     if (!(unit > 0))
         return true;
-    source.signal = square_of(move, unit);
-    source.base = square_of(base, unit);
+    long double others = square_of(base, unit);
+    source.signal = (double)square_of(move, unit);
     if (scene->identity)
-        source.own = square_of(own, unit);
+        source.own = (double)square_of(own, unit);
     else
-        source.base += square_of(noise, unit);
-    return add_source(scene, source, unit, view);
+        others += square_of(noise, unit);
+    return add_source(scene, source, others, unit, view);
 }
 
 static bool add_sources(const struct scene *scene, struct pri_view *view)
@@ -248,10 +249,8 @@ double pri_cells(double p, double q, double joint, double cell[2][2])
 double pri_pair_cells(const struct pri_view *view,
                       const struct pri_coupled *pair, double cell[2][2])
 {
-    double first = pair->gate ? view->source[pair->source].link
-                              : view->noise[pair->first].chance;
-    return pri_cells(first, view->noise[pair->second].chance, pair->joint,
-                     cell);
+    return pri_cells(pri_first(view, pair), view->noise[pair->second].chance,
+                     pair->joint, cell);
 }
 
 /* Links are taken as independent where that changes no cell by more. */

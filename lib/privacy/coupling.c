@@ -76,9 +76,8 @@ void pri_coupling_advance(struct pri_coupling *coupling)
 {
     coupling->steps++;
     if (coupling->function.kernel == PRI_LOSS) {
-        fill_tables(coupling,
-                    coupling->real + coupling->stride * coupling->steps * I,
-                    false);
+        double over = coupling->stride * coupling->steps;
+        fill_tables(coupling, coupling->real + over * I, false);
         return;
     }
     for (int32_t v = 0; v < coupling->vertices; v++) {

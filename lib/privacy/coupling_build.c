@@ -59,14 +59,11 @@ static void set_edges(const struct pri_view *view, const int32_t *place,
 {
     for (int32_t k = 0; k < view->pairs; k++) {
         const struct pri_coupled *pair = &view->pair[k];
-        double first = pair->gate ? view->source[pair->source].link
-                                  : view->noise[pair->first].chance;
         edge[k].joint = pair->joint;
-        edge[k].end[0] =
-            (struct pri_end){.vertex = place[pair->source], .chance = first};
-        edge[k].end[1] =
-            (struct pri_end){.vertex = place[pair->other],
-                             .chance = view->noise[pair->second].chance};
+        edge[k].end[0].vertex = place[pair->source];
+        edge[k].end[0].chance = pri_first(view, pair);
+        edge[k].end[1].vertex = place[pair->other];
+        edge[k].end[1].chance = view->noise[pair->second].chance;
     }
 }
 
@@ -94,6 +91,7 @@ static bool add_bits(const struct pri_view *view,
         for (int32_t k = 0; k < 2 * view->pairs; k++) {
             const struct pri_coupled *pair = &view->pair[k / 2];
             const struct pri_end *end = coupling->edge[k / 2].end;
+            int32_t noise = k % 2 ? pair->second : pair->first;
             bool link = pair->gate && k % 2 == 0;
             if (end[k % 2].vertex != at || end[1 - k % 2].vertex != other)
                 continue;
@@ -104,13 +102,11 @@ static bool add_bits(const struct pri_view *view,
                 vertex->unseen = 1 - source->uplink;
             }
             vertex->before += other < at;
-            vertex->bit[vertex->bits++] = (struct pri_bit){
-                .size =
-                    link ? 0
-                         : view->noise[k % 2 ? pair->second : pair->first].size,
-                .link = link,
-                .edge = k / 2,
-                .end = k % 2};
+            vertex->bit[vertex->bits++] =
+                (struct pri_bit){.size = link ? 0 : view->noise[noise].size,
+                                 .link = link,
+                                 .edge = k / 2,
+                                 .end = k % 2};
         }
     vertex->degree = vertex->bits;
     for (int32_t k = source->begin; k < source->end; k++) {
@@ -271,9 +267,8 @@ enum pricer_status pri_coupling_build(const struct pri_view *view,
     if (*able)
         status = reserve_tables(view, hide, coupling);
     free(place);
-    if (!*able || status != PRICER_OK) {
-        *able = false;
+    *able = *able && status == PRICER_OK;
+    if (!*able)
         pri_coupling_free(coupling);
-    }
     return status;
 }

@@ -307,36 +307,32 @@ static enum pricer_status one_direction(struct task *task, double least,
                                         struct pri_bracket *found)
 {
     struct pri_sums *model = &task->scratch->model;
+    const struct pri_view *view = task->view;
     bool exact;
     task->width = WIDTH;
     model->steps = STEPS;
     model->blur = BLUR;
     model->cut_short = model->fine = false;
-    if (pri_view_bare(task->view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
-                      &task->scratch->chances,
-                      &exact) > pri_delta_for(task->delta, PRI_BELOW)) {
-        *found = (struct pri_bracket){INFINITY, INFINITY, 0, true};
-        return PRICER_OK;
-    }
-    /* What is rarely seen at all costs no eps. */
-    double seen = 0;
-    for (int32_t k = 0; k < task->view->sources; k++)
-        seen += pri_seen(&task->view->source[k]) * (1 + 1e-12);
-    if ((double)model->rounds * seen <= task->delta) {
-        *found = (struct pri_bracket){0, 0, 0, true};
+    /* No eps pays for what is often bare; what is rarely seen costs none. */
+    double seen = 0, goal = pri_delta_for(task->delta, PRI_BELOW);
+    bool bare = pri_view_bare(view, DBL_TRUE_MIN, model->rounds, PRI_BELOW,
+                              &task->scratch->chances, &exact) > goal;
+    for (int32_t k = 0; k < view->sources; k++)
+        seen += pri_seen(&view->source[k]) * (1 + 1e-12);
+    if (bare || (double)model->rounds * seen <= task->delta) {
+        found->eps = found->eps_lower = bare ? INFINITY : 0;
         return PRICER_OK;
     }
     enum pricer_status status = choose_hide(task, INFINITY);
     found->eps = fmin(found->eps, task->saddle.eps);
-    bool lone = model->rounds == 1 && task->view->sources == 1;
-    int tries = TRIES - (lone || task->view->dimension > 0);
+    bool lone = model->rounds == 1 && view->sources == 1;
+    int tries = TRIES - (lone || view->dimension > 0);
     for (int try = 0; try < tries && status == PRICER_OK; try++) {
         if (found->eps <= least || pri_within(found, CLOSE) ||
-            (isinf(found->eps) && task->view->pairs == 0))
+            (isinf(found->eps) && view->pairs == 0))
             break;
-        status = task->view->pairs > 0
-                     ? coupled(task, found)
-                     : one_side(task, BOTH, INFINITY, 0, found);
+        status = view->pairs > 0 ? coupled(task, found)
+                                 : one_side(task, BOTH, INFINITY, 0, found);
         bool wide = !pri_within(found, model->cut_short ? CLOSE : 2 * CLOSE);
         model->fine = found->eps < EPS_MATTERS && wide &&
                       (try > 1 || model->exact_laws || model->cut_short);
@@ -344,9 +340,9 @@ static enum pricer_status one_direction(struct task *task, double least,
             break;
         model->steps = model->cut_short && model->fine ? STEPS_MORE : STEPS;
         /* Groups of an identity are too wide for what is far along a line. */
-        model->blur *= task->view->dimension > 0 ? 2 : 1;
+        model->blur *= view->dimension > 0 ? 2 : 1;
         task->width /= 4;
-        if (task->view->dimension == 0 && task->saddle.s > 0)
+        if (view->dimension == 0 && task->saddle.s > 0)
             model->grain =
                 GRAIN / task->saddle.s / pow(10, try * (try + 1) / 2);
         if (status == PRICER_OK && model->cut_short &&
@@ -402,11 +398,8 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     struct task task = {view, scratch, .delta = delta, .work = work};
     int directions = view->dimension > 0 ? 2 : 1;
     enum pricer_status status = reserve(scratch, view);
-    if (status != PRICER_OK || view->sources == 0) {
-        if (status == PRICER_OK)
-            *bracket = found;
+    if (status != PRICER_OK)
         return status;
-    }
     scratch->model.rounds = rounds;
     scratch->model.growth = scratch->model.grain = INFINITY;
     scratch->model.exact = NULL;
@@ -427,10 +420,9 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     }
     if (status == PRICER_OK && isfinite(found.eps) && !pri_within(&found, AIM))
         pri_lone_sums(view, rounds, delta, &found);
-    if (status == PRICER_OK && lone && found.eps_lower < INFINITY &&
-        (directions == 0 ||
-         found.eps - found.eps_lower >
-             (view->dimension > 0 ? 5 : 1) * CLOSE * found.eps)) {
+    double close = view->dimension > 0 ? 5 * CLOSE : CLOSE;
+    if (status == PRICER_OK && lone &&
+        (directions == 0 || !pri_within(&found, close))) {
         struct pri_bracket one = found;
         status = pri_sum_once(view, delta, scratch, &one);
         found.eps = directions == 0 ? one.eps : fmin(found.eps, one.eps);

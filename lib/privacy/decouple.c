@@ -271,10 +271,9 @@ static void find_effects(const struct effects *effects, int32_t fixed)
         if (left > 0)
             at->tilt = fmin(at->tilt, (1 + p * at->mean) / left);
         double *shift = &effects->at[at->pair->second].shift;
+        double more = fmax(pri_pair_cells(view, at->pair, cell), 0);
         if (at->pair->first == x)
-            *shift =
-                fmin(*shift,
-                     fmax(pri_pair_cells(view, at->pair, cell), 0) * at->mean);
+            *shift = fmin(*shift, more * at->mean);
     }
 }
 
@@ -286,7 +285,7 @@ static double change_of(const struct effects *effects,
     const struct pri_view *view = effects->view;
     const struct pri_source *at = &view->source[pair->source];
     bool above = effects->side == PRI_ABOVE;
-    double first = pair->gate ? at->link : view->noise[pair->first].chance;
+    double first = pri_first(view, pair);
     double size = pair->gate ? INFINITY : view->noise[pair->first].size;
     /* How much the first link moves mu^2 at most. */
     double drop = at->base > 0 ? at->signal / at->base : INFINITY;

@@ -74,9 +74,7 @@ static void set_range(const struct pri_view *some, double work,
     for (int32_t k = 0; k < some->sources; k++)
         exact->unseen *= pri_unseen(&some->source[k]);
     /* With against without: where the generating function is finite. */
-    for (int32_t v = 0; v < some->sources && function->dimension > 0 &&
-                        function->direction > 0;
-         v++) {
+    for (int32_t v = 0; v < some->sources && function->direction > 0; v++) {
         const struct pri_vertex *vertex = &exact->coupling.vertex[v];
         for (uint32_t x = 0; x < (uint32_t)1 << vertex->bits; x++)
             if (vertex->height[x] > 0 && vertex->own > 0)

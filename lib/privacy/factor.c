@@ -77,13 +77,13 @@ struct exponent {
     double re, im, units;
 };
 
-/* What cancels is charged. `noises` is how many roundings the variance has. */
+/* What cancels is charged. The variance may be off by `off` of these units. */
 static struct exponent exponent_at(const struct term *term,
                                    const struct place *at,
-                                   const struct inverse *c, double noises)
+                                   const struct inverse *c, double off)
 {
     double half = term->signal / 2, d = term->d, own = term->own;
-    double narrow = term->v * c->size, units = (noises + 12) * fmax(narrow, 1);
+    double narrow = term->v * c->size, units = (off + 12) * fmax(narrow, 1);
     struct exponent g = {half * (at->ur * c->re - at->ui * c->im),
                          half * (at->ur * c->im + at->ui * c->re),
                          half * at->us * c->size * units + 8};
@@ -96,7 +96,7 @@ static struct exponent exponent_at(const struct term *term,
                          ? term->ratio
                          : fmax(term->ratio, -term->part * narrow * narrow);
     double moves = at->us * own * own * c->size / (2 * (term->v + own));
-    g.units += d * (8 * size * cancels + (noises + 8) * moves);
+    g.units += d * (8 * size * cancels + (off + 8) * moves);
     g.re -= d / 2 *
             ((y == 0 ? log1p(x) : log1p(x * (2 + x) + y * y) / 2) +
              at->sigma * log_p);
@@ -107,12 +107,12 @@ static struct exponent exponent_at(const struct term *term,
 
 double complex pri_entry(const struct pri_function *function, double signal,
                          double own, double variance, double complex s,
-                         double noises, double *units)
+                         double off, double *units)
 {
     struct place at = place_at(function, creal(s), cimag(s));
     struct term term = term_at(function, signal, own, variance);
     struct inverse c = inverse_at(&term, &at);
-    struct exponent g = exponent_at(&term, &at, &c, noises);
+    struct exponent g = exponent_at(&term, &at, &c, off);
     *units = g.units;
     return exp(g.re) * (cos(g.im) + sin(g.im) * I);
 }
@@ -178,7 +178,7 @@ static double size_of(const struct term *term, const struct place *at,
                       const struct inverse *c,
                       const struct pri_variances *group, double offset)
 {
-    struct exponent g = exponent_at(term, at, c, group->roundings);
+    struct exponent g = exponent_at(term, at, c, group->mean_off);
     return exp(g.re - offset + 4 * DBL_EPSILON * g.units) * PRI_SLACK;
 }
 
@@ -246,8 +246,8 @@ double pri_factor_most(const struct pri_function *function,
 
 /* ------------------------------------------------------------------ line -- */
 
-/* One group of data along PRI_MEAN: e^(s x) by multiplication, two units a step;
- * with y = s x, g'^2 + g'' is (y^2 + 2y) / mean^2. */
+/* One group of data along PRI_MEAN: e^(s x) by multiplication, four half units a
+ * step, anew every 16; with y = s x, g'^2 + g'' is (y^2 + 2y) / mean^2. */
 static void add_mean(const struct pri_mgf *factor,
                      const struct pri_variances *group, double sigma,
                      double step, double offset, int32_t count,
@@ -256,23 +256,26 @@ static void add_mean(const struct pri_mgf *factor,
     static const struct pri_function mean = {PRI_MEAN, 0, 0};
     double x = factor->signal / group->mean, angle = step * x;
     double mass = factor->seen * group->mass, c = cos(angle), q = sin(angle);
-    double re = mass * exp(sigma * x - offset), im = 0;
+    double most = mass * exp(sigma * x - offset), re = 0, im = 0;
     struct term end = term_of(&mean, factor, group->low);
     double top = mass * top_of(&end, &mean, group, sigma, offset);
-    double wide = group->high - group->low, rounded = group->roundings / 4;
+    double wide = group->high - group->low;
     double curved = group->spread / (2 * group->mean * group->mean);
     double low = group->low, high = factor->signal / low;
     double third = group->spread * wide / (6 * low * low * low) * PRI_SLACK;
+    double off = group->mass_off + 8. * factor->law.noises + 4 * offset + 16;
     for (int32_t n = 0; n < count; n++) {
         double over = step * n, size = sigma + over;
         double y = sigma * x, z = over * x, at = length(sigma, over) * high;
+        re = n % 16 == 0 ? most * cos(z) : re;
+        im = n % 16 == 0 ? most * sin(z) : im;
         double a = 1 + curved * (y * y - z * z + 2 * y);
         double b = curved * (2 * y * z + 2 * z);
-        double rest = third * at * (at * at + 6 * at + 6) +
-                      2 * DBL_EPSILON *
-                          (size * high * (rounded + 1) + 4 + 2. * n + rounded +
-                           2. * factor->law.noises + offset) +
-                      1e-12 * (fabs(a - 1) + fabs(b));
+        double rest =
+            third * at * (at * at + 6 * at + 6) +
+            DBL_EPSILON / 2 *
+                (size * high * (group->mean_off + 5) + off + 4. * (n % 16)) +
+            1e-12 * (fabs(a - 1) + fabs(b));
         if (rest < 1) {
             value[n] += re * a - im * b + (re * b + im * a) * I;
             error[n] += top * rest;
@@ -292,16 +295,17 @@ static void add_loss(const struct pri_function *function,
                      double step, double offset, int32_t count,
                      double complex *value, double *error)
 {
-    double mass = factor->seen * group->mass, rounded = group->roundings / 4;
+    double mass = factor->seen * group->mass;
     struct term mean = term_of(function, factor, group->mean);
     struct term low = term_of(function, factor, group->low);
     double top = mass * top_of(&low, function, group, sigma, offset);
     for (int32_t n = 0; n < count; n++) {
         struct place at = place_at(function, sigma, step * n);
         struct inverse e = inverse_at(&mean, &at);
-        struct exponent g = exponent_at(&mean, &at, &e, rounded);
-        double rest = 2 * DBL_EPSILON *
-                      (g.units + rounded + 2. * factor->law.noises + offset);
+        struct exponent g = exponent_at(&mean, &at, &e, group->mean_off / 4);
+        double rest =
+            2 * DBL_EPSILON *
+            (g.units + group->mass_off / 4 + 2. * factor->law.noises + offset);
         double x = 1, y = 0, first;
         if (group->high > group->low) {
             curve_at(&mean, &at, &e, group->spread, &x, &y);

@@ -15,7 +15,7 @@
  * an interval, which is enough for the expectation of a smooth function. */
 struct pri_variances {
     double mass, mean, spread, low, high;
-    double roundings; /* of mean and mass, half a unit in the last place each */
+    double mass_off, mean_off; /* in half units in the last place, at most */
 };
 
 /* Zeroed, it is empty; it keeps its memory from use to use. */
@@ -93,9 +93,9 @@ void pri_factor_along(const struct pri_function *function,
                       double *error);
 
 /* e^g at one variance; *units is how many units in the last place its relative
- * error has, if the variance has `noises` roundings. */
+ * error has, if the variance has `off` of them. */
 double complex pri_entry(const struct pri_function *function, double signal,
                          double own, double variance, double complex s,
-                         double noises, double *units);
+                         double off, double *units);
 
 #endif

@@ -2,8 +2,8 @@
  * From the noises of one sum to the law of the variance in it: factor.h.
  *
  * All masses and means are sums of positive terms: their relative error is at
- * most half a unit in the last place for each of the roundings that are counted.
- * A mass below the range of a double is lost; pri_in_some_round() pays for that.
+ * most half a unit in the last place for each rounding that is counted, two for
+ * what a view says. A mass that is too small, pri_in_some_round() pays for.
  */
 #include "factor.h"
 
@@ -45,7 +45,8 @@ static void join(struct pri_variances *to, const struct pri_variances *from)
     to->mean = mean < to->low ? to->low : mean > to->high ? to->high : mean;
     to->spread = one * (to->spread + two * apart * apart) + two * from->spread;
     to->mass = mass;
-    to->roundings = fmax(to->roundings, from->roundings) + 1.25;
+    to->mass_off = fmax(to->mass_off, from->mass_off) + 1;
+    to->mean_off = fmax(to->mean_off, from->mean_off) + 1.25 * (apart != 0);
 }
 
 /* A group at the end of a list, or into the last if both are one value. */
@@ -69,7 +70,8 @@ static struct pri_variances moved(struct pri_variances group, double by,
     group.mean += by;
     group.low += by;
     group.high += by;
-    group.roundings++;
+    group.mass_off++;
+    group.mean_off += by > 0;
     return group;
 }
 
@@ -80,8 +82,8 @@ static void add_noise(const struct pri_law *from, double size, double chance,
                       double absent, double empty, double base,
                       struct pri_law *to)
 {
-    struct pri_variances first = {empty * chance, base + size, 0,
-                                  base + size,    base + size, from->noises};
+    struct pri_variances first = {empty * chance, base + size,  0, base + size,
+                                  base + size,    from->noises, 4};
     int32_t stay = 0, move = 0;
     bool joined = !(first.mass > 0);
     to->count = 0;
@@ -122,9 +124,10 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
 {
     const struct pri_source *at = &view->source[source];
     struct pri_law *from = law, *to = spare;
-    double base = at->base;
+    long double all = at->base;
     for (int32_t k = at->begin; k < at->end; k++)
-        base += absent[k] == 0 ? view->noise[k].size : 0;
+        all += absent[k] == 0 ? view->noise[k].size : 0;
+    double base = (double)all;
     bool always = base >= hide;
     double empty = always ? 0 : 1;
     enum pricer_status status = reserve(law, 1);
@@ -133,8 +136,7 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
     law->count = 0;
     law->noises = spare->noises = at->end - at->begin;
     if (always)
-        append(law,
-               (struct pri_variances){1, base, 0, base, base, law->noises});
+        append(law, (struct pri_variances){1, base, 0, base, base, 0, 3});
     /* Those that hide come first: until one is present, all is `empty`. */
     for (int small = 0; small < 2 && status == PRICER_OK; small++)
         for (int32_t k = at->begin; k < at->end; k++) {

@@ -124,9 +124,9 @@ static enum pricer_status by_line(double mu, double p, double delta,
                                   int64_t rounds, struct pri_scratch *scratch,
                                   struct pri_bracket *bracket)
 {
-    double ratio = fmin(fmax(1 / mu, 1e-150), 1e150);
+    long double ratio = fminl(fmaxl(1 / (long double)mu, 1e-150), 1e150);
     struct pri_source source = {.signal = 1,
-                                .base = isinf(mu) ? 0 : ratio * ratio,
+                                .base = isinf(mu) ? 0 : (double)(ratio * ratio),
                                 .uplink = 1,
                                 .link = p};
     struct pri_view view = {.sources = mu > 0, .source = &source};

@@ -20,8 +20,8 @@ enum pricer_status pri_line_reserve(struct pri_line *line, int32_t count)
     if (count <= line->room)
         return PRICER_OK;
     free(line->value);
-    line->value = pri_alloc(3 * (int64_t)count, sizeof *line->value);
-    line->slope = line->value + count;
+    line->value = pri_alloc(4 * (int64_t)count, sizeof *line->value);
+    line->slope = (long double complex *)(line->value + count);
     line->error = (double *)(line->slope + count);
     line->room = line->value != NULL ? count : 0;
     return line->value != NULL ? PRICER_OK : PRICER_MEMORY;
@@ -64,20 +64,27 @@ double pri_chernoff_eps(enum pri_kernel kernel, double log_bound, double s,
     return fmax(eps + room, 0) * PRI_SLACK;
 }
 
+/* e^log_bound, upwards, where that is a sum of parts of these sizes. */
+static double exp_up(double log_bound, double parts)
+{
+    return exp(log_bound + 8 * DBL_EPSILON * parts) * PRI_SLACK;
+}
+
 double pri_line_beyond(const struct pri_line *line, double eps, double step)
 {
     double first = 2 * M_PI / step * (1 - 1e-12), least = INFINITY;
     if (line->most < first)
         return 0;
     for (int k = 0; k < PRI_FURTHER; k++) {
-        double t = line->further[k];
+        double t = line->further[k], log_m = line->log_further[k];
         double away = (t - line->sigma) * first;
-        double log_bound =
-            line->log_further[k] + pri_log_phi(line->kernel, eps, t) - away;
-        if (away > 1 && log_bound < 0)
-            least = fmin(least, exp(log_bound) / -expm1(-away));
+        double log_phi = pri_log_phi(line->kernel, eps, t);
+        double bound =
+            exp_up(log_m + log_phi - away, fabs(log_m) + fabs(log_phi) + away);
+        if (away > 1 && bound < 1)
+            least = fmin(least, bound / -expm1(-away) * PRI_SLACK);
     }
-    return least * PRI_SLACK;
+    return least;
 }
 
 /* Both bounds of PRI_MEAN from a place on; the size is that of M(sigma), inside
@@ -86,8 +93,9 @@ static double mean_tail(double log_size, double sigma, double eps, double from)
 {
     double r = sqrt(from + sigma), near = 2 / sqrt(from);
     double far = 2 * (1 + eps * r) / (eps * eps) / (from * sqrt(from));
-    return exp(log_size + eps / 2 - eps * r) * (far < near ? far : near) /
-           sqrt(8);
+    return exp_up(log_size + eps / 2 - eps * r,
+                  fabs(log_size) + eps * (r + 1)) *
+           (far < near ? far : near) / sqrt(8);
 }
 
 /* F = E e^(-sN) of the blur N, and how far it may be off: docs/mathematics.md,
@@ -112,19 +120,23 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
 {
     double from = line->step * (count - 1), sigma = line->sigma, sum = 0;
     double log_size = line->log_most + sigma * line->shift, off;
+    double parts = fabs(line->log_most) + sigma * line->shift + 100;
     double complex blur;
     if (line->kernel == PRI_LOSS) {
-        log_size += blur_at(line, sigma + from * I, &blur, &off) - sigma * eps;
+        log_size += blur_at(line, sigma + from * I, &blur, &off);
         sum = line->edge * (from < 1 ? 1 - log(from) : 1 / from) / M_PI;
-        return exp(log_size) * sum * PRI_SLACK + DBL_MIN;
+        return exp_up(log_size - sigma * eps, parts + sigma * eps) * sum +
+               DBL_MIN;
     }
     /* |phi| falls along the line and 1 / w has the integral ln 2 over an
      * octave: octave by octave, until the formula is no worse. */
     for (int k = 0; k < 60; k++, from *= 2) {
         double complex s = sigma + from * I, root = csqrt(1 + 8 * s);
         double log_here = log_size + blur_at(line, s, &blur, &off);
-        double octave = exp(log_here - 2 * eps * creal(2 * s / (1 + root))) /
-                        cabs(root) * M_LN2;
+        double complex slope = 4 * s / (1 + root);
+        double octave =
+            exp_up(log_here - eps * creal(slope), parts + eps * cabs(slope)) /
+            cabs(root) * M_LN2;
         double rest = mean_tail(log_here, sigma, eps, from);
         if (rest <= 2 * octave) {
             sum += rest;
@@ -135,26 +147,28 @@ double pri_line_tail(const struct pri_line *line, double eps, int32_t count)
     return (sum + DBL_MIN) / M_PI * PRI_SLACK;
 }
 
-/* phi(s) / s = e^(-eps slope) fixed. */
 void pri_line_prepare(struct pri_line *line)
 {
     double scale = line->step / (2 * M_PI), off;
     double complex blur;
     for (int32_t n = 0; n < line->count; n++) {
-        double complex s = line->sigma + line->step * n * I;
-        double complex root = csqrt(1 + 8 * s);
-        double complex fixed =
-            line->kernel == PRI_LOSS ? 1 / (s * (1 + s)) : 1 / (root * s);
-        double times = (n == 0 ? 1 : 2) * scale;
+        /* phi(s) / s = e^(-eps slope) fixed. */
+        long double complex s = line->sigma + (long double)line->step * n * I;
+        long double complex fixed = 1 / (s * (1 + s));
+        line->slope[n] = s;
+        if (line->kernel == PRI_MEAN) {
+            long double complex root = csqrtl(1 + 8 * s);
+            line->slope[n] = 4 * s / (1 + root);
+            fixed = 1 / (root * s);
+        }
+        double complex times = fixed * (n == 0 ? scale : 2 * scale);
         blur_at(line, s, &blur, &off);
         double size = cabs(line->value[n]);
         line->value[n] *= blur;
         line->error[n] *= fmin(cabs(blur) + off, 1);
-        size = size * off + cabs(line->value[n]) * 128 * DBL_EPSILON;
-        line->slope[n] = line->kernel == PRI_LOSS ? s : 4 * s / (1 + root);
-        line->value[n] *= fixed * times;
-        line->error[n] =
-            (line->error[n] + size) * cabs(fixed) * times * PRI_SLACK;
+        size = size * off + cabs(line->value[n]) * 16 * DBL_EPSILON;
+        line->value[n] *= times;
+        line->error[n] = (line->error[n] + size) * cabs(times) * PRI_SLACK;
     }
 }
 
@@ -164,37 +178,37 @@ static double part_delta(const struct pri_line *line, double eps,
                          enum pri_side side)
 {
     double shift = side == PRI_ABOVE ? line->shift : 0;
-    double error = 0, add_up = line->count * (LDBL_EPSILON / DBL_EPSILON);
-    long double total = 0;
+    long double total = 0, turn = (long double)line->step * shift;
+    long double top = line->log_most + (long double)line->sigma * shift;
+    double error = 0, parts = 2 * (fabs(line->log_most) + line->sigma * shift);
     if (line->count == 0) {
-        double log_bound = line->log_most + line->sigma * shift +
-                           pri_log_phi(line->kernel, eps, line->sigma);
+        double log_phi = pri_log_phi(line->kernel, eps, line->sigma);
         if (side == PRI_ABOVE)
-            return fmin(exp(log_bound) * PRI_SLACK, line->mass);
+            return fmin(exp_up(line->log_most + log_phi,
+                               fabs(line->log_most) + fabs(log_phi)),
+                        line->mass);
         return fmax(line->least - exp(eps / 2) * line->left * PRI_SLACK, 0);
     }
     for (int32_t n = 0; n < line->count; n++) {
-        double x = eps * creal(line->slope[n]), y = eps * cimag(line->slope[n]);
-        double over = line->step * n, im = over * shift - y;
-        double re = line->log_most - x + line->sigma * shift;
-        double units = 9 + add_up + fabs(line->log_most) +
-                       2 * sqrt(x * x + y * y) +
-                       2 * (line->sigma + over) * shift;
-        double size = exp(re);
+        double re = (double)(top - eps * creall(line->slope[n]));
+        double im = (double)(turn * n - eps * cimagl(line->slope[n]));
         double a = creal(line->value[n]), b = cimag(line->value[n]);
+        double size = exp(re), far = fabs(re) + fabs(im);
+        double off = DBL_EPSILON * (8 + far) +
+                     LDBL_EPSILON * (line->count +
+                                     32 * (parts + far + 2 * n * (double)turn));
+        off = off < .01 ? 1.01 * off : expm1(off);
         total += size * (a * cos(im) - b * sin(im));
-        error += size * (line->error[n] +
-                         4 * DBL_EPSILON * units * (fabs(a) + fabs(b)));
+        error +=
+            size * (line->error[n] * (1 + off) + off * (fabs(a) + fabs(b)));
     }
-    error += pri_line_tail(line, eps, line->count);
-    error *= PRI_SLACK;
+    error = (error + pri_line_tail(line, eps, line->count)) * PRI_SLACK;
     double sum = (double)total;
     /* What is not a number is no bound. */
     if (side == PRI_ABOVE)
         return sum + error < line->mass ? fmax(sum + error, 0) : line->mass;
-    double before =
-        line->mass / expm1(2 * M_PI * line->sigma / line->step * (1 - 1e-12));
-    double low = sum - error - before * PRI_SLACK -
+    double turns = 2 * M_PI * line->sigma / line->step * (1 - 1e-12);
+    double low = sum - error - line->mass / expm1(turns) * PRI_SLACK -
                  pri_line_beyond(line, eps, line->step);
     return fmax(low, 0);
 }

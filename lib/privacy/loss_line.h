@@ -23,15 +23,15 @@ struct pri_line {
     double complex *value; /* [count] M(s_n) / e^log_most; once prepared, times
                               what does not depend on eps */
     double *error;         /* [count] how far they may be off, the same */
-    double complex *slope; /* [count] once prepared: -d ln phi / d eps */
-    double log_most;       /* of a bound on M(sigma) */
-    double mass;           /* of X, at most */
-    double goal;           /* what each of its errors should cost at most */
-    double least, left;    /* without nodes: least mass, most E e^(-L/2) */
-    double most;           /* X is at most this */
-    double shift;          /* from above, X may be larger by this */
-    double blur, shape;    /* or 0: M is of X less a number of up to this */
-    double edge;           /* PRI_LOSS: |M| beyond the nodes / M(sigma) */
+    long double complex *slope; /* [count] once prepared: -d ln phi / d eps */
+    double log_most;            /* of a bound on M(sigma) */
+    double mass;                /* of X, at most */
+    double goal;        /* what each of its errors should cost at most */
+    double least, left; /* without nodes: least mass, most E e^(-L/2) */
+    double most;        /* X is at most this */
+    double shift;       /* from above, X may be larger by this */
+    double blur, shape; /* or 0: M is of X less a number of up to this */
+    double edge;        /* PRI_LOSS: |M| beyond the nodes / M(sigma) */
     double further[PRI_FURTHER];     /* some t > sigma, */
     double log_further[PRI_FURTHER]; /* and the logarithm of a bound on M(t) */
     double more[2]; /* by side: what is added to delta at every eps */

@@ -22,14 +22,12 @@ static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
     if (count <= model->room)
         return PRICER_OK;
-    struct pri_mgf *more = pri_alloc(count, sizeof *more);
+    struct pri_mgf *more = realloc(model->factor, (size_t)count * sizeof *more);
     if (more == NULL)
         return PRICER_MEMORY;
-    for (int32_t k = 0; k < model->room; k++)
-        more[k] = model->factor[k];
-    free(model->factor);
     model->factor = more;
-    model->room = count;
+    while (model->room < count)
+        more[model->room++] = (struct pri_mgf){0};
     return PRICER_OK;
 }
 
@@ -384,14 +382,13 @@ enum pricer_status pri_sums_walk(struct pri_sums *model, double eps,
     enum pricer_status status = pri_line_reserve(line, line->count);
     if (status == PRICER_OK)
         status = pri_line_reserve(room, 3 * line->count);
-    struct values part = {room->value, room->error}, rest = part, quiet = part;
     if (status != PRICER_OK)
         return status;
-    rest.value += line->count;
-    rest.error += line->count;
-    quiet.value += 2 * line->count;
-    quiet.error += 2 * line->count;
-    for (int32_t n = 0; n < line->count; n++) {
+    int32_t all = line->count;
+    struct values part = {room->value, room->error};
+    struct values rest = {part.value + all, part.error + all};
+    struct values quiet = {rest.value + all, rest.error + all};
+    for (int32_t n = 0; n < all; n++) {
         line->value[n] = line->error[n] = rest.error[n] = 0;
         rest.value[n] = 1;
     }

@@ -236,12 +236,46 @@ static void test_loud(void **state)
     pri_scratch_free(&scratch);
 }
 
+/* What is always there is one number, however many it is made of: right within a
+ * unit in the last place, which is what accounts count on. */
+static void test_crowd(void **state)
+{
+    (void)state;
+    enum { CROWD = 200 };
+    uint64_t seed = 11;
+    struct pricer_network *network = clique(CROWD, 1, NAN, .7, 1);
+    struct pricer_plan *plan = clique_plan(network, .3, 1, 1);
+    struct pri_view view = {0};
+    for (int32_t l = 0; l < network->links; l++)
+        plan->noise[l] = pow(10, -2 * test_uniform(&seed));
+    assert_int_equal(
+        pri_view_build(network, plan, 0, NULL, true, PRICER_RECEIVER, &view),
+        PRICER_OK);
+    assert_int_equal(view.sources, CROWD);
+    for (int32_t k = 0; k < view.sources; k++) {
+        const struct pri_source *source = &view.source[k];
+        long double truth = 1;
+        int32_t at = source->node;
+        for (int32_t x = network->in_start[at]; x < network->in_start[at + 1];
+             x++)
+            truth += powl(plan->noise[network->in_link[x]], 2);
+        long double move =
+            (long double)plan->weight[0] * network->node_diameter[0];
+        long double ratio = source->base / source->signal * move * move / truth;
+        assert_true(fabsl(ratio - 1) <= DBL_EPSILON);
+    }
+    pri_view_free(&view);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs),  cmocka_unit_test(test_units),
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_floor),  cmocka_unit_test(test_loud),
+        cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,6 +218,38 @@ static void test_many(void **state)
     pri_law_free(&factor.law);
 }
 
+/* Angles of thousands of turns along a line: a variance that is off by a unit in
+ * the last place shows. */
+static void test_turns(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    const struct pri_function function = {PRI_MEAN, 0, 0};
+    enum { FAR = 40 };
+    double worst = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        struct scene scene;
+        make_scene(function, 0, false, &seed, &scene);
+        double s = test_uniform(&seed), step = 3000 * test_uniform(&seed);
+        double complex value[FAR];
+        double error[FAR], hidden, shown, unseen;
+        assert_true(
+            pri_factor_real(&function, &scene.factor, s, &shown, &unseen) == 0);
+        pri_factor_along(&function, &scene.factor, false, s, step, FAR, value,
+                         error);
+        for (int n = 0; n < FAR; n += 3) {
+            long double complex truth =
+                brute(&scene, function, s + (long double)step * n * I, &hidden);
+            double off = cabsl(value[n] - truth);
+            worst = fmax(worst, off / error[n]);
+            assert_true(off <= error[n] && error[n] < 1e-8 * shown);
+        }
+        pri_law_free(&scene.factor.law);
+    }
+    print_message("at most %.2g of the bound\n", worst);
+    assert_true(worst > .01);
+}
+
 /* Four cells of a pair to full precision, next to their bounds. */
 static void test_cells(void **state)
 {
@@ -240,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

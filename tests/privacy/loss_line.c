@@ -78,7 +78,8 @@ static double complex transform(const struct small_law *law, double complex s)
 static void make_line(const struct small_law *law, double sigma, double step,
                       int32_t count, struct pri_line *line)
 {
-    static double complex value[NODES], slope[NODES];
+    static double complex value[NODES];
+    static long double complex slope[NODES];
     static double error[NODES];
     double most = creal(transform(law, sigma));
     *line = (struct pri_line){.sigma = sigma,
@@ -217,7 +218,8 @@ static void test_eps(void **state)
 static void test_loss(void **state)
 {
     (void)state;
-    static double complex value[NODES], slope[NODES];
+    static double complex value[NODES];
+    static long double complex slope[NODES];
     static double error[NODES];
     for (int m = 0; m < 5; m++)
         for (int e = 0; e < 5; e++) {
@@ -263,7 +265,8 @@ static void test_steep(void **state)
 {
     (void)state;
     enum { FEW = 40 };
-    static double complex value[FEW], slope[FEW];
+    static double complex value[FEW];
+    static long double complex slope[FEW];
     static double error[FEW];
     double x = 2e8, eps = x / 2 + 4.2 * sqrt(x), sigma = 4.2 / sqrt(x) / 2;
     struct pri_line line = {.sigma = sigma,
@@ -302,7 +305,8 @@ static void test_blur(void **state)
 {
     (void)state;
     enum { FEW = 3000 };
-    static double complex value[FEW], slope[FEW];
+    static double complex value[FEW];
+    static long double complex slope[FEW];
     static double error[FEW];
     static const double mass[] = {.3, 1e-3, 2e-6};
     double eps = 1e9, delta = 1e-5;
@@ -364,7 +368,8 @@ static void test_blur(void **state)
 static void test_adding_up(void **state)
 {
     (void)state;
-    static double complex value[NODES], slope[NODES];
+    static double complex value[NODES];
+    static long double complex slope[NODES];
     static double error[NODES];
     for (int sign = -1; sign < 2; sign += 2) {
         struct pri_line line = {.kernel = PRI_LOSS,
@@ -391,6 +396,44 @@ static void test_adding_up(void **state)
     }
 }
 
+/* One term whose exponent is the small difference of large numbers and whose
+ * angle is many turns: it is known to what its own rounding costs. */
+static void test_rounding(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    double complex value[2] = {0, .6 + .8 * I};
+    long double complex slope[2];
+    double error[2] = {0, 0};
+    for (int trial = 0; trial < 20000; trial++) {
+        struct pri_line line = {.kernel = PRI_LOSS,
+                                .sigma = 60,
+                                .step = 2 * M_PI,
+                                .count = 2,
+                                .value = value,
+                                .slope = slope,
+                                .error = error,
+                                .mass = 1,
+                                .growth = INFINITY};
+        line.log_most = pow(10, 5 * test_uniform(&seed));
+        double eps = pow(10, 4 + 4 * test_uniform(&seed));
+        double re = -3 * test_uniform(&seed);
+        double im = pow(10, 5 * test_uniform(&seed));
+        slope[0] = slope[1] = (line.log_most - (long double)re + im * I) / eps;
+        long double x = line.log_most - eps * creall(slope[1]);
+        long double y = -eps * cimagl(slope[1]);
+        long double truth =
+            expl(x) * (creal(value[1]) * cosl(y) - cimag(value[1]) * sinl(y));
+        double above = pri_line_delta(&line, eps, PRI_ABOVE);
+        double below = pri_line_delta(&line, eps, PRI_BELOW);
+        if (truth < 1e-3)
+            continue;
+        assert_true(above >= truth && below <= truth);
+        double units = 12 + im + line.log_most / 8;
+        assert_true(above - below < 4 * DBL_EPSILON * units + 2e-14);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,7 +441,7 @@ int main(void)
         cmocka_unit_test(test_delta),     cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_eps),       cmocka_unit_test(test_loss),
         cmocka_unit_test(test_steep),     cmocka_unit_test(test_blur),
-        cmocka_unit_test(test_adding_up),
+        cmocka_unit_test(test_adding_up), cmocka_unit_test(test_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
