@@ -16,7 +16,8 @@
  * the variance `own` more than without.
  *
  * Every source has its own unit, the signal or the larger of signal and own, so
- * that no square of a weight or a noise leaves the range of numbers.
+ * that no square of a weight or a noise leaves the range of numbers: the signal of
+ * data is 1. Numbers are right within a unit in the last place.
  */
 struct pri_source {
     int32_t node;        /* the relay that makes the sum */

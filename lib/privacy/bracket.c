@@ -68,7 +68,9 @@ static int32_t count_nodes(const struct pri_sums *model, double goal,
     int32_t count = 4, groups = 1;
     for (int32_t k = 0; k < model->factors; k++)
         groups += model->factor[k].law.count;
-    double most = fmin(model->steps / groups, NODES_MOST) + NODES_MANY;
+    double most =
+        fmin(model->steps / groups, model->fine ? 2 * NODES_MOST : NODES_MOST) +
+        NODES_MANY;
     if (model->exact != NULL)
         most = fmin(most, model->exact->nodes);
     while (count < most && !is_enough(model, goal, eps, count, true, line))

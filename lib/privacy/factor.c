@@ -250,38 +250,39 @@ double pri_factor_most(const struct pri_function *function,
  * step, anew every 16; with y = s x, g'^2 + g'' is (y^2 + 2y) / mean^2. */
 static void add_mean(const struct pri_mgf *factor,
                      const struct pri_variances *group, double sigma,
-                     double step, double offset, int32_t count,
+                     double step, double offset, int32_t count, double *all,
                      double complex *value, double *error)
 {
     static const struct pri_function mean = {PRI_MEAN, 0, 0};
-    double x = factor->signal / group->mean, angle = step * x;
+    long double ratio = factor->signal / (long double)group->mean;
+    double x = (double)ratio, angle = (double)(step * ratio);
     double mass = factor->seen * group->mass, c = cos(angle), q = sin(angle);
-    double most = mass * exp(sigma * x - offset), re = 0, im = 0;
+    double most = mass * exp((double)(sigma * ratio - offset)), re = 0, im = 0;
     struct term end = term_of(&mean, factor, group->low);
     double top = mass * top_of(&end, &mean, group, sigma, offset);
-    double wide = group->high - group->low;
+    double add = DBL_EPSILON / 2 * (*all += top);
     double curved = group->spread / (2 * group->mean * group->mean);
-    double low = group->low, high = factor->signal / low;
+    double low = group->low, high = factor->signal / low,
+           wide = group->high - low;
     double third = group->spread * wide / (6 * low * low * low) * PRI_SLACK;
-    double off = group->mass_off + 8. * factor->law.noises + 4 * offset + 16;
+    double fixed = group->mass_off + 4 * offset + 16;
     for (int32_t n = 0; n < count; n++) {
         double over = step * n, size = sigma + over;
         double y = sigma * x, z = over * x, at = length(sigma, over) * high;
-        re = n % 16 == 0 ? most * cos(z) : re;
-        im = n % 16 == 0 ? most * sin(z) : im;
+        if (n % 16 == 0) {
+            angle = (double)(step * ratio * n);
+            re = most * cos(angle);
+            im = most * sin(angle);
+        }
         double a = 1 + curved * (y * y - z * z + 2 * y);
         double b = curved * (2 * y * z + 2 * z);
-        double rest =
-            third * at * (at * at + 6 * at + 6) +
-            DBL_EPSILON / 2 *
-                (size * high * (group->mean_off + 5) + off + 4. * (n % 16)) +
-            1e-12 * (fabs(a - 1) + fabs(b));
-        if (rest < 1) {
-            value[n] += re * a - im * b + (re * b + im * a) * I;
-            error[n] += top * rest;
-        } else {
-            error[n] += top;
-        }
+        double steps = n % 16, off = steps * (4 + step * high) +
+                                     size * high * (group->mean_off + 1.01);
+        double rest = third * at * (at * at + 6 * at + 6) +
+                      DBL_EPSILON / 2 * (off + fixed) +
+                      1e-12 * (fabs(a - 1) + fabs(b));
+        value[n] += rest < 1 ? re * a - im * b + (re * b + im * a) * I : 0;
+        error[n] += rest < 1 ? top * rest + add : top;
         double next = re * c - im * q;
         im = re * q + im * c;
         re = next;
@@ -292,20 +293,20 @@ static void add_mean(const struct pri_mgf *factor,
 static void add_loss(const struct pri_function *function,
                      const struct pri_mgf *factor,
                      const struct pri_variances *group, double sigma,
-                     double step, double offset, int32_t count,
+                     double step, double offset, int32_t count, double *all,
                      double complex *value, double *error)
 {
     double mass = factor->seen * group->mass;
     struct term mean = term_of(function, factor, group->mean);
     struct term low = term_of(function, factor, group->low);
     double top = mass * top_of(&low, function, group, sigma, offset);
+    double add = DBL_EPSILON / 2 * (*all += top);
     for (int32_t n = 0; n < count; n++) {
         struct place at = place_at(function, sigma, step * n);
         struct inverse e = inverse_at(&mean, &at);
         struct exponent g = exponent_at(&mean, &at, &e, group->mean_off / 4);
         double rest =
-            2 * DBL_EPSILON *
-            (g.units + group->mass_off / 4 + 2. * factor->law.noises + offset);
+            2 * DBL_EPSILON * (g.units + group->mass_off / 4 + offset);
         double x = 1, y = 0, first;
         if (group->high > group->low) {
             curve_at(&mean, &at, &e, group->spread, &x, &y);
@@ -313,7 +314,7 @@ static void add_loss(const struct pri_function *function,
             rest += remainder_of(&low, &at, &c, group, &first) +
                     1e-12 * (fabs(x - 1) + fabs(y));
         }
-        error[n] += rest < 1 ? top * rest : top;
+        error[n] += rest < 1 ? top * rest + add : top;
         if (!(rest < 1))
             continue;
         double size = mass * exp(g.re - offset), re = cos(g.im), im = sin(g.im);
@@ -327,16 +328,18 @@ void pri_factor_along(const struct pri_function *function,
                       double *error)
 {
     double offset = offset_at(function, factor, sigma);
+    double all = 0; /* of the sizes of what was added up: small ones first */
     int32_t split = factor->law.count - factor->quiet;
+    int32_t first = quiet ? split : factor->loud;
     for (int32_t n = 0; n < count; n++)
         value[n] = error[n] = 0;
-    for (int32_t k = quiet ? split : factor->loud;
-         k < (quiet ? factor->law.count : split); k++) {
+    for (int32_t k = (quiet ? factor->law.count : split) - 1; k >= first; k--) {
         const struct pri_variances *group = &factor->law.group[k];
         if (function->kernel == PRI_MEAN)
-            add_mean(factor, group, sigma, step, offset, count, value, error);
-        else
-            add_loss(function, factor, group, sigma, step, offset, count, value,
+            add_mean(factor, group, sigma, step, offset, count, &all, value,
                      error);
+        else
+            add_loss(function, factor, group, sigma, step, offset, count, &all,
+                     value, error);
     }
 }

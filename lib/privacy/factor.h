@@ -21,8 +21,7 @@ struct pri_variances {
 /* Zeroed, it is empty; it keeps its memory from use to use. */
 struct pri_law {
     int32_t count, room;
-    int32_t noises; /* that it was made of */
-    double bare;    /* mass of the patterns without a noise that hides */
+    double bare; /* mass of the patterns without a noise that hides */
     struct pri_variances *group;
 };
 

@@ -70,20 +70,17 @@ static struct pri_variances moved(struct pri_variances group, double by,
     group.mean += by;
     group.low += by;
     group.high += by;
-    group.mass_off++;
     group.mean_off += by > 0;
     return group;
 }
 
 /* One more noise: every group stays or moves, both in the order of their low
- * ends. `empty` is the mass at `base` of the patterns that are not in the list
- * and join it with this noise. */
+ * ends, and so does `bare`, that of patterns that are not in the list yet. */
 static void add_noise(const struct pri_law *from, double size, double chance,
-                      double absent, double empty, double base,
+                      double absent, struct pri_variances bare,
                       struct pri_law *to)
 {
-    struct pri_variances first = {empty * chance, base + size,  0, base + size,
-                                  base + size,    from->noises, 4};
+    struct pri_variances first = moved(bare, size, chance);
     int32_t stay = 0, move = 0;
     bool joined = !(first.mass > 0);
     to->count = 0;
@@ -127,17 +124,16 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
     long double all = at->base;
     for (int32_t k = at->begin; k < at->end; k++)
         all += absent[k] == 0 ? view->noise[k].size : 0;
-    double base = (double)all;
-    bool always = base >= hide;
-    double empty = always ? 0 : 1;
+    double base = (double)all, left = base < hide;
+    double mass_off = (at->end - at->begin) * (view->pairs > 0 ? 9 : 2);
+    struct pri_variances bare = {
+        1, base, 0, base, base, mass_off, base == at->base ? 2 : 3};
     enum pricer_status status = reserve(law, 1);
     if (status != PRICER_OK)
         return status;
-    law->count = 0;
-    law->noises = spare->noises = at->end - at->begin;
-    if (always)
-        append(law, (struct pri_variances){1, base, 0, base, base, 0, 3});
-    /* Those that hide come first: until one is present, all is `empty`. */
+    law->group[0] = bare;
+    law->count = base >= hide;
+    /* Those that hide come first: until one is present, all is bare. */
     for (int small = 0; small < 2 && status == PRICER_OK; small++)
         for (int32_t k = at->begin; k < at->end; k++) {
             double size = view->noise[k].size;
@@ -146,9 +142,9 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
             status = reserve(to, 2 * from->count + 1);
             if (status != PRICER_OK)
                 break;
-            add_noise(from, size, chance[k], absent[k], small ? 0 : empty, base,
-                      to);
-            empty *= small ? 1 : absent[k];
+            bare.mass = small ? 0 : left;
+            add_noise(from, size, chance[k], absent[k], bare, to);
+            left *= small ? 1 : absent[k];
             if (to->count > FEW)
                 gather(width, grain / at->signal, to);
             for (; to->count > MANY && grain < DBL_MAX; grain *= 2)
@@ -162,7 +158,7 @@ enum pricer_status pri_law_build(const struct pri_view *view, int32_t source,
         *law = *from;
         *from = swap;
     }
-    law->bare = empty;
+    law->bare = left;
     return status;
 }
 
