@@ -282,13 +282,13 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
 {
     bool above = sides >> PRI_ABOVE & 1, below = sides >> PRI_BELOW & 1;
     bool able, both = above && below && (model->fine || saddle.eps < EPS_LARGE);
-    bool exact = model->exact_laws && model->exact == NULL;
+    bool coupled = model->exact != NULL, exact = model->exact_laws && !coupled;
     double sharp = model->fine ? PART_FINE : exact ? PART_EXACT : PART;
     struct hunt hunt = {.model = model,
                         .line = scratch->line,
                         .delta = delta - model->more[PRI_ABOVE],
                         .part = model->function.dimension > 0 ? PART : sharp,
-                        .s = saddle.s,
+                        .s = coupled ? 0 : saddle.s,
                         .shells = 1};
     enum pricer_status status = PRICER_OK;
     hunt.guess = guess_eps(model, hunt.delta, saddle);
@@ -309,8 +309,8 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
         bool stuck = fabs(next - hunt.guess) < .003 * hunt.guess;
         /* Shells that count by Chernoff alone hold eps up: look lower. */
         bool lower = hunt.shells > 1 && both && found->eps_lower < .98 * next;
-        bool done =
-            stuck && !lower && (hunt.apart || !both || pri_within(found, NEAR));
+        bool done = stuck && !lower &&
+                    (hunt.apart || !both || coupled || pri_within(found, NEAR));
         if (isinf(found->eps) || pri_within(found, ENOUGH) || done ||
             (try + 1 >= LINES && hunt.nodes > 10 * NODES_MANY && !model->fine))
             break;

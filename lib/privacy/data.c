@@ -235,30 +235,27 @@ static enum pricer_status by_decoupling(struct task *task,
                                         struct pri_bracket *found)
 {
     double least = fmax(found->eps_lower, .8 * found->eps) * (1 - 1e-9);
-    double above, below, now = INFINITY, factor = .7;
-    enum pricer_status status =
-        where(found->eps, fmin(task->delta, .01), &above);
+    double above, below, now = INFINITY;
+    enum pricer_status status = where(least, 5e-3 * task->delta, &below);
     if (status == PRICER_OK)
-        status = where(least, 5e-3 * task->delta, &below);
-    double growth = growth_at(found->eps, above);
-    if (status != PRICER_OK || !isfinite(growth) || !isfinite(task->saddle.eps))
+        status = where(found->eps, fmin(task->delta, .01), &above);
+    double best = growth_at(found->eps, above);
+    if (status != PRICER_OK || !isfinite(best) || !isfinite(task->saddle.eps))
         return status;
     struct pri_bracket known = *found;
-    double best = growth;
     status = decoupled_end(task, PRI_ABOVE, best, least, &known, &now);
     found->eps = fmin(found->eps, now);
-    for (int step = 0; step < 8 && status == PRICER_OK; step++) {
-        status =
-            decoupled_end(task, PRI_ABOVE, best * factor, least, &known, &now);
-        if (now < found->eps) {
-            found->eps = now;
-            best *= factor;
-        } else if (best == growth && factor < 1) {
-            factor = 1 / factor;
-        } else {
-            break;
-        }
-    }
+    for (double factor = .7; factor < .98; factor = sqrt(factor))
+        for (int up = 0; up < 2; up++)
+            for (int k = 0; k < 8 && status == PRICER_OK; k++) {
+                double next = up ? best / factor : best * factor;
+                status =
+                    decoupled_end(task, PRI_ABOVE, next, least, &known, &now);
+                if (!(now < found->eps))
+                    break;
+                found->eps = now;
+                best = next;
+            }
     if (status == PRICER_OK)
         status = decoupled_end(task, PRI_BELOW, growth_at(known.eps, below),
                                least, &known, &now);

@@ -24,7 +24,7 @@
 /* No exponent is larger than this. */
 #define EXPONENT_MOST 300
 
-enum { TABLE_MOST = 1 << 19, DEPTHS = PRI_DEPTH_MOST + 1 };
+enum { TABLE_MOST = 1 << 19, NODES_LEAST = 16, DEPTHS = PRI_DEPTH_MOST + 1 };
 
 void pri_exact_free(struct pri_exact *exact)
 {
@@ -105,9 +105,9 @@ enum pricer_status pri_exact_build(const struct pri_view *view,
     }
     if (able)
         set_range(&some, work, exact);
-    else
-        free(exact);
-    *result = able ? exact : NULL;
+    *result = able && exact->nodes >= NODES_LEAST ? exact : NULL;
+    if (*result == NULL)
+        pri_exact_free(exact);
     free(place);
     free(some.source);
     free(some.pair);

@@ -245,10 +245,13 @@ double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
     double s = search(model, 0, eps, model->exact == NULL, log_bound);
-    double far = s, room = model->fine ? .1 : 1;
+    bool coupled = model->exact != NULL;
+    double far = s, room = model->fine && !coupled ? .1 : 1;
     double most = cost(model, 0, eps, s, true) + room;
-    for (int k = 0; k < 200 && cost(model, 0, eps, far * 1.3, true) < most; k++)
-        far *= 1.3;
+    /* Further up there are fewer nodes; further down less coupling is left out. */
+    double times = coupled ? .87 : 1.3, steps = coupled ? 5 : 200;
+    while (steps-- > 0 && cost(model, 0, eps, far * times, true) < most)
+        far *= times;
     return isfinite(pri_sums_log(model, far, false)) ? far : s;
 }
 
