@@ -20,9 +20,6 @@
 #define ENOUGH 5e-4
 #define NEAR 4e-3
 
-/* Beyond this an eps is not worth more than the first lines. */
-#define EPS_LARGE 1e4
-
 /* By how much of eps lines are blurred at most. */
 #define BLUR_MOST 4.5e-3
 
@@ -281,14 +278,14 @@ enum pricer_status pri_sums_bracket(struct pri_sums *model, double delta,
                                     struct pri_bracket *found)
 {
     bool above = sides >> PRI_ABOVE & 1, below = sides >> PRI_BELOW & 1;
-    bool able, both = above && below && (model->fine || saddle.eps < EPS_LARGE);
+    bool able, both = above && below && (model->fine || saddle.eps < PRI_LARGE);
     bool coupled = model->exact != NULL, exact = model->exact_laws && !coupled;
     double sharp = model->fine ? PART_FINE : exact ? PART_EXACT : PART;
     struct hunt hunt = {.model = model,
                         .line = scratch->line,
                         .delta = delta - model->more[PRI_ABOVE],
                         .part = model->function.dimension > 0 ? PART : sharp,
-                        .s = coupled ? 0 : saddle.s,
+                        .s = coupled && both ? 0 : saddle.s,
                         .shells = 1};
     enum pricer_status status = PRICER_OK;
     hunt.guess = guess_eps(model, hunt.delta, saddle);

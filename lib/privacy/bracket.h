@@ -18,6 +18,9 @@ static inline bool pri_within(const struct pri_bracket *found, double part)
             found->eps - found->eps_lower <= part * found->eps);
 }
 
+/* Beyond this an eps is not worth more than the first lines. */
+#define PRI_LARGE 1e4
+
 struct pri_exact; /* coupled sums, all patterns at once: exact.h */
 
 /* Sums that are independent of each other, or coupled as `exact` has them, over

@@ -245,11 +245,11 @@ double pri_sums_place(const struct pri_sums *model, double eps,
                       double *log_bound)
 {
     double s = search(model, 0, eps, model->exact == NULL, log_bound);
-    bool coupled = model->exact != NULL;
-    double far = s, room = model->fine && !coupled ? .1 : 1;
+    bool down = model->exact != NULL && eps < PRI_LARGE;
+    double far = s, room = model->fine && !down ? .1 : 1;
     double most = cost(model, 0, eps, s, true) + room;
     /* Further up there are fewer nodes; further down less coupling is left out. */
-    double times = coupled ? .87 : 1.3, steps = coupled ? 5 : 200;
+    double times = down ? .87 : 1.3, steps = down ? 5 : 200;
     while (steps-- > 0 && cost(model, 0, eps, far * times, true) < most)
         far *= times;
     return isfinite(pri_sums_log(model, far, false)) ? far : s;
