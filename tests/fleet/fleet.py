@@ -4,9 +4,11 @@ Everything lives in one temporary folder, every process is stopped by its own
 id, and nothing outlives Fleet.close(), nor a test that is killed.
 """
 import ctypes
+import fcntl
 import http.client
 import os
 import json
+import random
 import shutil
 import signal
 import socket
@@ -20,15 +22,27 @@ import numpy as np
 
 PAPER_UPLINK = [.1, .1, .8, .1, .1, .9, .1, .1, .9, .1]
 
+# Byte k is locked by the test that has port k; locks end with their process.
+PORTS = open(os.path.join(tempfile.gettempdir(), f'pricer-ports-{os.getuid()}'),
+             'a')
+taken = set()
+
 
 def free_ports(count):
-    """Ports nobody listens on now; taken together, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(('127.0.0.1', 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports nobody listens on now, and that no other test takes while this one
+    runs, below those that the kernel hands out."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(15000, 32000)
+        try:
+            fcntl.lockf(PORTS, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            with socket.socket() as s:
+                s.bind(('127.0.0.1', port))
+        except OSError:
+            continue
+        if port not in taken:
+            ports.append(port)
+            taken.add(port)
     return ports
 
 
