@@ -2,16 +2,16 @@
  * How wide the brackets of the privacy accounts are, and what they cost.
  *
  *     bench_brackets [--paper] [--random] [--geometric] [--reciprocal]
- *                    [--big] [--list] [--rounds T] [--delta D] [--kind K]
+ *                    [--big] [--list] [--each] [--rounds T] [--delta D] [--kind K]
  *
  * Every kind of statement on the paper's ten-node network (three link
  * probabilities, four bias terms, both calibrations), on random networks of 3
  * to 12 nodes at their extremes and on a geometric one of 200 nodes (1,000 with
  * --big), each for several deltas and numbers of rounds. A row is one kind of
  * statement in one setting; its width is (upper - lower) / upper. --list prints
- * every statement that is wider than 1 %. --reciprocal is about the server in
- * dense networks of 6 to 10 nodes whose links are fully reciprocal, with a row
- * for each.
+ * every statement that is wider than 1 %, --each every statement: its setting,
+ * and behind tabs its ends and its floor. --reciprocal is about the server in dense
+ * networks of 6 to 10 nodes whose links are fully reciprocal, with a row for each.
  */
 #include "tests/plans.h"
 #include "geometric.h"
@@ -28,7 +28,7 @@ static const char *const kind_names[KINDS] = {
     "relays", "relays+server", "one relay+server"};
 
 static struct {
-    bool paper, random, geometric, reciprocal, big, list;
+    bool paper, random, geometric, reciprocal, big, list, each;
     int64_t rounds;
     double delta;
     int kind;
@@ -107,6 +107,12 @@ static void look(const char *name, const struct pricer_network *network,
     double cpu = cpu_now() - start;
     for (int64_t k = 0; k < count; k++) {
         double width = width_of(&all[k]);
+        if (ask.each)
+            printf("%s|%s|%s|%lld|%g|%d|%d\t%.17g\t%.17g\t%.17g\n", name,
+                   kind_names[kind],
+                   pricer_word(PRICER_WORDS_EAVESDROPPER, who),
+                   (long long)rounds, delta, (int)all[k].node, (int)all[k].at,
+                   all[k].eps_lower, all[k].eps, all[k].floor);
         widest = fmax(widest, width);
         open += width == 1;
         wide += width > CLOSE_ENOUGH;
@@ -353,6 +359,8 @@ static void parse(int argc, char **argv)
             ask.big = ask.geometric = true;
         else if (strcmp(argv[k], "--list") == 0)
             ask.list = true;
+        else if (strcmp(argv[k], "--each") == 0)
+            ask.each = true;
         else if (strcmp(argv[k], "--rounds") == 0 && ++k < argc)
             ask.rounds = atoll(next);
         else if (strcmp(argv[k], "--delta") == 0 && ++k < argc)

@@ -16,11 +16,9 @@
 #define PART 1e-5
 #define PART_BLURRED 3e-4
 
-/* A bracket that is narrower, relative to eps, needs no further line. */
+/* Parts of eps: ends that need no further line, or none more; the most of a blur. */
 #define ENOUGH 5e-4
 #define NEAR 4e-3
-
-/* By how much of eps lines are blurred at most. */
 #define BLUR_MOST 4.5e-3
 
 /* Nodes where more are many, and where more are too many. */

@@ -45,7 +45,7 @@ struct pri_sums {
     double steps, blur;   /* nodes times groups, at most; of eps, at least */
 };
 
-enum { PRI_SHELLS = 12 };
+enum { PRI_SHELLS = 40 };
 
 struct pri_scratch {
     struct pri_chances chances;

@@ -10,17 +10,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How wide groups of variances are, relative to their low end, at first. */
+/* How wide groups of variances are, relative to their low end, at first; where
+ * these were too wide, by how much the exponent of a sum may vary within one; an
+ * identity that has fewer is given finer ones for its last try. */
 #define WIDTH .03
-
-/* By how much the exponent of a sum may vary within a group of variances, where
- * the first groups were too wide. */
 #define GRAIN .1
+#define FEW_GROUPS 64
 
-/* A bracket that is narrower, relative to eps, is close enough. */
+/* Relative to eps: ends that are close enough, and what decoupling aims at. */
 #define CLOSE 1e-3
-
-/* What decoupling aims at. */
 #define AIM .008
 
 /* Nodes of a line times groups of variances, at most, and where these were too
@@ -187,6 +185,7 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
     struct pri_sums *model = &task->scratch->model;
     struct pri_exact *exact = NULL;
     bool *apart = pri_alloc(view->sources, sizeof *apart), sure;
+    bool exact_laws = model->exact_laws; /* of all sums, not of those apart */
     enum pricer_status status =
         apart == NULL ? PRICER_MEMORY
                       : pri_exact_build(view, &model->function, task->hide,
@@ -207,6 +206,7 @@ static enum pricer_status by_exact(struct task *task, struct pri_bracket *found)
             status = prove(task, BOTH, false, task->saddle.eps, found);
     }
     model->exact = NULL;
+    model->exact_laws = exact_laws;
     pri_exact_free(exact);
     free(apart);
     return status;
@@ -322,8 +322,7 @@ static enum pricer_status one_direction(struct task *task, double least,
     }
     enum pricer_status status = choose_hide(task, INFINITY);
     found->eps = fmin(found->eps, task->saddle.eps);
-    bool lone = model->rounds == 1 && view->sources == 1;
-    int tries = TRIES - (lone || view->dimension > 0);
+    int tries = TRIES - (model->rounds == 1 && view->sources == 1);
     for (int try = 0; try < tries && status == PRICER_OK; try++) {
         if (found->eps <= least || pri_within(found, CLOSE) ||
             (isinf(found->eps) && view->pairs == 0))
@@ -338,7 +337,8 @@ static enum pricer_status one_direction(struct task *task, double least,
         model->steps = model->cut_short && model->fine ? STEPS_MORE : STEPS;
         /* Groups of an identity are too wide for what is far along a line. */
         model->blur *= view->dimension > 0 ? 2 : 1;
-        task->width /= 4;
+        bool few = model->factor->law.count < FEW_GROUPS;
+        task->width /= view->dimension > 0 && try > 1 && few ? 16 : 4;
         if (view->dimension == 0 && task->saddle.s > 0)
             model->grain =
                 GRAIN / task->saddle.s / pow(10, try * (try + 1) / 2);

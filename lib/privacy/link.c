@@ -12,9 +12,8 @@
 #define MU_LEAST 1e-100
 #define MU_MOST 1e6
 
-/* By which part the ratio may be off, and of delta what is left out. */
-#define MU_PART 0x1p-50L
-#define TAIL_PART 0x1p-50L
+/* By which part the ratio may be off, and which of delta is left out. */
+#define PART 0x1p-50L
 
 /* Numbers of packets for which the mean takes less time than a line, and rounds up to
  * which it is worth it where a line leaves more than NARROW. */
@@ -34,7 +33,7 @@ static double packets_delta(const struct packets *packets, double eps,
     struct pri_curve curve;
     bool above = side == PRI_ABOVE;
     pri_rounds_curve(packets->law, eps,
-                     packets->mu * (above ? 1 + MU_PART : 1 - MU_PART), &curve);
+                     packets->mu * (above ? 1 + PART : 1 - PART), &curve);
     return above ? pri_round_up(curve.delta + curve.error_delta +
                                 packets->law->tail)
                  : pri_round_down(fmaxl(curve.delta - curve.error_delta, 0));
@@ -95,7 +94,7 @@ static double packets_eps(const struct packets *packets, double delta,
 static double move_end(const struct packets *packets, double eps, double step,
                        double delta, enum pri_side side)
 {
-    for (int k = 0; k < 60; k++, step *= 4) {
+    for (int k = 0; k < 200; k++, step *= 1.5) {
         double at = side == PRI_ABOVE ? eps + step : fmax(eps - step, 0);
         double now = packets_delta(packets, at, side);
         if (side == PRI_ABOVE ? now <= delta : now >= delta)
@@ -115,7 +114,8 @@ static struct pri_bracket bracket_packets(const struct packets *packets,
     double mu = (double)packets->mu * sqrt((double)packets->law->last);
     double step = (eps + mu * mu / 2) * 0x1p-48;
     found.eps = move_end(packets, eps, step, delta, PRI_ABOVE);
-    found.eps_lower = move_end(packets, eps, step + 2e-11 / slope,
+    step = fmin(step + 2e-11 / slope, eps / 64);
+    found.eps_lower = move_end(packets, eps, step,
                                pri_delta_for(delta, PRI_BELOW), PRI_BELOW);
     return found;
 }
@@ -150,7 +150,7 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
     bool able =
         p > 0 && all > MU_LEAST && all < MU_MOST && (p == 1 || rounds <= MANY);
     if (able)
-        status = pri_rounds_law(rounds, p, delta * TAIL_PART, &law);
+        status = pri_rounds_law(rounds, p, delta * PART, &law);
     some = law;
     if (some.first == 0 && some.last > 0) { /* no packet shows nothing */
         some.first++;

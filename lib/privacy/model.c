@@ -15,8 +15,9 @@
 #define SADDLE_MOST 1000
 #define SADDLE_COUPLED 200
 
-/* How much louder the loudest pattern of a shell is than the quietest. */
+/* How much louder a shell's loudest pattern is than its quietest. */
 #define SHELL 16
+#define SHELL_IDENTITY 2
 
 static enum pricer_status reserve_factors(struct pri_sums *model, int32_t count)
 {
@@ -99,6 +100,7 @@ enum pricer_status pri_sums_shell(struct pri_sums *model, double most,
 int32_t pri_sums_cut(struct pri_sums *model, double *cut)
 {
     double most = 0, least = INFINITY;
+    double ratio = model->function.dimension > 0 ? SHELL_IDENTITY : SHELL;
     int32_t shells = 0;
     for (int32_t k = 0; k < model->factors; k++) {
         const struct pri_mgf *factor = &model->factor[k];
@@ -108,8 +110,8 @@ int32_t pri_sums_cut(struct pri_sums *model, double *cut)
         }
     }
     cut[0] = INFINITY;
-    for (double next = most / SHELL; next > least && shells < PRI_SHELLS - 1;
-         next /= SHELL) {
+    for (double next = most / ratio; next > least && shells < PRI_SHELLS - 1;
+         next /= ratio) {
         pri_sums_shell(model, cut[shells], next);
         if (model->seen > 0)
             cut[++shells] = next;

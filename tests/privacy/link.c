@@ -98,6 +98,10 @@ static void test_limits(void **state)
     }
     pri_link_account(1e9, .5, 1e-3, 1, &scratch, &found);
     assert_close(found.eps, 5e17, 1e-6);
+    /* All ten packets arrive as often as delta: the curve is flat, and the ends
+     * are apart, but not all the way. */
+    pri_link_account(250, .1, 1e-10, 10, &scratch, &found);
+    assert_true(found.eps < 350000 && found.eps_lower > .8 * found.eps);
     pri_link_account(INFINITY, .5, 1e-3, 1, &scratch, &found);
     assert_true(isinf(found.eps) && isinf(found.eps_lower));
     assert_close(found.floor, .5, 1e-12);

@@ -5,12 +5,13 @@
 #include "tests/test.h"
 #include "pricer.h"
 
-enum { OTHERS_MOST = 3, STATES = 1 << OTHERS_MOST };
+enum { DRAWN_MOST = 3, OTHERS_MOST = 7, STATES = 1 << DRAWN_MOST };
 
 /* Node 1 and others send to node 0. */
 struct star {
     int others;
     double p, weight, noise, chance[OTHERS_MOST], other[OTHERS_MOST];
+    enum pricer_protect protect;
 };
 
 /* What a round may show, the probability of each, and of nothing. */
@@ -23,7 +24,7 @@ struct law {
 static struct star draw_star(uint64_t *seed)
 {
     static const double chances[] = {1e-6, .003, .1, .5, .9, .9999, 1};
-    struct star star = {.others = 1 + (int)(test_random(seed) % OTHERS_MOST),
+    struct star star = {.others = 1 + (int)(test_random(seed) % DRAWN_MOST),
                         .p = chances[1 + test_random(seed) % 6],
                         .weight = 1};
     star.noise = pow(10, 6 * test_uniform(seed) - 3);
@@ -87,6 +88,7 @@ static struct pricer_statement ask(const struct star *star, int64_t rounds,
         plan->noise[l] = i == 1 ? star->noise : star->other[i - 2];
     }
     struct pricer_question question = {.observer = PRICER_OBSERVER_RELAY,
+                                       .protect = star->protect,
                                        .eavesdropper = PRICER_RECEIVER,
                                        .delta = delta,
                                        .rounds = rounds,
@@ -139,7 +141,7 @@ static void test_rounds(void **state)
     for (int c = 0; c < 4; c++)
         for (int kind = 0; kind < 3; kind++) {
             double loud = pow(10, kind), delta = 1e-5;
-            struct star star = {1, .9, 1, 100 / loud, {chances[c]}, {200}};
+            struct star star = {1, .9, 1, 100 / loud, {chances[c]}, {200}, 0};
             struct pricer_statement s = ask(&star, T, delta);
             struct law law = law_of(&star);
             long double sum[2] = {0, 0}, end[2] = {s.eps_lower, s.eps};
@@ -161,11 +163,30 @@ static void test_rounds(void **state)
         }
 }
 
+/* An identity in three dimensions among others from next to nothing to as loud as
+ * the node, with patterns that are next to impossible: one line for all of them
+ * proves an eps that is three times as large. */
+static void test_identity(void **state)
+{
+    (void)state;
+    struct star star = {7,
+                        .0117,
+                        .0476,
+                        1,
+                        {.7, 1 - 1e-9, .5, .7, .3, .9013, 1 - 1e-9},
+                        {.6204, .1035, .6781, .0731, .0902, .0627, .0837},
+                        PRICER_PROTECT_IDENTITY};
+    for (int64_t rounds = 10; rounds <= 1000; rounds *= 100) {
+        struct pricer_statement s = ask(&star, rounds, 1e-10);
+        assert_true(s.eps_lower >= .99 * s.eps);
+    }
+}
+
 /* What is not seen with more than delta, over all rounds, costs no eps. */
 static void test_rare(void **state)
 {
     (void)state;
-    struct star star = {1, 1e-6, 1, 1e-3, {.5}, {1}};
+    struct star star = {1, 1e-6, 1, 1e-3, {.5}, {1}, 0};
     assert_true(ask(&star, 9, 1e-5).eps == 0);
     assert_true(ask(&star, 1000, 1e-5).eps > 1e5);
     star.noise = 0;
@@ -177,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_identity),
         cmocka_unit_test(test_rare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
