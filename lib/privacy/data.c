@@ -38,10 +38,10 @@
  * worth 1 either way. */
 #define EPS_MOST 1e250
 
-/* In fewer, the chi-square formula is for one round of one sum. */
-#define FEW_DIMENSIONS 4
-
-enum { TRIES = 4, BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
+/* The chi-square formula of one round of one sum is for fewer dimensions, and
+ * cheap for fewer noises. */
+enum { TRIES = 4, FEW_DIMENSIONS = 4, FEW_NOISES = 16 };
+enum { BOTH = 1 << PRI_BELOW | 1 << PRI_ABOVE };
 
 /* What one direction of an account works on. */
 struct task {
@@ -405,8 +405,7 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     bool lone = rounds == 1 && view->sources == 1;
     if (lone && view->dimension > 0 && view->dimension < FEW_DIMENSIONS)
         directions = 0;
-    /* With against without, the last, tells more in all cases seen: what is
-     * known by then may spare the other. */
+    /* The last, with against without, tells more as a rule and spares the other. */
     for (int k = directions - 1; k >= 0 && status == PRICER_OK; k--) {
         struct pri_bracket one = {INFINITY, 0, 0, true};
         scratch->model.function = (struct pri_function){
@@ -417,7 +416,8 @@ enum pricer_status pri_view_account(const struct pri_view *view, double delta,
     }
     if (status == PRICER_OK && isfinite(found.eps) && !pri_within(&found, AIM))
         pri_lone_sums(view, rounds, delta, &found);
-    double close = view->dimension > 0 ? 5 * CLOSE : CLOSE;
+    double close = view->noises < FEW_NOISES ? 2 * CLOSE : 5 * CLOSE;
+    close = view->dimension > 0 ? close : CLOSE;
     if (status == PRICER_OK && lone &&
         (directions == 0 || !pri_within(&found, close))) {
         struct pri_bracket one = found;
