@@ -13,7 +13,7 @@
 #define MU_MOST 1e6
 
 /* By which part the ratio may be off, and which of delta is left out. */
-#define PART 0x1p-50L
+#define OFF 0x1p-50L
 
 /* Numbers of packets for which the mean takes less time than a line, and rounds up to
  * which it is worth it where a line leaves more than NARROW. */
@@ -33,7 +33,7 @@ static double packets_delta(const struct packets *packets, double eps,
     struct pri_curve curve;
     bool above = side == PRI_ABOVE;
     pri_rounds_curve(packets->law, eps,
-                     packets->mu * (above ? 1 + PART : 1 - PART), &curve);
+                     packets->mu * (above ? 1 + OFF : 1 - OFF), &curve);
     return above ? pri_round_up(curve.delta + curve.error_delta +
                                 packets->law->tail)
                  : pri_round_down(fmaxl(curve.delta - curve.error_delta, 0));
@@ -150,7 +150,7 @@ enum pricer_status pri_link_account(double mu, double p, double delta,
     bool able =
         p > 0 && all > MU_LEAST && all < MU_MOST && (p == 1 || rounds <= MANY);
     if (able)
-        status = pri_rounds_law(rounds, p, delta * PART, &law);
+        status = pri_rounds_law(rounds, p, delta * OFF, &law);
     some = law;
     if (some.first == 0 && some.last > 0) { /* no packet shows nothing */
         some.first++;
