@@ -210,7 +210,10 @@ with Fleet(build, nodes=N, dimension=D, weight=.4 / N, noise=0,
         # They did take it: otherwise the figures say nothing.
         expect(lost > 0 or grown > .5 * most,
                f'{name}: {grown} MiB of {most:.0f} were taken')
-        expect(grown < most + 2, f'{name} grew by {grown} MiB, and {most:.0f} is all '
-               'that its peers may have')
+        # A frame of each honest one may come at the same time, which the first
+        # rounds need not have seen; one frame more of each of the others shows.
+        honest = HONEST * LARGEST / 2 ** 20
+        expect(grown < most + honest + 2, f'{name} grew by {grown} MiB, and '
+               f'{most:.0f} is all that its peers may have')
     expect(lost < len(gluttons), f'{lost} connections were lost')
     expect(max(held.values()) < MOST, f'more than {MOST} MiB')
