@@ -78,8 +78,10 @@ build_for_races() {
 archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -1)
 command -v clang >/dev/null || archer=
 
-step "build" configure_and_build build --buildtype=release
-fleets build
+# A folder of its own, in which the optional parts are required: build/ may have been
+# configured before they were installed.
+step "build" configure_and_build build-check --buildtype=release -Dmpi=enabled -Darb=enabled
+fleets build-check
 # The builds that come later fill the processors where tests wait, scheduled so that
 # any test that wakes goes first. Their steps say what became of them.
 set -m
@@ -91,9 +93,9 @@ set -m
 ahead=$!
 set +m
 trap 'kill -- -"$ahead" 2>/dev/null' EXIT
-others build
-step "lint" tests/lint.sh build
-step "install and embed" tests/install.sh build
+others build-check
+step "lint" tests/lint.sh build-check
+step "install and embed" tests/install.sh build-check
 wait "$ahead"
 step "build with sanitizers" build_sanitized
 fleets build-asan
