@@ -83,7 +83,7 @@ def sample_data(side: int) -> Data:
     """The thousand images that come with pricer: 800 to learn from, 200 to
     test."""
     images, labels = (
-        read_idx(os.path.join(ROOT, "data", f"fashion-mnist-1000-{name}"))
+        read_idx(os.path.join(ROOT, "data", f"shapes-1000-{name}"))
         for name in ("images-idx3-ubyte.gz", "labels-idx1-ubyte.gz"))
     rows, labels = features(images, side), labels.astype(int)
     return Data(rows[:800], labels[:800], rows[800:], labels[800:])

@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- sample -- */
 
-#define SAMPLE "fashion-mnist-1000-images-idx3-ubyte.gz"
+#define SAMPLE "shapes-1000-images-idx3-ubyte.gz"
 
 /* `above` beside the folder of this program: a build folder lies in the source
  * tree, an installed program in bin. */

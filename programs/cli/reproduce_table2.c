@@ -330,7 +330,7 @@ static enum pricer_status run_data(struct reproduction *work, int which,
                                    FILE *table, FILE *runs)
 {
     static const char *const names[] = {"CIFAR-10", "Fashion-MNIST",
-                                        "Fashion-MNIST sample"};
+                                        "shapes (sample)"};
     struct data_set data = {.name = names[which],
                             .points = work->points[which],
                             .column = which < COLUMNS ? which : -1};

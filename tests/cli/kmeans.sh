@@ -9,7 +9,7 @@ trap 'rm -r "$folder"' EXIT
 cd "$folder"
 # shellcheck source=tests/expect.sh
 . "$root"/tests/expect.sh
-data=$root/data/fashion-mnist-1000-images-idx3-ubyte.gz
+data=$root/data/shapes-1000-images-idx3-ubyte.gz
 run() {
     "$pricer" kmeans ten.pricer --data "$data" --unit-norm --json "$@" \
         2>messages

@@ -9,7 +9,7 @@ trap 'rm -r "$folder"' EXIT
 cd "$folder"
 # shellcheck source=tests/expect.sh
 . "$root"/tests/expect.sh
-data=$root/data/fashion-mnist-1000-images-idx3-ubyte.gz
+data=$root/data/shapes-1000-images-idx3-ubyte.gz
 /usr/bin/python3 - "$data" <<'END'
 # 7 x 7 means of the images.
 import gzip, sys

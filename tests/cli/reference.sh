@@ -74,7 +74,7 @@ assert walk["error"][-1] < walk["error"][0] and walk["cut"][0] == 6
 assert xml.dom.minidom.parse("walk.svg").documentElement.tagName == "svg"
 PYTHON
 expect 1 "rows" "$pricer" simulate six.pricer --rounds 3 --data \
-    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+    "$here"/data/shapes-1000-images-idx3-ubyte.gz
 expect 2 "are for --rounds" "$pricer" simulate six.pricer --csv walk.csv
 expect 0 "six.html" "$pricer" report six.pricer -o six.html
 grep -q "relative to the last estimate" six.html ||
@@ -85,9 +85,9 @@ expect 1 "leave reference out" "$pricer" demo six.pricer --rounds 1 --keep demo
 "$pricer" sweep six.yaml --vary network.p=0.5 >/dev/null 2>&1
 grep -q "leave reference out" sweep/sweep.csv || fail "a sweep plays walks"
 expect 1 "K-means is not defined" "$pricer" kmeans six.pricer --data \
-    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+    "$here"/data/shapes-1000-images-idx3-ubyte.gz
 expect 1 "power iteration is not defined" "$pricer" power six.pricer --data \
-    "$here"/data/fashion-mnist-1000-images-idx3-ubyte.gz
+    "$here"/data/shapes-1000-images-idx3-ubyte.gz
 
 # Mistakes, each with file and line.
 wrong() { # the line, what is said, the scenario's first lines

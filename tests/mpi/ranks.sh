@@ -62,7 +62,7 @@ expect 1 "holds another sweep" ranks 2 sweep "${grid[@]}" --trials 10 --to many
 
 # Points divided among ranks that each read a slice, more ranks than chunks of
 # rows too; .npy as well as IDX.
-images=$here/data/fashion-mnist-1000-images-idx3-ubyte.gz
+images=$here/data/shapes-1000-images-idx3-ubyte.gz
 python3 - "$images" <<'PYTHON'
 import gzip, struct, sys
 data = gzip.open(sys.argv[1]).read()[16:]

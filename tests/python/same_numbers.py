@@ -430,7 +430,7 @@ class Memory(unittest.TestCase):
 
     def test_vectors(self):
         sample = os.path.join(common.ROOT, 'data',
-                              'fashion-mnist-1000-images-idx3-ubyte.gz')
+                              'shapes-1000-images-idx3-ubyte.gz')
         rows = pricer.read_vectors(sample)
         self.assertEqual((rows.shape, rows.dtype), ((1000, 784), np.float32))
         with tempfile.TemporaryDirectory() as folder:

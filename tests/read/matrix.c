@@ -28,16 +28,15 @@ static void test_refuses_paths(void **state)
     scratch_says(fault.text, "closed.npy: Permission denied");
 }
 
-/* The sample that comes with the project, against the figures of its README,
- * which an independent reader found. */
+/* The sample that comes with the project: 100 images a shape. Python found the sum
+ * of its pixels. */
 static void test_reads_sample(void **state)
 {
     (void)state;
-    static const int per_class[] = {107, 105, 111, 93, 115, 87, 97, 95, 95, 95};
     struct pricer_matrix *images =
-        accept_path(DATA "/fashion-mnist-1000-images-idx3-ubyte.gz", false);
+        accept_path(DATA "/shapes-1000-images-idx3-ubyte.gz", false);
     struct pricer_matrix *labels =
-        accept_path(DATA "/fashion-mnist-1000-labels-idx1-ubyte.gz", true);
+        accept_path(DATA "/shapes-1000-labels-idx1-ubyte.gz", true);
     assert_int_equal(images->rows, 1000);
     assert_int_equal(images->columns, 784);
     assert_int_equal(labels->rows, 1000);
@@ -49,8 +48,9 @@ static void test_reads_sample(void **state)
             sum += round(255 * pixels[k]);
         found[(int)((float *)labels->values)[row]]++;
     }
-    assert_true(sum == 58034149);
-    assert_memory_equal(found, per_class, sizeof found);
+    assert_true(sum == 28295834);
+    for (int shape = 0; shape < 10; shape++)
+        assert_int_equal(found[shape], 100);
     pricer_matrix_free(images);
     pricer_matrix_free(labels);
 }
