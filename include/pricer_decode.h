@@ -19,6 +19,10 @@
 extern "C" {
 #endif
 
+/* Up to this many nodes a plan gets a decoder unless it is asked for without:
+ * beyond, fitting one takes more than some seconds and longer than the plan. */
+enum { PRICER_DECODER_NODES = 300 };
+
 /* What is asked of a decoder. Zero everywhere is the default. */
 struct pricer_decoder_settings {
     int32_t rank;     /* of the correlations; 0: all up to 32 nodes, else 1 */

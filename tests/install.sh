@@ -26,21 +26,46 @@ for header in pricer pricer_decode pricer_study pricer_audit pricer_kmeans \
     done
 done
 
-# Python, from where it was installed; and by pip, with no network, into a folder
-# of its own.
+# Python, from where it was installed.
 say='import pricer; print(pricer.__file__, pricer.calibrate(1, 1e-5).guaranteed)'
 package=$(find "$folder" -path '*dist-packages/pricer' -type d)
 prefix=${package%/lib/python3/dist-packages/pricer}
 said=$(cd "$folder" && PYTHONPATH=${package%/*} /usr/bin/python3 -c "$say")
 [ "$said" = "$package/__init__.py True" ] || { echo "Python said: $said"; exit 1; }
-cp -r python "$folder/source"
-PIP_NO_INDEX=1 /usr/bin/python3 -m pip install --quiet --no-build-isolation \
-    --no-deps --disable-pip-version-check --root-user-action=ignore \
-    --target "$folder/pip" "$folder/source"
-said=$(cd "$folder" && PRICER_PREFIX=$prefix PYTHONPATH=$folder/pip \
-    /usr/bin/python3 -c "$say")
-[ "$said" = "$folder/pip/pricer/__init__.py True" ] ||
-    { echo "Python by pip said: $said"; exit 1; }
+# By pip, in an environment that has Debian's cffi and NumPy, but neither
+# setuptools nor wheel, with and without build isolation. What is installed
+# remembers the prefix; the source tree is left as it was.
+/usr/bin/python3 -m venv --system-site-packages --without-pip "$folder/venv"
+mkdir "$folder/without" "$folder/source"
+for module in setuptools wheel; do
+    echo "raise ImportError('$module is not there')" >"$folder/without/$module.py"
+done
+cp python/*.py python/*.toml "$folder/source"
+mkdir "$folder/source/pricer"
+cp python/pricer/*.py python/pricer/py.typed "$folder/source/pricer"
+find "$folder/source" | sort >"$folder/before"
+for isolation in --no-build-isolation --force-reinstall; do
+    PYTHONPATH=$folder/without PRICER_PREFIX=$prefix PIP_NO_INDEX=1 \
+        PYTHONDONTWRITEBYTECODE='' /usr/bin/python3 -m pip \
+        --python "$folder/venv/bin/python" install --quiet $isolation --no-deps \
+        --disable-pip-version-check --root-user-action=ignore "$folder/source"
+    find "$folder/source" | sort | diff "$folder/before" - ||
+        { echo "pip left files in the source tree"; exit 1; }
+    said=$(cd "$folder" && env -u PRICER_PREFIX venv/bin/python -c \
+        "$say; print(pricer._library.path)")
+    case $said in
+        "$folder"/venv/*/pricer/__init__.py\ True?"$prefix"/*libpricer.so.0) ;;
+        *) echo "Python by pip said: $said"; exit 1 ;;
+    esac
+done
+# A prefix that pip cannot find is an error at once, not at the first import.
+if PRICER_PREFIX=elsewhere PIP_NO_INDEX=1 /usr/bin/python3 -m pip \
+    --python "$folder/venv/bin/python" install --no-deps --force-reinstall \
+    --disable-pip-version-check "$folder/source" >"$folder/said" 2>&1 ||
+    ! grep -q 'PRICER_PREFIX=elsewhere is not' "$folder/said"; then
+    echo "pip took a prefix without a library: $(cat "$folder/said")"
+    exit 1
+fi
 out=$("$folder/embed")
 echo "$out" | grep -q 'expected error' || { echo "embed said: $out"; exit 1; }
 for file in bin/pricer share/man/man1/pricer.1; do

@@ -58,7 +58,7 @@ class Fleet:
         self.folder = tempfile.mkdtemp(prefix="pricer-federated-")
         self.study = os.path.join(self.folder, "federated.pricer")
         with pricer.new_study(self.study, scenario, changes) as study:
-            study.add_plan(plan, decoder)
+            study.add_plan(plan, decoder or "constant")
         ports = free_ports(self.nodes + 1)
         addresses = os.path.join(self.folder, "addresses.csv")
         with open(addresses, "w", encoding="utf-8") as file:

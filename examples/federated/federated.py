@@ -245,8 +245,8 @@ def ways(task: Task, eps: float) -> Iterator[tuple[str, np.ndarray,
     net = network(task, eps)
     plans = (pricer.baseline(net, "best"), pricer.plan(net))
     decoder = pricer.Decoder.fit(plans[1], horizon=float(task.rounds))
-    for name, plan, chosen in ((WAYS[2], plans[0], None),
-                               (WAYS[3], plans[1], None),
+    for name, plan, chosen in ((WAYS[2], plans[0], "constant"),
+                               (WAYS[3], plans[1], "constant"),
                                (WAYS[4], plans[1], decoder)):
         def once(run: Task, plan=plan, chosen=chosen) -> list[float]:
             rounds = pricer.Rounds(plan, seed=run.seed, decoder=chosen)
@@ -314,8 +314,8 @@ def run(data: Data, models: dict, eps: list[float], rounds: int,
             for budget in eps:
                 server = 0.0
                 for way, found, plan in ways(task, budget):
-                    server = pricer.Accountant(plan, "server").compose(
-                        rounds).get_epsilon(DELTA)
+                    server = pricer.Accountant(plan, "server").get_epsilon(
+                        DELTA)
                     rows.append(Row(model, cut, budget, way, server, found))
                 print(f"{model}, {cut}, eps = {budget:g}: done",
                       file=sys.stderr)
@@ -420,7 +420,8 @@ def run_daemons(data: Data, eps: list[float], rounds: int,
             for _ in range(repeat):
                 learnt, plan = through_daemons(task, budget, find_programs())
                 found.append(learnt)
-                play = pricer.Rounds(plan, secret=True).play
+                play = pricer.Rounds(plan, secret=True,
+                                     decoder="constant").play
                 inside.append(learn(task, lambda moves, t: play(
                     moves, t).estimate))
             shown = [Row("", cut, budget, "", 0, np.array(runs)) for runs in (

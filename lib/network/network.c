@@ -198,16 +198,24 @@ static bool is_probability(double p)
     return p >= 0 && p <= 1;
 }
 
-enum pricer_status pri_check_trust(double eps, double delta,
-                                   struct pricer_fault *fault)
+/* `of` is what precedes eps and delta in the names of the numbers. */
+static enum pricer_status check_trust(const char *of, double eps, double delta,
+                                      struct pricer_fault *fault)
 {
     if (!(eps > 0))
         return pri_fault(fault, PRICER_VALUE,
-                         "eps = %.12g is not a positive number or inf", eps);
+                         "%seps = %.12g is not a positive number or inf", of,
+                         eps);
     if (!(delta > 0 && delta <= 1))
-        return pri_fault(fault, PRICER_VALUE, "delta = %.12g is outside (0, 1]",
-                         delta);
+        return pri_fault(fault, PRICER_VALUE,
+                         "%sdelta = %.12g is outside (0, 1]", of, delta);
     return PRICER_OK;
+}
+
+enum pricer_status pri_check_trust(double eps, double delta,
+                                   struct pricer_fault *fault)
+{
+    return check_trust("", eps, delta, fault);
 }
 
 enum pricer_status pri_node_check(const struct pricer_node *node,
@@ -288,7 +296,7 @@ enum pricer_status pri_network_budget(struct pricer_network *network,
     bool any = false;
     for (int32_t i = 0; i < network->nodes; i++) {
         any = any || eps[i] != INFINITY;
-        if (pri_check_trust(eps[i], delta[i], fault) != PRICER_OK) {
+        if (check_trust("server_", eps[i], delta[i], fault) != PRICER_OK) {
             if (place != NULL)
                 *place = (struct pricer_place){i, -1};
             return PRICER_VALUE;

@@ -13,10 +13,6 @@
  * as the plan, as nothing but the network's chance holds its weights apart. */
 enum { COLREL_LINKS = 200000 };
 
-/* With more nodes a decoder is fitted only if it is asked for: it takes more
- * than some seconds, and longer than the plan. */
-enum { DECODER_NODES = 300 };
-
 static enum pricer_status say(struct plan_job *job, const char *words,
                               const char *about)
 {
@@ -323,7 +319,7 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     struct pricer_fault why = {""};
     if (ask->decoder == PRICER_DECODE_CONSTANT)
         return PRICER_OK;
-    if (ask->decoder < 0 && job->from.network->nodes > DECODER_NODES) {
+    if (ask->decoder < 0 && job->from.network->nodes > PRICER_DECODER_NODES) {
         view->decoder_note = "--decoder minimax fits a better one, which takes "
                              "a while";
         return PRICER_OK;

@@ -10,7 +10,8 @@
 The package stands on libpricer and its headers, as they are installed: every
 number is the one that the command line prints, to the bit. Long calls release
 Python's lock, take `progress` (True, or a function of the fraction done) and
-stop at Ctrl-C. What goes wrong is a pricer.Fault with the library's words.
+stop at Ctrl-C. What goes wrong is a pricer.Fault with the library's words, which
+name the argument and its index.
 
 `pricer.lib` and `pricer.ffi` are the whole C interface, for what is not wrapped.
 """

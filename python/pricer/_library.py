@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import sysconfig
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
 import cffi
 import numpy as np
 
+from . import _find as finding
 from . import _header
 
 HEADERS = ("pricer.h", "pricer_crew.h", "pricer_decode.h",
@@ -67,36 +67,29 @@ _FAULTS = (Fault, MemoryFault, FileFault, FormatFault, ValueFault,
 
 # --------------------------------------------------------------- finding --
 
-def _prefixes() -> Iterator[Path]:
-    """Where header and library may be: what PRICER_PREFIX says, the prefix or
-    source tree that this file is in, and the system's."""
-    if "PRICER_PREFIX" in os.environ:
-        yield Path(os.environ["PRICER_PREFIX"])
-        return
-    yield from list(Path(__file__).resolve().parents)[1:5]
-    yield from (Path(sys.prefix), Path("/usr/local"), Path("/usr"))
-
-
-def _find() -> tuple[Path, Path]:
-    """The folder of the headers, and the library."""
-    folders = ["lib", "lib64", "build"]
-    multiarch = sysconfig.get_config_var("MULTIARCH")
-    if multiarch:
-        folders.insert(0, "lib/" + multiarch)
+def _find_library() -> tuple[Path, Path]:
+    """The folder of the headers, and the library: as PRICER_PREFIX says, where
+    they were when pip installed this package, in the prefix or source tree that
+    this file is in, or in the system's prefixes."""
     if "PRICER_LIBRARY" in os.environ and "PRICER_INCLUDE" in os.environ:
         return (Path(os.environ["PRICER_INCLUDE"]),
                 Path(os.environ["PRICER_LIBRARY"]))
-    for prefix in _prefixes():
-        for folder in folders:
-            library = prefix / folder / "libpricer.so.0"
-            include = prefix / "include"
-            if library.exists() and (include / "pricer.h").exists():
-                return include, library
-    raise ImportError("libpricer is not installed: ./run install PREFIX does "
-                      "it, and PRICER_PREFIX=PREFIX says where it is")
+    prefixes = [*list(Path(__file__).resolve().parents)[1:5], *finding.SYSTEM]
+    try:
+        from ._prefix import PREFIX  # written by pip install
+
+        prefixes.insert(0, Path(PREFIX))
+    except ImportError:
+        pass
+    prefix = finding.find_prefix(prefixes)
+    library = prefix and finding.library_below(prefix)
+    if not prefix or not library:
+        raise ImportError("libpricer is not installed: ./run install PREFIX "
+                          "does it, and PRICER_PREFIX=PREFIX says where it is")
+    return prefix / "include", library
 
 
-include, path = _find()
+include, path = _find_library()
 ffi = cffi.FFI()
 for _name in HEADERS:
     ffi.cdef(_header.declarations((include / _name).read_text("utf-8")))
@@ -195,11 +188,12 @@ def word(vocabulary: str, value: int) -> str:
     return ffi.string(text).decode()
 
 
-def find_word(vocabulary: str, name: str) -> int:
-    """The value of a name, such as find_word("bias", "l1")."""
+def find_word(vocabulary: str, name: str, argument: str = "") -> int:
+    """The value of a name, such as find_word("bias", "l1"). `argument` is what
+    an error calls it if not by its vocabulary."""
     value = lib.pricer_word_find(_vocabulary(vocabulary), str(name).encode())
     if value < 0:
-        raise ValueFault(f"{name!r} is none of "
+        raise ValueFault(f"{argument or vocabulary} = {name!r} is none of "
                          + ", ".join(_names(vocabulary)))
     return value
 
@@ -241,19 +235,58 @@ def view(owner: Any, pointer: Any, shape: Union[int, tuple[int, ...]],
     return array.view(dtype) if dtype.fields else array
 
 
-def given(values: Any, dtype: Any, count: Optional[int] = None) -> np.ndarray:
+def given(values: Any, dtype: Any, count: Optional[int] = None,
+          name: str = "array") -> np.ndarray:
     """A user's numbers as the library reads them: not copied where they are an
-    array of that type in one piece. A single number stands for all `count`."""
-    values = np.asarray(values)
-    with np.errstate(invalid="ignore"):  # what does not fit is told below
-        array = np.ascontiguousarray(values, dtype=dtype)
-    if np.dtype(dtype).kind == "i" and not np.array_equal(array, values):
-        raise ValueFault("not all of these are whole numbers of 32 bits")
-    if array.ndim <= 1 and array.size == 1 and np.ndim(values) == 0:
+    array of that type in one piece. A single number is that of all `count`.
+    Errors call the numbers by `name`, the argument."""
+    try:
+        values = np.asarray(values)
+        with np.errstate(invalid="ignore"):  # what does not fit fails below
+            array = np.ascontiguousarray(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueFault(f"{name}: {error}") from None
+    if np.dtype(dtype).kind == "i":
+        refuse(name, values, array != values, "is not a whole number of 32 bits")
+    if values.ndim == 0:
         return np.full(1 if count is None else count, array, dtype)
     if count is not None and array.shape != (count,):
-        raise ValueFault(f"{array.shape} numbers where {count} are needed")
+        raise ValueFault(f"{name} has shape {array.shape} where {count} "
+                         "numbers are needed")
     return array
+
+
+def refuse(name: str, values: Any, wrong: Any, why: str) -> None:
+    """Raise a fault about the first of the values that is wrong, if any is."""
+    places = np.argwhere(wrong)
+    if len(places) == 0:
+        return
+    values = np.asarray(values)
+    place = tuple(places[0]) if values.ndim else ()
+    index = f"[{', '.join(map(str, place))}]" if place else ""
+    raise ValueFault(f"{name}{index} = {values[place]} {why}")
+
+
+def shaped(values: Any, dtype: Any, shape: tuple[int, ...],
+           name: str) -> np.ndarray:
+    """A user's numbers of a shape that has to be right."""
+    array = given(values, dtype, name=name)
+    if array.shape != shape:
+        raise ValueFault(f"{name} has shape {array.shape} where {shape} is "
+                         "needed")
+    return array
+
+
+def struct(kind: str, fields: Mapping[str, Any]) -> Any:
+    """A struct pricer_KIND with some fields set; what does not fit is an error
+    that names the field."""
+    made = ffi.new(f"struct pricer_{kind} *")
+    for name, value in fields.items():
+        try:
+            setattr(made, name, value)
+        except (TypeError, OverflowError) as error:
+            raise type(error)(f"{name} = {value!r}: {error}") from None
+    return made
 
 
 def address(array: Optional[np.ndarray], kind: str) -> Any:
@@ -273,10 +306,10 @@ def layout(kind: str) -> np.dtype:
                      "itemsize": ffi.sizeof(kind)})
 
 
-def numbers(struct: Any) -> dict[str, Any]:
+def numbers(made: Any) -> dict[str, Any]:
     """The plain numbers of a struct by name; enumerations as their value."""
     found = {}
-    for name, field in ffi.typeof(struct[0]).fields:
+    for name, field in ffi.typeof(made[0]).fields:
         if field.type.kind in ("primitive", "enum"):
-            found[name] = getattr(struct, name)
+            found[name] = getattr(made, name)
     return found

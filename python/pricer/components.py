@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import (Progress, ValueFault, Watch, address, call, ffi, lib,
-                       one_blas_thread)
+from ._library import (Progress, ValueFault, Watch, address, call, ffi, given,
+                       lib, one_blas_thread, struct)
 from .network import Network
 from .planning import Plan
 from .simulation import matrix
@@ -35,23 +35,26 @@ def power_dimension(columns: int, components: int = 1) -> int:
 
 
 def power(rows: ArrayLike, network: Network, plan: Optional[Plan] = None, *,
-          components: int = 1, iterations: int = 20, reach: float = 0.0,
-          carry: float = 0.0, seed: Optional[int] = None,
+          components: int = 1, iterations: int = 20, reach: float = 0.1,
+          carry: float = 0.8, seed: Optional[int] = None,
           in_order: bool = False, threads: int = 0,
           progress: Progress = None) -> Components:
     """Power iteration over the links of a network; without a plan every message
     arrives, bare. The plan has to be for a network of power_dimension() and for
-    `iterations` rounds. Keywords as in struct pricer_power_settings."""
-    table = np.ascontiguousarray(rows, "f4")
+    `iterations` rounds. Keywords as in struct pricer_power_settings; with carry
+    0 earlier rounds do not count."""
+    table = given(rows, "f4", name="rows")
+    if table.ndim != 2:
+        raise ValueFault(f"rows has shape {table.shape}, not (rows, columns)")
     dimension = power_dimension(table.shape[1], components)
     if plan is not None and plan.network.dimension != dimension:
         raise ValueFault(f"the plan is for dimension {plan.network.dimension}, "
                          f"messages have {dimension} numbers")
     watch = Watch(progress)
-    held, kept = matrix(table)
-    asked = ffi.new("struct pricer_power_settings *", {
+    held, kept = matrix(table, "rows")
+    asked = struct("power_settings", {
         "components": components, "iterations": iterations, "reach": reach,
-        "carry": carry, "seed": network.seed if seed is None else seed,
+        "carry": carry or -1, "seed": network.seed if seed is None else seed,
         "in_order": in_order, "threads": threads, "watch": watch.pointer})
     exact = np.zeros((components, table.shape[1])), np.zeros(table.shape[1])
     truth = _vectors(*exact)

@@ -1,12 +1,14 @@
 """Decoding: the best linear estimate from the sums that arrived, with a bar."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import Progress, ValueFault, Watch, address, call, ffi, lib, view
+from ._library import (Fault, MemoryFault, Progress, StoppedFault, ValueFault,
+                       Watch, address, call, ffi, lib, numbers, shaped, struct,
+                       view)
 from .network import Network
 from .planning import Plan
 
@@ -22,6 +24,7 @@ class Decoder:
     def __init__(self, pointer: Any, plan: Plan) -> None:
         self._c = ffi.gc(pointer, lib.pricer_decoder_free)
         self.plan = plan
+        plan._decodes = True
 
     @classmethod
     def fit(cls, plan: Plan, *, rank: int = 0, patterns: int = 0,
@@ -35,7 +38,7 @@ class Decoder:
             unbiased = plan.settings.bias == "unbiased"
             horizon = plan.settings.horizon or (np.inf if unbiased else 1.0)
         watch = Watch(progress)
-        asked = ffi.new("struct pricer_decoder_settings *", {
+        asked = struct("decoder_settings", {
             "rank": rank, "patterns": patterns, "horizon": horizon,
             "spread": spread, "blind": blind,
             "seed": plan.network.seed if seed is None else seed,
@@ -51,21 +54,41 @@ class Decoder:
                     attempts: int = 1) -> "Decoder":
         """A decoder that comes from elsewhere; of several attempts, for
         pricer.Stack."""
-        shared = np.ascontiguousarray(shared, "f8")
+        nodes, width = plan.network.nodes, np.shape(shared)[-1:]
+        arrays = {
+            "own": shaped(own, "f8", (nodes,), "own"),
+            "shared": shaped(shared, "f8", (nodes, *width), "shared"),
+            "target": shaped(target, "f8", (nodes,), "target"),
+            "cap": shaped(cap, "f8", (nodes,), "cap")}
+        return cls._fill(plan, arrays, {"blend": blend, "horizon": horizon,
+                                        "attempts": attempts})
+
+    @classmethod
+    def _fill(cls, plan: Plan, arrays: Mapping[str, np.ndarray],
+              rest: Mapping[str, Any]) -> "Decoder":
+        """A decoder with these arrays, which have the right shapes, and these
+        other numbers."""
         out = ffi.new("struct pricer_decoder **")
         call(lib.pricer_decoder_new, plan.network.nodes,
-             shared.shape[1] if shared.ndim == 2 else 0, out)
+             arrays["shared"].shape[1], out)
         made = cls(out[0], plan)
-        made._c.blend, made._c.horizon = blend, horizon
-        made._c.attempts = attempts
-        for name, values in (("own", own), ("shared", shared),
-                             ("target", target), ("cap", cap)):
-            array = np.ascontiguousarray(values, "f8")
+        for name, value in rest.items():
+            setattr(made._c, name, value)
+        for name, array in arrays.items():
             if array.size:
-                ffi.memmove(getattr(made._c, name), array, array.nbytes)
+                ffi.memmove(getattr(made._c, name), np.ascontiguousarray(array),
+                            array.nbytes)
         return made
 
+    def __reduce__(self) -> Any:
+        rest = numbers(self._c)
+        arrays = {name: getattr(self, name)
+                  for name in ("own", "shared", "target", "cap")}
+        return Decoder._fill, (self.plan, arrays, rest)
+
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in ("nodes", "rank", "attempts", "blind", "blend", "horizon", "constant",
                     "lower", "reached", "upper", "lower_stderr",
                     "upper_stderr", "patterns", "exact"):
@@ -73,13 +96,38 @@ class Decoder:
         if name in ("own", "target", "cap"):
             return view(self._c, getattr(self._c, name), self._c.nodes, "f8")
         if name == "shared":
-            return view(self._c, self._c.shared, (self._c.nodes, self._c.rank),
-                        "f8")
+            return view(self._c, self._c.shared,
+                        (self._c.nodes, self._c.rank), "f8")
         raise AttributeError(name)
 
     def __repr__(self) -> str:
         return (f"<pricer.Decoder: worst case {self._c.upper:.6g}, constant "
                 f"{self._c.constant:.6g}>")
+
+
+def usual_decoder(plan: Plan) -> Optional[Decoder]:
+    """The decoder that a plan has if nothing is said about it, as the command
+    line decides; None where every sum counts alike."""
+    if (plan.settings.repeat > 1
+            or plan.network.nodes > lib.PRICER_DECODER_NODES):
+        return None
+    try:
+        return Decoder.fit(plan)
+    except (MemoryFault, StoppedFault):
+        raise
+    except Fault:  # this plan has none
+        return None
+
+
+def choose_decoder(plan: Plan,
+                   asked: Union[None, str, Decoder]) -> Optional[Decoder]:
+    """From what a caller says, None for the plan's own, to a decoder, or None
+    where every sum counts alike."""
+    if asked is None:
+        return plan.decoder
+    if not isinstance(asked, str):
+        return asked
+    return None if asked == "constant" else plan.decoder or Decoder.fit(plan)
 
 
 def genie(network: Network, *, seed: Optional[int] = None, threads: int = 0,
@@ -137,18 +185,25 @@ class Receiver:
         call(lib.pricer_receiver_new, plan.network._c, plan._c, decoder._c, out)
         self._c = ffi.gc(out[0], lib.pricer_receiver_free)
         self.plan = plan
+        self.decoder = decoder
+        self._withheld: Optional[np.ndarray] = None
+
+    def __reduce__(self) -> Any:
+        return _restore_receiver, (self.plan, self.decoder, self._withheld)
+
+    def __repr__(self) -> str:
+        return f"<pricer.Receiver of {self.plan!r} with {self.decoder!r}>"
 
     def withhold(self, withheld: Optional[ArrayLike]) -> None:
         """Whose own part is known not to be in their sum from now on, by node;
         None: nobody's."""
-        nodes = self.plan.network.nodes
         if withheld is None:
             lib.pricer_receiver_withhold(self._c, ffi.NULL)
+            self._withheld = None
             return
-        array = np.ascontiguousarray(withheld, bool)
-        if array.shape != (nodes,):
-            raise ValueFault(f"{array.size} nodes where {nodes} are needed")
+        array = shaped(withheld, bool, (self.plan.network.nodes,), "withheld")
         lib.pricer_receiver_withhold(self._c, ffi.from_buffer("bool[]", array))
+        self._withheld = array.copy()
 
     def decode(self, uplink: ArrayLike, link: ArrayLike,
                sums: Optional[ArrayLike] = None,
@@ -157,19 +212,13 @@ class Receiver:
         link l; sums: a row for every relay, in the data's units, which the
         adaptive decoder learns from and the estimate is made of."""
         net = self.plan.network
-        up = np.ascontiguousarray(uplink, bool)
-        through = np.ascontiguousarray(link, bool)
-        if up.shape != (net.nodes,) or through.shape != (net.links,):
-            raise ValueFault(f"{up.size} uplinks and {through.size} links where"
-                             f" {net.nodes} and {net.links} are needed")
+        up = shaped(uplink, bool, (net.nodes,), "uplink")
+        through = shaped(link, bool, (net.links,), "link")
         coefficient = np.zeros(net.nodes)
         out = ffi.new("struct pricer_decoded *")
         rows = None
         if sums is not None:
-            rows = np.ascontiguousarray(sums, "f8")
-            if rows.shape != (net.nodes, net.dimension):
-                raise ValueFault(f"sums of shape {rows.shape} where ({net.nodes}"
-                                 f", {net.dimension}) is needed")
+            rows = shaped(sums, "f8", (net.nodes, net.dimension), "sums")
         if adaptive and rows is None:
             raise ValueFault("the adaptive decoder learns from the sums")
         where = (self._c, ffi.from_buffer("bool[]", up),
@@ -185,12 +234,20 @@ class Receiver:
                        bool(out.is_estimate), estimate)
 
 
+def _restore_receiver(plan: Plan, decoder: Decoder,
+                      withheld: Optional[np.ndarray]) -> Receiver:
+    """A receiver that was pickled."""
+    made = Receiver(plan, decoder)
+    made.withhold(withheld)
+    return made
+
+
 def decode(plan: Plan, uplink: ArrayLike, link: ArrayLike,
            sums: Optional[ArrayLike] = None, *,
            decoder: Optional[Decoder] = None,
            adaptive: bool = False) -> Decoded:
     """The best estimate from the sums that arrived in one round; see
-    Receiver.decode(). Without a decoder one is fitted, which takes a while: for
-    many rounds keep a Decoder and a Receiver."""
-    return Receiver(plan, decoder or Decoder.fit(plan)).decode(
+    Receiver.decode(). Without a decoder the plan's own is taken, or one is
+    fitted, which takes a while: for many rounds keep a Receiver."""
+    return Receiver(plan, decoder or plan.decoder or Decoder.fit(plan)).decode(
         uplink, link, sums, adaptive)

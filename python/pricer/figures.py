@@ -57,7 +57,7 @@ def composition(plan: Plan, rounds: Iterable[int], delta: float,
     axes = _axes(axes)
     counts = list(rounds)
     for observer in observers:
-        eps = [Accountant(plan, observer).compose(count).get_epsilon(delta)
+        eps = [Accountant(plan, observer, rounds=count).get_epsilon(delta)
                for count in counts]
         axes.plot(counts, eps, marker=".", label=observer)
     axes.set(xscale="log", yscale="log", xlabel="rounds",

@@ -14,7 +14,8 @@ from .simulation import Asked
 class Walk(NamedTuple):
     """Round by round the mean squared error, its standard error, how many nodes'
     changes were cut and the mean error bar (NaN: no decoder); and of the first
-    walk the estimate after each round, and whether the round made one."""
+    walk the estimate after each round, and whether the round made one; clipped
+    is how many vectors were longer than the radius."""
 
     error: np.ndarray
     error_stderr: np.ndarray
@@ -22,6 +23,7 @@ class Walk(NamedTuple):
     bar: np.ndarray
     estimate: np.ndarray
     made: np.ndarray
+    clipped: int
 
 
 def walk(plan: Plan, rounds: int, *, walks: int = 0,
@@ -44,4 +46,4 @@ def walk(plan: Plan, rounds: int, *, walks: int = 0,
     return Walk(*(view(made, getattr(made, name), rounds, "f8")
                   for name in ("error", "error_stderr", "cut", "bar")),
                 view(made, made.estimate, (rounds, made.dimension), "f8"),
-                view(made, made.made, rounds, "?"))
+                view(made, made.made, rounds, "?"), made.clipped)

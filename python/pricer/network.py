@@ -1,6 +1,7 @@
 """Networks: who reaches whom, how reliably, and how much they trust each other."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
@@ -8,9 +9,10 @@ from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import (Progress, ValueFault, Watch, address, call, ffi, find_word, given,
-                       layout, lib, view, word)
+from ._library import (Progress, ValueFault, Watch, address, call, ffi, find_word,
+                       given, layout, lib, struct, view, word)
 
+DELTA = 1e-5  # of links, nodes and budgets without a finite eps, as in scenarios
 NODE = layout("struct pricer_node")
 LINK = layout("struct pricer_link")
 
@@ -42,7 +44,7 @@ class Settings:
         return replace(self, **changes)
 
     def _struct(self, watch: Optional[Watch] = None) -> Any:
-        return ffi.new("struct pricer_settings *", {
+        return struct("settings", {
             "bias": find_word("bias", self.bias),
             "lambda": self.lambda_,
             "calibration": find_word("calibration", self.calibration),
@@ -56,11 +58,12 @@ class Settings:
             "watch": watch.pointer if watch else ffi.NULL})
 
     @classmethod
-    def _read(cls, struct: Any) -> "Settings":
-        return cls(word("bias", struct.bias), getattr(struct, "lambda"),
-                   word("calibration", struct.calibration),
-                   max(struct.rounds, 1), word("credit", struct.credit),
-                   max(struct.repeat, 1), struct.horizon, struct.tolerance, struct.iterations, struct.threads)
+    def _read(cls, made: Any) -> "Settings":
+        return cls(word("bias", made.bias), getattr(made, "lambda"),
+                   word("calibration", made.calibration),
+                   max(made.rounds, 1), word("credit", made.credit),
+                   max(made.repeat, 1), made.horizon, made.tolerance,
+                   made.iterations, made.threads)
 
 
 class Network:
@@ -78,15 +81,17 @@ class Network:
 
     @classmethod
     def from_arrays(cls, uplink: ArrayLike, from_: ArrayLike = (),
-                    to: ArrayLike = (), p: ArrayLike = 1.0,
-                    eps: ArrayLike = np.inf, delta: ArrayLike = 1.0, *,
+                    to: ArrayLike = (), p: Optional[ArrayLike] = None,
+                    eps: Optional[ArrayLike] = None,
+                    delta: Optional[ArrayLike] = None, *,
                     joint: Optional[ArrayLike] = None,
-                    self_eps: ArrayLike = np.inf, self_delta: ArrayLike = 1.0,
+                    self_eps: ArrayLike = np.inf,
+                    self_delta: Optional[ArrayLike] = None,
                     server_eps: Optional[ArrayLike] = None,
                     server_delta: Optional[ArrayLike] = None,
                     x: Optional[ArrayLike] = None,
                     y: Optional[ArrayLike] = None, dimension: int = 1,
-                    radius: float = 1.0, reciprocity: float = 0.0,
+                    radius: float = 1.0, reciprocity: float = 1.0,
                     names: Optional[Sequence[Optional[str]]] = None,
                     diameter: float = 0.0,
                     node_radius: Optional[ArrayLike] = None,
@@ -97,27 +102,47 @@ class Network:
 
         Node i reaches the server with probability uplink[i]; link l carries
         from_[l]'s data to to[l] with probability p[l], which must stay
-        (eps[l], delta[l])-private from to[l]. self_eps and self_delta are the
+        (eps[l], delta[l])-private from to[l]. Links have no default p and eps;
+        eps = inf is full trust. self_eps and self_delta are the
         same for a node's own part at the server, server_eps and server_delta
-        bound all that the server learns. joint[l] is the probability that l and
-        its partner are up together, or NaN: taken from the reciprocity. names
-        are what people call the nodes, None or "" for none. No vector is longer
-        than radius, none of node i than node_radius[i] (NaN: radius); data that
-        must not be told apart are at most diameter, or node_diameter[i], away
-        from each other (0 and NaN: twice the radius). A single number stands for every node or link. Arrays of float64 (int32
-        for from_ and to) are read where they are.
+        bound all that the server learns. Every finite eps needs its delta; the
+        others may be left out or NaN and are 1e-5 then. joint[l] is the
+        probability that l and its partner are up together, or NaN: taken from
+        the reciprocity, 1 where both are up and down together, 0 where they are
+        independent. names
+        are what people call the nodes, None or "" for none. Vectors are clipped
+        to length radius, those of node i to node_radius[i] (NaN: radius); data
+        that must not be told apart are at most diameter, or node_diameter[i],
+        away from each other (0 and NaN: twice the radius). A single number is
+        that of every node or link. Arrays of float64 (int32 for from_ and to)
+        are read where they are.
         """
         kept: list[Any] = []
+        nodes, links = np.size(uplink), np.size(from_)
 
-        def field(values: Optional[ArrayLike], count: int,
+        def field(name: str, values: Optional[ArrayLike], count: int,
                   kind: str = "double") -> Any:
             if values is None:
                 return ffi.NULL
-            array = given(values, "f8" if kind == "double" else "i4", count)
+            array = given(values, "f8" if kind == "double" else "i4", count,
+                          name)
             kept.append(address(array, kind + "[]"))
             return kept[-1]
 
-        nodes = np.size(uplink)
+        def trust(of: str, eps: Optional[ArrayLike],
+                  delta: Optional[ArrayLike], count: int) -> dict[str, Any]:
+            """The fields eps and delta of links, nodes or budgets."""
+            if eps is not None:
+                eps = given(eps, "f8", count, of + "eps")
+                delta = _fill_delta(of, eps, delta)
+            return {of + "eps": field(of + "eps", eps, count),
+                    of + "delta": field(of + "delta", delta, count)}
+
+        for name, values in (("p", p), ("eps", eps)):
+            if links and values is None:
+                raise ValueFault(f"{name} is missing: links have no default")
+        if server_eps is None and server_delta is not None:
+            raise ValueFault("server_eps is missing where server_delta is given")
         texts = ffi.NULL
         if names is not None:
             if len(names) != nodes:
@@ -126,48 +151,58 @@ class Network:
                         for name in names)
             texts = ffi.new("char *[]", kept[-nodes:] if nodes else [])
             kept.append(texts)
-        links = np.size(from_)
-        arrays = ffi.new("struct pricer_network_arrays *", {
+        arrays = struct("network_arrays", {
             "dimension": dimension, "radius": radius,
             "reciprocity": reciprocity, "node_count": nodes,
-            "uplink": field(np.atleast_1d(uplink), nodes),
-            "self_eps": field(self_eps, nodes),
-            "self_delta": field(self_delta, nodes),
-            "x": field(x, nodes), "y": field(y, nodes),
-            "server_eps": field(server_eps, nodes),
-            "server_delta": field(server_delta, nodes),
+            "uplink": field("uplink", np.atleast_1d(uplink), nodes),
+            **trust("self_", self_eps, self_delta, nodes),
+            "x": field("x", x, nodes), "y": field("y", y, nodes),
+            **trust("server_", server_eps, server_delta, nodes),
             "link_count": links,
-            "from": field(from_, links, "int32_t"),
-            "to": field(to, links, "int32_t"),
-            "p": field(p, links), "joint": field(joint, links),
-            "eps": field(eps, links), "delta": field(delta, links),
+            "from": field("from_", from_, links, "int32_t"),
+            "to": field("to", to, links, "int32_t"),
+            "p": field("p", p, links), "joint": field("joint", joint, links),
+            **trust("", eps, delta, links),
             "names": ffi.cast("char const * const *", texts),
             "diameter": diameter,
-            "node_radius": field(node_radius, nodes),
-            "node_diameter": field(node_diameter, nodes)})
+            "node_radius": field("node_radius", node_radius, nodes),
+            "node_diameter": field("node_diameter", node_diameter, nodes)})
         out = ffi.new("struct pricer_network **")
-        call(lib.pricer_network_build_arrays, arrays, out, ffi.NULL)
+        place = struct("place", {"node": -1, "link": -1})
+        try:
+            call(lib.pricer_network_build_arrays, arrays, out, place)
+        except ValueFault as error:
+            error.args = (_name_argument(str(error), place.node, place.link),)
+            raise
         return cls(out[0], settings, seed)
 
     @classmethod
     def from_records(cls, nodes: np.ndarray, links: np.ndarray, *,
                      dimension: int = 1, radius: float = 1.0,
-                     reciprocity: float = 0.0,
+                     reciprocity: float = 1.0,
                      settings: Optional[Settings] = None,
                      seed: int = 1) -> "Network":
         """Build a network from structured arrays of the dtypes pricer.NODE and
-        pricer.LINK, in any order."""
+        pricer.LINK, in any order. Every number has to be given; a joint may be
+        NaN, and so may positions."""
         nodes = np.ascontiguousarray(nodes, NODE)
         links = np.ascontiguousarray(links, LINK)
         kept = [ffi.from_buffer("struct pricer_node[]", nodes),
                 ffi.from_buffer("struct pricer_link[]", links)]
-        parts = ffi.new("struct pricer_network_parts *", {
+        parts = struct("network_parts", {
             "dimension": dimension, "radius": radius,
             "reciprocity": reciprocity, "nodes": kept[0],
             "node_count": nodes.size, "links": kept[1],
             "link_count": links.size})
         out = ffi.new("struct pricer_network **")
-        call(lib.pricer_network_build, parts, out, ffi.NULL)
+        place = struct("place", {"node": -1, "link": -1})
+        try:
+            call(lib.pricer_network_build, parts, out, place)
+        except ValueFault as error:
+            for name, index in (("nodes", place.node), ("links", place.link)):
+                if index >= 0:
+                    error.args = (f"{name}[{index}]: {error}",)
+            raise
         return cls(out[0], settings, seed)
 
     @classmethod
@@ -182,14 +217,27 @@ class Network:
         scenario = Scenario(path, overrides)
         return scenario.network(progress)
 
-    def retrust(self, changes: Mapping[tuple[int, int], float]) -> "Network":
-        """A copy in which links (i, j), or own parts (i, i), have another eps."""
-        count = len(changes)
+    def retrust(self, changes: Mapping[tuple[int, int], Any]) -> "Network":
+        """A copy in which links (i, j), or own parts (i, i), have another eps,
+        or another (eps, delta). A link whose eps was infinite has no delta that
+        anybody chose: it needs both."""
+        pairs = {ends: _read_trust(f"changes[{ends}]", value)
+                 for ends, value in changes.items()}
         array = ffi.new("struct pricer_trust[]",
-                        [(i, j, eps) for (i, j), eps in changes.items()])
+                        [(i, j, eps) for (i, j), (eps, _) in pairs.items()])
         out = ffi.new("struct pricer_network **")
-        call(lib.pricer_network_retrust, self._c, array, count, out)
-        return Network(out[0], self.settings, self.seed)
+        call(lib.pricer_network_retrust, self._c, array, len(pairs), out)
+        made = Network(out[0], self.settings, self.seed)
+        for (i, j), (eps, delta) in pairs.items():
+            own, link = i == j, self.find(i, j)
+            before = self.self_eps[i] if own else self.eps[link]
+            if delta is not None:
+                store = made._c.self_delta if own else made._c.delta
+                store[i if own else link] = delta
+            elif np.isinf(before) and np.isfinite(eps):
+                raise ValueFault(f"changes[{(i, j)}] = {eps:g}: delta is missing, "
+                                 "as eps was infinite; give (eps, delta)")
+        return made
 
     def find(self, from_: int, to: int) -> int:
         """The index of the link from_ -> to, or -1."""
@@ -237,9 +285,81 @@ class Network:
     def _links(self, name: str, dtype: str = "f8") -> np.ndarray:
         return view(self._c, getattr(self._c, name), self.links, dtype)
 
+    def __reduce__(self) -> Any:
+        keep = {name: getattr(self, name) for name in _ARRAYS
+                if getattr(self, name).size}
+        if any(self.names):
+            keep["names"] = self.names
+        keep.update(dimension=self.dimension, radius=self.radius,
+                    settings=self.settings, seed=self.seed)
+        return _restore, (keep, self.reach)
+
     def __repr__(self) -> str:
         return (f"<pricer.Network of {self.nodes} nodes and {self.links} links, "
                 f"dimension {self.dimension}, radius {self.radius:g}>")
+
+
+_ARRAYS = ("uplink", "from_", "to", "p", "joint", "eps", "delta", "self_eps",
+           "self_delta", "server_eps", "server_delta", "x", "y", "node_radius",
+           "node_diameter")
+
+
+def _restore(arrays: Mapping[str, Any], reach: float) -> Network:
+    """A network that was pickled."""
+    made = Network.from_arrays(**arrays)
+    made._c.reach = reach
+    return made
+
+
+def _fill_delta(of: str, eps: np.ndarray,
+                delta: Optional[ArrayLike]) -> np.ndarray:
+    """The deltas that belong to eps; those of a finite eps must be given."""
+    if delta is None:
+        delta = np.nan
+    array = given(delta, "f8", eps.size, of + "delta")
+    missing = np.isnan(array)
+    if not missing.any():
+        return array
+    for k in np.flatnonzero(missing & np.isfinite(eps))[:1]:
+        raise ValueFault(f"{of}delta[{k}] is missing: {of}eps[{k}] = {eps[k]:g} "
+                         "is finite")
+    return np.where(missing, DELTA, array)
+
+
+def _read_trust(name: str, value: Any) -> tuple[float, Optional[float]]:
+    """eps and perhaps delta, as retrust() takes them."""
+    try:
+        eps, delta = (value, None) if np.ndim(value) == 0 else value
+        eps, delta = float(eps), None if delta is None else float(delta)
+    except (TypeError, ValueError):
+        raise ValueFault(f"{name} = {value!r} is neither eps nor (eps, delta)"
+                         ) from None
+    if not eps > 0:
+        raise ValueFault(f"{name}: eps = {eps:g} is not a positive number or inf")
+    if delta is not None and not 0 < delta <= 1:
+        raise ValueFault(f"{name}: delta = {delta:g} is outside (0, 1]")
+    return eps, delta
+
+
+_NODE_ARGUMENTS = {"p": "uplink", "eps": "self_eps", "delta": "self_delta",
+                   "radius": "node_radius", "diameter": "node_diameter",
+                   "name": "names"}
+
+
+def _name_argument(text: str, node: int, link: int) -> str:
+    """The library's words about an entry, with the argument and its index."""
+    found = re.match(r"(\w+) = (.*)", text, re.S)
+    if node < 0 and link < 0:
+        return text
+    if found and link >= 0:
+        return f"{found[1]}[{link}] = {found[2]}"
+    if found:
+        name = _NODE_ARGUMENTS.get(found[1], found[1])
+        return f"{name}[{node}] = {found[2]}"
+    if link >= 0:
+        return f"from_[{link}], to[{link}]: {text}"
+    what = "names[{0}]" if "name" in text else "x[{0}], y[{0}]"
+    return f"{what.format(node)}: {text}"
 
 
 def _add_arrays() -> None:
@@ -285,6 +405,8 @@ class Scenario:
 
     def __init__(self, path: Union[str, Path],
                  overrides: Optional[Mapping[str, Any]] = None) -> None:
+        self.path = str(path)
+        self.overrides = dict(overrides or {})
         words: Iterable[str] = (f"{key}={value}"
                                 for key, value in (overrides or {}).items())
         texts = [ffi.new("char[]", text.encode()) for text in words]
@@ -292,6 +414,13 @@ class Scenario:
         call(lib.pricer_scenario_read, str(path).encode(),
              ffi.new("char *[]", texts) if texts else ffi.NULL, len(texts), out)
         self._c = ffi.gc(out[0], lib.pricer_scenario_free)
+
+    def __reduce__(self) -> Any:
+        return Scenario, (str(Path(self.path).resolve()), self.overrides)
+
+    def __repr__(self) -> str:
+        more = f", {self.overrides!r}" if self.overrides else ""
+        return f"pricer.Scenario({self.path!r}{more})"
 
     @property
     def settings(self) -> Settings:

@@ -162,6 +162,13 @@ class Participant:
         self._socket, self._open = None, None
         self._bytes.clear()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Participant is a connection and is not pickled")
+
+    def __repr__(self) -> str:
+        state = "connected" if self._socket is not None else "not connected"
+        return f"<pricer.Participant at {self.path!r}, {state}>"
+
     def __enter__(self) -> "Participant":
         return self
 

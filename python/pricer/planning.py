@@ -2,15 +2,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._library import (Progress, ValueFault, Watch, address, call, ffi,
-                       find_word, given, lib, numbers, view)
+                       find_word, given, lib, numbers, refuse, struct, view)
 from .network import Network, Settings
 
+if TYPE_CHECKING:
+    from .decoding import Decoder
 
 BASELINES = ("naive", "unbiased", "best", "colrel")
 
@@ -31,7 +33,7 @@ def calibrate(eps: float, delta: float, rounds: int = 1, p: float = 1.0,
     the probability that the link is up, for budgets that give credit to losses;
     1 counts every packet as heard.
     """
-    budget = ffi.new("struct pricer_budget *", {
+    budget = struct("budget", {
         "calibration": find_word("calibration", calibration), "eps": eps,
         "delta": delta, "rounds": rounds, "p": p})
     mu, sure = ffi.new("double *"), ffi.new("bool *")
@@ -42,6 +44,8 @@ def calibrate(eps: float, delta: float, rounds: int = 1, p: float = 1.0,
 def delta_gaussian(eps: ArrayLike, mu: ArrayLike) -> Any:
     """The least delta for which a Gaussian mechanism with sensitivity mu times
     its deviation is (eps, delta)-private; element by element."""
+    eps, mu = (given(values, "f8", name=name) if np.ndim(values) else values
+               for name, values in (("eps", eps), ("mu", mu)))
     found = np.vectorize(lib.pricer_gaussian_delta, otypes=["f8"])(eps, mu)
     return float(found) if found.ndim == 0 else found
 
@@ -97,23 +101,53 @@ class Plan:
         self.network = network
         self.settings = settings
         self.info = info
+        self.number: Optional[int] = None  # in the study that it is stored in
+        self._decoder: Any = False  # not fitted yet
+        self._decodes = False  # some decoder was made for this plan
 
     @classmethod
     def from_arrays(cls, network: Network, weight: ArrayLike, noise: ArrayLike,
                     self_weight: ArrayLike, self_noise: ArrayLike,
                     **settings: Any) -> "Plan":
         """A plan that comes from elsewhere."""
-        out = ffi.new("struct pricer_plan **")
-        call(lib.pricer_plan_new, network._c, out)
-        made = cls(out[0], network, network.settings.replace(**settings))
+        arrays = {}
         for name, values, count in (
                 ("weight", weight, network.links),
                 ("noise", noise, network.links),
                 ("self_weight", self_weight, network.nodes),
                 ("self_noise", self_noise, network.nodes)):
-            array = given(values, "f8", count)
-            ffi.memmove(getattr(made._c, name), array, array.nbytes)
+            arrays[name] = array = given(values, "f8", count, name)
+            refuse(name, array, ~(np.isfinite(array) & (array >= 0)),
+                   "is not a weight" if "weight" in name
+                   else "is not a standard deviation")
+        return cls._fill(network, network.settings.replace(**settings), None,
+                         arrays, 0.0)
+
+    @classmethod
+    def _fill(cls, network: Network, settings: Settings,
+              info: Optional[SolveInfo], arrays: Mapping[str, np.ndarray],
+              sum_multiplier: float) -> "Plan":
+        """A plan with these arrays, which are as long as they have to be."""
+        out = ffi.new("struct pricer_plan **")
+        call(lib.pricer_plan_new, network._c, out)
+        made = cls(out[0], network, settings, info)
+        for name, array in arrays.items():
+            ffi.memmove(getattr(made._c, name), np.ascontiguousarray(array),
+                        array.nbytes)
+        made._c.sum_multiplier = sum_multiplier
         return made
+
+    def __reduce__(self) -> Any:
+        arrays = {name: self._array(name, self._c.links)
+                  for name in ("weight", "noise")}
+        for name in ("self_weight", "self_noise", "row_multiplier",
+                     "relay_multiplier", "server_multiplier"):
+            if getattr(self._c, name) != ffi.NULL:
+                arrays[name] = self._array(name, self._c.nodes)
+        state = {name: getattr(self, name)
+                 for name in ("number", "_decoder", "_decodes")}
+        return Plan._fill, (self.network, self.settings, self.info, arrays,
+                            self._c.sum_multiplier), state
 
     @classmethod
     def read(cls, path: Union[str, Path], network: Network,
@@ -147,6 +181,23 @@ class Plan:
     def self_noise(self) -> np.ndarray:
         """Standard deviations of the own parts' noise, by node."""
         return self._array("self_noise", self._c.nodes)
+
+    @property
+    def decoder(self) -> Optional["Decoder"]:
+        """How the server weighs the sums that arrive unless something else is
+        asked for: the minimax decoder that `pricer plan` fits, here when it is
+        first needed. None, every sum counts alike, for networks of more than
+        300 nodes, plans that no decoder can be fitted to, and rounds of several
+        attempts (pricer.Stack has theirs). May be set to another, or None."""
+        if self._decoder is False:
+            from .decoding import usual_decoder
+
+            self._decoder = usual_decoder(self)
+        return self._decoder
+
+    @decoder.setter
+    def decoder(self, decoder: Optional["Decoder"]) -> None:
+        self._decoder = decoder
 
     @property
     def expected_weight(self) -> np.ndarray:
@@ -225,7 +276,7 @@ def baseline(network: Network, name: str, *, progress: Progress = None,
     """What a plan is compared with: "naive", "unbiased", "best" (all without
     relaying) or "colrel" (relaying without privacy)."""
     if name not in BASELINES:
-        raise ValueFault(f"{name!r} is none of " + ", ".join(BASELINES))
+        raise ValueFault(f"name = {name!r} is none of " + ", ".join(BASELINES))
     asked = network.settings.replace(**settings)
     watch = Watch(progress)
     out = ffi.new("struct pricer_plan **")
@@ -258,14 +309,14 @@ def descend(network: Network, *, step: float = 0.0, noise_step: float = 0.0,
             onerror=lambda kind, error, _trace: setattr(watch, "error", error))
     out = ffi.new("struct pricer_plan **")
     watch.call(lib.pricer_plan_descend, network._c, asked._struct(watch),
-               ffi.new("struct pricer_gradient *", options), out)
+               struct("gradient", options), out)
     return Plan(out[0], network, asked)
 
 
 def erdos_renyi(**network: float) -> Mapping[str, float]:
     """The optimal plan of the one family where it is a formula; keywords are
     the fields of struct pricer_erdos_renyi."""
-    asked = ffi.new("struct pricer_erdos_renyi *", network)
+    asked = struct("erdos_renyi", network)
     out = ffi.new("struct pricer_closed_form *")
     call(lib.pricer_erdos_renyi_solve, asked, out)
     return numbers(out)

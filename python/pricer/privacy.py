@@ -1,12 +1,13 @@
 """Accounts of privacy: what every observer learns from a plan, proved."""
 from __future__ import annotations
 
+import inspect
 from typing import Any, Iterable, NamedTuple, Optional
 
 import numpy as np
 
 from ._library import (Progress, ValueFault, Watch, address, call, ffi,
-                       find_word, given, layout, lib, view, word)
+                       find_word, given, layout, lib, refuse, view, word)
 from .planning import Plan
 
 STATEMENT = layout("struct pricer_statement")
@@ -39,6 +40,15 @@ class Statements:
             return self.table[name]
         raise AttributeError(name)
 
+    def __reduce__(self) -> Any:
+        return Statements, (self.plan, self.table)
+
+    def __repr__(self) -> str:
+        seen = ", ".join(word("observer", value)
+                         for value in np.unique(self.observer))
+        return (f"<pricer.Statements: {len(self)}, seen by {seen or 'nobody'}, "
+                f"eps up to {self.worst:.6g}>")
+
     def __len__(self) -> int:
         return len(self.table)
 
@@ -69,28 +79,51 @@ class Statements:
         return frame
 
 
-def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
+def _check_question(plan: Plan, observer: Optional[str], protect: str,
+                    members: Iterable[int], relays: str,
+                    eavesdropper: Optional[str]) -> np.ndarray:
+    """Refuse what no account can be asked about; the members of a coalition."""
+    for name, value in (("observer", observer), ("protect", protect),
+                        ("relays", relays), ("eavesdropper", eavesdropper)):
+        if value is not None:
+            find_word(name, value)
+    team, nodes = given(list(members), "i4", name="members"), plan.network.nodes
+    refuse("members", team, (team < 0) | (team >= nodes),
+           f"is no node: the nodes are 0 to {nodes - 1}")
+    return team
+
+
+def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
             repeat: Optional[int] = None,
             eavesdropper: Optional[str] = None, members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
-            relays: str = "sums", silent: int = 0, decodes: bool = True,
+            relays: str = "sums", silent: int = 0, decodes: Optional[bool] = None,
             threads: int = 0, progress: Progress = None) -> Statements:
     """Account for every link, relay or node that an observer looks at.
 
-    observer is "link", "relay", "server", "reader" (of the estimate),
+    observer is "link" (the default), "relay" (the default for identities),
+    "server", "reader" (of the estimate),
     "listener" (hears all that a node sends) or "coalition" (its members, perhaps
     with_server or with_reader). relays see "sums" or, as in a fleet, "shares";
     any `silent` of the others leave out their noise. With decodes the estimate
     may be any function of the sums and the reader's number is the server's;
-    without, it is their sum, and noise in sums without a node's data counts.
+    without, it is their sum, and noise in sums without a node's data counts;
+    by default it is as the plan has a decoder or has not.
     protect is "data" or, of a relay, "identity". delta 0 is each
     statement's own. rounds, and attempts of a round with the same payloads
     (repeat), are those of the plan if not given. The eavesdropper
     is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
     default what the plan's credit says.
     """
-    team = given(list(members), "i4")
+    if observer is None:
+        observer = "relay" if protect == "identity" else "link"
+    team = _check_question(plan, observer, protect, members, relays,
+                           eavesdropper)
+    if decodes is None:  # nobody else looks at the estimate
+        decodes = not (observer == "reader" or with_reader) or (
+            plan.settings.repeat > 1 or plan._decodes
+            or plan.decoder is not None)
     if eavesdropper is None:
         credit = plan.settings.credit
         eavesdropper = "receiver" if credit == "losses" else "radio"
@@ -119,25 +152,40 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
 class Accountant:
     """Compose rounds of a plan, for any observer:
 
-        accountant = pricer.Accountant(plan, observer="server").compose(100)
-        eps = accountant.get_epsilon(delta=1e-5)
+        accountant = pricer.Accountant(plan, observer="server")
+        eps = accountant.get_epsilon(delta=1e-5)  # of all the plan's rounds
+        accountant.compose(100)                   # and a hundred more
 
-    Rounds of one plan compose exactly: what T rounds show is one account, not a
-    sum of T. Keywords are those of privacy(). Numbers are of the worst node.
+    It starts with the rounds that the plan is made for, or with `rounds`. Rounds
+    of one plan compose in one account of all that they show, not by a sum of
+    bounds. Other keywords are those of privacy(). Numbers are of the worst node.
     """
 
-    def __init__(self, plan: Plan, observer: str = "server",
-                 **question: Any) -> None:
+    def __init__(self, plan: Plan, observer: str = "server", *,
+                 rounds: Optional[int] = None, **question: Any) -> None:
+        if "delta" in question:
+            raise TypeError("delta is an argument of get_epsilon()")
+        asked = inspect.signature(privacy).bind(plan, observer, **question)
+        asked.apply_defaults()
+        _check_question(*(asked.arguments[name] for name in (
+            "plan", "observer", "protect", "members", "relays",
+            "eavesdropper")))
         self.plan = plan
         self.rounds = 0
+        self.compose(plan.settings.rounds if rounds is None else rounds)
         self._question = dict(question, observer=observer)
 
     def compose(self, rounds: int = 1) -> "Accountant":
-        """Count so many rounds more."""
-        if rounds < 0:
-            raise ValueFault(f"{rounds} rounds cannot be added")
-        self.rounds += rounds
+        """Count that many more rounds."""
+        if rounds != int(rounds) or rounds < 0:
+            raise ValueFault(f"rounds = {rounds} cannot be added")
+        self.rounds += int(rounds)
         return self
+
+    def __repr__(self) -> str:
+        more = "".join(f", {name}={value!r}"
+                       for name, value in self._question.items())
+        return f"<pricer.Accountant of {self.rounds} round(s){more}>"
 
     def statements(self, delta: float) -> Statements:
         """What is proved for every link or node after the rounds so far."""
@@ -145,7 +193,7 @@ class Accountant:
                        **self._question)
 
     def get_epsilon(self, delta: float) -> float:
-        """The eps that holds for all at this delta; 0 before any round."""
+        """The eps that holds for all at this delta; 0 where no round is."""
         return self.statements(delta).worst if self.rounds else 0.0
 
     def get_delta(self, eps: float) -> float:

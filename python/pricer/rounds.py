@@ -1,13 +1,14 @@
 """One round: shares with exact noise, links that come and go, the estimate."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import ValueFault, address, call, ffi, lib
-from .decoding import Decoder, Receiver
+from ._library import (ValueFault, address, call, ffi, find_word, lib, refuse,
+                       shaped)
+from .decoding import Decoder, Receiver, choose_decoder
 from .planning import Plan
 
 
@@ -23,6 +24,14 @@ class Stream:
             call(lib.pricer_random_secret, self._c)
         else:
             self.replay(seed, purpose, round, from_, to)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Stream is not pickled: its noise must not be used "
+                        "twice")
+
+    def __repr__(self) -> str:
+        kind = "secret" if self._c.secret else "replayed"
+        return f"<pricer.Stream, {kind}>"
 
     def replay(self, seed: int, purpose: str, round: int, from_: int,
                to: int) -> None:
@@ -41,12 +50,14 @@ class Stream:
 
 
 class Played(NamedTuple):
-    """What became of a round. bar is the decoder's error bar, or None."""
+    """What became of a round. bar is the decoder's error bar, or None; clipped
+    is how many vectors were longer than their node's radius and were cut."""
 
     estimate: np.ndarray
     uplink: np.ndarray
     link: np.ndarray
     bar: Optional[float]
+    clipped: int
 
 
 class Rounds:
@@ -58,13 +69,18 @@ class Rounds:
     Links are drawn from the seed, as simulations draw them: trial t of the
     faithful engine is round t. With secret=True the noise is the operating
     system's and no round can be played again; so it has to be for data that is
-    really private.
+    really private. decoder is None (the plan's own, plan.decoder), "constant"
+    (every sum counts alike, as in the paper), "minimax", or a Decoder.
     """
 
     def __init__(self, plan: Plan, seed: Optional[int] = None,
                  secret: bool = False,
-                 decoder: Optional[Decoder] = None) -> None:
+                 decoder: Union[None, str, Decoder] = None) -> None:
         net = plan.network
+        if isinstance(decoder, str):
+            find_word("decode", decoder, "decoder")
+            if decoder == "adaptive":
+                raise ValueFault("decoder = 'adaptive' is for simulate()")
         self.plan = plan
         self.seed = net.seed if seed is None else seed
         self._noise = Stream() if secret else Stream(self.seed)
@@ -72,9 +88,19 @@ class Rounds:
         self.grid = ffi.new("struct pricer_grid *")
         call(lib.pricer_grid_choose, net._c, plan._c, self.grid)
         self._slices = [self._slice(i) for i in range(net.nodes)]
-        self._receiver = Receiver(plan, decoder) if decoder else None
+        self.decoder = choose_decoder(plan, decoder)
+        self._receiver = (Receiver(plan, self.decoder) if self.decoder
+                          else None)
         self._message = np.zeros(net.dimension, "i8")
         self._sums = np.zeros((net.nodes, net.dimension), "i8")
+
+    def __reduce__(self) -> Any:
+        return Rounds, (self.plan, self.seed, self._secret,
+                        self.decoder or "constant")
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Rounds of {self.plan!r}, seed {self.seed}"
+                f"{', secret noise' if self._secret else ''}>")
 
     def _slice(self, node: int) -> Any:
         out = ffi.new("struct pricer_slice **")
@@ -102,6 +128,7 @@ class Rounds:
     def share(self, node: int, to: int, vector: np.ndarray,
               round: int) -> np.ndarray:
         """The message of a node for a relay, or itself, on the integer grid."""
+        vector = shaped(vector, "f8", (self.plan.network.dimension,), "vector")
         piece = self._slices[node]
         for k in range(piece.count):
             if piece.shares[k].to == to:
@@ -147,10 +174,11 @@ class Rounds:
     def play(self, data: ArrayLike, round: int = 0) -> Played:
         """One round with a row of data for every node."""
         net = self.plan.network
-        data = np.ascontiguousarray(data, "f8")
-        if data.shape != (net.nodes, net.dimension):
-            raise ValueFault(f"data of shape {data.shape} where "
-                             f"({net.nodes}, {net.dimension}) is needed")
+        data = shaped(data, "f8", (net.nodes, net.dimension), "data")
+        refuse("data", data, ~np.isfinite(data), "is not a finite number")
+        # as long as the radius but for rounding is not clipped
+        clipped = int(np.sum(np.linalg.norm(data, axis=1)
+                             > net.node_radius * (1 + 1e-12)))
         uplink, link = self.links(round)
         self._sums[:] = 0
         for node, piece in enumerate(self._slices):
@@ -164,11 +192,12 @@ class Rounds:
                 call(lib.pricer_round_add, self.grid, 1,
                      address(message, "int64_t[]"), net.dimension,
                      address(self._sums[to], "int64_t[]"))
-        if self._receiver:
-            return self._decode(uplink, link)
-        return self._average(uplink, link)
+        count = self._decode if self._receiver else self._average
+        estimate, bar = count(uplink, link)
+        return Played(estimate, uplink, link, bar, clipped)
 
-    def _average(self, uplink: np.ndarray, link: np.ndarray) -> Played:
+    def _average(self, uplink: np.ndarray,
+                 link: np.ndarray) -> tuple[np.ndarray, Optional[float]]:
         """Every sum counts 1 / nodes, as in the paper."""
         net = self.plan.network
         total = np.zeros(net.dimension, "i8")
@@ -180,9 +209,10 @@ class Rounds:
         lib.pricer_round_estimate(self.grid, net.nodes,
                                   address(total, "int64_t[]"), net.dimension,
                                   address(estimate, "double[]"))
-        return Played(estimate, uplink, link, None)
+        return estimate, None
 
-    def _decode(self, uplink: np.ndarray, link: np.ndarray) -> Played:
+    def _decode(self, uplink: np.ndarray,
+                link: np.ndarray) -> tuple[np.ndarray, Optional[float]]:
         """The decoder says what every sum counts."""
         net = self.plan.network
         found = self._receiver.decode(uplink, link)
@@ -192,4 +222,4 @@ class Rounds:
                 self.grid, found.coefficient[relay],
                 address(self._sums[relay], "int64_t[]"), net.dimension,
                 address(estimate, "double[]"))
-        return Played(estimate, uplink, link, found.bar)
+        return estimate, found.bar

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import Progress, Watch, call, ffi, find_word, lib, view, word
-from .decoding import Decoder
+from ._library import (Progress, ValueFault, Watch, call, ffi, find_word, given,
+                       lib, refuse, struct, view, word)
+from .decoding import Decoder, choose_decoder
 from .planning import Plan
 
 
@@ -34,7 +35,7 @@ class Simulation:
     link, and both (a link together with its partner) count trials."""
 
     def __init__(self, pointer: Any) -> None:
-        self._c = made = ffi.gc(pointer, lib.pricer_simulation_free)
+        made = ffi.gc(pointer, lib.pricer_simulation_free)
         self.trials: int = made.trials
         self.seed: int = made.seed
         self.clipped: int = made.clipped
@@ -44,13 +45,14 @@ class Simulation:
         self.uplink = view(made, made.uplink, made.nodes, "i8")
         self.link = view(made, made.link, made.links, "i8")
         self.both = view(made, made.both, made.links, "i8")
-        self.outcomes = [self._outcome(k) for k in range(made.plans)]
+        self.outcomes = [self._outcome(made, k) for k in range(made.plans)]
 
-    def _outcome(self, k: int) -> Outcome:
-        found = self._c.outcomes + k
+    @staticmethod
+    def _outcome(made: Any, k: int) -> Outcome:
+        found = made.outcomes + k
         edges = [lib.pricer_outcome_edge(found, bin)
                  for bin in range(lib.PRICER_BINS + 1)]
-        trials = view(self._c, found.bins, lib.PRICER_BINS, "i8")
+        trials = view(made, found.bins, lib.PRICER_BINS, "i8")
         return Outcome(found.mse, found.mse_stderr, found.predicted,
                        found.worst_case, found.bar, found.bias,
                        found.bias_predicted, found.difference,
@@ -71,12 +73,14 @@ class Simulation:
                 f"{self.mse:.6g} +- {self.mse_stderr:.2g}>")
 
 
-def matrix(values: ArrayLike) -> tuple[Any, list[Any]]:
+def matrix(values: ArrayLike, name: str = "data") -> tuple[Any, list[Any]]:
     """Rows of float32 or float64 as struct pricer_matrix, without a copy, and
-    what has to live as long."""
-    array = np.asarray(values)
-    single = array.dtype == np.float32
-    array = np.ascontiguousarray(np.atleast_2d(array), "f4" if single else "f8")
+    what has to live as long. Errors call the rows by `name`, the argument."""
+    single = getattr(values, "dtype", None) == np.float32
+    array = np.atleast_2d(given(values, "f4" if single else "f8", name=name))
+    if array.ndim != 2:
+        raise ValueFault(f"{name} has shape {array.shape} where rows are needed")
+    refuse(name, array, ~np.isfinite(array), "is not a finite number")
     held = ffi.from_buffer(array)
     made = ffi.new("struct pricer_matrix *", {
         "rows": array.shape[0], "columns": array.shape[1],
@@ -96,7 +100,7 @@ def read_vectors(path: Union[str, Path]) -> np.ndarray:
 
 def write_npy(values: ArrayLike, path: Union[str, Path]) -> None:
     """Write .npy as pricer does: complete or not at all."""
-    made, held = matrix(values)
+    made, held = matrix(values, "values")
     call(lib.pricer_matrix_write_npy, made, str(path).encode())
     del held
 
@@ -108,25 +112,26 @@ class Asked:
     def __init__(self, plan: Plan, watch: Watch, trials: int,
                  seed: Optional[int], data: Any,
                  decoder: Union[None, str, Decoder], threads: int) -> None:
-        self._kept: list[Any] = [watch]
-        self._c = asked = ffi.new("struct pricer_simulation_settings *", {
+        if plan.settings.repeat > 1:
+            raise ValueFault(f"rounds of this plan have {plan.settings.repeat} "
+                             "attempts: pricer.Stack(plan) plays them")
+        chosen = choose_decoder(plan, decoder)
+        how = decoder if isinstance(decoder, str) else (
+            "constant" if chosen is None else "minimax")
+        self._kept: list[Any] = [watch, chosen]
+        self._c = asked = struct("simulation_settings", {
             "trials": trials,
             "seed": plan.network.seed if seed is None else seed,
             "threads": threads, "watch": watch.pointer,
-            "decode": find_word("decode", "constant")})
+            "decode": find_word("decode", how, "decoder"),
+            "decoder": ffi.NULL if chosen is None else chosen._c})
         if isinstance(data, str):
             asked.data = find_word("data", data)
         else:
             asked.data = lib.PRICER_DATA_GIVEN
-            given, held = matrix(data)
-            asked.given = given
-            self._kept += [given, held]
-        if decoder is not None and decoder != "constant":
-            name = decoder if isinstance(decoder, str) else "minimax"
-            fitted = Decoder.fit(plan) if isinstance(decoder, str) else decoder
-            asked.decode = find_word("decode", name)
-            asked.decoder = fitted._c
-            self._kept.append(fitted)
+            rows, held = matrix(data)
+            asked.given = rows
+            self._kept += [rows, held]
 
 
 def simulate(plan: Plan, *others: Plan, trials: int = 0,
@@ -137,8 +142,8 @@ def simulate(plan: Plan, *others: Plan, trials: int = 0,
 
     data is "worst-case", "random" or a row for every node. engine is "fast" (the
     noise is integrated out) or "faithful" (every message). decoder is for the
-    first plan's sums: None or "constant", "minimax", "adaptive", or a Decoder
-    that was fitted. The result is the same to the bit for any number of threads.
+    first plan's sums: None (the plan's own, plan.decoder), "constant" (every sum
+    counts alike), "minimax", "adaptive", or a Decoder that was fitted. The result is the same to the bit for any number of threads.
     """
     watch = Watch(progress)
     asked = Asked(plan, watch, trials, seed, data, decoder, threads)

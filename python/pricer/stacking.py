@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._library import (Progress, ValueFault, Watch, address, call, ffi,
-                       find_word, lib)
+from ._library import (Progress, Watch, address, call, ffi, find_word, lib,
+                       shaped, struct)
 from .decoding import Decoded, Decoder
 from .planning import Plan
 from .simulation import matrix
@@ -54,7 +54,7 @@ class Stack:
         self._seed = net.seed if seed is None else seed
         if decoder is None:
             watch = Watch(progress)
-            asked = ffi.new("struct pricer_decoder_settings *", {
+            asked = struct("decoder_settings", {
                 "patterns": patterns, "seed": self._seed, "threads": threads,
                 "watch": watch.pointer})
             fitted = ffi.new("struct pricer_decoder **")
@@ -67,6 +67,13 @@ class Stack:
              out)
         self._c = ffi.gc(out[0], lib.pricer_stack_free)
 
+    def __reduce__(self) -> Any:
+        return _restore, (self.plan, self.attempts, self.decoder, self._seed)
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Stack of {self.attempts} attempts: worst case "
+                f"{self.decoder.upper:.6g}>")
+
     def decode(self, uplink: ArrayLike, link: ArrayLike,
                sums: Optional[ArrayLike] = None,
                withheld: Optional[ArrayLike] = None) -> Decoded:
@@ -74,23 +81,14 @@ class Stack:
         uplink and link say what arrived in it, withheld whose own part is not
         in its sum, coefficient what its sums count."""
         net = self.plan.network
-        up = np.ascontiguousarray(uplink, bool)
-        through = np.ascontiguousarray(link, bool)
-        if (up.shape != (self.attempts, net.nodes)
-                or through.shape != (self.attempts, net.links)):
-            raise ValueFault(
-                f"uplinks of shape {up.shape} and links of shape "
-                f"{through.shape} where ({self.attempts}, {net.nodes}) and "
-                f"({self.attempts}, {net.links}) are needed")
+        up = shaped(uplink, bool, (self.attempts, net.nodes), "uplink")
+        through = shaped(link, bool, (self.attempts, net.links), "link")
         rows = None
         if sums is not None:
-            rows = np.ascontiguousarray(sums, "f8")
-            if rows.shape != (*up.shape, net.dimension):
-                raise ValueFault(f"sums of shape {rows.shape} where "
-                                 f"{(*up.shape, net.dimension)} is needed")
+            rows = shaped(sums, "f8", (*up.shape, net.dimension), "sums")
         kept = np.zeros(up.shape, bool)
         if withheld is not None:
-            kept[...] = np.asarray(withheld, bool)
+            kept = shaped(withheld, bool, up.shape, "withheld")
         lib.pricer_stack_withhold(self._c, ffi.from_buffer("bool[]", kept))
         coefficient = np.zeros(up.shape)
         out = ffi.new("struct pricer_decoded *")
@@ -106,7 +104,7 @@ class Stack:
         """Play rounds for "worst-case" or "random" data, or a row for every
         node. The same to the bit for any number of threads."""
         plan = self.plan
-        asked = ffi.new("struct pricer_simulation_settings *", {
+        asked = struct("simulation_settings", {
             "trials": trials, "seed": self._seed if seed is None else seed,
             "threads": threads, "decoder": self.decoder._c,
             "decode": find_word("decode", "minimax")})
@@ -125,3 +123,8 @@ class Stack:
         return Repeated(out.trials, out.stacked.value, out.stacked.error,
                         out.equal.value, out.equal.error, out.fresh.value,
                         out.fresh.error, out.bar)
+
+
+def _restore(plan: Plan, attempts: int, decoder: Decoder, seed: int) -> Stack:
+    """A stack that was pickled."""
+    return Stack(plan, attempts, decoder=decoder, seed=seed)

@@ -6,10 +6,12 @@ from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 
-from ._library import Watch, Progress, call, ffi, find_word, lib
-from .decoding import Decoder
+from ._library import (Fault, MemoryFault, Progress, StoppedFault, Watch, call,
+                       ffi, find_word, lib, struct)
+from .decoding import Decoder, choose_decoder
 from .network import Network, Scenario, Settings
 from .planning import Plan
+from .stacking import Stack
 
 try:
     import pandas
@@ -28,6 +30,7 @@ class Study:
     def __init__(self, path: Union[str, Path], writable: bool = False) -> None:
         out = ffi.new("struct pricer_study **")
         call(lib.pricer_study_open, str(path).encode(), writable, out)
+        self.path = str(path)
         self._c = ffi.gc(out[0], lib.pricer_study_close)
 
     def __enter__(self) -> "Study":
@@ -35,6 +38,14 @@ class Study:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Study is an open file and is not pickled: pickle its "
+                        "path, or its network and plans")
+
+    def __repr__(self) -> str:
+        return (f"<pricer.Study {self.path!r}"
+                f"{', closed' if self._c is None else ''}>")
 
     def close(self) -> None:
         """Close the file; the study is not to be used any more."""
@@ -76,7 +87,7 @@ class Study:
 
     def plan(self, number: int = 0) -> Plan:
         """A plan by its number, or the latest, with the network that it was
-        made for and its settings."""
+        made for, its settings and the decoder that is stored with it."""
         network = ffi.new("struct pricer_network **")
         plan = ffi.new("struct pricer_plan **")
         record = ffi.new("struct pricer_plan_record *")
@@ -88,6 +99,8 @@ class Study:
         found = Plan(plan[0], Network(network[0], settings, self.seed),
                      settings)
         found.number = record.id
+        stored = self.decoder(found)
+        found.decoder = stored if stored and stored.attempts == 1 else None
         return found
 
     def decoder(self, plan: Plan) -> Optional[Decoder]:
@@ -97,12 +110,19 @@ class Study:
              out)
         return Decoder(out[0], plan) if out[0] != ffi.NULL else None
 
-    def add_plan(self, plan: Plan, decoder: Optional[Decoder] = None) -> int:
-        """Store a plan for the study's network; its number."""
+    def add_plan(self, plan: Plan,
+                 decoder: Union[None, str, Decoder] = None) -> int:
+        """Store a plan for the study's network; its number. decoder is stored
+        with it: None is the plan's own, or that of all attempts of a round,
+        "constant" is none."""
+        if decoder is None and plan.settings.repeat > 1:
+            decoder = _stack_decoder(plan)
+        else:
+            decoder = choose_decoder(plan, decoder)
         error, bound, gap = plan.error, np.nan, np.nan
         if plan.info:
             bound, gap = max(plan.info.bound, 0), max(plan.info.gap, 0)
-        record = ffi.new("struct pricer_plan_record *", {
+        record = struct("plan_record", {
             "settings": plan.settings._struct()[0],
             "method": find_word("method", "exact" if plan.info else "given"),
             "tolerance": plan.settings.tolerance or 1e-8,
@@ -157,6 +177,16 @@ class Study:
         table = {title: np.array([row[k] for row in rows])
                  for k, title in enumerate(names)}
         return pandas.DataFrame(table) if pandas else table
+
+
+def _stack_decoder(plan: Plan) -> Optional[Decoder]:
+    """The decoder of all attempts together, None where there is none."""
+    try:
+        return Stack(plan).decoder
+    except (MemoryFault, StoppedFault):
+        raise
+    except Fault:
+        return None
 
 
 def _value(cell: Any) -> Any:

@@ -28,7 +28,8 @@ found, plan = federated.through_daemons(task, 100, build, '--replay-noise')
 models = []
 
 
-def inside(moves, t, rounds=pricer.Rounds(plan, seed=plan.network.seed)):
+def inside(moves, t, rounds=pricer.Rounds(plan, seed=plan.network.seed,
+                                          decoder='constant')):
     models.append(rounds.play(moves, t).estimate)
     return models[-1]
 

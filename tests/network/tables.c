@@ -89,7 +89,7 @@ static void test_reads_budgets(void **state)
     assert_null(net->server_eps);
     pricer_network_free(net);
     refuse("node,p,server_eps\n0,.1,8\n1,.2,-1\n", "from,to,p\n",
-           "nodes.csv:3: eps = -1 is not a positive number or inf");
+           "nodes.csv:3: server_eps = -1 is not a positive number or inf");
 }
 
 static void test_reads_little(void **state)

@@ -68,7 +68,8 @@ class Federated(unittest.TestCase):
     def test_budgets_are_for_the_whole_run(self):
         task = self.task('iid')
         for _, _, plan in federated.ways(task, 20):
-            spent = pricer.Accountant(plan, 'link').compose(task.rounds)
+            spent = pricer.Accountant(plan, 'link')
+            self.assertEqual(spent.rounds, task.rounds)
             self.assertLessEqual(spent.get_epsilon(federated.DELTA),
                                  20 * (1 + 1e-6))
             self.assertEqual(plan.verify().open_links, 0)

@@ -133,7 +133,8 @@ class CommandLine(unittest.TestCase):
                 np.testing.assert_array_equal(
                     getattr(mine, name),
                     [float(row[key]) for row in rows])
-        accountant = pricer.Accountant(plan, 'server').compose(5).compose(2)
+        accountant = pricer.Accountant(plan, 'server').compose(2).compose(2)
+        self.assertEqual(accountant.rounds, 3 + 2 + 2)
         self.assertEqual(accountant.get_epsilon(1e-6), mine.worst)
         delta = accountant.get_delta(mine.worst)
         self.assertTrue(0.98e-6 < delta <= 1.02e-6, delta)
@@ -167,7 +168,7 @@ class CommandLine(unittest.TestCase):
         said = command('simulate', self.path, '--rounds', '5', '--trials', '4',
                        '--decoder', 'constant', '--data', 'random', '--json')
         made = pricer.walk(pricer.plan(network), 5, walks=4, data='random',
-                           threads=2)
+                           threads=2, decoder='constant')
         for key in ('error', 'error_stderr', 'cut'):
             self.assertEqual(said[key], list(getattr(made, key)), key)
         self.assertEqual(made.estimate.shape, (5, 8))
