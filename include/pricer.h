@@ -547,6 +547,9 @@ struct pricer_gradient {
     int32_t starts;      /* 4 */
     int64_t trace_every; /* iterations between traces; 1 */
     uint64_t seed;       /* of the random starts */
+    /* The one starting point instead of random ones, or NULL; what is not
+     * private of it is projected onto the private cones first. */
+    const struct pricer_plan *from;
     void (*trace)(void *context, int32_t start, int64_t iteration,
                   double objective); /* may be NULL */
     void *context;
