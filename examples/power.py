@@ -2,10 +2,11 @@
 """The first principal component of images that ten nodes hold, over the paper's
 network.
 
-    examples/power.py IMAGES [SIDE]
+    examples/power.py IMAGES [SIDE [REDUCED.npy]]
 
 IMAGES is CIFAR-10 in binary or IDX, also gzipped; each channel is reduced to
-SIDE x SIDE means (8). Prints the error after every iteration.
+SIDE x SIDE means (8). Prints the error after every iteration. The reduced images
+are written to REDUCED.npy, if it is given, for `pricer power --data`.
 """
 import math
 import os
@@ -33,9 +34,11 @@ def reduced(path: str, side: int) -> np.ndarray:
 
 
 def main() -> None:
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
     rows = reduced(sys.argv[1], int((sys.argv + ["8"])[2]))
+    if len(sys.argv) > 3:
+        np.save(sys.argv[3], rows)
     scenario = os.path.join(os.path.dirname(__file__), "paper.yaml")
     network = pricer.Network.from_scenario(
         scenario, {"dimension": pricer.power_dimension(rows.shape[1])})

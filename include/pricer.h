@@ -547,6 +547,9 @@ struct pricer_gradient {
     int32_t starts;      /* 4 */
     int64_t trace_every; /* iterations between traces; 1 */
     uint64_t seed;       /* of the random starts */
+    /* The one starting point instead of random ones, or NULL; what is not
+     * private of it is projected onto the private cones first. */
+    const struct pricer_plan *from;
     void (*trace)(void *context, int32_t start, int64_t iteration,
                   double objective); /* may be NULL */
     void *context;
@@ -673,6 +676,7 @@ struct pricer_question {
     int32_t silent;  /* this many others, any, leave out their noise */
     bool decodes;    /* the estimate may be another function of the sums than
                         their sum: the reader is accounted for as the server */
+    bool list_only;  /* list the statements and prove none: eps is INFINITY */
     int32_t threads; /* 0: one per core */
     const struct pricer_watch *watch;
 };
@@ -714,19 +718,33 @@ PRICER_API enum pricer_status pricer_privacy_account(
 PRICER_API void pricer_statements_free(struct pricer_statement *statements);
 
 /*
- * The paper's bound for the same observer, node and delta in one round: as
- * printed, which is not a guarantee, with the reason; and corrected, which is.
- * INFINITY where it says nothing.
+ * The paper's bound for the same observer, node and delta in one round, for an
+ * observer who misses what is lost on the way: as printed, and corrected, which
+ * is a guarantee. INFINITY where it says nothing.
+ *
+ * `guarantee` says whether the printed eps is one, too: it is finite, and the
+ * corrected bound or the statement's own eps, which is proved, is not above it.
+ * `reason` says which of them proves it, or why the theorem does not.
+ *
+ * At a relay the noise of all senders has the mean `zeta` and is below zeta - r
+ * with probability delta' at most: r_printed is the paper's r for that,
+ * r_corrected one that holds. NAN for links and the server.
  */
 struct pricer_paper_bound {
     double printed, corrected;
+    bool guarantee;
+    double delta_prime, zeta, r_printed, r_corrected;
     const char *reason;
 };
 
+/*
+ * `delta_prime` is the paper's delta', the part of a relay's delta / p that pays
+ * for the chance that little noise arrives; 0: half of it.
+ */
 PRICER_API enum pricer_status pricer_privacy_paper(
     const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_statement *statement, struct pricer_paper_bound *bound,
-    struct pricer_fault *fault);
+    const struct pricer_statement *statement, double delta_prime,
+    struct pricer_paper_bound *bound, struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- round -- */
 

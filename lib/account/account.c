@@ -422,7 +422,10 @@ enum pricer_status pricer_privacy_account(
         if (!is_in_coalition(question, k))
             list[listed++] = blank_statement(network, question, k);
     double work = fmin(fmax(1e10 / (double)(listed + 1), 5e7), 1e9);
-    status = fill_in(network, plan, question, work, listed, list, fault);
+    for (int64_t k = 0; question->list_only && k < listed; k++)
+        list[k].eps = INFINITY;
+    if (!question->list_only)
+        status = fill_in(network, plan, question, work, listed, list, fault);
     if (status != PRICER_OK) {
         free(list);
         return status;

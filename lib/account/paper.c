@@ -1,8 +1,8 @@
 /*
- * From a plan to the paper's own privacy bounds, as printed, which are no guarantee
- * (docs/paper.md shows each of them fail), and to what is left of them once they are
- * corrected: docs/mathematics.md, The paper's bounds. Where the paper leaves open how
- * to share a delta between its parts, they get half each.
+ * The paper's own privacy bounds as printed, whether each holds, and what is left
+ * of them once they are corrected: docs/mathematics.md, The paper's bounds;
+ * docs/paper.md shows where they fail. The paper leaves open how a delta is split
+ * between delta' and the Gaussian mechanism: the caller chooses, or each gets half.
  */
 #include "privacy/privacy.h"
 
@@ -97,8 +97,20 @@ static enum pricer_status gaussian_eps(long double mu2, double delta,
 struct paper_scene {
     const struct pricer_network *network;
     const struct pricer_plan *plan;
-    double delta;
+    double delta, delta_prime; /* 0: half */
 };
+
+/* A relay's delta / p in its two parts: delta', for the chance that little noise
+ * arrives, and what is left for the Gaussian mechanism. */
+struct split {
+    double prime, rest;
+};
+
+static struct split split_delta(const struct paper_scene *scene, double delta)
+{
+    double prime = scene->delta_prime > 0 ? scene->delta_prime : delta / 2;
+    return (struct split){fmin(prime, 1), delta - prime};
+}
 
 static enum pricer_status paper_link(const struct paper_scene *scene,
                                      int32_t link,
@@ -110,8 +122,6 @@ static enum pricer_status paper_link(const struct paper_scene *scene,
     long double variance = square(scene->plan->noise[link]);
     double share = scene->delta / scene->network->p[link];
     bound->printed = share >= 1 ? 0 : classic_eps(move, variance, share);
-    bound->reason = "the formula of the Gaussian mechanism is proved for eps "
-                    "<= 1 only";
     if (share >= 1) {
         bound->corrected = 0;
         return PRICER_OK;
@@ -140,22 +150,22 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
     long double move =
         (long double)(identity ? net->node_radius : net->node_diameter)[from] *
         scene->plan->weight[link];
-    double half = scene->delta / net->p[link] / 2;
+    struct split delta = split_delta(scene, scene->delta / net->p[link]);
     struct spread all = spread_at(net, scene->plan, net->to[link], -1);
-    long double left = all.mean - deviation_printed(&all, fmin(half, 1));
-    bound->printed = classic_eps(move, left, half);
-    bound->reason = identity
-                        ? "a node that leaves takes its noise with it, which "
-                          "shows the more the higher the dimension"
-                        : "Bernstein's inequality is misprinted, and the "
-                          "Gaussian formula is proved for eps <= 1 only";
+    long double printed = deviation_printed(&all, delta.prime);
+    long double corrected = deviation(&all, delta.prime);
+    bound->delta_prime = delta.prime;
+    bound->zeta = (double)all.mean;
+    bound->r_printed = (double)printed;
+    bound->r_corrected = (double)corrected;
+    bound->printed = classic_eps(move, all.mean - printed, delta.rest);
     if (!identity) {
-        left = fmaxl(all.mean - deviation(&all, fmin(half, 1)), own);
+        long double left = fmaxl(all.mean - corrected, own);
         long double mu2 = move == 0 ? 0 : move * move / left;
-        return gaussian_eps(mu2, half, &bound->corrected);
+        return gaussian_eps(mu2, delta.rest, &bound->corrected);
     }
     struct spread rest = spread_at(net, scene->plan, net->to[link], link);
-    left = rest.mean - deviation(&rest, fmin(half, 1));
+    long double left = rest.mean - deviation(&rest, delta.prime);
     bound->corrected = 0;
     if (move == 0 && own == 0)
         return PRICER_OK;
@@ -166,8 +176,8 @@ static enum pricer_status paper_relay(const struct paper_scene *scene,
         (double)net->dimension, (double)(move / unit),
         (double)(own / unit / unit), (double)fminl(left / unit / unit, 1e200L)};
     bound->corrected =
-        presence.others > 0 && half > 0
-            ? pri_search_eps(presence_at, &presence, half, 1e-9).high
+        presence.others > 0 && delta.rest > 0
+            ? pri_search_eps(presence_at, &presence, delta.rest, 1e-9).high
             : INFINITY;
     return PRICER_OK;
 }
@@ -181,14 +191,13 @@ struct paper_part {
 };
 
 /* Add up both bounds over one relay. */
-static void add_part(const struct paper_part *part, double delta, double share,
-                     double *printed, long double *mu2)
+static void add_part(const struct paper_part *part, struct split delta,
+                     double share, double *printed, long double *mu2)
 {
     long double move = (long double)part->size * part->weight;
-    double half = delta / part->p / 2;
     long double left = part->spread.mean + part->self -
-                       deviation_printed(&part->spread, fmin(half, 1));
-    *printed += classic_eps(move, left, half);
+                       deviation_printed(&part->spread, delta.prime);
+    *printed += classic_eps(move, left, delta.rest);
     left = part->spread.mean + part->self -
            deviation(&part->spread, fmin(share, 1));
     left = fmaxl(left, part->self + part->own);
@@ -220,14 +229,10 @@ static enum pricer_status paper_server(const struct paper_scene *scene,
             .uplink = net->uplink[at],
             .spread = spread_at(net, plan, at, -1),
         };
-        add_part(&part, delta, share, &printed, &mu2);
+        add_part(&part, split_delta(scene, delta / part.p), share, &printed,
+                 &mu2);
     }
     bound->printed = printed;
-    bound->reason = identity
-                        ? "a node that leaves takes its noise with it, which "
-                          "shows the more the higher the dimension"
-                        : "Bernstein's inequality is misprinted, and the "
-                          "Gaussian formula is proved for eps <= 1 only";
     if (identity) { /* no bound of this kind: the account is what holds */
         bound->corrected = INFINITY;
         return PRICER_OK;
@@ -235,15 +240,47 @@ static enum pricer_status paper_server(const struct paper_scene *scene,
     return gaussian_eps(mu2, scene->delta / 2, &bound->corrected);
 }
 
+/* Whether the printed eps holds, and why or why not. An eps of 0 is no proof:
+ * whoever has no account leaves it so. */
+static void find_guarantee(const struct pricer_statement *statement,
+                           struct pricer_paper_bound *bound)
+{
+    bool link = statement->observer == PRICER_OBSERVER_LINK;
+    bool corrected = bound->corrected <= bound->printed;
+    bool account = statement->eps > 0 && statement->eps <= bound->printed;
+    bound->guarantee = !isinf(bound->printed) && (corrected || account);
+    if (bound->guarantee)
+        bound->reason = corrected ? "the corrected bound proves it"
+                                  : "the account proves it";
+    else if (isinf(bound->printed))
+        bound->reason = link ? "a link without noise has no eps"
+                             : "the formula has no value where zeta - r or "
+                               "delta - delta' is not above 0";
+    else if (statement->protect == PRICER_PROTECT_IDENTITY)
+        bound->reason = "a node that leaves takes its noise with it, which "
+                        "shows the more the higher the dimension";
+    else if (link)
+        bound->reason = "the formula of the Gaussian mechanism is proved for "
+                        "eps <= 1 and fails far above it (at delta = 1e-3 "
+                        "above 7.46)";
+    else
+        bound->reason = "Bernstein's inequality is misprinted, and the "
+                        "Gaussian formula is proved for eps <= 1 only";
+}
+
 enum pricer_status pricer_privacy_paper(
     const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_statement *statement, struct pricer_paper_bound *bound,
-    struct pricer_fault *fault)
+    const struct pricer_statement *statement, double delta_prime,
+    struct pricer_paper_bound *bound, struct pricer_fault *fault)
 {
-    struct paper_scene scene = {network, plan, statement->delta};
-    struct pricer_paper_bound found = {0};
+    struct paper_scene scene = {network, plan, statement->delta, delta_prime};
+    struct pricer_paper_bound found = {
+        .delta_prime = NAN, .zeta = NAN, .r_printed = NAN, .r_corrected = NAN};
     int32_t link = -1;
     enum pricer_status status;
+    if (!(delta_prime >= 0 && delta_prime < 1))
+        return pri_fault(fault, PRICER_VALUE,
+                         "delta' = %g is not between 0 and 1", delta_prime);
     if (statement->observer >= PRICER_OBSERVER_COALITION)
         return pri_fault(
             fault, PRICER_VALUE, "the paper has no bound for %ss",
@@ -266,6 +303,7 @@ enum pricer_status pricer_privacy_paper(
         status = paper_link(&scene, link, &found);
     if (status != PRICER_OK)
         return pri_fault(fault, status, "%s", pricer_status_text(status));
+    find_guarantee(statement, &found);
     *bound = found;
     return PRICER_OK;
 }

@@ -7,7 +7,7 @@
  * step of fixed length factor down the gradient of both and projects each pair
  * onto the private cone of its link. The paper starts from several random
  * points; so do we, each start addressed by (seed, start), and the best end is
- * handed out. O(links) an iteration.
+ * handed out, unless the caller gives one starting point. O(links) an iteration.
  */
 #include "plan.h"
 #include "calibrate/calibrate.h"
@@ -71,6 +71,24 @@ static void random_start(const struct pri_descent *descent, int32_t start,
         bool shared = descent->slope[l] <= SLOPE_UPRIGHT;
         plan->weight[l] = shared ? weight : 0;
         plan->noise[l] = shared ? descent->slope[l] * weight : 0;
+    }
+}
+
+/* The point that the caller gives, made private. */
+static void given_start(const struct pri_descent *descent,
+                        struct pricer_plan *plan)
+{
+    const struct pricer_plan *from = descent->options.from;
+    for (int32_t i = 0; i < plan->nodes; i++) {
+        plan->self_weight[i] = from->self_weight[i];
+        plan->self_noise[i] = from->self_noise[i];
+        project(descent->self_slope[i], &plan->self_weight[i],
+                &plan->self_noise[i]);
+    }
+    for (int32_t l = 0; l < plan->links; l++) {
+        plan->weight[l] = from->weight[l];
+        plan->noise[l] = from->noise[l];
+        project(descent->slope[l], &plan->weight[l], &plan->noise[l]);
     }
 }
 
@@ -151,15 +169,17 @@ static void fill_defaults(struct pricer_gradient *options)
     if (options->iterations == 0)
         options->iterations = 100000;
     if (options->starts == 0)
-        options->starts = 4;
+        options->starts = options->from != NULL ? 1 : 4;
     if (options->trace_every == 0)
         options->trace_every = 1;
 }
 
-static enum pricer_status check(const struct pricer_settings *settings,
-                                const struct pricer_gradient *options,
+static enum pricer_status check(const struct pri_descent *descent,
                                 struct pricer_fault *fault)
 {
+    const struct pricer_settings *settings = descent->settings;
+    const struct pricer_gradient *options = &descent->options;
+    const struct pricer_plan *from = options->from;
     if (settings->bias == PRICER_BIAS_UNBIASED)
         return pri_fault(fault, PRICER_VALUE,
                          "gradient descent cannot hold a plan unbiased; ask "
@@ -174,6 +194,14 @@ static enum pricer_status check(const struct pricer_settings *settings,
         return pri_fault(fault, PRICER_VALUE,
                          "a descent cannot have a negative number of "
                          "iterations or starts");
+    if (from != NULL && (from->nodes != descent->network->nodes ||
+                         from->links != descent->network->links))
+        return pri_fault(fault, PRICER_VALUE,
+                         "the starting point was made for another network");
+    if (from != NULL && options->starts > 1)
+        return pri_fault(fault, PRICER_VALUE,
+                         "a descent from a given point has one start, not %d",
+                         (int)options->starts);
     return PRICER_OK;
 }
 
@@ -188,7 +216,10 @@ static enum pricer_status run_starts(const struct pri_descent *descent,
     bool go = true;
     for (int32_t start = 0; go && start < descent->options.starts; start++) {
         double objective = INFINITY;
-        random_start(descent, start, *trial);
+        if (descent->options.from != NULL)
+            given_start(descent, *trial);
+        else
+            random_start(descent, start, *trial);
         go = descend(descent, start, work, *trial, &objective);
         if (objective < least) {
             struct pricer_plan *swapped = *best;
@@ -214,8 +245,7 @@ enum pricer_status pri_descend(struct pri_descent *descent,
     double *relay_sum = pri_alloc(descent->network->nodes, sizeof *relay_sum);
     fill_defaults(&descent->options);
     enum pricer_status status =
-        relay_sum == NULL ? PRICER_MEMORY
-                          : check(descent->settings, &descent->options, fault);
+        relay_sum == NULL ? PRICER_MEMORY : check(descent, fault);
     if (status == PRICER_OK)
         status = pricer_plan_new(descent->network, &best, fault);
     if (status == PRICER_OK)

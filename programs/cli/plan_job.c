@@ -22,14 +22,23 @@ static enum pricer_status say(struct plan_job *job, const char *words,
 
 /* ---------------------------------------------------------------- plan -- */
 
+/* The plan of --weights, or the study's latest with --warm, else NULL. */
+static enum pricer_status read_start(struct plan_job *job,
+                                     struct pricer_plan **plan)
+{
+    if (job->request.weights != NULL)
+        return pricer_plan_read(job->request.weights, job->from.network,
+                                &job->progress.watch, plan, &job->fault);
+    return job->request.warm ? pricer_study_plan(job->from.study, 0, NULL, plan,
+                                                 NULL, &job->fault)
+                             : PRICER_OK;
+}
+
 static enum pricer_status plan_exactly(struct plan_job *job)
 {
     struct pricer_plan *warm = NULL;
     struct pricer_solve_info info;
-    enum pricer_status status = PRICER_OK;
-    if (job->request.warm)
-        status = pricer_study_plan(job->from.study, 0, NULL, &warm, NULL,
-                                   &job->fault);
+    enum pricer_status status = read_start(job, &warm);
     if (status == PRICER_OK)
         status = plan_job_optimise(job, warm, &info);
     pricer_plan_free(warm);
@@ -54,7 +63,9 @@ static void trace(void *context, int32_t start, int64_t iteration,
                 objective);
 }
 
-static enum pricer_status plan_by_descent(struct plan_job *job)
+/* Descend from `from`, or from random points if it is NULL. */
+static enum pricer_status descend(struct plan_job *job,
+                                  const struct pricer_plan *from)
 {
     const struct plan_request *ask = &job->request;
     struct pricer_gradient options = {.weight_step = ask->weight_step,
@@ -62,6 +73,7 @@ static enum pricer_status plan_by_descent(struct plan_job *job)
                                       .iterations = ask->iterations,
                                       .starts = (int32_t)ask->starts,
                                       .seed = (uint64_t)ask->seed,
+                                      .from = from,
                                       .trace = trace,
                                       .context = job};
     if (ask->trace != NULL) {
@@ -83,6 +95,16 @@ static enum pricer_status plan_by_descent(struct plan_job *job)
         status = PRICER_FILE;
     }
     job->trace = NULL;
+    return status;
+}
+
+static enum pricer_status plan_by_descent(struct plan_job *job)
+{
+    struct pricer_plan *from = NULL;
+    enum pricer_status status = read_start(job, &from);
+    if (status == PRICER_OK)
+        status = descend(job, from);
+    pricer_plan_free(from);
     return status;
 }
 
@@ -117,14 +139,13 @@ static enum pricer_status borrow_bound(struct plan_job *job)
 enum pricer_status plan_job_make(struct plan_job *job)
 {
     enum pricer_status status;
-    if (job->request.weights != NULL) {
+    if (job->request.method == PRICER_METHOD_GRADIENT) {
+        status = plan_by_descent(job);
+    } else if (job->request.weights != NULL) {
+        job->request.method = PRICER_METHOD_GIVEN;
         job->view.method =
             pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GIVEN);
-        status = pricer_plan_read(job->request.weights, job->from.network,
-                                  &job->progress.watch, &job->from.plan,
-                                  &job->fault);
-    } else if (job->request.method == PRICER_METHOD_GRADIENT) {
-        status = plan_by_descent(job);
+        status = read_start(job, &job->from.plan);
     } else {
         return plan_exactly(job);
     }
@@ -146,8 +167,7 @@ enum pricer_status plan_job_judge(struct plan_job *job)
     if (status != PRICER_OK)
         return status;
     view->plan = job->from.plan;
-    bool exact = job->request.weights == NULL &&
-                 job->request.method == PRICER_METHOD_EXACT;
+    bool exact = job->request.method == PRICER_METHOD_EXACT;
     bool biased = view->settings.bias == PRICER_BIAS_UNBIASED &&
                   !view->certificate.feasible;
     if (exact && !view->certificate.feasible)
@@ -454,9 +474,7 @@ enum pricer_status plan_job_store(struct plan_job *job)
         .network = view->origin,
         .decoder = job->decoder,
         .settings = view->settings,
-        .method = job->request.weights != NULL
-                      ? PRICER_METHOD_GIVEN
-                      : (enum pricer_method)job->request.method,
+        .method = (enum pricer_method)job->request.method,
         .tolerance = tolerance > 0 ? tolerance : 1e-8,
         .objective = view->error.objective,
         .bound = view->bound,

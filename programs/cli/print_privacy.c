@@ -3,6 +3,7 @@
  */
 #include "print_privacy.h"
 #include "common/meaning.h"
+#include "print_paper.h"
 #include "question.h"
 
 #include <math.h>
@@ -60,9 +61,11 @@ static void json_statement(struct json *json,
     json_open(json, NULL, '{');
     privacy_json_about(json, answers->network, s);
     json_number(json, "epsilon", bound == NULL ? s->eps : bound->printed);
-    json_number(json, "epsilon_lower", s->eps_lower);
-    json_number(json, "floor", s->floor);
-    json_flag(json, "floor_bound", s->floor_bound);
+    if (!answers->question.list_only) {
+        json_number(json, "epsilon_lower", s->eps_lower);
+        json_number(json, "floor", s->floor);
+        json_flag(json, "floor_bound", s->floor_bound);
+    }
     json_text(
         json, "eavesdropper",
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
@@ -72,15 +75,14 @@ static void json_statement(struct json *json,
     json_count(json, "repeat",
                answers->question.repeat > 0 ? answers->question.repeat : 1);
     json_assumptions(json, &answers->question);
-    json_text(json, "kind", s->exact ? "exact" : "bound");
-    json_flag(json, "wide", is_wide(s));
-    json_flag(json, "guarantee", bound == NULL);
-    if (bound != NULL) {
-        json_number(json, "corrected", bound->corrected);
-        json_number(json, "account", s->eps);
-        json_text(json, "note", "as printed, not a guarantee");
-        json_text(json, "reason", bound->reason);
+    if (!answers->question.list_only) {
+        json_text(json, "kind", s->exact ? "exact" : "bound");
+        json_flag(json, "wide", is_wide(s));
     }
+    if (bound != NULL)
+        paper_print_json(json, answers, k);
+    else
+        json_flag(json, "guarantee", true);
     json_close(json, '}');
 }
 
@@ -96,13 +98,22 @@ void privacy_print_json(const struct privacy_answers *answers, int kinds)
     json_close(&json, '}');
 }
 
+/* What a table is sorted by: the eps of the account, or the paper's alone. */
+static double sorted_eps(const struct privacy_answers *answers, int64_t k)
+{
+    return answers->question.list_only ? answers->bounds[k].printed
+                                       : answers->statements[k].eps;
+}
+
 /* Larger eps first, then larger floor, then the order of the network. */
 static int worst_first(const void *one, const void *two, void *context)
 {
-    const struct pricer_statement *all = context;
+    const struct privacy_answers *answers = context;
+    const struct pricer_statement *all = answers->statements;
     int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
-    if (all[a].eps != all[b].eps)
-        return all[a].eps > all[b].eps ? -1 : 1;
+    double eps = sorted_eps(answers, a), other = sorted_eps(answers, b);
+    if (eps != other)
+        return eps > other ? -1 : 1;
     if (all[a].floor != all[b].floor)
         return all[a].floor > all[b].floor ? -1 : 1;
     return a < b ? -1 : a > b;
@@ -123,8 +134,12 @@ static void print_heading(const struct privacy_answers *answers)
     long long rounds = question->rounds > 0 ? question->rounds : 1;
     bool singly = question->observer == PRICER_OBSERVER_RELAY &&
                   question->relays == PRICER_RELAYS_SHARES;
-    printf("%s\n%s over %lld round%s;\n%s.\n",
-           singly ? shares : seen[question->observer],
+    printf("%s\n", singly ? shares : seen[question->observer]);
+    if (question->list_only) {
+        puts("The paper's bounds alone, without accounts.");
+        return;
+    }
+    printf("%s over %lld round%s;\n%s.\n",
            question->protect == PRICER_PROTECT_IDENTITY
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
@@ -166,30 +181,15 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
                        ? "all"
                        : pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     table_cell(table, "%g", s->delta);
-    if (answers->bounds != NULL) {
-        table_cell(table, "%.4g", answers->bounds[k].printed);
-        table_cell(table, "%.4g", answers->bounds[k].corrected);
-    }
+    if (answers->bounds != NULL)
+        paper_print_cells(table, &answers->bounds[k]);
+    if (answers->question.list_only)
+        return;
     table_cell(table, "%.6g", s->eps);
     table_cell(table, "%.6g", s->eps_lower);
     table_cell(table, "%s%.3g", s->floor_bound ? "<=" : "", s->floor);
     table_cell(table, "%s%s", s->exact ? "exact" : "bound",
                is_wide(s) ? ", wide" : "");
-}
-
-/* Words of a sentence in lines of at most 90 columns. */
-static void print_words(const char *head, const char *text)
-{
-    size_t column = strlen(head);
-    fputs(head, stdout);
-    while (*text != '\0') {
-        size_t word = strcspn(text, " ");
-        bool fits = column + 1 + word <= 90;
-        printf("%s%.*s", fits ? " " : "\n  ", (int)word, text);
-        column = fits ? column + 1 + word : 2 + word;
-        text += word + strspn(text + word, " ");
-    }
-    puts(".");
 }
 
 /* What the numbers of the table mean and do not mean. */
@@ -198,11 +198,12 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
     int64_t none = 0, wide = 0;
     char assumes[ASSUMES_ROOM];
     question_assumes(&answers->question, assumes);
-    for (int64_t k = 0; k < answers->count; k++) {
+    for (int64_t k = 0; !answers->question.list_only && k < answers->count;
+         k++) {
         none += answers->statements[k].floor > answers->statements[k].delta;
         wide += is_wide(&answers->statements[k]);
     }
-    print_words("Assumes:", assumes);
+    program_words("Assumes:", assumes);
     if (shown < answers->count)
         printf("The %lld worst of %lld; --all shows the rest.\n",
                (long long)shown, (long long)answers->count);
@@ -215,8 +216,6 @@ static void print_footing(const struct privacy_answers *answers, int64_t shown)
                "lower end: it holds,\nbut a smaller one may hold too, or "
                "would for a delta next to this one.\n",
                (long long)wide);
-    if (answers->bounds != NULL && answers->count > 0)
-        print_words("As printed, not a guarantee:", answers->bounds[0].reason);
 }
 
 static void summary_row(struct table *table,
@@ -252,10 +251,11 @@ void privacy_print(const struct privacy_answers *answers, int64_t rows)
 {
     static const char *const plain[] = {"node",      "at",    "delta",  "eps",
                                         "eps lower", "floor", "account"};
-    static const char *const paper[] = {"node",        "at",        "delta",
-                                        "paper's eps", "corrected", "eps",
-                                        "eps lower",   "floor",     "account"};
+    static const char *const paper[] = {
+        "node",      "at",  "delta",     "paper's eps", "guarantee",
+        "corrected", "eps", "eps lower", "floor",       "account"};
     bool with_paper = answers->bounds != NULL;
+    bool alone = answers->question.list_only;
     int64_t *order = calloc((size_t)answers->count + 1, sizeof *order);
     if (order == NULL) {
         program_warn("out of memory");
@@ -264,14 +264,16 @@ void privacy_print(const struct privacy_answers *answers, int64_t rows)
     for (int64_t k = 0; k < answers->count; k++)
         order[k] = k;
     qsort_r(order, (size_t)answers->count, sizeof *order, worst_first,
-            answers->statements);
+            (void *)answers);
     print_heading(answers);
     struct table *table =
-        with_paper ? table_new(9, paper) : table_new(7, plain);
+        with_paper ? table_new(alone ? 6 : 10, paper) : table_new(7, plain);
     int64_t shown = answers->count < rows ? answers->count : rows;
     for (int64_t k = 0; k < shown; k++)
         add_row(table, answers, order[k]);
     table_print(table, stdout);
     print_footing(answers, shown);
+    if (with_paper)
+        paper_print_footing(answers, rows);
     free(order);
 }

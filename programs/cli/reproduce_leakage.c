@@ -89,7 +89,7 @@ static enum pricer_status ask(struct reproduction *work,
     enum pricer_status status = pricer_privacy_account(
         network, plan, &question, &statements, &count, &work->fault);
     if (status == PRICER_OK)
-        status = pricer_privacy_paper(network, plan, &statements[0], &bound,
+        status = pricer_privacy_paper(network, plan, &statements[0], 0, &bound,
                                       &work->fault);
     if (status == PRICER_OK)
         *leak =

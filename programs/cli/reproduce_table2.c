@@ -83,7 +83,6 @@ enum { METHODS = sizeof methods / sizeof *methods };
 
 struct outcome {
     double mean, deviation, median;
-    double spent; /* by the most of what the untrusted links carry */
 };
 
 /* A data set as it is run. */
@@ -224,17 +223,27 @@ static enum pricer_status run_setup(struct reproduction *work,
 }
 
 /*
- * How far the paper's cell is from ours, in deviations of their difference as
- * both state them. Within two the cell counts as reproduced.
+ * How far the paper's mean is from ours, in standard errors of their difference,
+ * so that runs which scatter more do not agree more easily, however many there
+ * are. The paper states neither its number of runs nor what its +- is: taken for
+ * the deviation of as many runs as ours. Within two the cell counts as
+ * reproduced. The distance if the +- is the standard error of its mean already
+ * is printed, too.
  */
-static void judge(const struct setup *setup, int column,
-                  const struct outcome *ours, char *words, size_t room)
+static void compare(const struct setup *setup, int column,
+                    const struct outcome *ours, int64_t runs, char *words,
+                    size_t room)
 {
-    double both = hypot(setup->deviation[column], ours->deviation);
-    double distance = fabs(ours->mean - setup->paper[column]) / both;
-    snprintf(words, room, "%s: %.2f times the paper's, %.1f deviations away",
+    double apart = fabs(ours->mean - setup->paper[column]);
+    double root = sqrt((double)runs), stated = setup->deviation[column];
+    double own = ours->deviation / root;
+    double distance = apart / hypot(stated / root, own);
+    snprintf(words, room,
+             "%s: %.2f times the paper's, %.1f standard errors away (%.1f if "
+             "the paper's +- is one)",
              distance <= 2 ? "reproduced" : "NOT reproduced",
-             ours->mean / setup->paper[column], distance);
+             ours->mean / setup->paper[column], distance,
+             apart / hypot(stated, own));
 }
 
 static void write_rows(struct reproduction *work, const struct data_set *data,
@@ -263,7 +272,7 @@ static void write_rows(struct reproduction *work, const struct data_set *data,
              outcomes[1].deviation);
     char note[200] = "the paper has other data";
     if (c >= 0 && work->seeds > 1)
-        judge(setup, c, &outcomes[0], note, sizeof note);
+        compare(setup, c, &outcomes[0], work->seeds, note, sizeof note);
     else if (c >= 0)
         snprintf(note, sizeof note, "one run has no deviation");
     row.note = note;

@@ -301,7 +301,7 @@ static enum pricer_status add_claims(const struct request *ask,
     if (ask->claim == CLAIM_PAPER) {
         enum pricer_status status =
             pricer_privacy_paper(work->from.network, work->from.plan,
-                                 &audit->statement, &bound, fault);
+                                 &audit->statement, 0, &bound, fault);
         if (status == PRICER_OK)
             claim(row, "paper", bound.printed);
         return status;

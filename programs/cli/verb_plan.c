@@ -37,13 +37,13 @@ static int parse(int argc, char **argv, struct plan_request *ask,
         {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
-         "do not plan, judge these: from,to,alpha,sigma"},
+         "evaluate from,to,alpha,sigma and do not plan; gradient: start there"},
         {"what-if", OPTION_LIST, &ask->what_if, "NODE,NODE=EPS",
          "also replan with another eps; may be given again"},
         {"from-deliveries", OPTION_FLAG, &ask->from_deliveries, NULL,
          "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
-         "begin near the study's latest plan"},
+         "begin near the study's latest plan; gradient: start there"},
         {"others", OPTION_FLAG, &ask->others, NULL,
          "also show what the others' noise would allow towards the server"},
         {"iterations", OPTION_MANY, &ask->iterations, "N",
@@ -104,9 +104,12 @@ static int check_request(struct plan_job *job)
     bool gradient = ask->method == PRICER_METHOD_GRADIENT;
     bool descent = ask->weight_step != 0 || ask->noise_step != 0 ||
                    ask->starts != 0 || ask->seed >= 0 || ask->trace != NULL;
-    if (ask->weights != NULL && (gradient || ask->warm))
-        return misuse("--weights judges a plan and makes none, so it goes "
-                      "neither with --method gradient nor with --warm");
+    if (ask->weights != NULL && ask->warm)
+        return misuse("--weights and --warm are two starting points");
+    if (gradient && (ask->weights != NULL || ask->warm) &&
+        (ask->starts > 1 || ask->seed >= 0))
+        return misuse("--starts and --seed are for random starts: they go "
+                      "neither with --weights nor with --warm");
     if (descent && !gradient)
         return misuse("--step, --noise-step, --starts, --seed and --trace "
                       "belong to --method gradient");

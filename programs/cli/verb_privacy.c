@@ -21,10 +21,14 @@ static const struct usage usage = {
 /* Rows of each table without --all. */
 enum { ROWS = 15, KINDS = 3 };
 
+/* Accounts alone, with the paper's bounds, or the paper's bounds alone. */
+enum { MODE_EXACT = 0, MODE_PAPER, MODE_PRINTED };
+
 struct request {
     struct question_request about;
-    int mode;         /* 1: the paper's bounds beside */
-    const char *plan; /* NULL: the latest */
+    int mode;
+    double delta_prime; /* 0: half of the delta */
+    const char *plan;   /* NULL: the latest */
     bool all;
     bool as_json;
 };
@@ -43,8 +47,10 @@ static int parse(int argc, char **argv, struct request *ask,
     const struct option options[] = {
         WATCHER_OPTIONS(&ask->about),
         QUESTION_OPTIONS(&ask->about),
-        {"mode", OPTION_CHOICE, &ask->mode, "exact|paper",
-         "paper adds the paper's bounds as printed; default exact"},
+        {"mode", OPTION_CHOICE, &ask->mode, "exact|paper|printed",
+         "paper adds the paper's bounds, printed has only those"},
+        {"delta-prime", OPTION_ABOVE, &ask->delta_prime, "X",
+         "delta' of the paper's bounds; default half of delta / p"},
         PLAN_OPTION(&ask->plan),
         {"all", OPTION_FLAG, &ask->all, NULL, "show every statement"},
         {"threads", OPTION_COUNT, &ask->about.threads, "N",
@@ -56,9 +62,14 @@ static int parse(int argc, char **argv, struct request *ask,
         return go;
     ask->about.observer = question_observer(ask->about.observer);
     const char *wrong = question_conflict(&ask->about);
-    if (wrong == NULL && ask->about.coalition != NULL && ask->mode == 1)
+    bool paper = ask->mode != MODE_EXACT;
+    if (wrong == NULL && ask->delta_prime > 0 &&
+        (!paper || ask->delta_prime >= 1))
+        wrong = "--delta-prime is a number below 1 and goes with --mode paper "
+                "and printed";
+    if (wrong == NULL && ask->about.coalition != NULL && paper)
         wrong = "the paper has no bound for coalitions";
-    if (wrong == NULL && ask->mode == 1 &&
+    if (wrong == NULL && paper &&
         (ask->about.observer > PRICER_OBSERVER_SERVER ||
          ask->about.relays != PRICER_RELAYS_SUMS || ask->about.silent > 0))
         wrong = "the paper has bounds for links, relays that see sums, and the "
@@ -93,6 +104,8 @@ static enum pricer_status read_work(const char *path, struct request *ask,
         status = material_plan(&work->from, ask->plan, fault);
     if (status != PRICER_OK)
         return status;
+    if (ask->mode != MODE_EXACT && ask->about.eavesdropper < 0)
+        ask->about.eavesdropper = PRICER_RECEIVER; /* the paper's observer */
     question_settle(&ask->about, &work->from.record.settings);
     ask->about.repeat = work->from.settings.repeat;
     status = find_decoder(&work->from, &ask->about.decodes, fault);
@@ -114,6 +127,7 @@ static void free_work(struct work *work)
 
 /* The paper's bound for every statement. */
 static enum pricer_status add_bounds(const struct material *from,
+                                     double delta_prime,
                                      struct privacy_answers *answers,
                                      struct pricer_fault *fault)
 {
@@ -123,7 +137,7 @@ static enum pricer_status add_bounds(const struct material *from,
         answers->bounds == NULL ? PRICER_MEMORY : PRICER_OK;
     for (int64_t k = 0; k < answers->count && status == PRICER_OK; k++)
         status = pricer_privacy_paper(from->network, from->plan,
-                                      &answers->statements[k],
+                                      &answers->statements[k], delta_prime,
                                       &answers->bounds[k], fault);
     return status;
 }
@@ -136,6 +150,7 @@ static enum pricer_status ask_one(const struct request *ask, int observer,
     struct progress progress;
     answers->question = question_make(&ask->about, observer, &work->coalition);
     answers->question.watch = &progress.watch;
+    answers->question.list_only = ask->mode == MODE_PRINTED;
     answers->network = work->from.network;
     progress_start(&progress, "privacy");
     enum pricer_status status = pricer_privacy_account(
@@ -146,7 +161,9 @@ static enum pricer_status ask_one(const struct request *ask, int observer,
         return status;
     answers->question.watch = NULL;
     work->kinds++;
-    return ask->mode == 1 ? add_bounds(&work->from, answers, fault) : PRICER_OK;
+    return ask->mode == MODE_EXACT
+               ? PRICER_OK
+               : add_bounds(&work->from, ask->delta_prime, answers, fault);
 }
 
 static enum pricer_status ask_all(const struct request *ask, struct work *work,
@@ -165,6 +182,37 @@ static enum pricer_status ask_all(const struct request *ask, struct work *work,
     return status;
 }
 
+/* Store what was proved; *id is that of the last answer. */
+static enum pricer_status store(const struct work *work, int64_t *id,
+                                struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int k = 0; k < work->kinds && status == PRICER_OK; k++) {
+        const struct privacy_answers *answers = &work->answers[k];
+        status = pricer_study_add_statements(
+            work->from.study,
+            &(struct pricer_privacy_record){
+                work->from.record.id, &answers->question, answers->statements,
+                answers->bounds, answers->count},
+            id, fault);
+    }
+    return status;
+}
+
+static void print(const struct request *ask, const struct work *work)
+{
+    if (ask->as_json) {
+        privacy_print_json(work->answers, work->kinds);
+        return;
+    }
+    if (ask->mode != MODE_PRINTED)
+        privacy_print_summary(work->answers, work->kinds);
+    for (int k = 0; k < work->kinds; k++) {
+        fputs(k > 0 ? "\n" : "", stdout);
+        privacy_print(&work->answers[k], ask->all ? INT64_MAX : ROWS);
+    }
+}
+
 int verb_privacy(int argc, char **argv)
 {
     struct request ask = {
@@ -179,25 +227,12 @@ int verb_privacy(int argc, char **argv)
     enum pricer_status status = read_work(operands[0], &ask, &work, &fault);
     if (status == PRICER_OK)
         status = ask_all(&ask, &work, &fault);
-    for (int k = 0; k < work.kinds && status == PRICER_OK; k++) {
-        const struct privacy_answers *answers = &work.answers[k];
-        status = pricer_study_add_statements(
-            work.from.study,
-            &(struct pricer_privacy_record){
-                work.from.record.id, &answers->question, answers->statements,
-                answers->bounds, answers->count},
-            &id, &fault);
-    }
-    if (status == PRICER_OK && ask.as_json)
-        privacy_print_json(work.answers, work.kinds);
-    if (status == PRICER_OK && !ask.as_json)
-        privacy_print_summary(work.answers, work.kinds);
-    for (int k = 0; k < work.kinds && status == PRICER_OK && !ask.as_json;
-         k++) {
-        fputs(k > 0 ? "\n" : "", stdout);
-        privacy_print(&work.answers[k], ask.all ? INT64_MAX : ROWS);
-    }
+    if (status == PRICER_OK && ask.mode != MODE_PRINTED)
+        status = store(&work, &id, &fault);
+    if (status == PRICER_OK)
+        print(&ask, &work);
     free_work(&work);
-    return status == PRICER_OK ? program_stored("privacy answer", id)
-                               : program_fault(status, &fault);
+    if (status != PRICER_OK)
+        return program_fault(status, &fault);
+    return id > 0 ? program_stored("privacy answer", id) : 0;
 }

@@ -83,6 +83,16 @@ static const struct entry {
     {PRIVACY, "account",
      "exact: the observer sees which links were up; bound: it is granted that\n"
      "knowledge; wide: eps is more than 1 % above its lower end."},
+    {PRIVACY, "paper's eps",
+     "the paper's theorem as printed, for one round and an observer who "
+     "misses\n"
+     "what is lost on the way; guarantee: whether it is proved to hold here."},
+    {PRIVACY, "corrected",
+     "the same theorem with its mistakes repaired, for the same observer and\n"
+     "round: it always holds."},
+    {PRIVACY, "delta', zeta, r",
+     "at a relay noise of variance zeta arrives on average, and less than\n"
+     "zeta - r with probability delta' at most."},
     {SIMULATE | SWEEP, "predicted",
      "the expectation of the error for these data."},
     {SIMULATE, "off by",

@@ -62,6 +62,20 @@ int program_stored(const char *what, int64_t number)
                         what, (long long)number, strerror(reason));
 }
 
+void program_words(const char *head, const char *text)
+{
+    size_t column = strlen(head);
+    fputs(head, stdout);
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        bool fits = column + 1 + word <= 90;
+        printf("%s%.*s", fits ? " " : "\n  ", (int)word, text);
+        column = fits ? column + 1 + word : 2 + word;
+        text += word + strspn(text + word, " ");
+    }
+    puts(".");
+}
+
 int64_t program_date(void)
 {
     const char *given = getenv("SOURCE_DATE_EPOCH");

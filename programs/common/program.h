@@ -52,6 +52,9 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
  * that of the mean, and a single round's error may be far above it. */
 bool program_averages(const struct pricer_decoder *decoder);
 
+/* Print a sentence, after `head`, in lines of at most 90 columns. */
+void program_words(const char *head, const char *text);
+
 /* Seconds since 1970, to note when something was made; SOURCE_DATE_EPOCH of the
  * environment stands above the clock, for results that are the same twice. */
 int64_t program_date(void);

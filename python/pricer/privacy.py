@@ -14,12 +14,18 @@ STATEMENT = layout("struct pricer_statement")
 
 
 class PaperBound(NamedTuple):
-    """The paper's bound for a statement in one round: as printed, which is no
-    guarantee, for the reason given; and corrected, which is."""
+    """The paper's bound for a statement in one round: as printed, with whether
+    that is a guarantee and why; and corrected, which always is. At a relay also
+    delta', zeta and r as printed and corrected, else NaN."""
 
     printed: float
     corrected: float
     reason: str
+    guarantee: bool
+    delta_prime: float
+    zeta: float
+    r_printed: float
+    r_corrected: float
 
 
 class Statements:
@@ -57,16 +63,18 @@ class Statements:
         """The largest eps."""
         return float(self.table["eps"].max(initial=0.0))
 
-    def paper(self, index: int) -> PaperBound:
-        """The paper's bound for one of the statements."""
+    def paper(self, index: int, delta_prime: float = 0.0) -> PaperBound:
+        """The paper's bound for one of the statements; delta_prime is its
+        delta', 0: half of the delta."""
         statement = ffi.from_buffer("struct pricer_statement[]",
                                     self.table[index:index + 1])
         out = ffi.new("struct pricer_paper_bound *")
         call(lib.pricer_privacy_paper, self.plan.network._c, self.plan._c,
-             statement, out)
+             statement, delta_prime, out)
         return PaperBound(out.printed, out.corrected,
-                          ffi.string(out.reason).decode()
-                          if out.reason != ffi.NULL else "")
+                          ffi.string(out.reason).decode(), out.guarantee,
+                          out.delta_prime, out.zeta, out.r_printed,
+                          out.r_corrected)
 
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame, with words for enumerations."""

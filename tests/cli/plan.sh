@@ -161,6 +161,24 @@ expect 1 "diverges" "$pricer" plan ten.pricer --bias l2 --lambda 1 \
 expect 1 "cannot hold a plan unbiased" "$pricer" plan ten.pricer \
     --bias unbiased --method gradient
 
+# A descent from a given point: a file, or the study's latest plan. It has one start,
+# and goes on where the descent before it ended.
+printf 'from,to,alpha,sigma\n0,0,1,0\n2,2,1,0.1\n' >start.csv
+descent=(--bias l1 --lambda 0.1 --method gradient --iterations 500 --trace-every 500
+    "${plain[@]}")
+plan ten.pricer --weights start.csv --trace first.csv "${descent[@]}"
+holds "o->>'method' = 'gradient' AND o->>'iterations' = 500"
+plan ten.pricer --warm --trace next.csv "${descent[@]}"
+holds "o->>'method' = 'gradient' AND o->>'iterations' = 500"
+[ "$(sed -n 3p first.csv | cut -d, -f3)" = "$(sed -n 2p next.csv | cut -d, -f3)" ] ||
+    fail "--warm does not begin where the last descent ended"
+[ "$(sqlite3 ten.pricer 'SELECT method FROM plan ORDER BY plan DESC LIMIT 1')" = gradient ] ||
+    fail "a descent from a file is stored as another method"
+expect 2 "are for random starts" "$pricer" plan ten.pricer --method gradient --warm --starts 3
+expect 2 "are for random starts" "$pricer" plan ten.pricer --method gradient \
+    --weights start.csv --seed 3
+expect 2 "two starting points" "$pricer" plan ten.pricer --weights start.csv --warm
+
 # What if: trust withdrawn costs, given it helps; the study keeps what it had.
 before=$(sqlite3 ten.pricer 'SELECT count(*) FROM plan')
 plan ten.pricer --what-if 4,5=2 --what-if 0,0=inf "${plain[@]}"

@@ -102,6 +102,27 @@ END
     --cifar c.bin >/dev/null || fail "three batches"
 diff -r whole parts || fail "batches differ"
 
+# Cells are compared by standard errors of the mean: the same deviations are
+# further apart the more runs there are.
+"$pricer" reproduce table2 --to few --seeds 2 --no-plots --cifar whole.bin \
+    >few.out || fail "two runs"
+python3 - <<'END' || fail "the distances of table2"
+import csv, math, re
+said = re.findall(r"(\S+) times the paper's, (\S+) standard\s+errors away "
+                  r"\((\S+) if\s+the\s+paper's\s+\+- is one\)",
+                  " ".join(open("few.out").read().split()))
+rows = list(csv.DictReader(open("few/table2.csv")))
+assert len(said) == len(rows) == 4, said
+for row, cell in zip(rows, said):
+    mean, deviation, paper, stated = (float(row[key]) for key in (
+        "mean", "deviation", "paper", "paper_deviation"))
+    apart, own = abs(mean - paper), deviation / math.sqrt(2)
+    for value, text in ((mean / paper, cell[0]),
+                        (apart / math.hypot(stated / math.sqrt(2), own), cell[1]),
+                        (apart / math.hypot(stated, own), cell[2])):
+        assert abs(value - float(text)) <= 0.0501, (row, cell)
+END
+
 # The descent: its own code and the library's end at the same objectives from
 # the same starts, nobody ends below the optimum, and bias is there to be drawn.
 "$pricer" reproduce convergence --to first --no-plots >/dev/null ||

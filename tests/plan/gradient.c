@@ -1,6 +1,7 @@
 /*
  * The paper's descent: it stays private, descends, ends where no feasible step
- * helps, repeats itself for equal seeds, and lands on the paper's own numbers.
+ * helps, repeats itself for equal seeds, starts where it is told to, and lands on
+ * the paper's own numbers.
  */
 #include "tests/sample.h"
 #include "plan/plan.h"
@@ -200,6 +201,40 @@ static void test_seeded(void **state)
     close_trial(&trial);
 }
 
+/* Twice 50 steps, the second from where the first ended, are 100; and a point that
+ * is not private is first made so. */
+static void test_given_start(void **state)
+{
+    (void)state;
+    struct trial trial = paper_trial(.9);
+    struct pricer_settings settings = {.bias = PRICER_BIAS_L1, .lambda = .1};
+    struct pricer_gradient options = {.iterations = 100, .starts = 1};
+    struct pricer_plan *whole = run(&trial, &settings, options);
+    options.iterations = 50;
+    struct pricer_plan *half = run(&trial, &settings, options);
+    struct pricer_plan *second =
+        run(&trial, &settings,
+            (struct pricer_gradient){.iterations = 50, .from = half});
+    size_t bytes = (size_t)whole->links * sizeof(double);
+    assert_memory_equal(second->weight, whole->weight, bytes);
+    assert_memory_equal(second->noise, whole->noise, bytes);
+    for (int32_t l = 0; l < half->links; l++)
+        half->noise[l] = 0;
+    struct pricer_plan *private =
+        run(&trial, &settings,
+            (struct pricer_gradient){
+                .iterations = 1, .weight_step = 1e-300, .from = half});
+    for (int32_t l = 0; l < half->links; l++) {
+        double slope = trial.slope[l], weight = half->weight[l];
+        assert_close(private->weight[l], weight / (1 + slope * slope), 1e-12);
+    }
+    pricer_plan_free(whole);
+    pricer_plan_free(half);
+    pricer_plan_free(second);
+    pricer_plan_free(private);
+    close_trial(&trial);
+}
+
 static void refuse(const struct trial *trial, enum pricer_bias bias,
                    struct pricer_gradient options, const char *words)
 {
@@ -226,6 +261,17 @@ static void test_refuses(void **state)
            "negative");
     refuse(&trial, PRICER_BIAS_L2, (struct pricer_gradient){.weight_step = 1e3},
            "diverges");
+    uint64_t seed = 7;
+    struct pricer_network *other = sample_network(&seed, 4, 1, 2, 1);
+    struct pricer_plan *strange = sample_plan(&seed, other);
+    refuse(&trial, PRICER_BIAS_L1, (struct pricer_gradient){.from = strange},
+           "another network");
+    pricer_plan_free(strange);
+    pricer_network_free(other);
+    strange = sample_plan(&seed, trial.net);
+    refuse(&trial, PRICER_BIAS_L1,
+           (struct pricer_gradient){.from = strange, .starts = 2}, "one start");
+    pricer_plan_free(strange);
     close_trial(&trial);
 }
 
@@ -266,7 +312,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descends),    cmocka_unit_test(test_stationary),
         cmocka_unit_test(test_paper_table), cmocka_unit_test(test_seeded),
-        cmocka_unit_test(test_refuses),     cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_given_start), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
