@@ -58,7 +58,8 @@ OPTIONS = {
         'rounds': (pricer.privacy, 'rounds', None),
         'eavesdropper': (pricer.privacy, 'eavesdropper', None),
         'coalition': (pricer.privacy, 'members', ()),
-        'mode': 'Statements.paper()', 'plan': OWN, 'all': OWN,
+        'mode': 'Statements.paper()', 'delta-prime': 'Statements.paper()',
+        'plan': OWN, 'all': OWN,
         'threads': (pricer.privacy, 'threads', 0)},
     'power': {
         'data': OWN, 'unit-norm': OWN,
