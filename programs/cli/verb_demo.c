@@ -236,6 +236,8 @@ int verb_demo(int argc, char **argv)
          PROGRAM_DECODER_HELP},
         {"port", OPTION_COUNT, &demo.port, "PORT",
          "status page at http://127.0.0.1:PORT/ while it runs; none"},
+        {"timeout", OPTION_MANY, &demo.timeout, "S",
+         "give up after S seconds without a new round; 60, and 1 a node"},
         {"keep", OPTION_TEXT, &demo.keep, "FOLDER",
          "keep study, keys, ledgers and logs in this new folder"},
         {"json", OPTION_FLAG, &as_json, NULL, "print one JSON object"},
