@@ -3,6 +3,7 @@
  * accurate enough, is it private enough, what would make it better.
  */
 #include "common/meaning.h"
+#include "common/unheard.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -149,10 +150,21 @@ static void print_meaning(const struct report *report)
         fprintf(report->out, "<p>%s</p>\n", relative);
 }
 
+static void print_unheard(const struct report *report)
+{
+    char text[UNHEARD_ROOM];
+    if (unheard_text(report->network, text)[0] == '\0')
+        return;
+    fputs("<p class=\"warn\">", report->out);
+    page_text(report->out, text);
+    fputs("</p>\n", report->out);
+}
+
 void report_summary(const struct report *report)
 {
     FILE *out = report->out;
     char share[96];
+    print_unheard(report);
     if (report->plan == NULL) {
         page_missing(report, "The study has no plan yet.", "pricer plan");
         return;
