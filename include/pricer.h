@@ -1006,6 +1006,8 @@ enum { PRICER_BINS = 128 };
 /* What became of one plan. */
 struct pricer_outcome {
     double mse, mse_stderr;    /* mean of |estimate - mean of the data|^2 */
+    double mse_given;          /* the same against the mean of the vectors as they
+                                * were given, before any was clipped */
     double predicted;          /* its exact expectation for this data; NAN: not
                                 * known, where the decoder is not constant */
     double worst_case;         /* no data can give more; NAN: not known */

@@ -225,6 +225,7 @@ void plan_view_json(const struct plan_view *view)
     json_number(&json, "gap", view->gap);
     json_count(&json, "iterations", view->iterations);
     json_number(&json, "seconds", view->seconds);
+    json_number(&json, "solve_seconds", view->solve_seconds);
     json_number(&json, "bound", view->bound);
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);

@@ -9,39 +9,10 @@
  * approximation would not do: a link with p = 0.0001 that delivers once in 500
  * rounds is 4 deviations off, and that happens in every twentieth window.
  */
+#include "common/binomial.h"
 #include "server.h"
 
-#include <math.h>
 #include <stddef.h>
-
-static double log_factorial(int64_t n)
-{
-    int sign;
-    return lgamma_r((double)n + 1, &sign);
-}
-
-/* The chance that at least k of n arrive, 0 <= p <= 1. O(n), and O(sqrt(n)) on
- * the whole: terms fall faster than a geometric series behind the mean. */
-static double upper_tail(int64_t n, int64_t k, double p)
-{
-    if (k <= 0)
-        return 1;
-    if (k > n || p <= 0)
-        return 0;
-    if (p >= 1)
-        return 1;
-    if ((double)k <= (double)n * p) /* sum the side that does not underflow */
-        return 1 - upper_tail(n, n - k + 1, 1 - p);
-    double term =
-        exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) +
-            (double)k * log(p) + (double)(n - k) * log1p(-p));
-    double sum = 0, odds = p / (1 - p);
-    for (; k <= n && term > 1e-17 * sum; k++) {
-        sum += term;
-        term *= (double)(n - k) / (double)(k + 1) * odds;
-    }
-    return fmin(sum, 1);
-}
 
 /* Clopper and Pearson's lower end: the p at which k or more of n arrive with the
  * given chance. */
@@ -50,7 +21,7 @@ static double lower_end(int64_t n, int64_t k, double chance)
     double low = 0, high = (double)k / (double)n;
     for (int step = 0; step < 60 && k > 0; step++) {
         double middle = (low + high) / 2;
-        *(upper_tail(n, k, middle) < chance ? &low : &high) = middle;
+        *(binomial_upper_tail(n, k, middle) < chance ? &low : &high) = middle;
     }
     return low;
 }
@@ -63,8 +34,7 @@ static bool is_off(const struct pricer_delivery *now,
 {
     int64_t n = now->tried + before->tried;
     int64_t k = now->arrived + before->arrived;
-    if (upper_tail(n, k, drift->planned) > level / 2 &&
-        upper_tail(n, n - k, 1 - drift->planned) > level / 2)
+    if (binomial_level(n, k, drift->planned) > level)
         return false;
     drift->low = lower_end(n, k, level / 2);
     drift->high = 1 - lower_end(n, n - k, level / 2);
