@@ -1023,14 +1023,16 @@ enum { PRICER_BINS = 128 };
 
 /* What became of one plan. */
 struct pricer_outcome {
-    double mse, mse_stderr;    /* mean of |estimate - mean of the data|^2 */
-    double predicted;          /* its exact expectation for this data; NAN: not
+    double mse, mse_stderr; /* mean of |estimate - mean of the data|^2 */
+    double mse_given;       /* the same against the mean of the vectors as they
+                                * were given, before any was clipped */
+    double predicted;       /* its exact expectation for this data; NAN: not
                                 * known, where the decoder is not constant */
-    double worst_case;         /* no data can give more; NAN: not known */
-    double bar;                /* mean of the decoder's error bars; NAN: none */
-    double bias;               /* length of the mean error vector */
-    double bias_predicted;     /* and of its expectation; NAN: not known */
-    double difference;         /* mse less that of the first plan, */
+    double worst_case;      /* no data can give more; NAN: not known */
+    double bar;             /* mean of the decoder's error bars; NAN: none */
+    double bias;            /* length of the mean error vector */
+    double bias_predicted;  /* and of its expectation; NAN: not known */
+    double difference;      /* mse less that of the first plan, */
     double difference_stderr;  /* from the same trials, pair by pair */
     int32_t first_octave;      /* bin 0 starts at 2^first_octave */
     int64_t bins[PRICER_BINS]; /* of |.|^2; what is outside goes to the ends */

@@ -81,10 +81,15 @@ static enum pricer_status fill_given(const struct pricer_network *network,
             return pri_fault(fault, PRICER_VALUE,
                              "row %d of the data has no finite length", (int)i);
         double radius = network->node_radius[i];
-        if (length > radius) {
-            data->clipped += length > radius * (1 + 1e-12);
-            stretch(row, d, radius / length);
-        }
+        if (length <= radius)
+            continue;
+        if (length > radius * (1 + 1e-12) && data->clipped++ == 0)
+            data->shift = pri_alloc(d, sizeof *data->shift);
+        if (data->clipped > 0 && data->shift == NULL)
+            return PRICER_MEMORY;
+        for (int64_t k = 0; data->shift != NULL && k < d; k++)
+            data->shift[k] += row[k] * (radius / length - 1) / network->nodes;
+        stretch(row, d, radius / length);
     }
     return PRICER_OK;
 }
@@ -116,14 +121,15 @@ enum pricer_status pri_data_make(
     if (status == PRICER_OK)
         *data = made;
     else
-        free(made.values);
+        pri_data_free(&made);
     return status;
 }
 
 void pri_data_free(struct pri_data *data)
 {
     free(data->values);
-    data->values = NULL;
+    free(data->shift);
+    data->values = data->shift = NULL;
 }
 
 /* ---------------------------------------------------------------- factor -- */

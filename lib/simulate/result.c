@@ -23,9 +23,19 @@ double pri_bias_length(const struct pri_data *data, const double *coefficient,
     for (int32_t i = 0; i < data->nodes; i++)
         for (int64_t c = 0; c < data->dimension; c++)
             vector[c] += coefficient[i] * pri_data_row(data, i)[c];
-    for (int64_t c = 0; c < data->dimension; c++)
+    for (int64_t c = 0; c < data->dimension; c++) {
         square += vector[c] * vector[c];
+        vector[c] /= data->nodes;
+    }
     return sqrt(square) / data->nodes;
+}
+
+double pri_given_mse(const struct pri_data *data, double mse,
+                     const double *vector)
+{
+    for (int64_t c = 0; data->shift != NULL && c < data->dimension; c++)
+        mse += data->shift[c] * (2 * vector[c] + data->shift[c]);
+    return mse;
 }
 
 void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,

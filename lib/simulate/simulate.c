@@ -366,8 +366,9 @@ static enum pricer_status play(struct run *run,
 
 /* ---------------------------------------------------------------- result -- */
 
-/* |mean of the estimates - mean of the data|, of the faithful engine. */
-static double faithful_bias(const struct run *run, int32_t k, double trials)
+/* Mean of the estimates less mean of the data, of the faithful engine: its length. */
+static double faithful_bias(const struct run *run, int32_t k, double trials,
+                            double *vector)
 {
     int64_t d = run->job.network->dimension;
     double square = 0;
@@ -375,6 +376,7 @@ static double faithful_bias(const struct run *run, int32_t k, double trials)
         double sum = (double)run->total[k * d + c] / trials;
         double off =
             ldexp(sum, run->grids[k].exponent) / run->data.nodes - run->mean[c];
+        vector[c] = off;
         square += off * off;
     }
     return sqrt(square);
@@ -394,20 +396,18 @@ static void summarise_decoded(const struct run *run,
         excess[i] = ldexp((double)run->excess[i], -PRI_FRACTION) /
                     (double)run->merged[2 * run->job.count].count;
     outcome->bias = pri_bias_length(&run->data, excess, vector);
+    outcome->mse_given = pri_given_mse(&run->data, outcome->mse, vector);
 }
 
-/* From merged means and tallies to outcomes: the mean squared error, its
- * difference from the first plan's, and the bias, expected and measured. */
+/* From merged means and tallies to outcomes: errors, differences and biases. */
 static enum pricer_status summarise(const struct run *run,
                                     struct pricer_simulation *simulation)
 {
-    double *excess = pri_alloc(simulation->nodes, sizeof *excess);
-    double *vector = pri_alloc(run->data.dimension, sizeof *vector);
-    if (excess == NULL || vector == NULL) {
-        free(excess);
-        free(vector);
+    int64_t room = simulation->nodes + run->data.dimension;
+    double *excess = pri_alloc(room, sizeof *excess), *vector;
+    if (excess == NULL)
         return PRICER_MEMORY;
-    }
+    vector = excess + simulation->nodes;
     for (int32_t k = 0; k < simulation->plans; k++) {
         struct pricer_outcome *outcome = &simulation->outcomes[k];
         const struct pricer_plan *plan = run->job.plans[k];
@@ -418,16 +418,17 @@ static enum pricer_status summarise(const struct run *run,
         pri_mean_excess(&run->job, plan, NULL, NULL, excess);
         outcome->bias_predicted = pri_bias_length(&run->data, excess, vector);
         if (run->engine == PRICER_ENGINE_FAITHFUL) {
-            outcome->bias = faithful_bias(run, k, (double)simulation->trials);
+            outcome->bias =
+                faithful_bias(run, k, (double)simulation->trials, vector);
         } else {
             pri_mean_excess(&run->job, plan, simulation, run->used, excess);
             outcome->bias = pri_bias_length(&run->data, excess, vector);
         }
+        outcome->mse_given = pri_given_mse(&run->data, outcome->mse, vector);
     }
     if (run->job.decoder != NULL)
         summarise_decoded(run, &simulation->outcomes[0], excess, vector);
     free(excess);
-    free(vector);
     return PRICER_OK;
 }
 

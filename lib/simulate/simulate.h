@@ -29,6 +29,9 @@ struct pri_data {
     bool shared;
     int64_t clipped; /* how many vectors were too long */
     double *values;  /* [nodes or 1][dimension] */
+    double
+        *shift; /* [dimension] mean of the vectors less that of the given ones;
+                        NULL: none was clipped */
 };
 
 enum pricer_status pri_data_make(
@@ -232,8 +235,14 @@ void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
                      const struct pricer_simulation *counts,
                      const int64_t *used, double *excess);
 
-/* |sum_i coefficient_i x_i| / n; `vector` is room for the dimension. */
+/* |sum_i coefficient_i x_i| / n; `vector` is that sum over n, of the dimension. */
 double pri_bias_length(const struct pri_data *data, const double *coefficient,
                        double *vector);
+
+/* From the mean squared error and the mean error `vector`, both against the mean of
+ * the clipped vectors, to the former against the mean of the given ones:
+ * E|e + s|^2 = E|e|^2 + 2 <E e, s> + |s|^2 with the shift s. */
+double pri_given_mse(const struct pri_data *data, double mse,
+                     const double *vector);
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include "advise.h"
 #include "advise_point.h"
+#include "common/meaning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -282,7 +283,21 @@ enum pricer_status advise_wanted(struct advice *advice)
                       advice->request.eps / now, &search.warm, &advice->at_eps);
     if (status == PRICER_OK && advice->wants_error)
         status = reach_error(&search);
+    if (status == PRICER_OK && now < MEANING_WEAK &&
+        advice->at_error.eps > MEANING_WEAK)
+        status = at_factor(advice, &variant, search.towards, MEANING_WEAK / now,
+                           &search.warm, &advice->at_weak);
     pricer_plan_free(search.warm);
     variant_free(&variant);
     return status;
+}
+
+/* -------------------------------------------------------------- changes -- */
+
+enum pricer_status advise_changes(struct advice *advice)
+{
+    const struct pricer_network *network = advice->from.network;
+    yardsticks_find(network, &advice->settings, &advice->yardsticks);
+    yardsticks_remedies(network, &advice->settings, &advice->yardsticks);
+    return progress_stopped() ? PRICER_STOPPED : PRICER_OK;
 }

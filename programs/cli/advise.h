@@ -7,6 +7,7 @@
 #define PROGRAM_ADVISE_H
 
 #include "material.h"
+#include "yardsticks.h"
 
 /* Whose budgets are changed, all in proportion. */
 enum towards {
@@ -73,6 +74,10 @@ struct advice {
     bool wants_error, wants_eps;
     double wanted; /* error, in squared units of the data */
     struct advice_point at_error, at_eps; /* factor NAN: cannot be reached */
+    struct advice_point
+        at_weak; /* where at_error has practically no privacy: the
+                                    largest eps that has some; factor 0: none */
+    struct yardsticks yardsticks;
     int prices[ADVICE_FAMILIES];
     struct advice_price price[ADVICE_FAMILIES]
                              [ADVICE_PRICES]; /* what saves most first */
@@ -94,5 +99,6 @@ enum pricer_status advise_curves(struct advice *advice);
 enum pricer_status advise_wanted(struct advice *advice);
 enum pricer_status advise_prices(struct advice *advice);
 enum pricer_status advise_uplinks(struct advice *advice);
+enum pricer_status advise_changes(struct advice *advice);
 
 #endif

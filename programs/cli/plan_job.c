@@ -47,7 +47,7 @@ static enum pricer_status plan_exactly(struct plan_job *job)
     job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_EXACT);
     job->view.outcome = info.outcome;
     job->view.iterations = info.iterations;
-    job->view.seconds = info.seconds;
+    job->view.solve_seconds = info.seconds;
     return PRICER_OK;
 }
 
@@ -88,7 +88,7 @@ static enum pricer_status descend(struct plan_job *job,
     enum pricer_status status =
         pricer_plan_descend(job->from.network, &job->view.settings, &options,
                             &job->from.plan, &job->fault);
-    job->view.seconds = program_seconds() - start;
+    job->view.solve_seconds = program_seconds() - start;
     job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_GRADIENT);
     if (job->trace != NULL && fclose(job->trace) != 0 && status == PRICER_OK) {
         say(job, "cannot write ", ask->trace);
@@ -231,7 +231,8 @@ void plan_job_measure(struct plan_job *job)
     progress_start(&progress, "yardsticks");
     settings.watch = &progress.watch;
     yardsticks_find(view->network, &settings, &view->yardsticks);
-    if (plan_view_error(view) >= MEANING_HARDLY * centre && !progress_stopped())
+    if (plan_view_error(view) >= MEANING_SOMEWHAT * centre &&
+        !progress_stopped())
         yardsticks_remedies(view->network, &settings, &view->yardsticks);
     progress_end(&progress);
 }
@@ -405,7 +406,7 @@ enum pricer_status plan_job_join(struct plan_job *job)
     status =
         pricer_decoder_joint(job->from.network, &view->settings, job->from.plan,
                              &settings, &joint, &job->fault);
-    view->seconds += program_seconds() - start;
+    view->solve_seconds += program_seconds() - start;
     if (status == PRICER_STOPPED)
         return PRICER_OK;
     if (status != PRICER_OK)

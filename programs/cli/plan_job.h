@@ -69,8 +69,8 @@ enum pricer_status plan_job_others(struct plan_job *job);
 /* Add the plan to the study. */
 enum pricer_status plan_job_store(struct plan_job *job);
 
-/* What the error is held against, and where the plan is hardly better than
- * answering the centre, what would help. */
+/* What the error is held against, and where the plan is only somewhat better than
+ * always answering zero, what would help. */
 void plan_job_measure(struct plan_job *job);
 
 /* Plan the baselines; one that cannot be had says why. */

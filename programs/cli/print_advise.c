@@ -3,6 +3,7 @@
  * figure of the trade-off.
  */
 #include "print_advise.h"
+#include "print_meaning.h"
 #include "common/meaning.h"
 #include "page/chart.h"
 
@@ -33,10 +34,10 @@ static void print_curves(const struct advice *advice)
     struct table *table =
         table_new(8, (const char *const[]){
                          "budgets times", "eps, links", "error", "eps, server",
-                         "error", "everyone's: error", "of R^2", "gap"});
+                         "error", "everyone's: error", "of R^2", "privacy"});
+    double gap = 0;
     for (int k = 0; k < advice->points; k++) {
         const struct advice_point *all = &advice->curve[TOWARDS_EVERYONE][k];
-        double gap = 0;
         table_cell(table, "%.4g", all->factor);
         for (int kind = 0; kind < TOWARDS_EVERYONE; kind++) {
             const struct advice_point *point = &advice->curve[kind][k];
@@ -47,17 +48,38 @@ static void print_curves(const struct advice *advice)
         }
         table_cell(table, "%.5g", all->objective);
         share_cell(table, all->objective, centre);
-        table_cell(table, "%.1e", fmax(gap, all->gap));
+        table_cell(table, "%s", meaning_eps(all->eps));
+        gap = fmax(gap, all->gap);
     }
     table_print(table, stdout);
     printf("eps: the largest budget, all others in proportion; server: own "
-           "parts%s.\nerror: %s.\nFull trust would leave %.4g",
+           "parts%s;\nprivacy: of everyone's. Relative gaps are at most %.1e.\n"
+           "error: %s.\nFull trust would leave %.4g",
            advice->from.network->server_eps != NULL ? " and all paths" : "",
+           gap,
            advice->settings.bias == PRICER_BIAS_WORST_CASE
                ? "at worst, in squared units of the data"
                : "the objective, with its bias term",
            advice->limit[TOWARDS_EVERYONE]);
     puts(": what links that come and go cost.");
+}
+
+/* The wanted error takes an eps that nobody should be advised to give. */
+static void print_beyond(const struct advice *advice)
+{
+    const struct advice_point *weak = &advice->at_weak;
+    printf("\nAn error of %.6g, %.4g %% of R^2, cannot be reached by trust "
+           "towards %s with any privacy:\nthat would take a largest eps of "
+           "%.4g (%s).\n",
+           advice->wanted, 100 * advice->wanted / centre_of(advice),
+           towards_words[advice->request.towards], advice->at_error.eps,
+           meaning_eps(advice->at_error.eps));
+    if (weak->factor > 0)
+        printf("With a largest eps of %g (%s) the error is %.4g, %.4g %% of "
+               "R^2.\n",
+               weak->eps, meaning_eps(weak->eps), weak->objective,
+               100 * weak->objective / centre_of(advice));
+    puts("Other changes: see below.");
 }
 
 static void print_wanted(const struct advice *advice)
@@ -77,6 +99,8 @@ static void print_wanted(const struct advice *advice)
         printf("\nAn error of %.6g cannot be reached by trust towards %s: full "
                "trust leaves %.6g.\nBetter links can: see below.\n",
                advice->wanted, towards, advice->limit[advice->request.towards]);
+    else if (advice->at_error.eps > MEANING_WEAK)
+        print_beyond(advice);
     else
         printf(
             "\nAn error of %.6g, %.4g %% of R^2, needs a largest eps of "
@@ -162,16 +186,22 @@ void advice_tables(const struct advice *advice)
     const struct pricer_network *net = advice->from.network;
     char relative[MEANING_REFERENCE_ROOM];
     printf("%d nodes, %d links; bias term %s, %s noise, %.3g s\n"
-           "As it is: error %.6g, %.4g %% of R^2, %s than answering the "
-           "centre.\n\n",
+           "As it is: error %.6g, %.4g %% of R^2, %s than %s.\n",
            (int)net->nodes, (int)net->links,
            pricer_word(PRICER_WORDS_BIAS, advice->settings.bias),
            pricer_word(PRICER_WORDS_CALIBRATION, advice->settings.calibration),
            advice->seconds, advice->here.objective,
            100 * advice->here.objective / centre_of(advice),
-           meaning_verdict(advice->here.worst_case / centre_of(advice)));
+           meaning_verdict(advice->here.worst_case / centre_of(advice)),
+           meaning_zero(net));
+    meaning_bottleneck(net, &advice->yardsticks, advice->here.worst_case);
+    putchar('\n');
     if (meaning_reference(net, advice->here.worst_case, relative)[0] != '\0')
         printf("%s\n\n", relative);
+    if (advice->yardsticks.remedies > 0) {
+        meaning_remedies(net, &advice->yardsticks);
+        putchar('\n');
+    }
     if (advice->varies[TOWARDS_EVERYONE])
         print_curves(advice);
     else
@@ -281,6 +311,10 @@ void advice_json(const struct advice *advice)
     }
     if (advice->wants_eps)
         json_point(&json, "at_eps", &advice->at_eps);
+    json_number(&json, "alone", advice->yardsticks.alone);
+    json_number(&json, "steady_links", advice->yardsticks.steady);
+    json_number(&json, "full_trust", advice->yardsticks.trusted);
+    meaning_json_remedies(&json, &advice->yardsticks);
     json_prices(&json, advice);
     json_uplinks(&json, advice);
     json_close(&json, '}');
@@ -301,7 +335,7 @@ static void draw(FILE *out, const struct advice *advice)
         .log_x = true,
         .bare = true,
         .levels = 2,
-        .level = {{"answering the centre", 1},
+        .level = {{meaning_zero(advice->from.network), 1},
                   {"full trust", advice->limit[TOWARDS_EVERYONE] / centre}}};
     for (int kind = 0; kind < TOWARDS_KINDS; kind++) {
         if (!advice->varies[kind])

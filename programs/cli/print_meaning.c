@@ -32,7 +32,7 @@ static void print_yardsticks(const struct plan_view *view)
     struct table *table =
         table_new(5, (const char *const[]){"what it means, at worst", "error",
                                            "of R^2", "distance", "of R"});
-    row(table, "answering the centre, nobody asked", centre, centre);
+    row(table, meaning_zero(view->network), centre, centre);
     row(table, "no collaboration, best", view->yardsticks.alone, centre);
     bool repeats = view->settings.repeat > 1;
     row(table,
@@ -59,29 +59,76 @@ static void print_yardsticks(const struct plan_view *view)
            "squared units of the data;\nR = %g: %s.\n",
            mixed ? sqrt(centre) : view->network->radius,
            mixed                      ? "the mean of the nodes' radii"
-           : view->network->reach > 0 ? "the step, no change is longer"
-                                      : "no vector is longer");
+           : view->network->reach > 0 ? "the step, changes are clipped to it"
+                                      : "vectors are clipped to this length");
+}
+
+void meaning_bottleneck(const struct pricer_network *network,
+                        const struct yardsticks *found, double error)
+{
+    if (isnan(found->alone))
+        return;
+    if (error < .99 * found->alone)
+        printf("Relaying lowers the error at worst from %.4g to %.4g.",
+               found->alone, error);
+    else
+        printf("Relaying gains nothing: %.4g at worst without it.",
+               found->alone);
+    switch (yardsticks_bottleneck(network, found, error)) {
+    case BOTTLENECK_UNHEARD:
+        printf(
+            " The bottleneck is nodes that are\nnever heard: they alone cost "
+            "%.4g.\n",
+            yardsticks_unheard(network));
+        break;
+    case BOTTLENECK_NOISE:
+        printf(" The bottleneck is the noise\nfor privacy: without noise %.4g "
+               "would be left, with links that never fail %.4g.\n",
+               found->trusted, found->steady);
+        break;
+    case BOTTLENECK_LINKS:
+        printf(
+            " The bottleneck is links\nthat fail: with links that never fail "
+            "%.4g would be left, without noise %.4g.\n",
+            found->steady, found->trusted);
+        break;
+    default:
+        putchar('\n');
+    }
+}
+
+void meaning_remedies(const struct pricer_network *network,
+                      const struct yardsticks *found)
+{
+    double centre = meaning_centre(network);
+    if (found->remedies == 0)
+        return;
+    struct table *table =
+        table_new(4, (const char *const[]){"what would help, each by itself",
+                                           "error", "of R^2", "privacy"});
+    for (int k = 0; k < found->remedies; k++) {
+        const struct remedy *remedy = &found->remedy[k];
+        table_cell(table, "%s", remedy->words);
+        table_cell(table, "%.5g", remedy->worst_case);
+        table_cell(table, "%.3g %%", 100 * remedy->worst_case / centre);
+        table_cell(table, "%s", remedy->privacy);
+    }
+    table_print(table, stdout);
 }
 
 static void print_verdict(const struct plan_view *view)
 {
-    const struct yardsticks *found = &view->yardsticks;
     double centre = centre_of(view), share = plan_view_error(view) / centre;
-    if (share < MEANING_HARDLY)
+    printf(
+        "\nVERDICT: %s than %s, which needs no data: at worst\n%.3g %% of its "
+        "error.\n",
+        meaning_verdict(share), meaning_zero(view->network), 100 * share);
+    meaning_bottleneck(view->network, &view->yardsticks,
+                       view->error.mse_worst_case);
+    if (view->yardsticks.remedies == 0)
         return;
-    printf("\nVERDICT: %s than answering the centre, which needs no data: at "
-           "worst %.3g %% of its error.\n",
-           meaning_verdict(share), 100 * share);
-    if (found->remedies == 0)
-        return;
-    printf("Helps most: %s, which leaves %.3g %%.\n", found->remedy[0].words,
-           100 * found->remedy[0].worst_case / centre);
-    for (int k = 1; k < found->remedies; k++) /* two a line */
-        printf("%s%s %.3g %%%s", k == 1 ? "(" : "", found->remedy[k].words,
-               100 * found->remedy[k].worst_case / centre,
-               k == found->remedies - 1 ? ")\n"
-               : k % 2 == 0             ? ";\n"
-                                        : "; ");
+    putchar('\n');
+    meaning_remedies(view->network, &view->yardsticks);
 }
 
 /* The largest eps of what is in use, and the delta beside it. */
@@ -168,6 +215,19 @@ static void json_budget(struct json *json, const char *key,
     json_close(json, '}');
 }
 
+void meaning_json_remedies(struct json *json, const struct yardsticks *found)
+{
+    json_open(json, "remedies", '[');
+    for (int k = 0; k < found->remedies; k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "change", found->remedy[k].words);
+        json_number(json, "worst_case", found->remedy[k].worst_case);
+        json_text(json, "privacy", found->remedy[k].privacy);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 void meaning_json(struct json *json, const struct plan_view *view)
 {
     const struct yardsticks *found = &view->yardsticks;
@@ -181,14 +241,7 @@ void meaning_json(struct json *json, const struct plan_view *view)
     json_number(json, "steady_links", found->steady);
     json_number(json, "full_trust", found->trusted);
     json_text(json, "verdict", meaning_verdict(share));
-    json_open(json, "remedies", '[');
-    for (int k = 0; k < found->remedies; k++) {
-        json_open(json, NULL, '{');
-        json_text(json, "change", found->remedy[k].words);
-        json_number(json, "worst_case", found->remedy[k].worst_case);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    meaning_json_remedies(json, found);
     json_budget(json, "neighbour", widest_link(view));
     json_budget(json, "uplink", widest_uplink(view));
     json_budget(json, "server", widest_server(view));

@@ -13,4 +13,13 @@ void meaning_tables(const struct plan_view *view);
 /* The same as the member "meaning" of an open object. */
 void meaning_json(struct json *json, const struct plan_view *view);
 
+/* What relaying gains and what most of the error comes from, a sentence each. */
+void meaning_bottleneck(const struct pricer_network *network,
+                        const struct yardsticks *found, double error);
+
+/* What would help: a table, and the member "remedies" of an open object. */
+void meaning_remedies(const struct pricer_network *network,
+                      const struct yardsticks *found);
+void meaning_json_remedies(struct json *json, const struct yardsticks *found);
+
 #endif

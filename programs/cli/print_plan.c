@@ -4,6 +4,7 @@
  */
 #include "print_plan.h"
 #include "common/meaning.h"
+#include "common/unheard.h"
 #include "print_errors.h"
 #include "print_meaning.h"
 
@@ -224,6 +225,7 @@ void plan_view_json(const struct plan_view *view)
     json_number(&json, "gap", view->gap);
     json_count(&json, "iterations", view->iterations);
     json_number(&json, "seconds", view->seconds);
+    json_number(&json, "solve_seconds", view->solve_seconds);
     json_number(&json, "bound", view->bound);
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
@@ -238,6 +240,7 @@ void plan_view_json(const struct plan_view *view)
     if (view->network->reach > 0)
         json_number(&json, "reach", view->network->reach);
     json_origin(&json, &view->origin);
+    unheard_json(&json, view->network);
     plan_view_json_decoder(&json, view);
     meaning_json(&json, view);
     json_open(&json, "baselines", '{');
@@ -383,6 +386,10 @@ void plan_view_tables(const struct plan_view *view)
         printf("Links as measured over %lld rounds, %lld to %lld.\n\n",
                (long long)view->origin.rounds, (long long)view->origin.first,
                (long long)view->origin.last);
+    if (unheard_count(view->network) > 0) {
+        unheard_print(stdout, view->network);
+        putchar('\n');
+    }
     meaning_tables(view);
     char relative[MEANING_REFERENCE_ROOM];
     if (meaning_reference(view->network, view->error.mse_worst_case,

@@ -48,7 +48,8 @@ struct plan_view {
     double bound; /* NAN where none is known */
     double gap;   /* NAN where none is known */
     int64_t iterations;
-    double seconds;
+    double solve_seconds; /* of the optimiser, and */
+    double seconds;       /* of all that the verb does */
     struct plan_rival rival[PRICER_BASELINES];
     const double *price;        /* [links] d objective / d ln eps, or NULL */
     const double *self_price;   /* [nodes] d objective / d ln eps, or NULL */

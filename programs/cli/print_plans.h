@@ -22,7 +22,7 @@ enum pricer_status plan_server_eps(struct pricer_study *study,
                                    double *eps, struct pricer_fault *fault);
 
 /* All plans as a table, and as a member "plans" of an open JSON object. Errors
- * are also given as a share of that of answering the centre. */
+ * are also given as a share of that of always answering zero. */
 enum pricer_status plans_table(struct pricer_study *study,
                                struct pricer_fault *fault);
 enum pricer_status plans_json(struct json *json, struct pricer_study *study,

@@ -2,6 +2,7 @@
  * From the result of a simulation to tables, JSON and warnings.
  */
 #include "print_simulation.h"
+#include "common/binomial.h"
 
 #include <math.h>
 
@@ -18,11 +19,15 @@ static double distance(const struct pricer_outcome *outcome)
     return gap / outcome->mse_stderr;
 }
 
-/* The count that lies furthest from its probability. */
+/* The count that lies furthest from its probability, and the lowest level at which
+ * any count is found to be off. */
 struct furthest {
     int64_t tried, index;
-    double p, frequency, deviations;
+    double p, frequency, deviations, level;
 };
+
+/* Within so many deviations no count is off at a level that would be named. */
+enum { SCREEN = 4 };
 
 static void consider(struct furthest *most, int64_t index, double p,
                      int64_t count, int64_t trials)
@@ -32,8 +37,12 @@ static void consider(struct furthest *most, int64_t index, double p,
     double off = deviation > 0           ? fabs(frequency - p) / deviation
                  : count == (p > .5) * n ? 0
                                          : INFINITY;
-    if (most->tried++ == 0 || off > most->deviations)
-        *most = (struct furthest){most->tried, index, p, frequency, off};
+    double level = most->tried++ == 0 ? 1 : most->level;
+    if (off > SCREEN) /* deviations mislead where p is small: exact tails */
+        level = fmin(level, binomial_level(trials, count, p));
+    if (most->tried == 1 || off > most->deviations)
+        *most = (struct furthest){most->tried, index, p, frequency, off, level};
+    most->level = level;
 }
 
 static struct furthest furthest_uplink(const struct simulation_report *report)
@@ -98,6 +107,7 @@ static void json_strategy(struct json *json, const char *name,
     json_open(json, NULL, '{');
     json_text(json, "strategy", name);
     json_outcome(json, outcome);
+    json_number(json, "mse_given", outcome->mse_given);
     json_number(json, "bar", outcome->bar);
     json_number(json, "bias", outcome->bias);
     json_number(json, "bias_predicted", outcome->bias_predicted);
@@ -134,6 +144,7 @@ void simulation_print_json(const struct simulation_report *report)
     json_text(&json, "data", pricer_word(PRICER_WORDS_DATA, simulation->data));
     json_count(&json, "seed", (int64_t)simulation->seed);
     json_count(&json, "clipped", simulation->clipped);
+    json_number(&json, "mse_given", simulation->outcomes[0].mse_given);
     json_open(&json, "deliveries", '{');
     json_furthest(&json, "uplinks", furthest_uplink(report), false);
     json_furthest(&json, "links", furthest_link(report), true);
@@ -267,7 +278,11 @@ static void print_histogram(const struct simulation_report *report)
         row[(bin - first) / joined] += outcome->bins[bin];
     for (int k = 0; k <= (last - first) / joined; k++)
         most = row[k] > most ? row[k] : most;
-    printf("%22s %9s\n", "squared error", "trials");
+    puts(report->simulation->engine == PRICER_ENGINE_FAST
+             ? "histogram of the expected error given the links (the noise is "
+               "integrated out)"
+             : "histogram of the squared error");
+    printf("%22s %9s\n", "error", "trials");
     for (int k = 0; k <= (last - first) / joined; k++) {
         int low = first + k * joined, high = low + joined;
         int bar = (int)(WIDTH * (double)row[k] / (double)most + .5);
@@ -279,6 +294,20 @@ static void print_histogram(const struct simulation_report *report)
     }
 }
 
+/* The mean of clipped vectors is not that of the data. */
+static void print_clipped(const struct simulation_report *report)
+{
+    const struct pricer_simulation *simulation = report->simulation;
+    if (simulation->clipped == 0)
+        return;
+    printf(
+        "\nCLIPPED: %lld of %d vectors are longer than the radius. Against the "
+        "mean of the data as given\nthe error is %.5g, against that of the "
+        "clipped vectors %.5g.\n\n",
+        (long long)simulation->clipped, (int)simulation->nodes,
+        simulation->outcomes[0].mse_given, simulation->outcomes[0].mse);
+}
+
 void simulation_print(const struct simulation_report *report)
 {
     const struct pricer_simulation *simulation = report->simulation;
@@ -287,11 +316,11 @@ void simulation_print(const struct simulation_report *report)
            pricer_word(PRICER_WORDS_DATA, simulation->data),
            pricer_word(PRICER_WORDS_ENGINE, simulation->engine),
            (long long)simulation->seed, report->seconds);
-    if (simulation->clipped > 0)
-        printf("%lld of %d vectors were longer than the radius and clipped\n",
-               (long long)simulation->clipped, (int)simulation->nodes);
-    puts("error: squared distance of the estimate from the mean, in squared "
-         "units of the data");
+    print_clipped(report);
+    printf(
+        "error: squared distance of the estimate from the mean%s, in squared "
+        "units of the data\n",
+        simulation->clipped > 0 ? " of the clipped vectors" : "");
     print_bar(simulation);
     print_horizon(report);
     putchar('\n');
@@ -306,7 +335,7 @@ void simulation_print(const struct simulation_report *report)
 
 static void warn_furthest(const char *kind, struct furthest most)
 {
-    double chance = (double)most.tried * erfc(most.deviations / sqrt(2));
+    double chance = (double)most.tried * most.level;
     if (most.tried > 0 && chance < 1e-6)
         program_warn("%s %lld was up in %.6g of the trials, p = %.6g: %.1f "
                      "deviations",

@@ -15,10 +15,13 @@
 
 static const struct usage usage = {
     "advise", "STUDY",
-    "What would make the plan better: the least error against the budgets\n"
-    "towards links and towards the server, the eps that a wanted error needs,\n"
-    "what links and trust are worth, and where to put good uplinks. Every\n"
-    "number is that of a plan made and certified for it; none is stored.",
+    "What would make the plan better: fewer rounds, dimensions or a smaller\n"
+    "diameter, each with the privacy that is left; the least error against "
+    "the\n"
+    "budgets towards links and towards the server; the eps that a wanted "
+    "error\n"
+    "needs; what links and trust are worth, and where to put good uplinks.\n"
+    "Every number is that of a plan made for it; none is stored.",
     "pricer advise ten.pricer --error 10% --figure trade-off.svg"};
 
 /* Below this many links threads wake up later than the plan is made. */
@@ -82,7 +85,7 @@ static int check_request(const struct advice_request *ask)
     return OPTIONS_GO;
 }
 
-/* "0.1", or "10%" of the centre's error. */
+/* "0.1", or "10%" of the error of always answering zero. */
 static bool read_error(const char *text, double centre, double *error)
 {
     char *end;
@@ -150,8 +153,8 @@ int verb_advise(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
     static enum pricer_status (*const steps[])(struct advice *) = {
-        advise_here, advise_curves, advise_wanted, advise_prices,
-        advise_uplinks};
+        advise_here,   advise_curves,  advise_wanted,
+        advise_prices, advise_uplinks, advise_changes};
     struct progress progress;
     double started = program_seconds();
     progress_start(&progress, "advise");

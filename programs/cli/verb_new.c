@@ -2,7 +2,7 @@
  * pricer new: from a scenario to a study.
  */
 #include "common/options.h"
-#include "common/program.h"
+#include "common/unheard.h"
 #include "verbs.h"
 
 static const struct usage usage = {
@@ -25,6 +25,7 @@ static void report(const char *path, const struct pricer_network *network,
             printf(", rounds relative to the last estimate with step %g",
                    network->radius);
         putchar('\n');
+        unheard_print(stdout, network);
         return;
     }
     json_open(&json, NULL, '{');
@@ -36,6 +37,7 @@ static void report(const char *path, const struct pricer_network *network,
                 network->reach > 0 ? network->reach : network->radius);
     if (network->reach > 0)
         json_number(&json, "step", network->radius);
+    unheard_json(&json, network);
     json_close(&json, '}');
 }
 
@@ -64,6 +66,13 @@ int verb_new(int argc, char **argv)
     if (status == PRICER_OK)
         status = pricer_scenario_network(scenario, &progress.watch, &network,
                                          &fault);
+    if (status == PRICER_OK && unheard_count(network) == network->nodes) {
+        snprintf(fault.text, sizeof fault.text,
+                 "%.300s: no node can be heard: the uplink of every node has "
+                 "p = 0",
+                 operands[1]);
+        status = PRICER_VALUE;
+    }
     if (status == PRICER_OK)
         status = pricer_study_create(operands[0], force, scenario, network,
                                      &progress.watch, &fault);

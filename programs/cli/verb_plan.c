@@ -285,8 +285,9 @@ static void close_job(struct plan_job *job)
 
 int verb_plan(int argc, char **argv)
 {
-    struct plan_job job = {.view.floor = {NAN, NAN},
-                           .view.yardsticks = {NAN, NAN, NAN, 0, {{0}}}};
+    struct plan_job job = {
+        .view.floor = {NAN, NAN},
+        .view.yardsticks = {.alone = NAN, .steady = NAN, .trusted = NAN}};
     const char *operands[1];
     int go = parse(argc, argv, &job.request, operands);
     if (go == OPTIONS_GO)
@@ -294,6 +295,7 @@ int verb_plan(int argc, char **argv)
     if (go != OPTIONS_GO)
         return go;
 
+    double start = program_seconds();
     progress_start(&job.progress, "plan");
     enum pricer_status status = load(&job, operands[0]);
     if (status == PRICER_OK)
@@ -327,6 +329,7 @@ int verb_plan(int argc, char **argv)
         plan_job_compare(&job);
         plan_job_measure(&job);
     }
+    job.view.seconds = program_seconds() - start;
     if (status == PRICER_OK) {
         warn(&job, interrupted);
         (job.request.as_json ? plan_view_json : plan_view_tables)(&job.view);

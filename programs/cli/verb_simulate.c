@@ -136,7 +136,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
     struct pricer_fault fault = {""};
     struct pricer_simulation *simulation = NULL;
     struct progress progress;
-    double seconds = 0;
+    double start = program_seconds();
     int64_t id = 0;
     enum pricer_status status = read_work(path, request, &work, &fault);
     bool repeats = work.from.settings.repeat > 1;
@@ -152,7 +152,6 @@ static int simulate(const char *path, struct request *request, bool as_json)
     if (status == PRICER_OK) {
         const struct pricer_plan *plans[STRATEGIES + 1];
         memcpy(plans, work.plans, sizeof plans);
-        double start = program_seconds();
         progress_start(&progress, "simulate");
         request->settings.watch = &progress.watch;
         status = pricer_simulation_run(work.from.network, plans, work.count,
@@ -160,7 +159,6 @@ static int simulate(const char *path, struct request *request, bool as_json)
         if (progress_end(&progress) && simulation != NULL)
             program_warn("stopped after %lld trials",
                          (long long)simulation->trials);
-        seconds = program_seconds() - start;
     }
     if (status == PRICER_OK && program_writes())
         status =
@@ -173,7 +171,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
                                            .simulation = simulation,
                                            .names = work.names,
                                            .plan = work.from.record.id,
-                                           .seconds = seconds,
+                                           .seconds = program_seconds() - start,
                                            .horizon =
                                                averages ? decoder->horizon : 1};
         if (as_json)

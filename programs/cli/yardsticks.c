@@ -3,10 +3,13 @@
  * and the network after each change that an operator could make.
  */
 #include "yardsticks.h"
+#include "common/meaning.h"
+#include "common/unheard.h"
 #include "variant.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A change is by this factor, of eps, dimension and nodes. */
 enum { FACTOR = 4 };
@@ -156,44 +159,184 @@ done:
     return found;
 }
 
-static void add(struct yardsticks *found, const char *words, double worst_case)
+/* One of the changes, if it can be planned and helps. */
+struct trial {
+    const struct pricer_network *network;
+    const struct pricer_settings *settings;
+    struct yardsticks *found;
+    double now;     /* the least worst case without a change */
+    double largest; /* eps, of all budgets */
+    struct variant variant;
+};
+
+static void add(struct trial *trial, const char *words, const char *privacy,
+                double worst_case)
 {
+    struct yardsticks *found = trial->found;
     int at = found->remedies;
-    if (isnan(worst_case))
+    if (!(worst_case < .9999 * trial->now) || at == REMEDIES)
         return;
     found->remedies++;
     for (; at > 0 && found->remedy[at - 1].worst_case > worst_case; at--)
         found->remedy[at] = found->remedy[at - 1];
-    found->remedy[at] = (struct remedy){words, worst_case};
+    struct remedy *made = &found->remedy[at];
+    made->worst_case = worst_case;
+    snprintf(made->words, sizeof made->words, "%s", words);
+    if (privacy != NULL)
+        snprintf(made->privacy, sizeof made->privacy, "%s", privacy);
+    else
+        snprintf(made->privacy, sizeof made->privacy, "%s, as now",
+                 meaning_eps(trial->largest));
+}
+
+static double largest_of(double largest, const double *eps, int32_t count)
+{
+    for (int32_t k = 0; k < count && eps != NULL; k++)
+        largest = fmax(largest, eps[k]);
+    return largest;
+}
+
+/* FACTOR times every eps, but none beyond MEANING_WEAK; *raised is the largest
+ * that grew. */
+static void raise_eps(double *eps, int32_t count, double *raised)
+{
+    for (int32_t k = 0; k < count && eps != NULL; k++)
+        if (eps[k] < MEANING_WEAK) {
+            eps[k] = fmin(FACTOR * eps[k], MEANING_WEAK);
+            *raised = fmax(*raised, eps[k]);
+        }
+}
+
+static void try_eps(struct trial *trial)
+{
+    struct variant *variant = &trial->variant;
+    const struct pricer_network *network = trial->network;
+    double raised = 0;
+    char privacy[64];
+    raise_eps(variant->eps, network->links, &raised);
+    raise_eps(variant->self_eps, network->nodes, &raised);
+    raise_eps(variant->server_eps, network->nodes, &raised);
+    bool all = FACTOR * trial->largest <= MEANING_WEAK;
+    snprintf(privacy, sizeof privacy, "%s%s", meaning_eps(raised),
+             all ? "" : " where raised");
+    if (raised > 0)
+        add(trial,
+            all ? "4 times the eps of every budget"
+                : "4 times every eps below 10, to 10 at most",
+            privacy, least(&variant->network, trial->settings));
+    variant_reset(variant, network);
+}
+
+static void try_rounds(struct trial *trial)
+{
+    struct pricer_settings fewer = *trial->settings;
+    char words[80];
+    fewer.rounds = (fewer.rounds + FACTOR - 1) / FACTOR;
+    if (trial->settings->rounds <= 1)
+        return;
+    snprintf(words, sizeof words, "%lld round%s in place of %lld",
+             (long long)fewer.rounds, fewer.rounds == 1 ? "" : "s",
+             (long long)trial->settings->rounds);
+    add(trial, words, NULL, least(trial->network, &fewer));
+}
+
+/* Changes from a reference may always be twice the step apart. */
+static void try_diameter(struct trial *trial)
+{
+    struct pricer_network *network = &trial->variant.network;
+    double *given = network->node_diameter, most = 0;
+    double *halves = calloc((size_t)network->nodes, sizeof *halves);
+    char words[80], privacy[64];
+    for (int32_t i = 0; halves != NULL && i < network->nodes; i++) {
+        halves[i] = given[i] / 2;
+        most = fmax(most, halves[i]);
+    }
+    if (halves != NULL && network->reach == 0) {
+        network->node_diameter = halves;
+        snprintf(words, sizeof words,
+                 "diameter: %g, if a node's data differ by no more", most);
+        snprintf(privacy, sizeof privacy, "%s, of such data",
+                 meaning_eps(trial->largest));
+        add(trial, words, privacy, least(network, trial->settings));
+        network->node_diameter = given;
+    }
+    free(halves);
+}
+
+static void try_dimension(struct trial *trial)
+{
+    struct pricer_network *network = &trial->variant.network;
+    char words[80];
+    int64_t now = network->dimension;
+    network->dimension = (now + FACTOR - 1) / FACTOR;
+    snprintf(words, sizeof words, "%lld dimension%s in place of %lld",
+             (long long)network->dimension, network->dimension == 1 ? "" : "s",
+             (long long)now);
+    if (now > 1)
+        add(trial, words, NULL, least(network, trial->settings));
+    network->dimension = now;
+}
+
+static void try_uplinks(struct trial *trial)
+{
+    struct variant *variant = &trial->variant;
+    for (int32_t i = 0; i < trial->network->nodes; i++)
+        variant->uplink[i] = (1 + trial->network->uplink[i]) / 2;
+    add(trial, "every uplink failing half as often", NULL,
+        least(&variant->network, trial->settings));
+    variant_reset(variant, trial->network);
 }
 
 void yardsticks_remedies(const struct pricer_network *network,
                          const struct pricer_settings *settings,
                          struct yardsticks *found)
 {
-    struct variant variant;
+    struct trial trial = {
+        .network = network, .settings = settings, .found = found};
     found->remedies = 0;
     if (network->links > YARDSTICK_LINKS ||
-        variant_make(network, &variant) != PRICER_OK)
+        variant_make(network, &trial.variant) != PRICER_OK)
         return;
+    trial.largest = largest_of(0, network->eps, network->links);
+    trial.largest =
+        largest_of(trial.largest, network->self_eps, network->nodes);
+    trial.largest =
+        largest_of(trial.largest, network->server_eps, network->nodes);
+    trial.now = INFINITY; /* the plan at hand is of another kind */
+    double best = least(network, settings);
     if (settings->bias != PRICER_BIAS_WORST_CASE)
-        add(found, "--bias worst-case", least(network, settings));
-    variant_scale_links(&variant, FACTOR);
-    variant_scale_server(&variant, FACTOR);
-    add(found, "4 times the eps of every budget",
-        least(&variant.network, settings));
-    variant_reset(&variant, network);
-    for (int32_t i = 0; i < network->nodes; i++)
-        variant.uplink[i] = (1 + network->uplink[i]) / 2;
-    add(found, "every uplink failing half as often",
-        least(&variant.network, settings));
-    variant_reset(&variant, network);
-    variant.network.dimension = (network->dimension + FACTOR - 1) / FACTOR;
-    if (network->dimension > 1)
-        add(found, "a quarter of the dimension",
-            least(&variant.network, settings));
-    variant_free(&variant);
+        add(&trial, "--bias worst-case", NULL, best);
+    trial.now = best;
+    try_eps(&trial);
+    try_rounds(&trial);
+    try_diameter(&trial);
+    try_dimension(&trial);
+    try_uplinks(&trial);
     if (network->links <= YARDSTICK_LINKS / FACTOR)
-        add(found, "4 times as many nodes, in groups like this one",
+        add(&trial, "4 times as many nodes, in groups like this one", NULL,
             with_more_nodes(network, settings));
+    variant_free(&trial.variant);
+}
+
+/* ----------------------------------------------------------- bottleneck -- */
+
+double yardsticks_unheard(const struct pricer_network *network)
+{
+    double all = 0, unheard = 0;
+    for (int32_t i = 0; i < network->nodes; i++) {
+        all += network->node_radius[i];
+        unheard += unheard_is(network, i) ? network->node_radius[i] : 0;
+    }
+    return unheard / all * (unheard / all) * meaning_centre(network);
+}
+
+enum bottleneck yardsticks_bottleneck(const struct pricer_network *network,
+                                      const struct yardsticks *found,
+                                      double error)
+{
+    if (yardsticks_unheard(network) > error / 2)
+        return BOTTLENECK_UNHEARD;
+    if (isnan(found->steady) || isnan(found->trusted))
+        return BOTTLENECK_UNKNOWN;
+    return found->trusted < found->steady ? BOTTLENECK_NOISE : BOTTLENECK_LINKS;
 }

@@ -7,11 +7,12 @@
 
 #include "pricer.h"
 
-enum { REMEDIES = 5 };
+enum { REMEDIES = 7 };
 
-/* A change to the scenario and the least worst case after it. */
+/* A change to the scenario, the least worst case after it, and how private the
+ * largest budget is then, in words. */
 struct remedy {
-    const char *words;
+    char words[80], privacy[64];
     double worst_case;
 };
 
@@ -20,8 +21,7 @@ struct yardsticks {
     double alone;   /* these budgets, nobody relays */
     double steady;  /* these budgets, links that never fail */
     double trusted; /* these links, full trust: no noise */
-    int remedies;   /* looked for only where the plan is hardly better than
-                       answering the centre; the best first */
+    int remedies;   /* the best first */
     struct remedy remedy[REMEDIES];
 };
 
@@ -34,10 +34,30 @@ void yardsticks_find(const struct pricer_network *network,
                      const struct pricer_settings *settings,
                      struct yardsticks *found);
 
-/* What would help: more eps, fewer dimensions, more nodes, better uplinks, and
- * with another bias term the worst-case one. */
+/*
+ * What would help, if only by 0.01 % of the error: fewer rounds, data of a node that
+ * differ by less, fewer dimensions, better uplinks, more nodes, more eps, and with
+ * another bias term the worst-case one. No eps is raised beyond MEANING_WEAK, where
+ * privacy ends.
+ */
 void yardsticks_remedies(const struct pricer_network *network,
                          const struct pricer_settings *settings,
                          struct yardsticks *found);
+
+/* What most of an error comes from. */
+enum bottleneck {
+    BOTTLENECK_UNKNOWN = 0,
+    BOTTLENECK_UNHEARD, /* nodes that can never be heard */
+    BOTTLENECK_NOISE,
+    BOTTLENECK_LINKS,
+};
+
+/* The error that nodes which can never be heard cause by themselves: (their part of
+ * all radii)^2 R^2, whatever else is done. */
+double yardsticks_unheard(const struct pricer_network *network);
+
+enum bottleneck yardsticks_bottleneck(const struct pricer_network *network,
+                                      const struct yardsticks *found,
+                                      double error);
 
 #endif

@@ -29,14 +29,15 @@ static const struct entry {
     const char *word, *text;
 } entries[] = {
     {ERRORS, "R, R^2",
-     "the radius: no node's vector is longer; R^2 is the squared error of\n"
-     "answering the centre (zero) without asking anybody."},
+     "the radius: vectors are clipped to this length; R^2 is the squared "
+     "error\n"
+     "of always answering zero without asking anybody."},
     {ERRORS, "error",
      "the expected squared distance between the server's estimate and the\n"
      "mean of all nodes' data, in squared units of the data."},
     {PLAN | ADVISE, "distance",
-     "the root of the error: how far off the estimate typically is, in units\n"
-     "of the data."},
+     "the root of the error: the root mean squared distance between estimate\n"
+     "and mean, in units of the data."},
     {PLAN | SIMULATE | SWEEP, "worst case",
      "the error that no data within the radius exceed."},
     {PLAN | ADVISE | SWEEP, "objective",

@@ -1,6 +1,6 @@
 /*
- * From numbers to words: an eps, and an error as a share of the error that the
- * centre of the ball has as an answer.
+ * From numbers to words: an eps, and an error as a share of the error of
+ * always answering zero.
  */
 #include "meaning.h"
 
@@ -35,7 +35,7 @@ const char *meaning_eps(double eps)
         return "strong";
     if (eps <= 3)
         return "moderate";
-    if (eps <= 10)
+    if (eps <= MEANING_WEAK)
         return "weak";
     return "practically none";
 }
@@ -58,7 +58,15 @@ const char *meaning_verdict(double share)
 {
     if (!(share < 1))
         return "worse";
-    return share >= MEANING_HARDLY ? "hardly better" : "better";
+    return share >= MEANING_HARDLY     ? "hardly better"
+           : share >= MEANING_SOMEWHAT ? "only somewhat better"
+                                       : "better";
+}
+
+const char *meaning_zero(const struct pricer_network *network)
+{
+    return network->reach > 0 ? "always keeping the last estimate"
+                              : "always answering zero";
 }
 
 double meaning_centre(const struct pricer_network *network)

@@ -1,5 +1,5 @@
 /*
- * What the numbers mean: an eps in words, and an error beside doing nothing.
+ * What the numbers mean: an eps in words, and an error next to that of doing nothing.
  * docs/meaning.md explains where the words begin and end.
  */
 #ifndef PROGRAM_MEANING_H
@@ -10,8 +10,9 @@
 /* Where a reader finds more: the page as it was installed, or in the source. */
 const char *meaning_page(void);
 
-/* An eps in words: strong up to 1, moderate up to 3, weak up to 10, practically
- * none beyond. */
+/* An eps in words: strong up to 1, moderate up to 3, weak up to MEANING_WEAK,
+ * practically none beyond. */
+#define MEANING_WEAK 10
 const char *meaning_eps(double eps);
 
 /*
@@ -27,15 +28,21 @@ struct meaning_text {
 };
 struct meaning_text meaning_share(double share);
 
-/* From here on an error, as a share of that of answering the centre, is said
- * to be hardly better. */
+/* From here on an error, as a share of that of always answering zero, is said to
+ * be only somewhat, and hardly better. */
+#define MEANING_SOMEWHAT 0.5
 #define MEANING_HARDLY 0.8
 
-/* "better", "hardly better" or "worse" than answering the centre. */
+/* "better", "only somewhat better", "hardly better" or "worse" than always
+ * answering zero. */
 const char *meaning_verdict(double share);
 
+/* The baseline that needs no data, in words: always answering zero; where rounds
+ * are relative to the last estimate, always keeping that. */
+const char *meaning_zero(const struct pricer_network *network);
+
 /*
- * The squared error of answering the centre without asking anybody, at worst:
+ * The squared error of always answering zero without asking anybody, at worst:
  * R^2, where R is the radius or, if nodes have radii of their own, their mean,
  * since the mean of the vectors is no longer than that.
  */

@@ -12,6 +12,7 @@ struct demo {
     /* asked for */
     const char *study_path; /* NULL: a study of its own */
     int64_t rounds, seed, port;
+    int64_t timeout;  /* seconds without a new round; 0: by the nodes */
     const char *keep; /* a folder to keep everything in, or NULL */
     struct program_decoding decoding;
     int32_t attempts; /* of a round */
@@ -30,6 +31,12 @@ struct demo {
     pid_t *children; /* [nodes + 1], the server last; 0: none */
     int32_t running;
 };
+
+/* Whether a fleet of this plan fits this machine: a fault says which limit it
+ * exceeds, and how many nodes fit. Raises the limit of open files as far as it
+ * may. */
+enum pricer_status demo_check_limits(const struct demo *demo,
+                                     struct pricer_fault *fault);
 
 /* Folder, study, plan, data, keys, enrolment and trust. */
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault);

@@ -402,6 +402,16 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     return PRICER_OK;
 }
 
+static bool sends_anything(const struct demo *demo)
+{
+    bool any = false;
+    for (int32_t i = 0; i < demo->network->nodes; i++)
+        any |= demo->plan->self_weight[i] > 0;
+    for (int32_t l = 0; l < demo->network->links; l++)
+        any |= demo->plan->weight[l] > 0;
+    return any;
+}
+
 enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
 {
     mode_t mask = umask(077); /* vectors and budgets are nobody else's */
@@ -413,11 +423,12 @@ enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
                                           : make_study(demo, fault);
     if (status == PRICER_OK)
         status = load_study(demo, fault);
-    if (status == PRICER_OK && demo->network->nodes > 200)
+    if (status == PRICER_OK && !sends_anything(demo))
         status = daemon_fault(fault, PRICER_VALUE,
-                              "%d processes are too many for a demo; 200 nodes "
-                              "are the most",
-                              (int)demo->network->nodes);
+                              "no node sends anything in this plan: there is "
+                              "no round to run");
+    if (status == PRICER_OK)
+        status = demo_check_limits(demo, fault);
     if (status == PRICER_OK)
         status = make_data(demo, fault);
     if (status == PRICER_OK)

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,6 +20,10 @@
 #include <unistd.h>
 
 enum { WORDS = 40, WORD = 4200 };
+
+/* Seconds without a new round: until what is waited for is printed, and until the
+ * demo is given up, where one more is added for every node. */
+enum { SAID = 15, TIMEOUT = 60 };
 
 /* A command line that grows. */
 struct words {
@@ -198,6 +203,27 @@ static enum pricer_status start_all(struct demo *demo,
     return status;
 }
 
+/* The last line of the server's log, or "". */
+struct last_line {
+    char text[300];
+};
+
+static struct last_line read_last_line(const struct demo *demo)
+{
+    struct last_line found = {""};
+    char path[4200], *line = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/-1.log", demo->folder);
+    FILE *log = fopen(path, "re");
+    while (log != NULL && getline(&line, &size, log) > 0)
+        snprintf(found.text, sizeof found.text, "%.*s",
+                 (int)strcspn(line, "\n"), line);
+    if (log != NULL)
+        fclose(log);
+    free(line);
+    return found;
+}
+
 /* How many rounds are stored; 0 while the study cannot be read. */
 static int64_t count_rounds(struct demo *demo)
 {
@@ -247,14 +273,54 @@ static bool is_over(struct demo *demo, enum pricer_status *status,
     return false;
 }
 
+/* How far the fleet is, and since when it is no further. */
+struct pace {
+    int64_t rounds;
+    double since, patience;
+    bool said;
+};
+
+/* A fleet in which no round ends says what it waits for, and is given up after
+ * the time-out. */
+static enum pricer_status watch_pace(const struct demo *demo, int64_t rounds,
+                                     struct pace *pace,
+                                     struct pricer_fault *fault)
+{
+    double now = program_seconds(), waited = now - pace->since;
+    if (rounds > pace->rounds) {
+        pace->rounds = rounds;
+        pace->since = now;
+        return PRICER_OK;
+    }
+    if (waited > pace->patience)
+        return daemon_fault(fault, PRICER_FILE,
+                            "no round has ended for %.0f s, %lld of %lld are "
+                            "done (--timeout waits longer, --keep FOLDER keeps "
+                            "the logs); the server's log ends with: %s",
+                            waited, (long long)rounds, (long long)demo->rounds,
+                            read_last_line(demo).text);
+    if (waited > fmin(SAID, pace->patience / 2) && !pace->said) {
+        pace->said = true;
+        program_warn("no round has ended for %.0f s; the server's log ends "
+                     "with: %s",
+                     waited, read_last_line(demo).text);
+    }
+    return PRICER_OK;
+}
+
 enum pricer_status demo_run(struct demo *demo, const struct pricer_watch *watch,
                             struct pricer_fault *fault)
 {
     int64_t before = count_rounds(demo);
+    struct pace pace = {
+        .since = program_seconds(),
+        .patience = demo->timeout > 0 ? (double)demo->timeout
+                                      : TIMEOUT + (double)demo->network->nodes};
     enum pricer_status status = start_all(demo, fault);
     while (status == PRICER_OK && !is_over(demo, &status, fault)) {
-        double done = (double)(count_rounds(demo) - before);
-        if (!watch->tick(watch->context, done / (double)demo->rounds))
+        int64_t done = count_rounds(demo) - before;
+        status = watch_pace(demo, done, &pace, fault);
+        if (!watch->tick(watch->context, (double)done / (double)demo->rounds))
             status = PRICER_STOPPED;
         nanosleep(&(struct timespec){0, 50000000}, NULL);
     }

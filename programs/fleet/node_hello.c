@@ -5,7 +5,8 @@
 #include "node.h"
 
 /* How long the first connections of a slice may take. Rounds wait for them, but not
- * again for neighbours that were not there before. */
+ * again for neighbours that were not there before. Where links are emulated, so
+ * that rounds are the simulator's, all of them are waited for. */
 enum { PATIENCE = 3000 };
 
 /* So few rounds left are told at once. */
@@ -78,8 +79,9 @@ int64_t node_left(const struct node *node)
 void node_greet(struct node *node)
 {
     if (node->sliced && !node->announced && node->checking == NULL)
-        node->announced =
-            all_connected(node) || daemon_clock() - node->sliced_at > PATIENCE;
+        node->announced = all_connected(node) ||
+                          (node->emulate.network == NULL &&
+                           daemon_clock() - node->sliced_at > PATIENCE);
     int64_t session = ledger_session(node->ledger);
     struct wire_hello hello = {
         .digest = node->announced ? node->digest : NULL,

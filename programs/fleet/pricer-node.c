@@ -19,7 +19,7 @@ static void say_result(struct node *node, const struct wire_result *result)
         return;
     node->next_result = now + 1000;
     daemon_say("round %lld: estimate from %lld sums with data of %lld nodes, "
-               "squared error at most about %.2g",
+               "expected squared error at most about %.2g",
                (long long)result->round, (long long)result->arrived,
                (long long)result->contributors, result->bar);
 }

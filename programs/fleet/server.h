@@ -323,8 +323,9 @@ int server_troubles(const struct server *server, FILE *out);
 int32_t server_ready(const struct server *server);
 int32_t server_able(const struct server *server);
 
-/* How many nodes the first round waits for. */
-int32_t server_awaited(const struct server *server);
+/* Whether a round may begin. The first one waits for a quorum that has something
+ * to send, and for --wait nodes that are ready, whether they have or not. */
+bool server_is_enough(const struct server *server);
 void server_drop(struct server *server, enum pricer_drop why);
 bool server_is_ended(const struct server *server);
 void server_watch(struct server *server, int64_t now);
@@ -341,8 +342,11 @@ int64_t server_next(const struct server *server);
 /* Nobody opens rounds by itself until the next one is opened. */
 void server_pause(struct server *server);
 
-/* A link whose measured probability is not the planned one: p lies outside the
- * interval of confidence 1 - 1e-4 over the latest rounds. */
+/* The chance that one look at links that are all as planned names any of them. */
+#define DRIFT_ALARM 1e-3
+
+/* A link whose measured probability is not the planned one, with the interval of
+ * confidence in which it lies over the latest rounds. */
 struct drift {
     int32_t from, to; /* to = PRICER_SERVER: an uplink */
     double planned, low, high;

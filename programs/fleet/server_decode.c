@@ -338,7 +338,8 @@ void server_print_bar(const struct server *server, FILE *out)
 {
     double square = meaning_centre(server->network);
     const struct decoding *decoding = &server->decoding;
-    fprintf(out, "error at most about %.2g R^2", decoding->bar / square);
+    fprintf(out, "expected error at most about %.2g R^2",
+            decoding->bar / square);
     if (server->network->reach > 0)
         fprintf(out,
                 " (R the step of %g; %.2g of the data's radius squared, while "

@@ -302,9 +302,8 @@ static enum pricer_status begin(struct server *server, int64_t now,
 
 static bool is_due(const struct server *server, int64_t now)
 {
-    int32_t needed = server->done == 0 ? server_awaited(server) : 1;
     return !server->open && count_more(server) > 0 &&
-           now >= server->next_start && server_able(server) >= needed;
+           now >= server->next_start && server_is_enough(server);
 }
 
 /* The attempt is over: the next one begins, or the round ends. */

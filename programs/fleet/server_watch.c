@@ -132,26 +132,39 @@ static void add_doubts(struct lines *lines, const struct server *server,
     }
 }
 
-int32_t server_awaited(const struct server *server)
+bool server_is_enough(const struct server *server)
 {
-    return (int32_t)(server->wait > 0 ? server->wait : server->quorum);
+    if (server->done > 0)
+        return server_able(server) > 0;
+    return server_able(server) >= server->quorum &&
+           server_ready(server) >= server->wait;
 }
 
 /* The first round has not begun, for longer than nodes need to come. */
 static bool is_waiting(const struct server *server, int64_t now)
 {
     return server->done == 0 && !server->open && !server->ended &&
-           now - server->started > SILENT &&
-           server_able(server) < server_awaited(server);
+           now - server->started > SILENT && !server_is_enough(server);
 }
 
-static void say_waiting(const struct server *server, FILE *out)
+/* What the first round waits for. */
+struct waiting {
+    char text[160];
+};
+
+static struct waiting find_waiting(const struct server *server)
 {
-    fprintf(out,
-            "%d nodes are ready and have something to send, the %s is %d\n",
-            (int)server_able(server),
-            server->wait > 0 ? "number to wait for" : "quorum",
-            (int)server_awaited(server));
+    struct waiting found;
+    if (server_ready(server) < server->wait)
+        snprintf(found.text, sizeof found.text,
+                 "%d nodes are ready, the number to wait for is %lld",
+                 (int)server_ready(server), (long long)server->wait);
+    else
+        snprintf(found.text, sizeof found.text,
+                 "%d nodes are ready and have something to send, the quorum is "
+                 "%lld",
+                 (int)server_able(server), (long long)server->quorum);
+    return found;
 }
 
 int server_troubles(const struct server *server, FILE *out)
@@ -162,7 +175,7 @@ int server_troubles(const struct server *server, FILE *out)
     if (is_waiting(server, now)) {
         begin(&lines);
         if (shows(&lines))
-            say_waiting(server, out);
+            fprintf(out, "%s\n", find_waiting(server).text);
     }
     if (server->failing != 0) {
         begin(&lines);
@@ -273,10 +286,6 @@ void server_watch(struct server *server, int64_t now)
     server->watched = now;
     watch_silence(server, now);
     if (is_waiting(server, now) && !server->waited)
-        daemon_say("still waiting: %d nodes are ready and have something to "
-                   "send, the %s is %d",
-                   (int)server_able(server),
-                   server->wait > 0 ? "number to wait for" : "quorum",
-                   (int)server_awaited(server));
+        daemon_say("still waiting: %s", find_waiting(server).text);
     server->waited = is_waiting(server, now);
 }

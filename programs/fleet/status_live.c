@@ -394,17 +394,23 @@ static void print_drifts(FILE *out, const struct server *server)
     int32_t count = server_drifts(server, drifts, DRIFTS);
     fputs("<h2>Links</h2>\n", out);
     if (count == 0) {
-        fputs("<p>No link drifts away from the plan.</p>\n", out);
+        fprintf(out,
+                "<p>No link drifts away from the plan. (All are tested "
+                "together: while they are as planned, one look names any of "
+                "them with a chance of at most %g.)</p>\n",
+                DRIFT_ALARM);
         return;
     }
-    fprintf(out,
-            "<p><em>Warning:</em> %s%d links are not what the plan takes them "
-            "for; 'pricer plan --from-deliveries' plans anew.</p>\n"
-            "<details id=\"drifts\"><summary>which</summary>"
-            "<div class=\"wide\"><table><tr><th>link</th>"
-            "<th class=\"number\">planned probability</th>"
-            "<th class=\"number\">measured</th></tr>\n",
-            count == DRIFTS ? "at least " : "", (int)count);
+    fprintf(
+        out,
+        "<p><em>Warning:</em> %s%d links are not what the plan takes them "
+        "for (all are tested together; chance of a false alarm in one look: "
+        "at most %g); 'pricer plan --from-deliveries' plans again.</p>\n"
+        "<details id=\"drifts\"><summary>which</summary>"
+        "<div class=\"wide\"><table><tr><th>link</th>"
+        "<th class=\"number\">planned probability</th>"
+        "<th class=\"number\">measured</th></tr>\n",
+        count == DRIFTS ? "at least " : "", (int)count, DRIFT_ALARM);
     for (int32_t k = 0; k < count; k++) {
         struct node_label to = {"server"};
         if (drifts[k].to != PRICER_SERVER)

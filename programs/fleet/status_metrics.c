@@ -106,7 +106,7 @@ void status_metrics(FILE *out, const struct server *server)
            "Shares of which both ends of a link say different things.",
            (double)server->disputes);
     metric(out, "links_drifting", "gauge",
-           "Links outside their planned probability.",
+           "Links outside their planned probability, all tested together.",
            (double)server_drifts(server, drifts, DRIFTS));
     metric(out, "estimates_total", "counter",
            "Rounds that gave an estimate since the start.",

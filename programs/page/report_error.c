@@ -164,6 +164,14 @@ static void simulated(FILE *out, const struct pricer_simulation_record *found)
     for (int32_t k = 0; k < found->count; k++)
         simulated_row(out, &found->strategies[k], predicted);
     fputs("</table></div>\n", out);
+    if (found->clipped > 0)
+        fprintf(
+            out,
+            "<p class=\"warn\">%lld vectors were longer than the radius and "
+            "were clipped: these errors are against the mean of the clipped "
+            "vectors; <code>pricer simulate</code> prints the error against "
+            "the mean of the data as given, too.</p>\n",
+            (long long)found->clipped);
 }
 
 static void measured(FILE *out, const struct pricer_rounds_summary *found)

@@ -58,11 +58,14 @@ void report_histogram(const struct report *report)
                                log2(rows->column[1][k] / rows->column[0][k]));
     if (!(tallest > 0) || !isfinite(tallest))
         return;
+    const char *what = report->simulation->engine == PRICER_ENGINE_FAST
+                           ? "expected errors given the links"
+                           : "squared errors";
     fprintf(out,
             "<figure>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
-            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Squared errors "
-            "of the simulated rounds\">\n",
-            WIDTH, HEIGHT);
+            "xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Histogram of "
+            "the %s, of the simulated rounds\">\n",
+            WIDTH, HEIGHT, what);
     for (int32_t k = 0; k < rows->count; k++)
         if (rows->column[0][k] > 0)
             error_bar(out, rows, k, ends, tallest, total);
@@ -79,10 +82,12 @@ void report_histogram(const struct report *report)
                 : k == 4 ? "end"
                          : "middle",
                 ends[0] * pow(ends[1] / ends[0], k / 4.));
-    fputs("</svg>\n<figcaption>How the squared errors of the simulated rounds "
-          "are spread, on a logarithmic scale: an area is a share of the "
-          "rounds.</figcaption>\n</figure>\n",
-          out);
+    fprintf(
+        out,
+        "</svg>\n<figcaption>How the %s of the simulated rounds are spread, "
+        "on a logarithmic scale: an area is a share of the "
+        "rounds.</figcaption>\n</figure>\n",
+        what);
 }
 
 /* --------------------------------------------------------------- rounds -- */
@@ -171,7 +176,7 @@ void report_curve(const struct report *report)
                           .y_name = "least error at worst, share of R²",
                           .log_x = true,
                           .levels = 1,
-                          .level = {{"answering the centre", 1}}};
+                          .level = {{meaning_zero(report->network), 1}}};
     for (int kind = 0; kind < KINDS; kind++) {
         bool known = true;
         for (int k = 0; k < count; k++) {

@@ -3,6 +3,7 @@
  * accurate enough, is it private enough, what would make it better.
  */
 #include "common/meaning.h"
+#include "common/unheard.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -40,22 +41,19 @@ static void put_estimate(const struct report *report)
 static void answer_accuracy(const struct report *report)
 {
     double centre = meaning_centre(report->network), error = error_of(report);
-    bool hardly = error >= MEANING_HARDLY * centre;
-    fprintf(report->out, "<dt>Accurate enough?</dt>\n<dd%s>",
-            hardly ? " class=\"warn\"" : "");
-    if (hardly)
-        fprintf(report->out,
-                "Verdict: %s than answering the centre, which needs no data: "
-                "at worst %.3g %% of its error. <code>pricer plan</code> says "
-                "what helps most.",
-                meaning_verdict(error / centre), 100 * error / centre);
-    else {
-        put_estimate(report);
-        fprintf(report->out,
-                " is typically %.3g off at worst, %.3g %% of R; "
-                "answering the centre, which asks nobody, is %.3g off.",
-                sqrt(error), 100 * sqrt(error / centre), sqrt(centre));
-    }
+    const char *zero = meaning_zero(report->network);
+    bool poor = error >= MEANING_SOMEWHAT * centre;
+    fprintf(report->out,
+            "<dt>Accurate enough?</dt>\n<dd%s>Verdict: %s than %s, which needs "
+            "no data: at worst %.3g %% of its error. ",
+            poor ? " class=\"warn\"" : "", meaning_verdict(error / centre),
+            zero, 100 * error / centre);
+    put_estimate(report);
+    fprintf(report->out,
+            " has a root mean squared error of at most %.3g, %.3g %% of R, "
+            "whatever the data; %s has %.3g.%s",
+            sqrt(error), 100 * sqrt(error / centre), zero, sqrt(centre),
+            poor ? " <code>pricer plan</code> says what helps most." : "");
     fputs("</dd>\n", report->out);
 }
 
@@ -106,6 +104,19 @@ static void answer_privacy(const struct report *report)
     fputs("</dd>\n", report->out);
 }
 
+static double largest_budget(const struct pricer_network *net)
+{
+    double largest = 0;
+    for (int32_t l = 0; l < net->links; l++)
+        largest = fmax(largest, net->eps[l]);
+    for (int32_t i = 0; i < net->nodes; i++) {
+        largest = fmax(largest, net->self_eps[i]);
+        if (net->server_eps != NULL)
+            largest = fmax(largest, net->server_eps[i]);
+    }
+    return largest;
+}
+
 static void answer_better(const struct report *report)
 {
     const struct report_rows *curve = &report->curve;
@@ -114,11 +125,13 @@ static void answer_better(const struct report *report)
         if (curve->column[0][k] == 2)
             twice = curve->column[1][k];
     fputs("<dt>What would make it better?</dt>\n<dd>", report->out);
-    if (!isnan(twice))
+    double largest = largest_budget(report->network);
+    if (!isnan(twice) && 2 * largest <= MEANING_WEAK)
         fprintf(report->out,
-                "Twice every ε: %.3g %% of R² in place of %.3g %%, before the "
-                "decoder.",
-                100 * twice / centre, 100 * report->error.objective / centre);
+                "Twice every ε (privacy then: %s): %.3g %% of R² in place of "
+                "%.3g %%, before the decoder.",
+                meaning_eps(2 * largest), 100 * twice / centre,
+                100 * report->error.objective / centre);
     report_worth(report);
     fputs(" <code>pricer advise</code> says where another uplink helps "
           "most.</dd>\n",
@@ -137,22 +150,35 @@ static void print_meaning(const struct report *report)
     fprintf(report->out,
             "<p class=\"soft\">Errors are expected squared distances of the "
             "estimate from the mean, in squared units of the data; R = %g%s, "
-            "and answering the centre has R².</p>\n",
+            "and %s has R².</p>\n",
             sqrt(centre),
             sqrt(centre) < report->network->radius
                 ? ", the mean of the nodes’ radii"
-            : report->network->reach > 0 ? ", the step: no change is longer"
-                                         : ": no vector is longer");
+            : report->network->reach > 0
+                ? ", the step: changes are clipped to it"
+                : ": vectors are clipped to this length",
+            meaning_zero(report->network));
     char relative[MEANING_REFERENCE_ROOM];
     if (meaning_reference(report->network, error_of(report), relative)[0] !=
         '\0')
         fprintf(report->out, "<p>%s</p>\n", relative);
 }
 
+static void print_unheard(const struct report *report)
+{
+    char text[UNHEARD_ROOM];
+    if (unheard_text(report->network, text)[0] == '\0')
+        return;
+    fputs("<p class=\"warn\">", report->out);
+    page_text(report->out, text);
+    fputs("</p>\n", report->out);
+}
+
 void report_summary(const struct report *report)
 {
     FILE *out = report->out;
     char share[96];
+    print_unheard(report);
     if (report->plan == NULL) {
         page_missing(report, "The study has no plan yet.", "pricer plan");
         return;

@@ -71,6 +71,21 @@ for towards in links server everyone; do
     advise ten.pricer --uplinks 0 --towards $towards --eps "$eps"
     holds "abs(o->>'\$.at_eps.objective' - 0.16) < 1e-8"
 done
+# An error that takes an eps beyond 10 is not proposed; the error at 10 is.
+"$pricer" new three.pricer "$here"/examples/paper.yaml --set trust.eps=3 --set trust.ring.eps=3 \
+    --set trust.self.eps=3 >/dev/null
+expect 0 "with any privacy" "$pricer" advise three.pricer --error 20%
+separate trust.eps=10 trust.ring.eps=10 trust.self.eps=10
+error=$(sqlite3 :memory: "SELECT printf('%.4g', readfile('plan.json')->>'objective')")
+expect 0 "With a largest eps of 10 (weak) the error is $error," \
+    "$pricer" advise three.pricer --error 20%
+# What helps, whatever the verdict is.
+advise three.pricer --points 2 --uplinks 0
+holds "(SELECT count(*) FROM json_each(o, '\$.remedies')
+    WHERE value->>'change' LIKE 'diameter: 1,%' OR value->>'change' = '32 dimensions in place of 128') = 2"
+holds "o->>'alone' > o->>'\$.here.worst_case' AND o->>'full_trust' < o->>'alone'"
+expect 0 "Relaying lowers the error at worst from" "$pricer" advise three.pricer
+
 expect 0 "cannot be reached by trust towards everyone" "$pricer" advise ten.pricer --error 0.05
 expect 0 "cannot be reached" "$pricer" advise ten.pricer --error 12% --towards server
 advise ten.pricer --error 0.05

@@ -63,6 +63,46 @@ holds "agrees(o) and o['clipped'] == 0 and o['data'] == 'given'"
 write_npy long.npy 10 128 3
 simulate ten.pricer --data long.npy
 holds "agrees(o) and o['clipped'] == 10"
+
+# Clipped data against the mean of the data as given. One node of full trust with p =
+# 0.5 and radius 2 has weight 1: its vector of length 6 arrives as one of length 2 or
+# not at all, hence 2^2 / 2 against the clipped mean and (4^2 + 6^2) / 2 against its own.
+printf 'node,p\n0,0.5\n' >nodes.csv
+printf 'from,to,p\n' >links.csv
+printf '%s\n' 'dimension: 3' 'radius: 2' 'trust: {eps: inf, self: {eps: inf}}' \
+    'network: {files: {nodes: nodes.csv, links: links.csv}}' >lone.yaml
+"$pricer" new lone.pricer lone.yaml >/dev/null && "$pricer" plan lone.pricer >/dev/null ||
+    fail "no plan of one node"
+write_npy long.npy 1 3 6
+for engine in fast faithful; do
+    simulate lone.pricer --data long.npy --engine $engine --trials 20000
+    holds "o['clipped'] == 1 and abs(o['mse'] - 2) < .08 and abs(o['mse_given'] - 26) < .4"
+    # both are of the same trials: 4 (1 - f) and 16 f + 36 (1 - f) where a share f arrives
+    holds "abs(o['mse_given'] - (16 + 5 * o['mse'])) < 1e-6"
+done
+expect 0 "CLIPPED: 1 of 1 vectors" "$pricer" simulate lone.pricer --data long.npy
+simulate ten.pricer
+holds "o['mse_given'] == o['mse']"
+
+# The histogram of the fast engine is not one of squared errors, and says so.
+expect 0 "histogram of the expected error given the links" "$pricer" simulate ten.pricer
+expect 0 "histogram of the squared error" "$pricer" simulate ten.pricer --engine faithful
+
+# A link that is up once in 10,000 trials although p = 1e-7 is 32 deviations off, and
+# some of 1,485 such pairs of links are in most runs: no warning.
+{
+    echo from,to,p
+    for from in $(seq 0 54); do
+        for to in $(seq 0 54); do [ "$from" = "$to" ] || echo "$from,$to,1e-7"; done
+    done
+} >links.csv
+{ echo node,p; for k in $(seq 0 54); do echo "$k,0.5"; done; } >nodes.csv
+"$pricer" new --force faint.pricer lone.yaml >/dev/null &&
+    "$pricer" plan faint.pricer --decoder constant >/dev/null || fail "no plan of faint links"
+for seed in 1 2 3 4; do
+    simulate faint.pricer --trials 10000 --seed $seed
+done
+
 simulate ten.pricer --engine faithful --trials 4000 --data random
 holds "agrees(o) and o['engine'] == 'faithful'"
 

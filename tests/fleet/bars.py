@@ -94,14 +94,14 @@ with Fleet(build, nodes=N, dimension=8, p=.95, uplink=[.95] * N) as fleet:
     fleet.wait_rounds(3)
     bar, planned = wait(N)
     page = fleet.get('/')[1]
-    expect('This round: error at most about' in page, 'no bar on the page')
+    expect('This round: expected error at most about' in page, 'no bar on the page')
     open_budgets = fleet.metrics()['pricer_server_budgets_open']
     expect(open_budgets == 2 and
            '2 nodes show the server more than' in page,
            f'{open_budgets} budgets are open:\n{page}')
-    fleet.wait_log('node0', 'squared error at most about')
+    fleet.wait_log('node0', 'expected squared error at most about')
     said = re.findall(r'round (\d+): estimate from (\d+) sums with data of \d+ '
-                      r'nodes, squared error at most about (\S+)',
+                      r'nodes, expected squared error at most about (\S+)',
                       fleet.log('node0', 10 ** 6))
     for number, sums, found in said:
         row = fleet.query('SELECT arrived, bar FROM round WHERE round = ?',

@@ -126,6 +126,47 @@ os.execv(sys.argv[1], sys.argv[1:])' "$pricer" demo s.pricer --rounds 100000 \
         fail "SIG$how changed the study"
 done
 
+# A node that has nothing to send, and whom nobody hears: rounds do not wait for it to
+# have, and are the simulator's.
+printf '%s\n' node,p 0,0.9 1,0.5 2,0 3,0 >nodes.csv
+printf '%s\n' from,to,p 0,1,0.8 1,0,0.8 2,0,0.7 3,1,0 2,3,0.9 >links.csv
+printf '%s\n' 'dimension: 4' 'network: {files: {nodes: nodes.csv, links: links.csv}}' \
+    'trust: {eps: 3, delta: 1e-5, self: {eps: 3}}' >mute.yaml
+"$pricer" new mute.pricer mute.yaml >/dev/null || fail new
+"$pricer" plan mute.pricer >/dev/null || fail plan
+expect 0 '"same_rounds_agree": true' "$pricer" demo mute.pricer --rounds 5 --json
+
+# A fleet that stands still says what it waits for, and ends with a sentence.
+"$pricer" demo mute.pricer --rounds 100000 --timeout 8 --keep stuck >stuck.txt 2>&1 &
+job=$!
+node=
+while [ -z "$node" ] && kill -0 $job; do
+    node=$(grep -lzx -- '--key=stuck/1.key' /proc/[0-9]*/cmdline 2>/dev/null)
+done
+kill -STOP "$(cut -d/ -f3 <<<"$node")"
+wait $job && fail "a demo that stands still is done"
+grep -q "warning: no round has ended for .* s; the server's log ends with: ." stuck.txt &&
+    grep -q "^pricer: no round has ended for .* of 100000 are done .*--timeout" stuck.txt ||
+    fail "a demo that stands still says: $(cat stuck.txt)"
+
+# As many nodes as fit: 207 of them, with fewer open files allowed than that at first;
+# and what does not fit says how many would.
+printf '%s\n' 'dimension: 2' 'network: {generator: ring, nodes: 207, uplink: 0.9, p: 0.9}' \
+    'trust: {eps: 3, delta: 1e-5, self: {eps: 3}}' >large.yaml
+"$pricer" new large.pricer large.yaml >/dev/null || fail new
+"$pricer" plan large.pricer --decoder constant >/dev/null || fail plan
+(
+    ulimit -S -n 100
+    expect 0 '"nodes": 207' "$pricer" demo large.pricer --rounds 2 --json
+    ulimit -H -n 100
+    expect 1 "the limit is 100 ('ulimit -Hn'): at most 36 nodes fit" "$pricer" demo large.pricer
+    exit "$bad"
+) || bad=1
+"$pricer" new huge.pricer "$here/examples/paper.yaml" --set dimension=100000000000 >/dev/null ||
+    fail new
+"$pricer" plan huge.pricer --decoder constant >/dev/null || fail plan
+expect 1 "GB are available: about 0 nodes fit" "$pricer" demo huge.pricer
+
 # Planning anew with what the rounds measured.
 "$pricer" new none.pricer "$here/examples/paper.yaml" >/dev/null || fail new
 expect 1 "nothing to measure" "$pricer" plan none.pricer --from-deliveries

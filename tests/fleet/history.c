@@ -1,6 +1,6 @@
 /*
  * What the server remembers of rounds: the latest in their order, what each node
- * gave, and links that drift, against Wilson's interval for each.
+ * contributed, and links that drift, against sums of binomial terms.
  */
 #include "tests/test.h"
 #include "fleet/server.h"
@@ -81,34 +81,115 @@ static void rounds_in_order(void **state)
     free(made);
 }
 
-/* The quick test must never pass over what the interval would name. */
-static void drifts_as_wilson_says(void **state)
+/* The chance that k or more of n arrive, term by term, each by products. */
+static double tail(int64_t n, int64_t k, double p)
+{
+    double sum = 0;
+    for (int64_t j = k; j <= n; j++) {
+        double term = 1;
+        for (int64_t t = 0; t < j; t++)
+            term *= p * (double)(n - t) / (double)(j - t);
+        sum += term * pow(1 - p, (double)(n - j));
+    }
+    return sum;
+}
+
+/* One uplink among five that were tried: named where either tail is at most half a
+ * fifth of the rate of false alarms, with an interval whose ends have that tail. */
+static void drifts_by_exact_tails(void **state)
 {
     struct fixture *made = malloc(sizeof *made);
     struct drift drifts[8];
+    double half = DRIFT_ALARM / 5 / 2;
     (void)state;
     make(made);
     struct history *history = &made->server.history;
-    for (int64_t tried = 0; tried <= 60; tried += tried < 12 ? 1 : 8)
+    const struct pricer_delivery quiet = {.tried = 4, .arrived = 2};
+    made->up[1] = made->up[2] = made->p[0] = made->p[1] = .5;
+    history->uplink[1][1] = history->uplink[0][2] = quiet;
+    history->link[0][0] = history->link[1][1] = quiet;
+    for (int64_t tried = 1; tried <= 60; tried += tried < 12 ? 1 : 8)
         for (int64_t arrived = 0; arrived <= tried; arrived++)
             for (int step = 0; step <= 40; step++) {
-                struct pricer_delivery now = {.tried = tried,
-                                              .arrived = arrived};
-                double low, high, p = step / 40.;
+                double p = step / 40.;
                 history->uplink[0][0] = (struct pricer_delivery){
                     .tried = tried / 2, .arrived = arrived / 2};
                 history->uplink[1][0] =
                     (struct pricer_delivery){.tried = tried - tried / 2,
                                              .arrived = arrived - arrived / 2};
                 made->up[0] = p;
-                pricer_delivery_interval(&now, 1 - 1e-4, &low, &high);
+                bool off = tail(tried, arrived, p) <= half ||
+                           tail(tried, tried - arrived, 1 - p) <= half;
                 int32_t count = server_drifts(&made->server, drifts, 8);
-                assert_int_equal(count, !(p >= low && p <= high));
-                if (count == 1) {
-                    assert_true(drifts[0].low == low && drifts[0].high == high);
-                    assert_int_equal(drifts[0].to, PRICER_SERVER);
-                }
+                assert_int_equal(count, off);
+                if (!off)
+                    continue;
+                assert_int_equal(drifts[0].to, PRICER_SERVER);
+                double low = drifts[0].low, high = drifts[0].high;
+                assert_true(p <= low || p >= high);
+                assert_true(arrived == 0
+                                ? low == 0
+                                : fabs(tail(tried, arrived, low) / half - 1) <
+                                      1e-6);
+                assert_true(
+                    arrived == tried
+                        ? high == 1
+                        : fabs(tail(tried, tried - arrived, 1 - high) / half -
+                               1) < 1e-6);
             }
+    server_history_free(&made->server);
+    free(made);
+}
+
+/* A fixed generator of its own: xorshift. */
+static double draw(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/*
+ * Links that deliver as planned, many of them seldom or nearly always: 300
+ * windows of 2,400 links. Alarms are at most DRIFT_ALARM a window; 6 or more of
+ * 300 would come with a chance below 1e-6. One link that fails twice as often as
+ * planned is found among them.
+ */
+static void links_as_planned_do_not_drift(void **state)
+{
+    enum { MANY = 2400, LOOKS = 300, ROUNDS = 400 };
+    struct fixture *made = malloc(sizeof *made);
+    struct drift drifts[8];
+    static double p[MANY];
+    static int32_t ends[MANY];
+    uint64_t random = 88172645463325252u;
+    int32_t alarms = 0;
+    (void)state;
+    make(made);
+    server_history_free(&made->server);
+    made->network.links = MANY;
+    made->network.p = p;
+    made->network.from = made->network.to = ends;
+    assert_true(server_history_make(&made->server));
+    struct pricer_delivery *link = made->server.history.link[0];
+    for (int32_t look = 0; look < LOOKS; look++) {
+        for (int32_t l = 0; l < MANY; l++) {
+            p[l] = l % 3 == 0 ? draw(&random) : pow(10, -5 * draw(&random));
+            p[l] = l % 3 == 2 ? 1 - p[l] : p[l];
+            link[l] = (struct pricer_delivery){.tried = ROUNDS};
+            for (int r = 0; r < ROUNDS; r++)
+                link[l].arrived += draw(&random) < p[l];
+        }
+        alarms += server_drifts(&made->server, drifts, 8) > 0;
+    }
+    assert_true(alarms < 6);
+    p[17] = .8;
+    link[17].arrived = (int64_t)(.6 * ROUNDS);
+    int32_t count = server_drifts(&made->server, drifts, 8);
+    assert_int_equal(count, 1);
+    assert_true(drifts[0].planned == .8 && drifts[0].low < .6 &&
+                drifts[0].high > .6 && drifts[0].high < .8);
     server_history_free(&made->server);
     free(made);
 }
@@ -140,7 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_in_order),
-        cmocka_unit_test(drifts_as_wilson_says),
+        cmocka_unit_test(drifts_by_exact_tails),
+        cmocka_unit_test(links_as_planned_do_not_drift),
         cmocka_unit_test(old_rounds_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

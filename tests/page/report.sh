@@ -46,12 +46,17 @@ all="network relays error decoder agreement privacy curve price certificate reci
 check planned.html $all
 grep -q 'adaptive, no guarantee' planned.html || fail "decoders are missing"
 grep -q 'pricer simulate' planned.html || fail "simulate is not named"
+grep -q 'Verdict: better than always answering zero.*has a root mean squared error of at most' \
+    planned.html || fail "no verdict"
+! grep -q 'typically' planned.html || fail "typically, at worst"
 
 "$pricer" simulate 'odd<name>&.pricer' --trials 2000 >/dev/null
 "$pricer" report 'odd<name>&.pricer' -o full.html >/dev/null
 # shellcheck disable=SC2086
 check full.html $all
 grep -q 'simulated, 2000 trials' full.html || fail "the simulation is missing"
+grep -q 'How the expected errors given the links of the simulated rounds' full.html ||
+    fail "the histogram is not of squared errors"
 "$pricer" report 'odd<name>&.pricer' --output - >again.html
 cmp -s full.html again.html || fail "two pages of one study differ"
 

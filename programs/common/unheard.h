@@ -1,0 +1,24 @@
+/*
+ * Nodes that can never be heard: neither their own uplink ever works, nor any link
+ * to a node whose uplink does. Their data are missing from every estimate.
+ */
+#ifndef PROGRAM_UNHEARD_H
+#define PROGRAM_UNHEARD_H
+
+#include "program.h"
+
+bool unheard_is(const struct pricer_network *network, int32_t node);
+/* O(links). */
+int32_t unheard_count(const struct pricer_network *network);
+
+/* A sentence with their number and names, of which the first few; "" where every
+ * node can be heard. */
+enum { UNHEARD_ROOM = 1200 };
+const char *unheard_text(const struct pricer_network *network,
+                         char text[UNHEARD_ROOM]);
+
+/* The same in lines of less than 100 columns, and their numbers as a JSON list. */
+void unheard_print(FILE *out, const struct pricer_network *network);
+void unheard_json(struct json *json, const struct pricer_network *network);
+
+#endif
