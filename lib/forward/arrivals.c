@@ -25,12 +25,12 @@ struct search {
     struct pri_arrivals *arrivals;
     struct pri_team *team;
     struct pri_threefry_key key;
-    int lane, lanes;  /* the words of the group that are kept */
-    int64_t word;     /* where the first of them goes */
+    int lane, lanes; /* the words of the group that are kept */
+    int64_t word;    /* where the first of them goes */
     int32_t hops;
-    uint64_t *up;     /* [links * lanes] */
-    uint64_t *now;    /* [nodes * lanes] */
-    uint64_t *next;   /* [nodes * lanes] */
+    uint64_t *up;   /* [links * lanes] */
+    uint64_t *now;  /* [nodes * lanes] */
+    uint64_t *next; /* [nodes * lanes] */
     int32_t level;
 };
 
@@ -127,7 +127,8 @@ static void search_levels(struct search *search)
     search->level = 0;
     for (int32_t i = 0; i < nodes; i++)
         for (int k = 0; k < search->lanes; k++)
-            note_level(search, i, k, search->now[(int64_t)i * search->lanes + k]);
+            note_level(search, i, k,
+                       search->now[(int64_t)i * search->lanes + k]);
     bool more = true;
     for (search->level = 1; search->level <= search->hops && more;
          search->level++) {
@@ -238,8 +239,7 @@ static void draw_some(struct drawing *work, int64_t low, int64_t high)
             search.lanes = left < work->lanes ? (int)left : work->lanes;
             search.lane = (int)(word % PRI_LANES);
             search.word = word;
-            search.key =
-                pri_draw_key(ask->seed, ask->first + word / PRI_LANES);
+            search.key = pri_draw_key(ask->seed, ask->first + word / PRI_LANES);
             pri_team_share(search.team, work->network->nodes, draw_nodes,
                            &search);
             search_levels(&search);

@@ -18,15 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWTON_STEPS = 60, CONJUGATE_STEPS = 200, HALVINGS = 40 };
-#define GAP 1e-11 /* relative; rounding allows little less */
+enum { NEWTON_STEPS = 60, CONJUGATE_STEPS = 200, HALVINGS = 10 };
+#define GAP 1e-10      /* relative; where rounding allows it */
+#define ROUNDING 1e-14 /* of f, in units of S^2 */
 
 struct problem {
     struct pri_moments *moments;
     int32_t n;
-    double sum;         /* S */
-    double *noise;      /* pi w */
-    double *upper;      /* R / pi; 0: never heard */
+    double sum;    /* S */
+    double *noise; /* pi w */
+    double *upper; /* R / pi; 0: never heard */
     double *z, *gradient, *product;
     double *step, *residual, *scaled, *direction, *image, *trial;
     bool *free;
@@ -45,9 +46,9 @@ static enum pricer_status make_problem(struct pri_moments *moments,
     p->noise = all;
     if (all == NULL || p->free == NULL)
         return PRICER_MEMORY;
-    double **vectors[VECTORS] = {&p->noise,    &p->upper,  &p->z,
+    double **vectors[VECTORS] = {&p->noise,    &p->upper,   &p->z,
                                  &p->gradient, &p->product, &p->step,
-                                 &p->residual, &p->scaled, &p->direction,
+                                 &p->residual, &p->scaled,  &p->direction,
                                  &p->image,    &p->trial};
     for (int k = 0; k < VECTORS; k++)
         *vectors[k] = all + k * n;
@@ -115,9 +116,8 @@ static double dot(const double *a, const double *b, int32_t n)
 static void precondition(struct problem *p)
 {
     for (int32_t i = 0; i < p->n; i++)
-        p->scaled[i] = p->free[i] ? p->residual[i] / (p->moments->pi[i] +
-                                                      p->noise[i])
-                                  : 0;
+        p->scaled[i] =
+            p->free[i] ? p->residual[i] / (p->moments->pi[i] + p->noise[i]) : 0;
 }
 
 /* The Newton step of the free variables, to a relative residual. */
@@ -149,16 +149,16 @@ static void solve_free(struct problem *p, double tolerance)
     }
 }
 
-/* Halve the step until f falls; false: it does not, which rounding explains. */
+/* Halve the step until f does not rise; false: it always does. */
 static bool move(struct problem *p, double *value)
 {
     double length = 1;
     for (int k = 0; k < HALVINGS; k++, length /= 2) {
         for (int32_t i = 0; i < p->n; i++)
-            p->trial[i] = fmin(fmax(p->z[i] + length * p->step[i], 0),
-                               p->upper[i]);
+            p->trial[i] =
+                fmin(fmax(p->z[i] + length * p->step[i], 0), p->upper[i]);
         double reached = value_at(p, p->trial, p->image);
-        if (reached < *value) {
+        if (reached <= *value + ROUNDING * p->sum * p->sum) {
             double *swap = p->z;
             p->z = p->trial;
             p->trial = swap;
@@ -182,12 +182,15 @@ enum pricer_status pri_forward_fit(struct pri_moments *moments,
     if (status == PRICER_OK) {
         double value = value_at(&p, p.z, p.gradient);
         double above = find_gap(&p), tolerance = .1;
-        for (int k = 0; k < NEWTON_STEPS && above > GAP * value; k++) {
+        for (int k = 0, stalls = 0;
+             k < NEWTON_STEPS && stalls < 3 && above > GAP * value; k++) {
+            double before = above;
             solve_free(&p, tolerance);
             tolerance = fmax(tolerance * .1, 1e-8);
             if (!move(&p, &value))
                 break;
             above = find_gap(&p);
+            stalls = above > .5 * before ? stalls + 1 : 0;
         }
         for (int32_t i = 0; i < p.n; i++)
             coefficient[i] = p.z[i] / senders->radius[i];

@@ -155,13 +155,14 @@ struct pri_forward_plan {
     double *arrival;     /* [nodes] pi, the probability of being heard */
     int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
                             heard, however many */
-    double mse, mse_stderr; /* W on patterns that the fit has not seen; the error
+    double mse,
+        mse_stderr;     /* W on patterns that the fit has not seen; the error
                                is 0 where all patterns were enumerated */
-    double mse_perfect;     /* W with links that never fail */
-    double mse_alone;       /* W without relaying (0 hops), on the fit's patterns */
-    double gap;             /* of the fit */
-    double missing, noise;  /* W = missing + noise */
-    int64_t patterns;       /* behind mse; 0: all of them */
+    double mse_perfect; /* W with links that never fail */
+    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
+    double gap;         /* of the fit */
+    double missing, noise; /* W = missing + noise */
+    int64_t patterns;      /* behind mse; 0: all of them */
 };
 
 enum pricer_status pri_forward_plan(const struct pricer_network *network,

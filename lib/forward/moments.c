@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 8, VALUES = 256, BLOCK = 8 };
+enum { BYTES = 8, VALUES = 256 };
 
 /* The sums of `weight` over all subsets of each byte of a word. */
 static void fill_tables(const double *weight, double table[BYTES][VALUES])
@@ -139,46 +139,60 @@ void pri_moments_free(struct pri_moments *moments)
 
 /* -------------------------------------------------------------- products -- */
 
-/* Add a value to the sums of the patterns whose bit is set. */
-PRI_INLINE void add_where(uint64_t word, double value, double *sums)
-{
-    pri_half shift = {0, 1, 2, 3}, bits;
-    pri_half all = {word, word, word, word};
-    typedef double four __attribute__((vector_size(32)));
-    four sum, amount = {value, value, value, value};
-    memcpy(&bits, &amount, sizeof bits);
-    for (int k = 0; k < 64; k += 4) {
-        pri_half mask = -((all >> (shift + (uint64_t)k)) & 1);
-        pri_half some = bits & mask;
-        four add;
-        memcpy(&add, &some, sizeof add);
-        memcpy(&sum, sums + k, sizeof sum);
-        sum += add;
-        memcpy(sums + k, &sum, sizeof sum);
-    }
-}
-
 struct summing {
     const struct pri_moments *of;
     const double *values;
     double *sums;
 };
 
-/* Blocks of words, so that a row's words are read together. */
+/* Transpose the 8 x 8 bits of a word. */
+PRI_INLINE uint64_t transpose(uint64_t x)
+{
+    uint64_t moved = (x ^ (x >> 7)) & UINT64_C(0x00aa00aa00aa00aa);
+    x ^= moved ^ (moved << 7);
+    moved = (x ^ (x >> 14)) & UINT64_C(0x0000cccc0000cccc);
+    x ^= moved ^ (moved << 14);
+    moved = (x ^ (x >> 28)) & UINT64_C(0x00000000f0f0f0f0);
+    return x ^ moved ^ (moved << 28);
+}
+
+/* The sums over eight nodes, of every subset of them. */
+static void fill_subsets(const double *values, int count, double *table)
+{
+    table[0] = 0;
+    for (int m = 0, filled = 1; m < 8; m++, filled *= 2)
+        for (int k = 0; k < filled; k++)
+            table[filled + k] = table[k] + (m < count ? values[m] : 0);
+}
+
+/*
+ * Nodes go in eights: byte b of the eight rows of a word makes an 8 x 8 square
+ * of bits, and a column of it, the nodes that arrive in one pattern, is the
+ * index of their sum.
+ */
 PRI_CLONES
 static void sum_words(const struct summing *work, int64_t low, int64_t high)
 {
     const struct pri_moments *of = work->of;
-    for (int64_t first = low; first < high; first += BLOCK) {
-        int64_t end = first + BLOCK < high ? first + BLOCK : high;
-        memset(work->sums + 64 * first, 0,
-               (size_t)(end - first) * 64 * sizeof(double));
-        for (int64_t i = 0; i < of->nodes; i++) {
-            if (work->values[i] == 0)
-                continue;
-            for (int64_t k = first; k < end; k++)
-                add_where(of->bits[i * of->words + k], work->values[i],
-                          work->sums + 64 * k);
+    double table[VALUES];
+    memset(work->sums + 64 * low, 0,
+           (size_t)(high - low) * 64 * sizeof(double));
+    for (int64_t i = 0; i < of->nodes; i += 8) {
+        int count = of->nodes - i < 8 ? (int)(of->nodes - i) : 8;
+        fill_subsets(work->values + i, count, table);
+        for (int64_t k = low; k < high; k++) {
+            double *sums = work->sums + 64 * k;
+            uint64_t row[8] = {0};
+            for (int m = 0; m < count; m++)
+                row[m] = of->bits[(i + m) * of->words + k];
+            for (int b = 0; b < 8; b++) {
+                uint64_t square = 0;
+                for (int m = 0; m < 8; m++)
+                    square |= (row[m] >> (8 * b) & 255) << (8 * m);
+                square = transpose(square);
+                for (int m = 0; m < 8; m++)
+                    sums[8 * b + m] += table[square >> (8 * m) & 255];
+            }
         }
     }
 }

@@ -46,13 +46,14 @@ struct planning {
     bool exact;
 };
 
+/* As many as the draws allow, and the work of moments or of their products. */
 static int64_t fit_patterns(const struct pricer_network *net)
 {
-    int64_t size = (int64_t)net->nodes + net->links;
-    int64_t count = DRAWS / size, nodes = net->nodes;
-    if (nodes <= PRI_DENSE_MAX && count > (INT64_C(1) << 34) / (nodes * nodes))
-        count = (INT64_C(1) << 34) / (nodes * nodes);
-    return clamp_patterns(count, FIT_MAX);
+    int64_t nodes = net->nodes;
+    int64_t count = DRAWS / (nodes + net->links);
+    int64_t work = nodes <= PRI_DENSE_MAX ? (INT64_C(1) << 34) / (nodes * nodes)
+                                          : (INT64_C(1) << 25) / nodes;
+    return clamp_patterns(work < count ? work : count, FIT_MAX);
 }
 
 /* The sample of the fit, up to as many hops as may be asked about. */
@@ -129,7 +130,7 @@ struct tally {
     double count, noise;
     double whole, whole_square; /* n^2 times the error, and its square */
     double *arrived;            /* [nodes] how often */
-    double *weight, *variance; /* [nodes] R c and c^2 v */
+    double *weight, *variance;  /* [nodes] R c and c^2 v */
 };
 
 static void add_round(struct tally *tally, double wanted, double total,
@@ -209,9 +210,9 @@ static enum pricer_status measure(struct planning *work)
     struct tally tally = {.arrived = pri_alloc(plan->nodes, sizeof(double)),
                           .weight = pri_alloc(plan->nodes, sizeof(double)),
                           .variance = pri_alloc(plan->nodes, sizeof(double))};
-    enum pricer_status status =
-        tally.arrived && tally.weight && tally.variance ? PRICER_OK
-                                                        : PRICER_MEMORY;
+    enum pricer_status status = tally.arrived && tally.weight && tally.variance
+                                    ? PRICER_OK
+                                    : PRICER_MEMORY;
     for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++) {
         double c = plan->coefficient[i], r = work->senders->radius[i];
         tally.weight[i] = r * c;
@@ -257,7 +258,8 @@ static enum pricer_status find_perfect(struct planning *work)
 {
     int32_t n = work->network->nodes;
     double one[64] = {1}, objective, gap;
-    struct pri_moments of = {.nodes = n, .patterns = 1, .words = 1, .weight = one};
+    struct pri_moments of = {
+        .nodes = n, .patterns = 1, .words = 1, .weight = one};
     double *unused = pri_alloc(n, sizeof(double));
     uint64_t *bits = pri_alloc(n, 8);
     of.pi = pri_alloc(n, sizeof(double));
@@ -279,7 +281,8 @@ static enum pricer_status find_perfect(struct planning *work)
     return status;
 }
 
-static enum pricer_status plan_new(int32_t nodes, struct pri_forward_plan **plan)
+static enum pricer_status plan_new(int32_t nodes,
+                                   struct pri_forward_plan **plan)
 {
     struct pri_forward_plan *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
@@ -289,9 +292,8 @@ static enum pricer_status plan_new(int32_t nodes, struct pri_forward_plan **plan
     made->arrival = pri_alloc(nodes, sizeof(double));
     made->distance = pri_alloc(nodes, sizeof(int32_t));
     *plan = made;
-    return made->coefficient && made->arrival && made->distance
-               ? PRICER_OK
-               : PRICER_MEMORY;
+    return made->coefficient && made->arrival && made->distance ? PRICER_OK
+                                                                : PRICER_MEMORY;
 }
 
 void pri_forward_plan_free(struct pri_forward_plan *plan)
@@ -315,8 +317,8 @@ static enum pricer_status check(const struct pricer_network *network,
     for (int32_t i = 0; i < network->nodes; i++)
         if (!pri_is_amount(senders->variance[i]) || !(senders->radius[i] > 0))
             return pri_fault(fault, PRICER_VALUE,
-                             "node %d has no release: radius %g, variance %g", i,
-                             senders->radius[i], senders->variance[i]);
+                             "node %d has no release: radius %g, variance %g",
+                             i, senders->radius[i], senders->variance[i]);
     return PRICER_OK;
 }
 
