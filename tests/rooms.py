@@ -27,7 +27,7 @@ import sys
 import draw_rooms
 
 LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
-       'observe', 'privacy', 'account', 'round', 'decode', 'simulate', 'audit',
+       'observe', 'privacy', 'account', 'round', 'forward', 'decode', 'simulate', 'audit',
        'kmeans', 'power', 'study']
 PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli', 'mpi']
 ORDER = ['lib/' + room for room in LIB] + \

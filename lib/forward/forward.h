@@ -1,0 +1,175 @@
+/*
+ * Forwarding: relays pass releases on unchanged, and the server counts every
+ * node once.
+ *
+ * This module turns a network into arrival patterns (who is heard in a round),
+ * and patterns into the coefficients with which the server counts what arrives.
+ */
+#ifndef PRICER_FORWARD_H
+#define PRICER_FORWARD_H
+
+#include "base/base.h"
+
+enum {
+    PRI_LEVEL_BITS = 5,
+    PRI_HOPS_MAX = (1 << PRI_LEVEL_BITS) - 2, /* the last level is 'never' */
+};
+
+/* -------------------------------------------------------------- arrivals -- */
+
+/*
+ * Which nodes' releases reach the server, in many rounds.
+ *
+ * In round k the release of node i arrives over level(i, k) relays, or never.
+ * Bit k % 64 of word k / 64 of row i of plane[b] is bit b of that level; all
+ * bits are set where it never arrives. Rows are `words` long. The probability
+ * of round k is weight[k], or 1 / patterns where weight is NULL; the bits
+ * beyond the last pattern are those of rounds in which nothing arrives.
+ */
+struct pri_arrivals {
+    int32_t nodes;
+    int64_t patterns, words;
+    double *weight;                  /* [64 words] or NULL: all alike */
+    uint64_t *plane[PRI_LEVEL_BITS]; /* [nodes * words] */
+};
+
+/* What is drawn: `patterns` rounds, a multiple of 64, from group `first` of 512
+ * rounds on; links as pricer_round_up() draws them. */
+struct pri_arrivals_settings {
+    uint64_t seed;
+    int64_t first, patterns;
+    int32_t hops;    /* at most PRI_HOPS_MAX */
+    int32_t threads; /* 0: one per core */
+    const struct pricer_watch *watch;
+};
+
+/* Rounds from this group on are never simulated or run: planning draws there. */
+#define PRI_PLANNING_GROUP (INT64_C(1) << 53)
+
+/*
+ * Draw rounds. The result is the same for any number of threads. O(links
+ * patterns); 64 rounds take a machine word.
+ */
+enum pricer_status pri_arrivals_draw(
+    const struct pricer_network *network,
+    const struct pri_arrivals_settings *settings,
+    struct pri_arrivals **arrivals);
+
+/* How many patterns of links there are, or -1 where they are more than
+ * `limit`. */
+int64_t pri_arrivals_count(const struct pricer_network *network, int64_t limit);
+
+/* All patterns with their probabilities. */
+enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
+                                          int32_t hops,
+                                          struct pri_arrivals **arrivals);
+
+void pri_arrivals_free(struct pri_arrivals *arrivals);
+
+/* Who arrives over at most `hops` relays: rows of `words` words. */
+void pri_arrivals_within(const struct pri_arrivals *arrivals, int32_t hops,
+                         uint64_t *bits);
+
+/* How many relays away from the server each node is at least, by links and
+ * uplinks that are ever up; -1: it can never be heard. O(links). */
+enum pricer_status pri_forward_distance(const struct pricer_network *network,
+                                        int32_t *distance);
+
+/* --------------------------------------------------------------- moments -- */
+
+/*
+ * First and second moments of arrivals: pi_i = E a_i and E a_i a_l, of patterns
+ * whose bits stay the caller's. Up to PRI_DENSE_MAX nodes the second moments are
+ * a matrix, beyond that a product goes through the patterns.
+ */
+enum { PRI_DENSE_MAX = 1024 };
+
+struct pri_moments {
+    int32_t nodes;
+    int64_t patterns, words;
+    const uint64_t *bits;
+    const double *weight;
+    double *pi;    /* [nodes] */
+    double *dense; /* [nodes * nodes] or NULL */
+    double *sums;  /* [64 words] workspace of a product, or NULL */
+    struct pri_team *team;
+};
+
+/* Of arrivals within `hops`; `bits` are filled here and belong to the caller:
+ * nodes * words of them. The team may be NULL. */
+enum pricer_status pri_moments_make(const struct pri_arrivals *arrivals,
+                                    int32_t hops, uint64_t *bits,
+                                    struct pri_team *team,
+                                    struct pri_moments **moments);
+void pri_moments_free(struct pri_moments *moments);
+
+/* out_i = sum_l E[a_i a_l] values_l. */
+void pri_moments_product(struct pri_moments *moments, const double *values,
+                         double *out);
+
+/* sums[k] = the sum of values_i over the nodes that arrive in pattern k. */
+void pri_moments_sums(const struct pri_moments *moments, const double *values,
+                      double *sums);
+
+/* ---------------------------------------------------------- coefficients -- */
+
+/* The nodes of a forwarding network as the error sees them. */
+struct pri_senders {
+    int32_t nodes;
+    const double *radius;   /* [nodes] */
+    const double *variance; /* [nodes] of a release, whatever the data */
+};
+
+/*
+ * Choose the coefficients that minimise the worst case over all data,
+ *
+ *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
+ *
+ * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
+ * within these bounds have less than *objective (1 - *gap).
+ */
+enum pricer_status pri_forward_fit(struct pri_moments *moments,
+                                   const struct pri_senders *senders,
+                                   double *coefficient, double *objective,
+                                   double *gap);
+
+/* ------------------------------------------------------------------ plan -- */
+
+enum { PRI_HOPS_ENOUGH = 16 }; /* more relays hardly ever help */
+
+struct pri_forward_settings {
+    int32_t hops; /* -1: the fewest within 1 % of PRI_HOPS_ENOUGH */
+    uint64_t seed;
+    int32_t threads; /* 0: one per core */
+    const struct pricer_watch *watch;
+};
+
+/*
+ * How the server counts what arrives, and how good the estimate is: W is the
+ * worst case over all data of the mean squared error.
+ */
+struct pri_forward_plan {
+    int32_t nodes, hops;
+    int32_t heard;       /* nodes that can be heard within these hops */
+    double *coefficient; /* [nodes] */
+    double *arrival;     /* [nodes] pi, the probability of being heard */
+    int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
+                            heard, however many */
+    double mse,
+        mse_stderr;     /* W on patterns that the fit has not seen; the error
+                               is 0 where all patterns were enumerated */
+    double mse_perfect; /* W with links that never fail */
+    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
+    double gap;         /* of the fit */
+    double missing, noise; /* W = missing + noise */
+    int64_t patterns;      /* behind mse; 0: all of them */
+};
+
+enum pricer_status pri_forward_plan(const struct pricer_network *network,
+                                    const struct pri_senders *senders,
+                                    const struct pri_forward_settings *settings,
+                                    struct pri_forward_plan **plan,
+                                    struct pricer_fault *fault);
+void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+#endif
