@@ -124,25 +124,24 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
 
 /* ------------------------------------------------------------------ load -- */
 
-/* A setting as text, or NULL where it is missing; valid until the next step. */
-static const char *read_setting(sqlite3_stmt *query, const char *key)
+/* Whether there is such a setting, which the query is then at. */
+static bool find_setting(sqlite3_stmt *query, const char *key)
 {
     sqlite3_reset(query);
     sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
-    if (sqlite3_step(query) != SQLITE_ROW)
-        return NULL;
-    return (const char *)sqlite3_column_text(query, 0);
+    return sqlite3_step(query) == SQLITE_ROW;
 }
 
 static enum pricer_status read_number(const struct pricer_study *study,
                                       sqlite3_stmt *query, const char *key,
                                       double *value, struct pricer_fault *fault)
 {
-    const char *text = read_setting(query, key);
-    if (text == NULL || !pri_parse_number(text, value))
+    /* Never as text, of which SQLite makes 15 digits. */
+    if (!find_setting(query, key) || !pri_study_is_number(query, 0))
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: the setting %s is missing or not a number",
                          study->path, key);
+    *value = sqlite3_column_double(query, 0);
     return PRICER_OK;
 }
 
@@ -152,7 +151,9 @@ static enum pricer_status read_word(const struct pricer_study *study,
                                     enum pricer_vocabulary vocabulary,
                                     int *value, struct pricer_fault *fault)
 {
-    const char *text = read_setting(query, key);
+    bool any = find_setting(query, key);
+    const char *text =
+        any ? (const char *)sqlite3_column_text(query, 0) : NULL;
     int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
     if (found < 0)
         return pri_fault(fault, PRICER_FORMAT,
@@ -187,9 +188,9 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
                            fault);
-    if (status == PRICER_OK && read_setting(query, "horizon") != NULL)
+    if (status == PRICER_OK && find_setting(query, "horizon"))
         status = read_number(study, query, "horizon", &horizon, fault);
-    if (status == PRICER_OK && read_setting(query, "repeat") != NULL)
+    if (status == PRICER_OK && find_setting(query, "repeat"))
         status = read_number(study, query, "repeat", &repeat, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
@@ -442,7 +443,7 @@ static enum pricer_status load_size(struct pricer_study *study,
             read_number(study, query, "dimension", &size->dimension, fault);
     if (status == PRICER_OK)
         status = read_number(study, query, "radius", &size->radius, fault);
-    if (status == PRICER_OK && read_setting(query, "reach") != NULL)
+    if (status == PRICER_OK && find_setting(query, "reach"))
         status = read_number(study, query, "reach", &size->reach, fault);
     sqlite3_finalize(query);
     if (status == PRICER_OK &&
