@@ -670,7 +670,6 @@ struct pricer_question {
     bool with_server; /* and whether the server is in it, */
     bool with_reader; /* or someone who gets the estimate */
     enum pricer_relays relays;
-    int32_t silent;  /* this many others, any, leave out their noise */
     bool decodes;    /* the estimate may be another function of the sums than
                         their sum: the reader is accounted for as the server */
     int32_t threads; /* 0: one per core */
@@ -683,7 +682,8 @@ struct pricer_question {
  * shows how much of it is rounding: for the same delta no eps below it holds,
  * if `exact`, or no smaller one could come out of this account, if not. An
  * account is exact where the observer sees which links were up; otherwise it
- * grants the observer that knowledge and is a bound.
+ * grants the observer that knowledge and is a bound. Over several rounds relative
+ * to the last estimate every account is a bound.
  *
  * `floor` is the probability that the data arrives without any noise: for a
  * delta of less there is no eps, and eps is INFINITY. Where very many links are

@@ -45,11 +45,10 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
     double confidence = settings->confidence, alarm = settings->alarm;
     const struct pricer_question *question = &settings->question;
     if (question->observer > PRICER_OBSERVER_COALITION ||
-        question->with_reader || question->silent > 0 ||
-        question->relays != PRICER_RELAYS_SUMS)
+        question->with_reader || question->relays != PRICER_RELAYS_SUMS)
         return pri_fault(fault, PRICER_VALUE,
-                         "there is no attack for readers, listeners, silent "
-                         "nodes or relays that see shares; a link is one");
+                         "there is no attack for readers, listeners or relays "
+                         "that see shares; a link is one");
     if (trials != 0 && (trials < PRICER_AUDIT_TRIALS_LEAST ||
                         trials > PRICER_AUDIT_TRIALS_MOST))
         return pri_fault(fault, PRICER_VALUE,

@@ -150,12 +150,14 @@ enum pricer_eavesdropper pri_question_hears(
     const struct pricer_question *question);
 
 /*
- * Change a view to that of the question: single shares, silent nodes, and with
- * `estimate` the noise of the sums that come without the node's data. *helped:
- * that noise has changed something.
+ * Change a view to that of the question: single shares and, if the choice is not
+ * 0, the noise of the sums that come without the node's data, dealt out to those
+ * of PRI_DEALT_TO sums whose bits are set. *helped: the choice is open to the
+ * observer, and there is such noise. The account of every choice holds.
  */
+enum { PRI_DEALT_TO = 4 };
 enum pricer_status pri_view_observe(const struct pri_sight *sight,
-                                    bool estimate, struct pri_view *view,
+                                    uint32_t choice, struct pri_view *view,
                                     bool *helped);
 
 #endif

@@ -228,7 +228,8 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
-    plan_others_json(&json, view);
+    if (view->network->server_eps != NULL)
+        json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
     json_text(&json, "credit",
@@ -271,7 +272,6 @@ static void print_budgets(const struct plan_view *view)
         printf("NOT PRIVATE: %lld of %lld nodes show the server more than their"
                " budget allows.\n",
                open, budgets);
-    plan_others_text(view);
 }
 
 static void print_certificate(const struct plan_view *view)

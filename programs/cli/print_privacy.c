@@ -47,7 +47,6 @@ static void json_assumptions(struct json *json,
     question_assumes(question, text);
     json_text(json, "relays",
               pricer_word(PRICER_WORDS_RELAYS, question->relays));
-    json_count(json, "silent", question->silent);
     json_text(json, "assumes", text);
 }
 

@@ -17,11 +17,9 @@ const char *question_conflict(const struct question_request *ask)
         ask->observer != PRICER_OBSERVER_SERVER)
         return "--protect identity is for relays, the server and coalitions";
     if (ask->protect == PRICER_PROTECT_IDENTITY &&
-        (ask->relays == PRICER_RELAYS_SHARES || ask->silent > 0))
-        return "--relays shares and --silent are about data: whoever sees a "
-               "share sees whose it is";
-    if (ask->silent > INT32_MAX)
-        return "--silent is a number of nodes";
+        ask->relays == PRICER_RELAYS_SHARES)
+        return "--relays shares is about data: whoever sees a share sees "
+               "whose it is";
     return NULL;
 }
 
@@ -111,20 +109,24 @@ static const char *estimate_text(const struct pricer_question *question)
     if (question->decodes)
         return "; the estimate may be any function of the sums, as the plan "
                "has a decoder, so this is what the server learns";
-    if (question->silent > 0)
-        return "; no credit is given for noise in sums without the node's "
-               "data";
     return "; the estimate is the sum of what arrived over the number of "
            "nodes";
+}
+
+bool question_counts_others(const struct pricer_question *question)
+{
+    bool pooled = question->observer == PRICER_OBSERVER_COALITION;
+    bool sums = pooled ? question->with_server || question->with_reader
+                       : question->observer != PRICER_OBSERVER_RELAY;
+    return question->repeat <= 1 &&
+           question->observer != PRICER_OBSERVER_LINK &&
+           (sums || question->relays == PRICER_RELAYS_SUMS);
 }
 
 void question_assumes(const struct pricer_question *question,
                       char text[ASSUMES_ROOM])
 {
     const char *relays = relays_text(question);
-    bool link = question->observer == PRICER_OBSERVER_LINK;
-    char silent[120] = "; others add their noise as often as their links are "
-                       "up";
     text[0] = '\0';
     if (question->repeat > 1) { /* lib/account/repeat.c */
         append(text, "nothing but the sender's own noise; late shares count as "
@@ -133,13 +135,9 @@ void question_assumes(const struct pricer_question *question,
     }
     append(text,
            relays != NULL ? relays : "nothing but the sender's own noise");
-    if (question->silent > 0)
-        snprintf(silent, sizeof silent,
-                 "; any %d of the others leave out their noise (a bound: each "
-                 "sum loses the %d that help most)",
-                 (int)question->silent, (int)question->silent);
-    if (!link)
-        append(text, silent);
+    if (question_counts_others(question))
+        append(text, "; others add their noise as often as their links are up, "
+                     "and links of different pairs fail independently");
     if (question->observer == PRICER_OBSERVER_READER ||
         (question->observer == PRICER_OBSERVER_COALITION &&
          question->with_reader && !question->with_server))
@@ -185,7 +183,6 @@ struct pricer_question question_make(const struct question_request *ask,
         .with_server = coalition->with_server,
         .with_reader = coalition->with_reader,
         .relays = (enum pricer_relays)ask->relays,
-        .silent = (int32_t)ask->silent,
         .decodes = ask->decodes,
         .threads = (int32_t)ask->threads,
     };

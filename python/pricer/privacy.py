@@ -74,15 +74,14 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
             repeat: Optional[int] = None,
             eavesdropper: Optional[str] = None, members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
-            relays: str = "sums", silent: int = 0, decodes: bool = True,
+            relays: str = "sums", decodes: bool = True,
             threads: int = 0, progress: Progress = None) -> Statements:
     """Account for every link, relay or node that an observer looks at.
 
     observer is "link", "relay", "server", "reader" (of the estimate),
     "listener" (hears all that a node sends) or "coalition" (its members, perhaps
-    with_server or with_reader). relays see "sums" or, as in a fleet, "shares";
-    any `silent` of the others leave out their noise. With decodes the estimate
-    may be any function of the sums and the reader's number is the server's;
+    with_server or with_reader). relays see "sums" or, as in a fleet, "shares".
+    With decodes the estimate may be any function of the sums and the reader's number is the server's;
     without, it is their sum, and noise in sums without a node's data counts.
     protect is "data" or, of a relay, "identity". delta 0 is each
     statement's own. rounds, and attempts of a round with the same payloads
@@ -105,7 +104,7 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
         "repeat": plan.settings.repeat if repeat is None else repeat,
         "members": held if team.size else ffi.NULL, "member_count": team.size,
         "with_server": with_server, "with_reader": with_reader,
-        "relays": find_word("relays", relays), "silent": silent,
+        "relays": find_word("relays", relays),
         "decodes": decodes, "threads": threads,
         "watch": watch.pointer})
     out = ffi.new("struct pricer_statement **")
