@@ -59,10 +59,6 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "credit",
-                            pricer_word(PRICER_WORDS_CREDIT, scenario->credit),
-                            fault);
-    if (status == PRICER_OK)
         status =
             store_text(study, insert, "bias",
                        pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
@@ -152,8 +148,7 @@ static enum pricer_status read_word(const struct pricer_study *study,
                                     int *value, struct pricer_fault *fault)
 {
     bool any = find_setting(query, key);
-    const char *text =
-        any ? (const char *)sqlite3_column_text(query, 0) : NULL;
+    const char *text = any ? (const char *)sqlite3_column_text(query, 0) : NULL;
     int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
     if (found < 0)
         return pri_fault(fault, PRICER_FORMAT,
@@ -170,7 +165,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     double rounds = 0, lambda = 0, start = 0, horizon = 0, repeat = 1;
-    int bias = 0, calibration = 0, credit = 0;
+    int bias = 0, calibration = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
@@ -185,9 +180,8 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_word(study, query, "calibration",
                            PRICER_WORDS_CALIBRATION, &calibration, fault);
-    if (status == PRICER_OK)
-        status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
-                           fault);
+    if (status == PRICER_OK && find_setting(query, "credit"))
+        status = pri_study_credit(study, pri_study_text(query, 0), fault);
     if (status == PRICER_OK && find_setting(query, "horizon"))
         status = read_number(study, query, "horizon", &horizon, fault);
     if (status == PRICER_OK && find_setting(query, "repeat"))
@@ -208,7 +202,6 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .lambda = lambda,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
-        .credit = (enum pricer_credit)credit,
         .repeat = (int64_t)repeat,
         .horizon = horizon,
     };

@@ -90,7 +90,7 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
     printf("What nodes send, attacked as it is sent: two hypotheses, so many "
            "trials of each.\n%lld round%s a trial; %s.\n",
            rounds, rounds == 1 ? "" : "s",
-           question_credit_text(terms->eavesdropper));
+           question_losses_text(terms->eavesdropper));
     char near[MEANING_NEAR_ROOM];
     if (meaning_near(terms->network, near)[0] != '\0')
         puts(near);
@@ -136,7 +136,6 @@ void audit_print_json(const struct audit_terms *terms,
     json_open(&json, NULL, '{');
     json_text(&json, "eavesdropper",
               pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
-    json_text(&json, "credit", question_credit(terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
     json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);

@@ -232,8 +232,6 @@ void plan_view_json(const struct plan_view *view)
         json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
-    json_text(&json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
     json_number(&json, "radius", view->network->radius);
     if (view->network->reach > 0)
@@ -292,12 +290,8 @@ static void print_certificate(const struct plan_view *view)
                view->bound, 100 * view->gap / (1 - view->gap), view->gap);
     if (found->open_links == 0)
         printf("Checked: all %lld links and uplinks keep their (eps, delta) "
-               "over %lld round%s,\n%s (credit %s).\n",
-               budgets, rounds, rounds == 1 ? "" : "s",
-               view->settings.credit == PRICER_CREDIT_NONE
-                   ? "every packet counted as heard"
-                   : "packets lost on the way counted as heard by nobody",
-               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
+               "over %lld round%s,\nevery packet counted as heard.\n",
+               budgets, rounds, rounds == 1 ? "" : "s");
     else
         printf("NOT PRIVATE: %lld of %lld links and uplinks spend more than "
                "their (eps, delta).\n",

@@ -36,8 +36,6 @@ void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT])
                  (long long)settings->rounds);
         add_words(text, words);
     }
-    if (settings->credit != PRICER_CREDIT_NONE)
-        add_words(text, "credit losses");
     if (record->network.origin == PRICER_ORIGIN_MEASURED)
         add_words(text, "measured links");
 }
@@ -158,8 +156,6 @@ static void plan_json(struct json *json,
               pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration));
     json_text(json, "method", pricer_word(PRICER_WORDS_METHOD, record->method));
     json_count(json, "rounds", settings->rounds);
-    json_text(json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT, settings->credit));
     json_text(json, "origin",
               pricer_word(PRICER_WORDS_ORIGIN, record->network.origin));
     json_number(json, "objective", record->objective);

@@ -42,9 +42,7 @@ void question_settle(struct question_request *ask,
     if (ask->rounds == 0)
         ask->rounds = planned->rounds > 0 ? planned->rounds : 1;
     if (ask->eavesdropper < 0)
-        ask->eavesdropper = planned->credit == PRICER_CREDIT_LOSSES
-                                ? PRICER_RECEIVER
-                                : PRICER_RADIO;
+        ask->eavesdropper = PRICER_RADIO;
 }
 
 bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
@@ -57,18 +55,11 @@ bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
            (coalition == NULL || strstr(coalition, "silent=") == NULL);
 }
 
-const char *question_credit(enum pricer_eavesdropper eavesdropper)
-{
-    return pricer_word(PRICER_WORDS_CREDIT, eavesdropper == PRICER_RADIO
-                                                ? PRICER_CREDIT_NONE
-                                                : PRICER_CREDIT_LOSSES);
-}
-
-const char *question_credit_text(enum pricer_eavesdropper eavesdropper)
+const char *question_losses_text(enum pricer_eavesdropper eavesdropper)
 {
     return eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way counts as heard (credit none)"
-               : "a packet lost on the way was heard by nobody (credit losses)";
+               ? "a packet lost on the way counts as heard (radio)"
+               : "a packet lost on the way was heard by nobody (receiver)";
 }
 
 /* What relays see and send on, or NULL where they have no part in it. */

@@ -254,10 +254,6 @@ static void warn(const struct plan_job *job, bool interrupted)
     if (view->certificate.open_budgets > 0)
         program_warn("%lld nodes show the server more than their budget allows",
                      (long long)view->certificate.open_budgets);
-    if (view->origin.origin == PRICER_ORIGIN_MEASURED &&
-        view->settings.credit == PRICER_CREDIT_LOSSES)
-        program_warn("credit: losses rests on how often shares are seen, and "
-                     "those that came late were measured as lost");
 }
 
 static void close_job(struct plan_job *job)

@@ -194,12 +194,8 @@ void report_summary(const struct report *report)
     long long rounds = report->settings.rounds;
     fprintf(out,
             "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
-            "%s (credit %s)",
-            report->record.id, rounds, rounds == 1 ? "" : "s",
-            report->settings.credit == PRICER_CREDIT_NONE
-                ? "every packet counted as heard"
-                : "packets lost on the way counted as heard by nobody",
-            pricer_word(PRICER_WORDS_CREDIT, report->settings.credit));
+            "every packet counted as heard",
+            report->record.id, rounds, rounds == 1 ? "" : "s");
     if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
         fprintf(out,
                 "; links as measured over %" PRId64 " rounds, %" PRId64

@@ -20,8 +20,8 @@ class Settings:
     """What is asked of the planner; zero means the default.
 
     bias is "worst-case", "unbiased", "l1" or "l2" (the last two with lambda_),
-    calibration "analytic" or "classic", credit "none" or "losses". eps and
-    delta of every link are spent over `rounds` rounds. A round has `repeat`
+    calibration "analytic" or "classic". eps and delta of every link are spent
+    over `rounds` rounds, every packet counted as heard. A round has `repeat`
     attempts that send the same payloads. `horizon`, for decoders, is how many
     rounds' results users average.
     """
@@ -30,7 +30,6 @@ class Settings:
     lambda_: float = 0.0
     calibration: str = "analytic"
     rounds: int = 1
-    credit: str = "none"
     repeat: int = 1
     horizon: float = 0.0
     tolerance: float = 0.0
@@ -47,7 +46,6 @@ class Settings:
             "lambda": self.lambda_,
             "calibration": find_word("calibration", self.calibration),
             "rounds": self.rounds,
-            "credit": find_word("credit", self.credit),
             "repeat": self.repeat,
             "horizon": self.horizon,
             "tolerance": self.tolerance,
@@ -59,8 +57,8 @@ class Settings:
     def _read(cls, struct: Any) -> "Settings":
         return cls(word("bias", struct.bias), getattr(struct, "lambda"),
                    word("calibration", struct.calibration),
-                   max(struct.rounds, 1), word("credit", struct.credit),
-                   max(struct.repeat, 1), struct.horizon, struct.tolerance, struct.iterations, struct.threads)
+                   max(struct.rounds, 1), max(struct.repeat, 1), struct.horizon,
+                   struct.tolerance, struct.iterations, struct.threads)
 
 
 class Network:

@@ -72,7 +72,7 @@ class Statements:
 def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
             repeat: Optional[int] = None,
-            eavesdropper: Optional[str] = None, members: Iterable[int] = (),
+            eavesdropper: str = "radio", members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
             relays: str = "sums", decodes: bool = True,
             threads: int = 0, progress: Progress = None) -> Statements:
@@ -86,13 +86,10 @@ def privacy(plan: Plan, observer: str = "link", protect: str = "data", *,
     protect is "data" or, of a relay, "identity". delta 0 is each
     statement's own. rounds, and attempts of a round with the same payloads
     (repeat), are those of the plan if not given. The eavesdropper
-    is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
-    default what the plan's credit says.
+    is "radio" (every packet is heard, as budgets count) or "receiver" (what is
+    lost is lost).
     """
     team = given(list(members), "i4")
-    if eavesdropper is None:
-        credit = plan.settings.credit
-        eavesdropper = "receiver" if credit == "losses" else "radio"
     watch = Watch(progress)
     held = address(team, "int32_t[]")
     question = ffi.new("struct pricer_question *", {
