@@ -118,12 +118,12 @@ struct job {
     const struct pricer_grid *grid; /* on which it is sent, if it can be */
 };
 
-/* The grid of the plan where the question is about it, or NULL. */
+/* The grid of the plan where sums are seen, or NULL if it fits none. */
 static const struct pricer_grid *find_grid(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_question *question, struct pricer_grid *grid)
 {
-    return question->protect == PRICER_PROTECT_IDENTITY &&
+    return question->observer != PRICER_OBSERVER_LINK &&
                    pricer_grid_choose(network, plan, grid, NULL) == PRICER_OK
                ? grid
                : NULL;
@@ -202,7 +202,8 @@ static enum pricer_status answer_sight(const struct job *job,
                                        bool *helped)
 {
     const struct pri_sight sight = {job->network,    job->plan, job->question,
-                                    statement->node, member,    server};
+                                    statement->node, member,    server,
+                                    job->grid};
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
     enum pricer_eavesdropper hears = pri_question_hears(job->question);
     enum pricer_status status =
@@ -210,7 +211,7 @@ static enum pricer_status answer_sight(const struct job *job,
             ? pri_view_identity(job->network, job->plan, statement->node,
                                 member, server, hears, job->grid, &hand->view)
             : pri_view_build(job->network, job->plan, statement->node, member,
-                             server, hears, &hand->view);
+                             server, hears, job->grid, &hand->view);
     *helped = false;
     if (status == PRICER_OK && !identity)
         status = pri_view_observe(&sight, choice, &hand->view, helped);

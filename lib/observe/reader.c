@@ -241,7 +241,11 @@ static bool is_open(const struct pri_sight *sight, const struct table *table,
 static double dealt(const struct pri_sight *sight,
                     const struct pri_source *source, double size)
 {
-    double noise = sqrt(size) * sight->network->radius * (1 - 1e-12);
+    double own, weight = pri_sight_weight(sight, source->node, &own);
+    double noise =
+        sqrt(size) * sight->network->radius /
+        pri_raised(sight->network, sight->grid, sight->node, weight) *
+        (1 - 1e-12);
     return noise < INFINITY ? pri_sight_variance(sight, source, noise) : 0;
 }
 

@@ -30,6 +30,11 @@ double pri_sight_weight(const struct pri_sight *sight, int32_t at,
 double pri_sight_variance(const struct pri_sight *sight,
                           const struct pri_source *source, double noise);
 
+/* By how much rounding brings neighbouring data of a node further apart in a
+ * message of this weight; 1 without a grid (view.c). */
+double pri_raised(const struct pricer_network *network,
+                  const struct pricer_grid *grid, int32_t node, double weight);
+
 /* Whether the observer sees the shares in a sum one by one. */
 bool pri_sight_singly(const struct pri_sight *sight, int32_t at);
 
