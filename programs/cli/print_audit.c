@@ -57,13 +57,16 @@ static void add_row(struct table *table, const struct audit_terms *terms,
 static void print_footing(const struct audit_terms *terms,
                           const struct audit_row *rows, int64_t count)
 {
-    bool bound = false, unclaimed = false,
+    bool bound = false, unclaimed = false, others = false,
          any = audit_contradicted(rows, count);
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count; k++) {
+        others =
+            others || rows[k].audit.statement.observer != PRICER_OBSERVER_LINK;
         for (int c = 0; c < rows[k].claims; c++) {
             bound = bound || !isnan(rows[k].audit.eps_fitted);
             unclaimed = unclaimed || isinf(rows[k].claim[c].eps);
         }
+    }
     double confidence = 100 * terms->confidence;
     printf("\ncounted: no smaller eps holds, with %g %% confidence and no "
            "assumption.\n",
@@ -71,6 +74,9 @@ static void print_footing(const struct audit_terms *terms,
     if (bound)
         printf("fitted: the same if the noise is Gaussian and all of it off "
                "from the plan by one factor.\n");
+    if (others)
+        puts("claims and trials, where they count the noise of "
+             "others:\n" MEANING_OTHERS ".");
     if (unclaimed)
         printf("nothing claimed: data may arrive bare, no eps holds.\n");
     printf("%s A true claim of this table is contradicted\n"

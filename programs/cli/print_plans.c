@@ -103,6 +103,7 @@ static enum pricer_status print_records(
     int32_t count, struct pricer_fault *fault)
 {
     struct pricer_network *network = NULL;
+    bool known = false;
     enum pricer_status status = pricer_study_network(study, &network, fault);
     if (status != PRICER_OK)
         return status;
@@ -114,6 +115,7 @@ static enum pricer_status print_records(
         status = plan_server_eps(study, &records[k], &eps, fault);
         if (status == PRICER_OK)
             plan_row(table, &records[k], eps, meaning_centre(network));
+        known = known || !isnan(eps);
     }
     table_print(table, stdout);
     puts("worst case: the error whatever the data, every sum counting 1/n "
@@ -121,6 +123,9 @@ static enum pricer_status print_records(
          "what pricer plan prints), in squared units of the data; gap: "
          "certified relative distance from\n"
          "the optimum.");
+    if (known)
+        puts("server eps: what 'pricer privacy' has stored. Where it counts "
+             "the noise of others:\n" MEANING_OTHERS ".");
     pricer_network_free(network);
     return status;
 }
@@ -163,6 +168,8 @@ static void plan_json(struct json *json,
     json_number(json, "bound", record->bound);
     json_number(json, "gap", record->gap);
     json_number(json, "server_eps", eps);
+    if (!isnan(eps))
+        json_text(json, "server_eps_assumes", MEANING_OTHERS);
     json_close(json, '}');
 }
 

@@ -3,6 +3,7 @@
  * "1,4,server" to the members of a coalition.
  */
 #include "question.h"
+#include "common/meaning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,8 +128,7 @@ void question_assumes(const struct pricer_question *question,
     append(text,
            relays != NULL ? relays : "nothing but the sender's own noise");
     if (question_counts_others(question))
-        append(text, "; others add their noise as often as their links are up, "
-                     "and links of different pairs fail independently");
+        append(text, "; " MEANING_OTHERS);
     if (question->observer == PRICER_OBSERVER_READER ||
         (question->observer == PRICER_OBSERVER_COALITION &&
          question->with_reader && !question->with_server))

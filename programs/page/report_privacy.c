@@ -167,9 +167,7 @@ static void observers_table(const struct report *report)
         observer_row(out, &report->privacy[k]);
     fputs("</table></div>\n<p class=\"soft\">Radio: a packet lost on the way "
           "counts as heard; receiver: it was heard by nobody. Relays, the "
-          "server, readers and coalitions: others add their noise as often as "
-          "their links are up, and links of different pairs fail "
-          "independently.</p>\n",
+          "server, readers and coalitions: " MEANING_OTHERS ".</p>\n",
           out);
 }
 

@@ -150,6 +150,12 @@ others
 say some plans
 say same diff 1
 say other-delta privacy --delta 1e-9
+for verb in plans 'diff 1' 'audit --observer server --node 0 --trials 1000'; do
+    # shellcheck disable=SC2086
+    "$pricer" ${verb%% *} ten.pricer ${verb#"${verb%% *}"} | tr -s ' \n' ' ' |
+        grep -q 'links of different pairs fail independently' ||
+        fail "$verb does not say that links fail independently"
+done
 "$pricer" report ten.pricer -o some.html >/dev/null || fail "report"
 # Where the server's budgets ask for more noise, links keep less than their own.
 "$pricer" new --force ten.pricer "$here"/examples/paper.yaml --set rounds=10 \
@@ -200,6 +206,11 @@ claim('a neighbour: practically none (ε = 1000); towards the server: practicall
       '(ε = 900)' in head('budgets'), f'not the budgets: {head("budgets")}')
 claim(link < 999 and f'a neighbour: practically none (ε = {link:.4g})' in head('tight'),
       f'{link}: {head("tight")}')
+for name, made in ('some', read('some')['plans'][0]), ('same', read('same')['plans'][0]):
+    claim('links of different pairs fail independently' in
+          made['server_eps_assumes'], f'{name}: what the eps assumes')
+claim('server_eps_assumes' not in read('none')['plans'][0], 'none: assumes')
+claim('different pairs fail independently' in head('some'), 'the head assumes')
 claim('1000 rounds' in page('some').split('least ε')[1], 'the table has lost others')
 sys.exit(bad)
 PYTHON
