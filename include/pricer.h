@@ -96,9 +96,8 @@ enum pricer_vocabulary {
     PRICER_WORDS_ENGINE,
     PRICER_WORDS_DATA,
     PRICER_WORDS_DECODE,
-    PRICER_WORDS_METHOD, /* enum pricer_method of pricer_study.h */
-    PRICER_WORDS_DROP,   /* enum pricer_drop of pricer_study.h */
-    PRICER_WORDS_CREDIT,
+    PRICER_WORDS_METHOD,   /* enum pricer_method of pricer_study.h */
+    PRICER_WORDS_DROP,     /* enum pricer_drop of pricer_study.h */
     PRICER_WORDS_ORIGIN,   /* enum pricer_origin of pricer_study.h */
     PRICER_WORDS_WITHHELD, /* enum pricer_withheld of pricer_study.h */
     PRICER_WORDS_RELAYS,
@@ -364,16 +363,6 @@ enum pricer_bias {
 };
 
 /*
- * What a lost packet is worth to a budget over several rounds. Nobody can prove
- * that a packet was not heard, so by default every release counts, as it does
- * in a node's ledger.
- */
-enum pricer_credit {
-    PRICER_CREDIT_NONE = 0, /* nothing: every release counts as heard */
-    PRICER_CREDIT_LOSSES,   /* what is lost on the way was heard by nobody */
-};
-
-/*
  * What is asked of the planner. Zero everywhere asks for the default: the
  * worst-case plan, analytic noise for one round, exact to 1e-8.
  */
@@ -381,8 +370,8 @@ struct pricer_settings {
     enum pricer_bias bias;
     double lambda; /* of the l1 and l2 bias terms */
     enum pricer_calibration calibration;
-    int64_t rounds; /* eps and delta are spent over so many rounds; 1 */
-    enum pricer_credit credit; /* that a budget over rounds gives to losses */
+    int64_t rounds;   /* eps and delta are spent over so many rounds, every
+                     * release counted as heard; 1 */
     int64_t repeat;   /* attempts of a round that send the same payloads; 1 */
     double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
                      * for unbiased plans. For decoders alone */
@@ -508,7 +497,7 @@ struct pricer_certificate {
 
 /*
  * Check a plan from nothing but itself: feasibility, the noise of every link
- * against its budget over the rounds of the settings, by their credit, the
+ * against its budget over the rounds of the settings, the
  * objective, and the lower bound that its multipliers prove. In long double and by other code than
  * the optimiser's. For a plan without multipliers the bound is only valid, not
  * close. O(links).
@@ -587,13 +576,12 @@ PRICER_API enum pricer_status pricer_trust_server_price(
 /*
  * The price of links: for an optimal plan, d objective / d p of every link
  * [links], the reciprocity of pairs kept, and of every node's uplink [nodes].
- * None is above zero, unless losses have credit; -0.2 means that a p higher by 0.01 lowers the optimal error
+ * None is above zero; -0.2 means that a p higher by 0.01 lowers the optimal error
  * by 0.002. 0 where p is 1, and for an uplink of 0, about which a plan that cannot
  * use it says nothing. O(links).
  */
 PRICER_API enum pricer_status pricer_link_price(
-    const struct pricer_network *network,
-    const struct pricer_settings *settings, const struct pricer_plan *plan,
+    const struct pricer_network *network, const struct pricer_plan *plan,
     double *price, double *uplink, struct pricer_fault *fault);
 
 /*
@@ -642,8 +630,8 @@ enum pricer_protect {
     PRICER_PROTECT_IDENTITY,
 };
 
-/* Who hears a packet besides its receiver. The receiver alone is the account
- * with credit for losses, radio the one without. */
+/* Who hears a packet besides its receiver. Budgets are for radio; the account
+ * of the receiver alone is the paper's, and smaller. */
 enum pricer_eavesdropper {
     PRICER_RECEIVER = 0, /* nobody: what is lost on the way is lost */
     PRICER_RADIO,        /* someone near the sender hears every packet */
@@ -673,7 +661,6 @@ struct pricer_question {
     bool with_server; /* and whether the server is in it, */
     bool with_reader; /* or someone who gets the estimate */
     enum pricer_relays relays;
-    int32_t silent;  /* this many others, any, leave out their noise */
     bool decodes;    /* the estimate may be another function of the sums than
                         their sum: the reader is accounted for as the server */
     bool list_only;  /* list the statements and prove none: eps is INFINITY */
@@ -687,7 +674,8 @@ struct pricer_question {
  * shows how much of it is rounding: for the same delta no eps below it holds,
  * if `exact`, or no smaller one could come out of this account, if not. An
  * account is exact where the observer sees which links were up; otherwise it
- * grants the observer that knowledge and is a bound.
+ * grants the observer that knowledge and is a bound. Over several rounds relative
+ * to the last estimate every account is a bound.
  *
  * `floor` is the probability that the data arrives without any noise: for a
  * delta of less there is no eps, and eps is INFINITY. Where very many links are

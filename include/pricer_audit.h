@@ -20,9 +20,8 @@ struct pricer_audit_settings {
     int32_t at;            /* links and relays: who receives it */
     int64_t trials;        /* of either hypothesis; 0: some seconds' worth */
     int64_t budget_rounds; /* the rounds that the plan was made for; 1 */
-    enum pricer_credit budget_credit; /* what losses count for in it */
-    double confidence; /* of eps_counted and eps_fitted each; 0.95 */
-    double alarm;      /* of a wrong verdict, at most; 1e-6 */
+    double confidence;     /* of eps_counted and eps_fitted each; 0.95 */
+    double alarm;          /* of a wrong verdict, at most; 1e-6 */
     uint64_t seed;
 };
 

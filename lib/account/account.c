@@ -118,12 +118,12 @@ struct job {
     const struct pricer_grid *grid; /* on which it is sent, if it can be */
 };
 
-/* The grid of the plan where the question is about it, or NULL. */
+/* The grid of the plan where sums are seen, or NULL if it fits none. */
 static const struct pricer_grid *find_grid(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_question *question, struct pricer_grid *grid)
 {
-    return question->protect == PRICER_PROTECT_IDENTITY &&
+    return question->observer != PRICER_OBSERVER_LINK &&
                    pricer_grid_choose(network, plan, grid, NULL) == PRICER_OK
                ? grid
                : NULL;
@@ -193,17 +193,17 @@ static enum pricer_status answer_link(const struct job *job, struct hand *hand,
     return status;
 }
 
-/* `estimate`: of the sums only the estimate is seen; *helped as in
- * pri_view_observe(). */
+/* `choice` and *helped as in pri_view_observe(). */
 static enum pricer_status answer_sight(const struct job *job,
                                        const bool *member, bool server,
-                                       bool estimate, struct hand *hand,
+                                       uint32_t choice, struct hand *hand,
                                        struct pricer_statement *statement,
                                        struct pri_bracket *bracket,
                                        bool *helped)
 {
     const struct pri_sight sight = {job->network,    job->plan, job->question,
-                                    statement->node, member,    server};
+                                    statement->node, member,    server,
+                                    job->grid};
     bool identity = statement->protect == PRICER_PROTECT_IDENTITY;
     enum pricer_eavesdropper hears = pri_question_hears(job->question);
     enum pricer_status status =
@@ -211,16 +211,16 @@ static enum pricer_status answer_sight(const struct job *job,
             ? pri_view_identity(job->network, job->plan, statement->node,
                                 member, server, hears, job->grid, &hand->view)
             : pri_view_build(job->network, job->plan, statement->node, member,
-                             server, hears, &hand->view);
+                             server, hears, job->grid, &hand->view);
     *helped = false;
     if (status == PRICER_OK && !identity)
-        status = pri_view_observe(&sight, estimate, &hand->view, helped);
-    if (status != PRICER_OK)
+        status = pri_view_observe(&sight, choice, &hand->view, helped);
+    if (status != PRICER_OK || (choice != 0 && !*helped))
         return status;
     statement->exact = hand->view.visible;
     status = pri_view_account(&hand->view, statement->delta, job->rounds,
                               job->work, hand->scratch, bracket);
-    if (pri_question_reads(job->question) || job->question->silent > 0)
+    if (pri_question_reads(job->question))
         bracket->floor_exact = false;
     return status;
 }
@@ -230,18 +230,22 @@ static enum pricer_status answer_view(const struct job *job, const bool *member,
                                       struct pricer_statement *statement,
                                       struct pri_bracket *bracket)
 {
-    bool helped, reads = pri_question_reads(job->question);
-    enum pricer_status status = answer_sight(job, member, server, reads, hand,
-                                             statement, bracket, &helped);
-    if (status != PRICER_OK || !helped)
-        return status;
-    /* What the server learns bounds it too, and may be known better. */
-    struct pri_bracket other = *bracket;
-    status = answer_sight(job, member, server, false, hand, statement, &other,
-                          &helped);
-    bracket->eps = fmin(bracket->eps, other.eps);
-    bracket->floor = fmin(bracket->floor, other.floor);
-    bracket->eps_lower = fmin(bracket->eps_lower, bracket->eps);
+    bool helped;
+    bool estimate =
+        pri_question_reads(job->question) && !job->question->decodes;
+    enum pricer_status status =
+        answer_sight(job, member, server, 0, hand, statement, bracket, &helped);
+    /* The smallest of several proofs. */
+    for (uint32_t choice = 1;
+         choice < 1u << PRI_DEALT_TO && estimate && status == PRICER_OK;
+         choice++) {
+        struct pri_bracket other = *bracket;
+        status = answer_sight(job, member, server, choice, hand, statement,
+                              &other, &helped);
+        bracket->eps = fmin(bracket->eps, other.eps);
+        bracket->floor = fmin(bracket->floor, other.floor);
+        bracket->eps_lower = fmin(bracket->eps_lower, other.eps_lower);
+    }
     return status;
 }
 
@@ -284,6 +288,9 @@ static enum pricer_status answer(const struct job *job, struct hand *hand,
     statement->eps_lower = bracket.eps_lower;
     statement->floor = bracket.floor;
     statement->floor_bound = !bracket.floor_exact;
+    /* A reference of the observer's choice in every round may not occur. */
+    if (job->network->reach > 0 && job->rounds > 1)
+        statement->exact = false;
     if (status == PRICER_OK && statement->protect == PRICER_PROTECT_DATA &&
         statement->observer != PRICER_OBSERVER_LINK)
         pri_payload_bound(job->network, job->plan, job->question, job->member,

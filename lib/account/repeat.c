@@ -101,7 +101,7 @@ enum pricer_status pri_repeat_check(const struct pricer_question *question,
                          "identities have no account where rounds repeat");
     if (question->eavesdropper != PRICER_RADIO)
         return pri_fault(fault, PRICER_VALUE,
-                         "losses have no credit where rounds repeat: what is "
+                         "losses do not count where rounds repeat: what is "
                          "lost in one attempt arrives in another");
     return PRICER_OK;
 }

@@ -45,11 +45,10 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
     double confidence = settings->confidence, alarm = settings->alarm;
     const struct pricer_question *question = &settings->question;
     if (question->observer > PRICER_OBSERVER_COALITION ||
-        question->with_reader || question->silent > 0 ||
-        question->relays != PRICER_RELAYS_SUMS)
+        question->with_reader || question->relays != PRICER_RELAYS_SUMS)
         return pri_fault(fault, PRICER_VALUE,
-                         "there is no attack for readers, listeners, silent "
-                         "nodes or relays that see shares; a link is one");
+                         "there is no attack for readers, listeners or relays "
+                         "that see shares; a link is one");
     if (trials != 0 && (trials < PRICER_AUDIT_TRIALS_LEAST ||
                         trials > PRICER_AUDIT_TRIALS_MOST))
         return pri_fault(fault, PRICER_VALUE,
@@ -77,8 +76,7 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
 
 /*
  * What was agreed on for a link, as far as it says something about this delta,
- * these rounds and this eavesdropper: where losses have credit, calibration over
- * several rounds counts only what arrives; otherwise it protects every packet.
+ * and these rounds; it counts every packet, whoever listens.
  */
 static double budget_of(const struct pricer_network *network,
                         const struct pricer_audit_settings *settings,
@@ -88,10 +86,7 @@ static double budget_of(const struct pricer_network *network,
     int64_t rounds = question->rounds > 0 ? question->rounds : 1;
     int64_t planned = settings->budget_rounds > 0 ? settings->budget_rounds : 1;
     int32_t link = pricer_network_find(network, settings->node, settings->at);
-    bool counts = settings->budget_credit == PRICER_CREDIT_NONE ||
-                  question->eavesdropper == PRICER_RECEIVER || rounds == 1 ||
-                  network->p[link] == 1;
-    bool says = delta >= network->delta[link] && rounds <= planned && counts;
+    bool says = delta >= network->delta[link] && rounds <= planned;
     return says ? network->eps[link] : NAN;
 }
 

@@ -26,7 +26,6 @@ static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_METHOD] = {"exact", "gradient", "given", "joint"},
     [PRICER_WORDS_DROP] = {"malformed", "length", "round", "repeated", "late",
                            "range", "stranger", "refused", "plan"},
-    [PRICER_WORDS_CREDIT] = {"none", "losses"},
     [PRICER_WORDS_ORIGIN] = {"scenario", "measured"},
     [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger",
                                "reference"},

@@ -145,16 +145,13 @@ bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
 
 /*
  * The noise that each link [links] and each node's own part [nodes] must add
- * for one unit of weight, by the calibration, rounds and credit of the settings;
+ * for one unit of weight, by the calibration and rounds of the settings;
  * 0 for eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
  * noise = slope * weight, rounded to double, keeps the budget.
  *
  * Over several rounds every release counts, whether or not it arrives: what
- * leaves a node is protected from all who hear it. With the credit for losses
- * the observer of a link is its receiver, who sees what arrives; a node's own
- * part counts in every round all the same. On failure the
- * arrays hold nothing of use. O(nodes + links) beside one solution for each
- * different budget (and p, if losses have credit).
+ * leaves a node is protected from all who hear it. On failure the arrays hold
+ * nothing of use. O(nodes + links) and one solution for each different budget.
  */
 enum pricer_status pri_noise_slopes(const struct pricer_network *network,
                                     const struct pricer_settings *settings,

@@ -22,7 +22,7 @@
 #define BUDGETS_MOST (1 << 20)
 
 struct budget {
-    double eps, delta, p;
+    double eps, delta;
     long double mu; /* what a packet may say */
 };
 
@@ -43,16 +43,16 @@ static uint64_t mix(uint64_t hash, double value)
 
 /* Where the budget stands in place[], or the free place where it would. */
 static int32_t locate(const struct budget_table *table, double eps,
-                      double delta, double p)
+                      double delta)
 {
-    uint64_t hash = mix(mix(mix(1, eps), delta), p);
+    uint64_t hash = mix(mix(1, eps), delta);
     uint32_t mask = (uint32_t)table->places - 1, at = (uint32_t)hash & mask;
     for (;; at = (at + 1) & mask) {
         int32_t found = table->place[at];
         if (found == 0)
             return (int32_t)at;
         const struct budget *budget = &table->budget[found - 1];
-        if (budget->eps == eps && budget->delta == delta && budget->p == p)
+        if (budget->eps == eps && budget->delta == delta)
             return (int32_t)at;
     }
 }
@@ -76,18 +76,17 @@ static enum pricer_status grow(struct budget_table *table)
     table->room = room;
     table->places = 4 * room;
     for (int32_t k = 0; k < table->count; k++)
-        place[locate(table, budget[k].eps, budget[k].delta, budget[k].p)] =
-            k + 1;
+        place[locate(table, budget[k].eps, budget[k].delta)] = k + 1;
     return PRICER_OK;
 }
 
 static enum pricer_status remember(struct budget_table *table, double eps,
-                                   double delta, double p)
+                                   double delta)
 {
-    int32_t at = locate(table, eps, delta, p);
+    int32_t at = locate(table, eps, delta);
     if (table->place[at] != 0 || table->count == BUDGETS_MOST)
         return PRICER_OK;
-    table->budget[table->count++] = (struct budget){eps, delta, p, 0};
+    table->budget[table->count++] = (struct budget){eps, delta, 0};
     table->place[at] = table->count;
     return table->count == table->room ? grow(table) : PRICER_OK;
 }
@@ -95,13 +94,13 @@ static enum pricer_status remember(struct budget_table *table, double eps,
 /* What a packet may say within one budget, rounded down; 0 if memory ran out,
  * INFINITY for full trust. */
 static long double ratio_of(const struct pricer_settings *settings, double eps,
-                            double delta, double p, struct pri_rounds *law)
+                            double delta, struct pri_rounds *law)
 {
     int64_t rounds = settings->rounds == 0 ? 1 : settings->rounds;
     long double mu;
     if (isinf(eps))
         return INFINITY;
-    if (pri_calibrate(settings->calibration, eps, delta, rounds, p, law, &mu) !=
+    if (pri_calibrate(settings->calibration, eps, delta, rounds, 1, law, &mu) !=
         PRICER_OK)
         return 0;
     return mu;
@@ -116,27 +115,14 @@ static double slope_of(double diameter, long double mu)
     return mu > 0 ? pri_round_up((long double)diameter / mu) : INFINITY;
 }
 
-/* One round, and the paper's formula, ask nothing of p; without credit nothing
- * does. */
-static double counted(const struct pricer_settings *settings, double p)
-{
-    bool intermittent = settings->credit == PRICER_CREDIT_LOSSES &&
-                        settings->rounds > 1 &&
-                        settings->calibration == PRICER_CALIBRATION_ANALYTIC;
-    return intermittent ? p : 1;
-}
-
 static enum pricer_status collect(const struct pricer_network *network,
-                                  const struct pricer_settings *settings,
                                   struct budget_table *table)
 {
     enum pricer_status status = grow(table);
     for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++)
-        status =
-            remember(table, network->self_eps[i], network->self_delta[i], 1);
+        status = remember(table, network->self_eps[i], network->self_delta[i]);
     for (int32_t l = 0; l < network->links && status == PRICER_OK; l++)
-        status = remember(table, network->eps[l], network->delta[l],
-                          counted(settings, network->p[l]));
+        status = remember(table, network->eps[l], network->delta[l]);
     return status;
 }
 
@@ -162,8 +148,7 @@ static void solve_some(void *context, int64_t low, int64_t high)
     struct pri_rounds law = {0};
     for (int64_t k = low; k < high; k++) {
         struct budget *budget = &pass->table->budget[k];
-        budget->mu = ratio_of(pass->settings, budget->eps, budget->delta,
-                              budget->p, &law);
+        budget->mu = ratio_of(pass->settings, budget->eps, budget->delta, &law);
     }
     pri_rounds_free(&law);
 }
@@ -171,12 +156,12 @@ static void solve_some(void *context, int64_t low, int64_t high)
 /* Look a budget up, or solve it if it was one too many. */
 static double recall(const struct budget_table *table,
                      const struct pricer_settings *settings, double diameter,
-                     double eps, double delta, double p, struct pri_rounds *law)
+                     double eps, double delta, struct pri_rounds *law)
 {
-    int32_t found = table->place[locate(table, eps, delta, p)];
+    int32_t found = table->place[locate(table, eps, delta)];
     if (found > 0)
         return slope_of(diameter, table->budget[found - 1].mu);
-    return slope_of(diameter, ratio_of(settings, eps, delta, p, law));
+    return slope_of(diameter, ratio_of(settings, eps, delta, law));
 }
 
 /* Nodes first, then links. */
@@ -190,12 +175,11 @@ static void fill_some(void *context, int64_t low, int64_t high)
         if (l < 0)
             pass->self_slope[k] =
                 recall(pass->table, pass->settings, net->node_diameter[k],
-                       net->self_eps[k], net->self_delta[k], 1, &law);
+                       net->self_eps[k], net->self_delta[k], &law);
         else
-            pass->slope[l] =
-                recall(pass->table, pass->settings,
-                       net->node_diameter[net->from[l]], net->eps[l],
-                       net->delta[l], counted(pass->settings, net->p[l]), &law);
+            pass->slope[l] = recall(pass->table, pass->settings,
+                                    net->node_diameter[net->from[l]],
+                                    net->eps[l], net->delta[l], &law);
     }
     pri_rounds_free(&law);
 }
@@ -232,7 +216,7 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "rounds = %lld is not between 1 and %d",
                          (long long)settings->rounds, PRI_ROUNDS_MOST);
-    enum pricer_status status = collect(network, settings, &table);
+    enum pricer_status status = collect(network, &table);
     if (status == PRICER_OK) {
         struct pass pass = {network, settings, &table, slope, self_slope};
         pri_share_out(threads_for(settings, table.count), table.count,

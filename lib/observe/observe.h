@@ -70,15 +70,17 @@ void pri_view_free(struct pri_view *view);
  * noise from one member to another, or to the server, hides nothing.
  * O(degree^2 log degree).
  *
- * `grid` is that on which the plan is sent. What it adds to the node's noise makes
- * it easier to tell whether it took part, and what it adds to that of others is not
- * counted. NULL: as planned, for a plan that fits no grid and cannot be sent. Claim
+ * `grid` is that on which the plan is sent. Where it brings neighbouring data
+ * further apart the noise of others counts for less. What it adds to the node's
+ * noise makes it easier to tell whether it took part, and what it adds to that of
+ * others is not counted. NULL: as planned, for a plan that fits no grid and cannot be sent. Claim
  * and proof: docs/mathematics.md, What one round shows.
  */
 enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
                                   const bool *member, bool server,
                                   enum pricer_eavesdropper eavesdropper,
+                                  const struct pricer_grid *grid,
                                   struct pri_view *view);
 enum pricer_status pri_view_identity(const struct pricer_network *network,
                                      const struct pricer_plan *plan,
@@ -133,8 +135,9 @@ struct pri_sight {
     const struct pricer_plan *plan;
     const struct pricer_question *question;
     int32_t node;
-    const bool *member; /* or NULL */
-    bool server;        /* what the server sees is in the view */
+    const bool *member;             /* or NULL */
+    bool server;                    /* what the server sees is in the view */
+    const struct pricer_grid *grid; /* or NULL */
 };
 
 /* What does not go together in a question, as a fault. */
@@ -150,12 +153,14 @@ enum pricer_eavesdropper pri_question_hears(
     const struct pricer_question *question);
 
 /*
- * Change a view to that of the question: single shares, silent nodes, and with
- * `estimate` the noise of the sums that come without the node's data. *helped:
- * that noise has changed something.
+ * Change a view to that of the question: single shares and, if the choice is not
+ * 0, the noise of the sums that come without the node's data, dealt out to those
+ * of PRI_DEALT_TO sums whose bits are set. *helped: the choice is open to the
+ * observer, and there is such noise. The account of every choice holds.
  */
+enum { PRI_DEALT_TO = 4 };
 enum pricer_status pri_view_observe(const struct pri_sight *sight,
-                                    bool estimate, struct pri_view *view,
+                                    uint32_t choice, struct pri_view *view,
                                     bool *helped);
 
 #endif

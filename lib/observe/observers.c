@@ -56,10 +56,6 @@ enum pricer_status pri_question_check(const struct pricer_network *network,
                                       struct pricer_fault *fault)
 {
     bool identity = question->protect == PRICER_PROTECT_IDENTITY;
-    if (question->silent < 0)
-        return pri_fault(fault, PRICER_VALUE,
-                         "silent = %d is not a number of nodes",
-                         (int)question->silent);
     if (identity && (is_own(question) || question->with_reader))
         return pri_fault(
             fault, PRICER_VALUE, "there is no account of identities for a %s",
@@ -68,9 +64,6 @@ enum pricer_status pri_question_check(const struct pricer_network *network,
     if (identity && question->relays == PRICER_RELAYS_SHARES)
         return pri_fault(fault, PRICER_VALUE,
                          "a relay that sees single shares sees whose they are");
-    if (identity && question->silent > 0)
-        return pri_fault(fault, PRICER_VALUE,
-                         "there is no account of identities with silent nodes");
     enum pricer_status status = check_reference(network, question, fault);
     if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
         status = check_members(network, question, fault);
@@ -93,25 +86,18 @@ enum pricer_eavesdropper pri_question_hears(
 }
 
 enum pricer_status pri_view_observe(const struct pri_sight *sight,
-                                    bool estimate, struct pri_view *view,
+                                    uint32_t choice, struct pri_view *view,
                                     bool *helped)
 {
     const struct pricer_question *question = sight->question;
     enum pricer_status status = PRICER_OK;
-    bool all_seen = false;
     *helped = false;
     if (question->relays == PRICER_RELAYS_SHARES ||
-        question->observer == PRICER_OBSERVER_LISTENER) {
+        question->observer == PRICER_OBSERVER_LISTENER)
         status = pri_view_shares(sight, view);
-        all_seen = view->visible;
-    }
-    if (status == PRICER_OK && question->silent > 0 && !all_seen)
-        status = pri_view_silence(sight, view);
     if (pri_question_reads(question))
         view->visible = false;
-    /* Silent nodes may be the ones whose sums would come. */
-    if (status == PRICER_OK && estimate && question->silent == 0 &&
-        !question->decodes)
-        status = pri_view_estimate(sight, view, helped);
+    if (status == PRICER_OK && choice != 0)
+        status = pri_view_estimate(sight, choice, view, helped);
     return status;
 }

@@ -1,7 +1,6 @@
 /*
  * The observers of a real fleet, as changes of what pri_view_build() makes:
- * single shares in the place of sums, nodes that are silent, the reader of the
- * published estimate. Every change keeps the account of the view a bound.
+ * single shares in the place of sums, the reader of the published estimate. Every change keeps the account of the view a bound.
  */
 #ifndef PRICER_SIGHT_H
 #define PRICER_SIGHT_H
@@ -17,13 +16,11 @@
 enum pricer_status pri_view_shares(const struct pri_sight *sight,
                                    struct pri_view *view);
 
-/* The noise of any `question->silent` others is not there (silent.c). */
-enum pricer_status pri_view_silence(const struct pri_sight *sight,
-                                    struct pri_view *view);
-
-/* The noise in sums without the node's data is dealt out (reader.c). */
+/* The noise in sums without the node's data is dealt out to those of the choice
+ * (reader.c). */
 enum pricer_status pri_view_estimate(const struct pri_sight *sight,
-                                     struct pri_view *view, bool *helped);
+                                     uint32_t choice, struct pri_view *view,
+                                     bool *helped);
 
 /* The weight of the node's data in a sum, and the noise that it puts there. */
 double pri_sight_weight(const struct pri_sight *sight, int32_t at,
@@ -32,6 +29,11 @@ double pri_sight_weight(const struct pri_sight *sight, int32_t at,
 /* The variance of a noise in the unit of a source. */
 double pri_sight_variance(const struct pri_sight *sight,
                           const struct pri_source *source, double noise);
+
+/* By how much rounding brings neighbouring data of a node further apart in a
+ * message of this weight; 1 without a grid (view.c). */
+double pri_raised(const struct pricer_network *network,
+                  const struct pricer_grid *grid, int32_t node, double weight);
 
 /* Whether the observer sees the shares in a sum one by one. */
 bool pri_sight_singly(const struct pri_sight *sight, int32_t at);

@@ -2,7 +2,7 @@
  * From network, plan and observer to what is seen of one node: which sums may
  * show it, how much noise each has, and which of their links are correlated.
  */
-#include "observe.h"
+#include "sight.h"
 
 #include "plan/plan.h"
 
@@ -57,7 +57,7 @@ struct scene {
     int32_t node;
     const bool *member;
     bool server, radio, identity;
-    const struct pricer_grid *grid; /* identity: NULL for noise as planned */
+    const struct pricer_grid *grid; /* NULL: as planned */
 };
 
 static bool is_member(const struct scene *scene, int32_t node)
@@ -114,11 +114,20 @@ static bool add_source(const struct scene *scene, struct pri_source source,
     return true;
 }
 
+double pri_raised(const struct pricer_network *network,
+                  const struct pricer_grid *grid, int32_t node, double weight)
+{
+    const struct pri_sender sender = {network->node_radius[node],
+                                      network->node_diameter[node],
+                                      network->dimension};
+    return grid == NULL ? 1 : pri_grid_raise(grid, &sender, weight);
+}
+
 /* The noise of a message as it leaves the node. */
 static long double sent_noise(const struct scene *scene, double weight,
                               double noise)
 {
-    if (scene->grid == NULL || noise == 0)
+    if (!scene->identity || scene->grid == NULL || noise == 0)
         return noise;
     const struct pri_sender sender = {
         scene->network->node_radius[scene->node],
@@ -144,13 +153,17 @@ static bool put_source(const struct scene *scene, double weight, double noise,
     long double unit = scene->identity ? fmaxl(move, own) : move;
     if (!(unit > 0))
         return true;
-    long double others = square_of(base, unit);
+    /* The node's own noise is raised with its change, that of others is not. */
+    long double far = scene->identity ? unit
+                                      : unit * pri_raised(net, scene->grid,
+                                                          scene->node, weight);
+    long double others = square_of(base, far);
     source.signal = (double)square_of(move, unit);
     if (scene->identity)
         source.own = (double)square_of(own, unit);
     else
         others += square_of(noise, unit);
-    return add_source(scene, source, others, unit, view);
+    return add_source(scene, source, others, far, view);
 }
 
 static bool add_sources(const struct scene *scene, struct pri_view *view)
@@ -380,11 +393,12 @@ enum pricer_status pri_view_build(const struct pricer_network *network,
                                   const struct pricer_plan *plan, int32_t node,
                                   const bool *member, bool server,
                                   enum pricer_eavesdropper eavesdropper,
+                                  const struct pricer_grid *grid,
                                   struct pri_view *view)
 {
     struct scene scene = {network, plan,   node,
                           member,  server, eavesdropper == PRICER_RADIO,
-                          false,   NULL};
+                          false,   grid};
     return build(&scene, view);
 }
 

@@ -19,13 +19,8 @@ static double effective_noise(double weight, double noise, double radius)
     return fmax(noise, least);
 }
 
-/*
- * What the noise is multiplied by to pay for rounding where the diameter D is
- * less than twice the radius R; the proof is (4) in lib/round/round.c. At most
- * 2 R / D, where the argument of (1) there holds for any two data.
- */
-static double raise(const struct pricer_grid *grid,
-                    const struct pri_sender *sender, double weight)
+double pri_grid_raise(const struct pricer_grid *grid,
+                      const struct pri_sender *sender, double weight)
 {
     double radius = sender->radius, diameter = sender->diameter;
     if (!(diameter > 0) || diameter >= 2 * radius || weight == 0)
@@ -41,7 +36,7 @@ double pri_sent_noise(const struct pricer_grid *grid,
                       double noise)
 {
     return effective_noise(weight, noise, sender->radius) *
-           raise(grid, sender, weight);
+           pri_grid_raise(grid, sender, weight);
 }
 
 enum pricer_status pri_share_check(double weight, double noise,
@@ -61,7 +56,7 @@ double pri_share_reach(double weight, double sigma, double radius)
     return (weight * radius + PRI_NOISE_REACH * sigma) * (1 + 0x1p-40);
 }
 
-/* What raise() will ask for is not known before the grid: 2^-10 is room for the
+/* What pri_grid_raise() will ask for is not known before the grid: 2^-10 is room for the
  * largest shares, for which it is least. */
 static enum pricer_status grow(const struct pricer_network *network,
                                int32_t node, double weight, double noise,

@@ -79,6 +79,15 @@ struct pri_sender {
     int64_t dimension;
 };
 
+/*
+ * By how much rounding brings two neighbouring data further apart at most, where
+ * the diameter D is less than twice the radius R; 1 elsewhere. The noise of a
+ * message is multiplied by it. The proof is (4) in lib/round/round.c; at most
+ * 2 R / D, where the argument of (1) there holds for any two data.
+ */
+double pri_grid_raise(const struct pricer_grid *grid,
+                      const struct pri_sender *sender, double weight);
+
 /* The noise a share really gets before the smoothing, in the data's units and
  * rounded up: its own, or what the cut asks for at least, and what pays for
  * rounding where not all data are neighbours. */

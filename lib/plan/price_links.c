@@ -13,18 +13,10 @@
  * and ratio of change to noise. By the envelope theorem the optimum moves as
  * these coefficients do while the shares stay where they are. None of these
  * derivatives is above zero: a better link never costs anything.
- *
- * Where losses have credit over several rounds, a link that is up more often
- * also needs more noise; that factor, about the root of p, is taken from the
- * calibration by a difference.
  */
-#include "calibrate/calibrate.h"
+#include "base/base.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-/* The relative difference in p. */
-#define RELATIVE_STEP 3e-4
 
 static double squared(double x)
 {
@@ -39,45 +31,9 @@ static double reciprocity(const struct pricer_network *net, int32_t l)
     return room > 0 ? fmax(0, net->joint[l] - p * back) / room : 0;
 }
 
-/* d ln slope / d ln p of every link, 0 where slopes do not depend on p. */
-static enum pricer_status slopes_by_p(const struct pricer_network *network,
-                                      const struct pricer_settings *settings,
-                                      double *elasticity,
-                                      struct pricer_fault *fault)
-{
-    struct pricer_network moved = *network;
-    double *below = pri_alloc(network->links, sizeof *below);
-    double *p = pri_alloc(network->links, sizeof *p);
-    double *self = pri_alloc(network->nodes, sizeof *self);
-    enum pricer_status status = PRICER_MEMORY;
-    if (below == NULL || p == NULL || self == NULL)
-        goto done;
-    status = PRICER_OK;
-    for (int32_t l = 0; l < network->links; l++) {
-        elasticity[l] = 0;
-        p[l] = network->p[l] * exp(-RELATIVE_STEP);
-    }
-    if (settings->credit != PRICER_CREDIT_LOSSES || settings->rounds < 2)
-        goto done;
-    moved.p = p;
-    status = pri_noise_slopes(&moved, settings, below, self, fault);
-    if (status == PRICER_OK)
-        status = pri_noise_slopes(network, settings, elasticity, self, fault);
-    for (int32_t l = 0; l < network->links && status == PRICER_OK; l++)
-        elasticity[l] = below[l] > 0 && elasticity[l] > 0
-                            ? log(elasticity[l] / below[l]) / RELATIVE_STEP
-                            : 0;
-done:
-    free(below);
-    free(p);
-    free(self);
-    return status;
-}
-
 /* d objective / d p of link l. */
 static double link_price(const struct pricer_network *net,
-                         const struct pricer_plan *plan, int32_t l,
-                         double elasticity)
+                         const struct pricer_plan *plan, int32_t l)
 {
     double n = net->nodes, p = net->p[l], relay = net->uplink[net->to[l]];
     double own = net->node_radius[net->from[l]] / n;
@@ -87,8 +43,7 @@ static double link_price(const struct pricer_network *net,
     int32_t back = net->partner[l];
     if (p >= 1)
         return 0;
-    double price = -squared(own) * relay * squared(plan->weight[l]) -
-                   noise * (1 - 2 * elasticity);
+    double price = -squared(own) * relay * squared(plan->weight[l]) - noise;
     if (back >= 0 && p >= net->p[back])
         price -= 2 * own * other * reciprocity(net, l) * relay *
                  net->uplink[net->from[l]] * (net->p[back] / p) *
@@ -117,7 +72,6 @@ static double uplink_price(const struct pricer_network *net,
 }
 
 enum pricer_status pricer_link_price(const struct pricer_network *network,
-                                     const struct pricer_settings *settings,
                                      const struct pricer_plan *plan,
                                      double *price, double *uplink,
                                      struct pricer_fault *fault)
@@ -125,15 +79,9 @@ enum pricer_status pricer_link_price(const struct pricer_network *network,
     if (plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,
                          "the plan is not for this network");
-    double *elasticity = pri_alloc(network->links, sizeof *elasticity);
-    if (elasticity == NULL)
-        return PRICER_MEMORY;
-    enum pricer_status status =
-        slopes_by_p(network, settings, elasticity, fault);
-    for (int32_t l = 0; l < network->links && status == PRICER_OK; l++)
-        price[l] = link_price(network, plan, l, elasticity[l]);
-    for (int32_t j = 0; j < network->nodes && status == PRICER_OK; j++)
+    for (int32_t l = 0; l < network->links; l++)
+        price[l] = link_price(network, plan, l);
+    for (int32_t j = 0; j < network->nodes; j++)
         uplink[j] = uplink_price(network, plan, j);
-    free(elasticity);
-    return status;
+    return PRICER_OK;
 }

@@ -12,25 +12,16 @@
 /* Whether what the noise leaves of a weight is within the budget. */
 static bool within_budget(const struct pri_audit *audit, int32_t node,
                           double weight, double noise, double eps, double delta,
-                          double p, struct pri_rounds *law)
+                          struct pri_rounds *law)
 {
     if (weight == 0 || isinf(eps) || delta >= 1)
         return true;
     if (!(noise > 0) || !(weight > 0))
         return false;
     const struct pricer_budget budget = {
-        .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = p};
+        .eps = eps, .delta = delta, .rounds = audit->settings->rounds, .p = 1};
     long double move = (long double)audit->network->node_diameter[node];
     return pri_budget_holds(&budget, move * weight / noise, law);
-}
-
-/* With how much probability a packet of the link counts: surely, unless losses
- * have credit. */
-static double counted(const struct pri_audit *audit, int64_t l)
-{
-    return audit->settings->credit == PRICER_CREDIT_LOSSES
-               ? audit->network->p[l]
-               : 1;
 }
 
 /* The budgets that are not kept: how many, and the first. */
@@ -45,12 +36,12 @@ static bool keeps_budget(const struct pri_audit *audit, int64_t k,
     const struct pricer_network *net = audit->network;
     const struct pricer_plan *plan = audit->plan;
     int64_t l = k - net->nodes;
-    return l < 0 ? within_budget(audit, (int32_t)k, plan->self_weight[k],
-                                 plan->self_noise[k], net->self_eps[k],
-                                 net->self_delta[k], 1, law)
-                 : within_budget(audit, net->from[l], plan->weight[l],
-                                 plan->noise[l], net->eps[l], net->delta[l],
-                                 counted(audit, l), law);
+    return l < 0
+               ? within_budget(audit, (int32_t)k, plan->self_weight[k],
+                               plan->self_noise[k], net->self_eps[k],
+                               net->self_delta[k], law)
+               : within_budget(audit, net->from[l], plan->weight[l],
+                               plan->noise[l], net->eps[l], net->delta[l], law);
 }
 
 static void check_some(void *context, int64_t low, int64_t high)
@@ -90,8 +81,7 @@ void pri_check_noise(struct pri_audit *audit)
 }
 
 /*
- * The sum of the squared ratios of all that node i sends, lost or not, as the
- * account without credit counts it,
+ * The sum of the squared ratios of all that node i sends, lost or not,
  * rounded up: a term has at most 6 roundings of half an LDBL_EPSILON, the sum
  * one more for each term, and what uses it has 3.
  */

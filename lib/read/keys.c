@@ -24,7 +24,6 @@ static const struct pri_key keys[] = {
     {"reference", PRI_KEY_CHOICE, AT(reference), 0, 0, CLOSED, "none|last", 0},
     {"step", PRI_KEY_NUMBER, AT(step), 0, 1e300, OPEN_LOW, NULL, 0},
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
-    {"credit", PRI_KEY_CHOICE, AT(credit), 0, 0, CLOSED, "none|losses", 0},
     {"repeat", PRI_KEY_COUNT, AT(repeat), 1, 64, CLOSED, NULL, 0},
     {"horizon", PRI_KEY_NUMBER, AT(horizon), 1, INFINITY, CLOSED, NULL, 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
@@ -331,7 +330,6 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->bias = scenario->bias < 0 ? 0 : scenario->bias;
     scenario->calibration =
         scenario->calibration < 0 ? 0 : scenario->calibration;
-    scenario->credit = scenario->credit < 0 ? 0 : scenario->credit;
 }
 
 /* Rounds relative to the last estimate, and what does not go with them. */
@@ -392,10 +390,5 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
             "diameter = %.12g is above %.12g, twice the radius: no two vectors "
             "are so far apart",
             scenario->diameter, 2 * scenario->radius);
-    if (status == PRICER_OK && scenario->repeat > 1 && scenario->credit != 0)
-        return pri_scenario_fault(
-            scenario, "repeat", fault,
-            "repeat goes with credit none alone: what is lost in one attempt "
-            "arrives in another");
     return status == PRICER_OK ? check_reference(scenario, fault) : status;
 }

@@ -94,7 +94,7 @@ struct pri_names {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 41 };
+enum { PRI_SCENARIO_KEYS = 40 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -127,7 +127,7 @@ struct pricer_scenario {
     double probable_above;               /* p above which a link is good */
     double probable_eps, probable_delta; /* trust over good links */
 
-    int bias, calibration, credit, reference;
+    int bias, calibration, reference;
     double lambda;
 };
 

@@ -137,6 +137,15 @@ static enum pricer_status store_names(struct walk *walk,
     return PRICER_OK;
 }
 
+/* What to do in place of a key that there was once. */
+static const char *find_hint(const char *name)
+{
+    return strcmp(name, "credit") == 0
+               ? ": budgets count every packet as heard; what the receiver "
+                 "alone learns says 'pricer privacy --eavesdropper receiver'"
+               : "";
+}
+
 static enum pricer_status walk_mapping(struct walk *walk,
                                        const yaml_node_t *node,
                                        const char *section);
@@ -160,8 +169,8 @@ static enum pricer_status walk_pair(struct walk *walk, const yaml_node_t *left,
     }
     int k = pri_key_find(name);
     if (k < 0)
-        return pri_fault(walk->fault, PRICER_FORMAT, "there is no key %s",
-                         name);
+        return pri_fault(walk->fault, PRICER_FORMAT, "there is no key %s%s",
+                         name, find_hint(name));
     if (walk->scenario->line[k] != 0)
         return pri_fault(walk->fault, PRICER_FORMAT,
                          "%s stands here a second time", name);
@@ -289,7 +298,8 @@ static enum pricer_status override(struct pricer_scenario *scenario,
     int k = pri_key_find(name);
     if (setting[length] != '=' || k < 0)
         return pri_fault(fault, PRICER_VALUE,
-                         "'%.80s' does not set a key of a scenario", setting);
+                         "'%.80s' does not set a key of a scenario%s", setting,
+                         find_hint(name));
     if (scenario->line[k] == 0)
         scenario->line[k] = -1;
     return pri_key_store(scenario, pri_key_at(k), setting + length + 1, fault);
@@ -346,7 +356,6 @@ void pricer_scenario_settings(const struct pricer_scenario *scenario,
         .lambda = isnan(scenario->lambda) ? 0 : scenario->lambda,
         .calibration = (enum pricer_calibration)scenario->calibration,
         .rounds = scenario->rounds,
-        .credit = (enum pricer_credit)scenario->credit,
         .repeat = scenario->repeat,
         .horizon = scenario->horizon,
     };

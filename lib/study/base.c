@@ -162,6 +162,21 @@ const char *pri_study_text(sqlite3_stmt *statement, int column)
     return text != NULL ? (const char *)text : "";
 }
 
+enum pricer_status pri_study_credit(const struct pricer_study *study,
+                                    const char *credit,
+                                    struct pricer_fault *fault)
+{
+    if (strcmp(credit, "none") == 0)
+        return PRICER_OK;
+    return pri_fault(
+        fault, PRICER_FORMAT,
+        "%.300s: its budgets give credit '%.40s' for lost packets, "
+        "which no budget does any more: make the study anew "
+        "without it, and ask 'pricer privacy --eavesdropper "
+        "receiver'",
+        study->path, credit);
+}
+
 enum pricer_status pri_study_damaged(const struct pricer_study *study,
                                      const char *what, int64_t row,
                                      struct pricer_fault *fault)

@@ -59,10 +59,6 @@ enum pricer_status pri_study_store_settings(
             status = store_number(study, insert, numbers[k].key,
                                   numbers[k].value, fault);
     if (status == PRICER_OK)
-        status = store_text(study, insert, "credit",
-                            pricer_word(PRICER_WORDS_CREDIT, scenario->credit),
-                            fault);
-    if (status == PRICER_OK)
         status =
             store_text(study, insert, "bias",
                        pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
@@ -124,25 +120,24 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
 
 /* ------------------------------------------------------------------ load -- */
 
-/* A setting as text, or NULL where it is missing; valid until the next step. */
-static const char *read_setting(sqlite3_stmt *query, const char *key)
+/* Whether there is such a setting, which the query is then at. */
+static bool find_setting(sqlite3_stmt *query, const char *key)
 {
     sqlite3_reset(query);
     sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
-    if (sqlite3_step(query) != SQLITE_ROW)
-        return NULL;
-    return (const char *)sqlite3_column_text(query, 0);
+    return sqlite3_step(query) == SQLITE_ROW;
 }
 
 static enum pricer_status read_number(const struct pricer_study *study,
                                       sqlite3_stmt *query, const char *key,
                                       double *value, struct pricer_fault *fault)
 {
-    const char *text = read_setting(query, key);
-    if (text == NULL || !pri_parse_number(text, value))
+    /* Never as text, of which SQLite makes 15 digits. */
+    if (!find_setting(query, key) || !pri_study_is_number(query, 0))
         return pri_fault(fault, PRICER_FORMAT,
                          "%.300s: the setting %s is missing or not a number",
                          study->path, key);
+    *value = sqlite3_column_double(query, 0);
     return PRICER_OK;
 }
 
@@ -152,7 +147,8 @@ static enum pricer_status read_word(const struct pricer_study *study,
                                     enum pricer_vocabulary vocabulary,
                                     int *value, struct pricer_fault *fault)
 {
-    const char *text = read_setting(query, key);
+    bool any = find_setting(query, key);
+    const char *text = any ? (const char *)sqlite3_column_text(query, 0) : NULL;
     int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
     if (found < 0)
         return pri_fault(fault, PRICER_FORMAT,
@@ -169,7 +165,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
 {
     sqlite3_stmt *query = NULL;
     double rounds = 0, lambda = 0, start = 0, horizon = 0, repeat = 1;
-    int bias = 0, calibration = 0, credit = 0;
+    int bias = 0, calibration = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
@@ -184,12 +180,11 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
     if (status == PRICER_OK)
         status = read_word(study, query, "calibration",
                            PRICER_WORDS_CALIBRATION, &calibration, fault);
-    if (status == PRICER_OK)
-        status = read_word(study, query, "credit", PRICER_WORDS_CREDIT, &credit,
-                           fault);
-    if (status == PRICER_OK && read_setting(query, "horizon") != NULL)
+    if (status == PRICER_OK && find_setting(query, "credit"))
+        status = pri_study_credit(study, pri_study_text(query, 0), fault);
+    if (status == PRICER_OK && find_setting(query, "horizon"))
         status = read_number(study, query, "horizon", &horizon, fault);
-    if (status == PRICER_OK && read_setting(query, "repeat") != NULL)
+    if (status == PRICER_OK && find_setting(query, "repeat"))
         status = read_number(study, query, "repeat", &repeat, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
@@ -207,7 +202,6 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .lambda = lambda,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
-        .credit = (enum pricer_credit)credit,
         .repeat = (int64_t)repeat,
         .horizon = horizon,
     };
@@ -442,7 +436,7 @@ static enum pricer_status load_size(struct pricer_study *study,
             read_number(study, query, "dimension", &size->dimension, fault);
     if (status == PRICER_OK)
         status = read_number(study, query, "radius", &size->radius, fault);
-    if (status == PRICER_OK && read_setting(query, "reach") != NULL)
+    if (status == PRICER_OK && find_setting(query, "reach"))
         status = read_number(study, query, "reach", &size->reach, fault);
     sqlite3_finalize(query);
     if (status == PRICER_OK &&

@@ -44,9 +44,7 @@ static enum pricer_status store_summary(const struct pricer_study *study,
     sqlite3_bind_int64(insert, 5, settings->rounds > 0 ? settings->rounds : 1);
     sqlite3_bind_int(insert, 6, record->iterations);
     sqlite3_bind_int64(insert, 7, network);
-    sqlite3_bind_text(insert, 8,
-                      pricer_word(PRICER_WORDS_CREDIT, settings->credit), -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(insert, 8, "none", -1, SQLITE_STATIC);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
         pri_study_bind(insert, 9 + k, numbers[k]);
     status = pri_study_step(study, insert, fault);
@@ -153,19 +151,16 @@ static bool read_summary(sqlite3_stmt *query, struct pricer_plan_record *record)
         pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
     int method =
         pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
-    int credit =
-        pricer_word_find(PRICER_WORDS_CREDIT, pri_study_text(query, 19));
     int64_t rounds = sqlite3_column_int64(query, 5);
     double lambda = pri_study_column(query, 4);
-    if (bias < 0 || calibration < 0 || method < 0 || credit < 0 || rounds < 1 ||
+    if (bias < 0 || calibration < 0 || method < 0 || rounds < 1 ||
         rounds > 1000000000 || !pri_is_amount(lambda))
         return false;
     *record = (struct pricer_plan_record){
         .settings = {.bias = (enum pricer_bias)bias,
                      .lambda = lambda,
                      .calibration = (enum pricer_calibration)calibration,
-                     .rounds = rounds,
-                     .credit = (enum pricer_credit)credit},
+                     .rounds = rounds},
         .network.id = sqlite3_column_int64(query, 18),
         .method = (enum pricer_method)method,
         .tolerance = pri_study_column(query, 6),
@@ -210,7 +205,8 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         status = pri_study_fault(study, fault);
     } else if (!read_summary(query, record)) {
         status = damaged(study, sqlite3_column_int64(query, 0), fault);
-    } else {
+    } else if ((status = pri_study_credit(study, pri_study_text(query, 19),
+                                          fault)) == PRICER_OK) {
         *id = sqlite3_column_int64(query, 0);
         *sum_multiplier = pri_study_column(query, 17);
     }

@@ -10,29 +10,13 @@
 
 /* ----------------------------------------------------------------- store -- */
 
-/* What an answer assumes beyond the usual, after the members. */
-static void add_assumptions(const struct pricer_question *question, char *text,
-                            size_t room)
-{
-    enum pricer_observer observer = question->observer;
-    bool sees = observer == PRICER_OBSERVER_RELAY ||
-                observer == PRICER_OBSERVER_COALITION;
-    size_t used = strlen(text);
-    if (sees && question->relays != PRICER_RELAYS_SUMS)
-        used += (size_t)snprintf(
-            text + used, room - used, "%srelays=%s", used > 0 ? " " : "",
-            pricer_word(PRICER_WORDS_RELAYS, question->relays));
-    if (observer != PRICER_OBSERVER_LINK && question->silent > 0)
-        snprintf(text + used, room - used, "%ssilent=%d", used > 0 ? " " : "",
-                 (int)question->silent);
-}
-
-/* The members of a coalition as "1,4,server", and assumptions as
- * "relays=shares silent=2"; NULL: no memory. */
+/* The members of a coalition as "1,4,server", and then "relays=shares" where
+ * relays see every share; NULL: no memory. */
 static char *coalition_text(const struct pricer_question *question)
 {
     size_t room = 12 * (size_t)question->member_count + 64, used = 0;
     bool pooled = question->observer == PRICER_OBSERVER_COALITION;
+    bool relays = pooled || question->observer == PRICER_OBSERVER_RELAY;
     char *text = malloc(room);
     if (text == NULL)
         return NULL;
@@ -44,8 +28,11 @@ static char *coalition_text(const struct pricer_question *question)
         used += (size_t)snprintf(text + used, room - used, "%sserver",
                                  used > 0 ? "," : "");
     if (pooled && question->with_reader)
-        snprintf(text + used, room - used, "%sreader", used > 0 ? "," : "");
-    add_assumptions(question, text, room);
+        used += (size_t)snprintf(text + used, room - used, "%sreader",
+                                 used > 0 ? "," : "");
+    if (relays && question->relays != PRICER_RELAYS_SUMS)
+        snprintf(text + used, room - used, "%srelays=%s", used > 0 ? " " : "",
+                 pricer_word(PRICER_WORDS_RELAYS, question->relays));
     return text;
 }
 

@@ -151,6 +151,12 @@ double pri_study_column(sqlite3_stmt *statement, int column);
  * SQLite would take for 0. */
 bool pri_study_is_number(sqlite3_stmt *statement, int column);
 
+/* What older versions stored as the credit of a budget for lost packets: 'none'
+ * is how every budget counts, anything else is refused in words. */
+enum pricer_status pri_study_credit(const struct pricer_study *study,
+                                    const char *credit,
+                                    struct pricer_fault *fault);
+
 /* Read a text; NULL becomes "". Valid until the next step. */
 const char *pri_study_text(sqlite3_stmt *statement, int column);
 

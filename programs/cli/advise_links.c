@@ -80,7 +80,7 @@ enum pricer_status advise_prices(struct advice *advice)
         status = pricer_trust_price(net, settings, advice->plan, link, node,
                                     &advice->fault);
     if (status == PRICER_OK)
-        status = pricer_link_price(net, settings, advice->plan, link + links,
+        status = pricer_link_price(net, advice->plan, link + links,
                                    node + nodes, &advice->fault);
     if (status == PRICER_OK && net->server_eps != NULL)
         status = pricer_trust_server_price(net, settings, advice->plan,
@@ -233,8 +233,8 @@ static enum pricer_status choose_candidates(struct places *places)
     status = variant_plan(&places->variant.network, &advice->settings,
                           advice->plan, &plan, &info, NULL);
     if (status == PRICER_OK)
-        status = pricer_link_price(&places->variant.network, &advice->settings,
-                                   plan, price, gain, &advice->fault);
+        status = pricer_link_price(&places->variant.network, plan, price, gain,
+                                   &advice->fault);
     variant_reset(&places->variant, net);
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         gain[i] *= net->uplink[i] - advice->request.uplink;

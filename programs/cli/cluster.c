@@ -72,16 +72,9 @@ static enum pricer_status make_plan(struct cluster *cluster,
 
 /* -------------------------------------------------------------- account -- */
 
-/* With how much probability a message counts as heard: that of arriving, if
- * losses have credit. */
-static double heard(const struct cluster *cluster, double p)
-{
-    return cluster->plan_settings.credit == PRICER_CREDIT_LOSSES ? p : 1;
-}
-
 /* A link that carries something: its trust and one message on it. */
 struct carrier {
-    double eps, delta, p, mu;
+    double eps, delta, mu;
 };
 
 /* File a link under its trust; kinds beyond the room join the last. */
@@ -104,12 +97,11 @@ static enum pricer_status add_carrier(struct cluster *cluster,
     }
     trust->links++;
     trust->mu = fmax(trust->mu, link->mu);
-    trust->p = fmax(trust->p, link->p);
     trust->eps = fmax(trust->eps, link->eps);
     trust->delta = fmin(trust->delta, link->delta);
     enum pricer_status status = pricer_calibrate(
         &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC, link->eps,
-                                link->delta, cluster->kmeans.rounds, link->p},
+                                link->delta, cluster->kmeans.rounds, 1},
         &allowed, NULL, fault);
     trust->within = trust->within && link->mu <= allowed * (1 + 1e-12);
     return status;
@@ -127,14 +119,13 @@ static double message_ratio(const struct cluster *cluster, double weight,
 
 /* The least eps that allows so many messages of a ratio mu; by bisection of
  * its logarithm, the upper end kept valid. */
-static enum pricer_status spent_eps(double mu, double delta, double p,
-                                    int64_t rounds, double *eps,
-                                    struct pricer_fault *fault)
+static enum pricer_status spent_eps(double mu, double delta, int64_t rounds,
+                                    double *eps, struct pricer_fault *fault)
 {
     double low = log(1e-6), high = log(1e9), allowed = 0;
     enum pricer_status status =
         pricer_calibrate(&(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC,
-                                                 exp(high), delta, rounds, p},
+                                                 exp(high), delta, rounds, 1},
                          &allowed, NULL, fault);
     *eps = INFINITY;
     if (status != PRICER_OK || mu > allowed)
@@ -143,7 +134,7 @@ static enum pricer_status spent_eps(double mu, double delta, double p,
         double middle = (low + high) / 2;
         status = pricer_calibrate(
             &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC, exp(middle),
-                                    delta, rounds, p},
+                                    delta, rounds, 1},
             &allowed, NULL, fault);
         if (allowed >= mu)
             high = middle;
@@ -155,10 +146,10 @@ static enum pricer_status spent_eps(double mu, double delta, double p,
 }
 
 /*
- * Claim: over the whole run no link tells whoever hears it (its receiver alone,
- * if losses have credit) about its sender's points beyond (spent, delta). The worst ratio and the likeliest link of a
- * kind bound every link of it, since eps grows in both; where each link has
- * been found to keep its own (eps, delta), that is a bound as well.
+ * Claim: over the whole run the messages of no link alone tell whoever hears them
+ * about its sender's points beyond (spent, delta); docs/mathematics.md, K-means.
+ * The worst ratio of a kind bounds every link of it; where each link has been
+ * found to keep its own (eps, delta), that is a bound as well.
  */
 static enum pricer_status account(struct cluster *cluster,
                                   struct pricer_fault *fault)
@@ -171,22 +162,21 @@ static enum pricer_status account(struct cluster *cluster,
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         struct carrier own = {
             net->self_eps[i], net->self_delta[i],
-            heard(cluster, net->uplink[i]),
             message_ratio(cluster, plan->self_weight[i], plan->self_noise[i])};
         if (plan->self_weight[i] > 0 && net->uplink[i] > 0)
             status = add_carrier(cluster, &own, fault);
     }
     for (int32_t l = 0; l < net->links && status == PRICER_OK; l++) {
         struct carrier link = {
-            net->eps[l], net->delta[l], heard(cluster, net->p[l]),
+            net->eps[l], net->delta[l],
             message_ratio(cluster, plan->weight[l], plan->noise[l])};
         if (plan->weight[l] > 0)
             status = add_carrier(cluster, &link, fault);
     }
     for (int k = 0; k < cluster->trusts && status == PRICER_OK; k++) {
         struct cluster_trust *trust = &cluster->trust[k];
-        status = spent_eps(trust->mu, trust->delta, trust->p,
-                           cluster->kmeans.rounds, &trust->spent, fault);
+        status = spent_eps(trust->mu, trust->delta, cluster->kmeans.rounds,
+                           &trust->spent, fault);
         if (trust->within)
             trust->spent = fmin(trust->spent, trust->eps);
     }
@@ -274,10 +264,9 @@ void cluster_print_budget(const struct cluster *cluster)
         table_cell(table, "%.4g", trust->spent);
     }
     table_print(table, stdout);
-    printf("A message lost on the way counts as heard by %s (credit %s).\n",
-           cluster->plan_settings.credit == PRICER_CREDIT_NONE ? "everyone"
-                                                               : "nobody",
-           pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
+    puts("This is what the messages of a link show by themselves, lost ones "
+         "counted as heard.\nWhoever also gets the result of every round "
+         "learns more: a coalition with a reader.");
     for (int k = 0; k < cluster->trusts; k++)
         if (cluster->trust[k].spent > cluster->trust[k].eps * (1 + 1e-6)) {
             program_warn("a budget for each release is exceeded by the run as "

@@ -32,7 +32,6 @@ struct cluster_trust {
     double eps, delta;
     int64_t links; /* that carry something, own parts included */
     double mu;     /* of the worst message: its change over its noise */
-    double p;      /* with which a message of the worst link is heard */
     bool within;   /* each link by itself keeps its (eps, delta) */
     double spent;  /* eps at that delta over the whole run; INFINITY: none */
 };

@@ -15,7 +15,7 @@ struct plan_request {
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace, *name;
     struct option_list what_if;
-    bool from_deliveries, warm, joint, others, as_json;
+    bool from_deliveries, warm, joint, as_json;
 };
 
 /* The work: the study and what is made of it. */
@@ -62,9 +62,6 @@ enum pricer_status plan_job_join(struct plan_job *job);
 
 /* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);
-
-/* What a plan could do if the others' noise counted towards the server. */
-enum pricer_status plan_job_others(struct plan_job *job);
 
 /* Add the plan to the study. */
 enum pricer_status plan_job_store(struct plan_job *job);

@@ -57,13 +57,16 @@ static void add_row(struct table *table, const struct audit_terms *terms,
 static void print_footing(const struct audit_terms *terms,
                           const struct audit_row *rows, int64_t count)
 {
-    bool bound = false, unclaimed = false,
+    bool bound = false, unclaimed = false, others = false,
          any = audit_contradicted(rows, count);
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count; k++) {
+        others =
+            others || rows[k].audit.statement.observer != PRICER_OBSERVER_LINK;
         for (int c = 0; c < rows[k].claims; c++) {
             bound = bound || !isnan(rows[k].audit.eps_fitted);
             unclaimed = unclaimed || isinf(rows[k].claim[c].eps);
         }
+    }
     double confidence = 100 * terms->confidence;
     printf("\ncounted: no smaller eps holds, with %g %% confidence and no "
            "assumption.\n",
@@ -71,6 +74,9 @@ static void print_footing(const struct audit_terms *terms,
     if (bound)
         printf("fitted: the same if the noise is Gaussian and all of it off "
                "from the plan by one factor.\n");
+    if (others)
+        puts("claims and trials, where they count the noise of "
+             "others:\n" MEANING_OTHERS ".");
     if (unclaimed)
         printf("nothing claimed: data may arrive bare, no eps holds.\n");
     printf("%s A true claim of this table is contradicted\n"
@@ -90,7 +96,7 @@ void audit_print(const struct audit_terms *terms, const struct audit_row *rows,
     printf("What nodes send, attacked as it is sent: two hypotheses, so many "
            "trials of each.\n%lld round%s a trial; %s.\n",
            rounds, rounds == 1 ? "" : "s",
-           question_credit_text(terms->eavesdropper));
+           question_losses_text(terms->eavesdropper));
     char near[MEANING_NEAR_ROOM];
     if (meaning_near(terms->network, near)[0] != '\0')
         puts(near);
@@ -136,7 +142,6 @@ void audit_print_json(const struct audit_terms *terms,
     json_open(&json, NULL, '{');
     json_text(&json, "eavesdropper",
               pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
-    json_text(&json, "credit", question_credit(terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
     json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);

@@ -230,11 +230,10 @@ void plan_view_json(const struct plan_view *view)
     json_flag(&json, "stopped", view->outcome == PRICER_OUTCOME_STOPPED);
     json_flag(&json, "feasible", view->certificate.feasible);
     json_count(&json, "open_links", view->certificate.open_links);
-    plan_others_json(&json, view);
+    if (view->network->server_eps != NULL)
+        json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
-    json_text(&json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
     json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
     json_number(&json, "radius", view->network->radius);
     if (view->network->reach > 0)
@@ -274,7 +273,6 @@ static void print_budgets(const struct plan_view *view)
         printf("NOT PRIVATE: %lld of %lld nodes show the server more than their"
                " budget allows.\n",
                open, budgets);
-    plan_others_text(view);
 }
 
 static void print_certificate(const struct plan_view *view)
@@ -295,12 +293,8 @@ static void print_certificate(const struct plan_view *view)
                view->bound, 100 * view->gap / (1 - view->gap), view->gap);
     if (found->open_links == 0)
         printf("Checked: all %lld links and uplinks keep their (eps, delta) "
-               "over %lld round%s,\n%s (credit %s).\n",
-               budgets, rounds, rounds == 1 ? "" : "s",
-               view->settings.credit == PRICER_CREDIT_NONE
-                   ? "every packet counted as heard"
-                   : "packets lost on the way counted as heard by nobody",
-               pricer_word(PRICER_WORDS_CREDIT, view->settings.credit));
+               "over %lld round%s,\nevery packet counted as heard.\n",
+               budgets, rounds, rounds == 1 ? "" : "s");
     else
         printf("NOT PRIVATE: %lld of %lld links and uplinks spend more than "
                "their (eps, delta).\n",

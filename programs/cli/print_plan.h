@@ -30,12 +30,6 @@ struct plan_what_if {
     double predicted; /* change of the objective by the prices alone */
 };
 
-/* What would be if the server's budgets counted on the noise of others. */
-struct plan_others {
-    bool known;
-    double objective;
-};
-
 struct plan_view {
     const struct pricer_network *network;
     struct pricer_network_record origin; /* of the network */
@@ -62,14 +56,8 @@ struct plan_view {
     double ordinary_worst_case; /* W and B of the plan that was not made */
     struct pricer_estimate ordinary_upper; /* for it */
     struct plan_what_if what_if;
-    struct plan_others others;
     int64_t id; /* of the plan in its study */
 };
-
-/* What is said about the server's budgets (JSON) and the others' noise; nothing
- * where there are none and it was not asked for. */
-void plan_others_text(const struct plan_view *view);
-void plan_others_json(struct json *json, const struct plan_view *view);
 
 /* What the server makes of the sums that arrive, and what it is worth. */
 void plan_view_json_decoder(struct json *json, const struct plan_view *view);

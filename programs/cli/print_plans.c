@@ -36,8 +36,6 @@ void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT])
                  (long long)settings->rounds);
         add_words(text, words);
     }
-    if (settings->credit != PRICER_CREDIT_NONE)
-        add_words(text, "credit losses");
     if (record->network.origin == PRICER_ORIGIN_MEASURED)
         add_words(text, "measured links");
 }
@@ -105,6 +103,7 @@ static enum pricer_status print_records(
     int32_t count, struct pricer_fault *fault)
 {
     struct pricer_network *network = NULL;
+    bool known = false;
     enum pricer_status status = pricer_study_network(study, &network, fault);
     if (status != PRICER_OK)
         return status;
@@ -116,6 +115,7 @@ static enum pricer_status print_records(
         status = plan_server_eps(study, &records[k], &eps, fault);
         if (status == PRICER_OK)
             plan_row(table, &records[k], eps, meaning_centre(network));
+        known = known || !isnan(eps);
     }
     table_print(table, stdout);
     puts("worst case: the error whatever the data, every sum counting 1/n "
@@ -123,6 +123,9 @@ static enum pricer_status print_records(
          "what pricer plan prints), in squared units of the data; gap: "
          "certified relative distance from\n"
          "the optimum.");
+    if (known)
+        puts("server eps: what 'pricer privacy' has stored. Where it counts "
+             "the noise of others:\n" MEANING_OTHERS ".");
     pricer_network_free(network);
     return status;
 }
@@ -158,8 +161,6 @@ static void plan_json(struct json *json,
               pricer_word(PRICER_WORDS_CALIBRATION, settings->calibration));
     json_text(json, "method", pricer_word(PRICER_WORDS_METHOD, record->method));
     json_count(json, "rounds", settings->rounds);
-    json_text(json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT, settings->credit));
     json_text(json, "origin",
               pricer_word(PRICER_WORDS_ORIGIN, record->network.origin));
     json_number(json, "objective", record->objective);
@@ -167,6 +168,8 @@ static void plan_json(struct json *json,
     json_number(json, "bound", record->bound);
     json_number(json, "gap", record->gap);
     json_number(json, "server_eps", eps);
+    if (!isnan(eps))
+        json_text(json, "server_eps_assumes", MEANING_OTHERS);
     json_close(json, '}');
 }
 

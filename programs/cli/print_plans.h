@@ -9,14 +9,14 @@
 
 enum { ASKED_TEXT = 96, MADE_TEXT = 24 };
 
-/* Such as "l1 0.1, classic, 5 rounds, credit losses". */
+/* Such as "l1 0.1, classic, 5 rounds". */
 void plan_asked(const struct pricer_plan_record *record, char text[ASKED_TEXT]);
 
 /* "2026-11-16 16:05", or "-" where it is not known. */
 void plan_made(const struct pricer_plan_record *record, char text[MADE_TEXT]);
 
 /* The largest eps towards the server that is stored for a plan, its rounds and its
- * credit, at whatever delta was asked for; NAN: none is. */
+ * for radio, at whatever delta was asked for; NAN: none is. */
 enum pricer_status plan_server_eps(struct pricer_study *study,
                                    const struct pricer_plan_record *plan,
                                    double *eps, struct pricer_fault *fault);

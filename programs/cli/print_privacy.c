@@ -48,7 +48,6 @@ static void json_assumptions(struct json *json,
     question_assumes(question, text);
     json_text(json, "relays",
               pricer_word(PRICER_WORDS_RELAYS, question->relays));
-    json_count(json, "silent", question->silent);
     json_text(json, "assumes", text);
 }
 
@@ -69,7 +68,6 @@ static void json_statement(struct json *json,
     json_text(
         json, "eavesdropper",
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
-    json_text(json, "credit", question_credit(answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
     json_count(json, "repeat",
@@ -144,7 +142,7 @@ static void print_heading(const struct privacy_answers *answers)
                ? "Whether a node took part is (eps, delta)-private"
                : "A node's data is (eps, delta)-private",
            rounds, rounds == 1 ? "" : "s",
-           question_credit_text(question->eavesdropper));
+           question_losses_text(question->eavesdropper));
     char near[MEANING_NEAR_ROOM];
     if (question->protect == PRICER_PROTECT_DATA &&
         meaning_near(answers->network, near)[0] != '\0')

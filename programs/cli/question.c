@@ -3,6 +3,7 @@
  * "1,4,server" to the members of a coalition.
  */
 #include "question.h"
+#include "common/meaning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,9 @@ const char *question_conflict(const struct question_request *ask)
         ask->observer != PRICER_OBSERVER_SERVER)
         return "--protect identity is for relays, the server and coalitions";
     if (ask->protect == PRICER_PROTECT_IDENTITY &&
-        (ask->relays == PRICER_RELAYS_SHARES || ask->silent > 0))
-        return "--relays shares and --silent are about data: whoever sees a "
-               "share sees whose it is";
-    if (ask->silent > INT32_MAX)
-        return "--silent is a number of nodes";
+        ask->relays == PRICER_RELAYS_SHARES)
+        return "--relays shares is about data: whoever sees a share sees "
+               "whose it is";
     return NULL;
 }
 
@@ -44,9 +43,7 @@ void question_settle(struct question_request *ask,
     if (ask->rounds == 0)
         ask->rounds = planned->rounds > 0 ? planned->rounds : 1;
     if (ask->eavesdropper < 0)
-        ask->eavesdropper = planned->credit == PRICER_CREDIT_LOSSES
-                                ? PRICER_RECEIVER
-                                : PRICER_RADIO;
+        ask->eavesdropper = PRICER_RADIO;
 }
 
 bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
@@ -59,18 +56,11 @@ bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
            (coalition == NULL || strstr(coalition, "silent=") == NULL);
 }
 
-const char *question_credit(enum pricer_eavesdropper eavesdropper)
-{
-    return pricer_word(PRICER_WORDS_CREDIT, eavesdropper == PRICER_RADIO
-                                                ? PRICER_CREDIT_NONE
-                                                : PRICER_CREDIT_LOSSES);
-}
-
-const char *question_credit_text(enum pricer_eavesdropper eavesdropper)
+const char *question_losses_text(enum pricer_eavesdropper eavesdropper)
 {
     return eavesdropper == PRICER_RADIO
-               ? "a packet lost on the way counts as heard (credit none)"
-               : "a packet lost on the way was heard by nobody (credit losses)";
+               ? "a packet lost on the way counts as heard (radio)"
+               : "a packet lost on the way was heard by nobody (receiver)";
 }
 
 /* What relays see and send on, or NULL where they have no part in it. */
@@ -111,20 +101,24 @@ static const char *estimate_text(const struct pricer_question *question)
     if (question->decodes)
         return "; the estimate may be any function of the sums, as the plan "
                "has a decoder, so this is what the server learns";
-    if (question->silent > 0)
-        return "; no credit is given for noise in sums without the node's "
-               "data";
     return "; the estimate is the sum of what arrived over the number of "
            "nodes";
+}
+
+bool question_counts_others(const struct pricer_question *question)
+{
+    bool pooled = question->observer == PRICER_OBSERVER_COALITION;
+    bool sums = pooled ? question->with_server || question->with_reader
+                       : question->observer != PRICER_OBSERVER_RELAY;
+    return question->repeat <= 1 &&
+           question->observer != PRICER_OBSERVER_LINK &&
+           (sums || question->relays == PRICER_RELAYS_SUMS);
 }
 
 void question_assumes(const struct pricer_question *question,
                       char text[ASSUMES_ROOM])
 {
     const char *relays = relays_text(question);
-    bool link = question->observer == PRICER_OBSERVER_LINK;
-    char silent[120] = "; others add their noise as often as their links are "
-                       "up";
     text[0] = '\0';
     if (question->repeat > 1) { /* lib/account/repeat.c */
         append(text, "nothing but the sender's own noise; late shares count as "
@@ -133,13 +127,8 @@ void question_assumes(const struct pricer_question *question,
     }
     append(text,
            relays != NULL ? relays : "nothing but the sender's own noise");
-    if (question->silent > 0)
-        snprintf(silent, sizeof silent,
-                 "; any %d of the others leave out their noise (a bound: each "
-                 "sum loses the %d that help most)",
-                 (int)question->silent, (int)question->silent);
-    if (!link)
-        append(text, silent);
+    if (question_counts_others(question))
+        append(text, "; " MEANING_OTHERS);
     if (question->observer == PRICER_OBSERVER_READER ||
         (question->observer == PRICER_OBSERVER_COALITION &&
          question->with_reader && !question->with_server))
@@ -185,7 +174,6 @@ struct pricer_question question_make(const struct question_request *ask,
         .with_server = coalition->with_server,
         .with_reader = coalition->with_reader,
         .relays = (enum pricer_relays)ask->relays,
-        .silent = (int32_t)ask->silent,
         .decodes = ask->decodes,
         .threads = (int32_t)ask->threads,
     };

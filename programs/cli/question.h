@@ -18,9 +18,8 @@ struct question_request {
     int64_t repeat;   /* the scenario's; 0: 1 */
     int64_t threads;  /* 0: one per core */
     const char *coalition;
-    int relays;     /* enum pricer_relays */
-    int64_t silent; /* nodes that leave out their noise */
-    bool decodes;   /* the plan has a decoder of its own */
+    int relays;   /* enum pricer_relays */
+    bool decodes; /* the plan has a decoder of its own */
 };
 
 /* The row of struct option that says who looks, and those that say the rest. */
@@ -35,11 +34,9 @@ struct question_request {
     {"observer", OPTION_CHOICE, &(ask)->observer,                              \
      "link|relay|server|reader|listener",                                      \
      "who looks; default the first three"},                                    \
-        {"relays", OPTION_CHOICE, &(ask)->relays, "sums|shares",               \
-         "what relays see: a fleet's see shares; default sums"},               \
     {                                                                          \
-        "silent", OPTION_MANY, &(ask)->silent, "K",                            \
-            "any K of the others leave out their noise; default none"          \
+        "relays", OPTION_CHOICE, &(ask)->relays, "sums|shares",                \
+            "what relays see: a fleet's see shares; default sums"              \
     }
 #define QUESTION_OPTIONS(ask)                                                  \
     {"protect", OPTION_CHOICE, &(ask)->protect, "data|identity",               \
@@ -50,7 +47,7 @@ struct question_request {
          "how many rounds are seen; default: the plan's"},                     \
         {"eavesdropper", OPTION_CHOICE, &(ask)->eavesdropper,                  \
          "receiver|radio",                                                     \
-         "radio hears lost packets too; default, unless losses have credit"},  \
+         "radio, the default, hears lost packets too, as budgets count"},      \
     {                                                                          \
         "coalition", OPTION_TEXT, &(ask)->coalition, "LIST",                   \
             "who pool what they see: 1,4,7 or 1,server or 1,reader"            \
@@ -66,21 +63,22 @@ const char *question_conflict(const struct question_request *ask);
 const char *question_delta_conflict(const struct question_request *ask);
 
 /* What was not given is taken from what the plan was made for: its rounds, and
- * radio unless losses have credit. */
+ * radio. */
 void question_settle(struct question_request *ask,
                      const struct pricer_settings *planned);
 
 /* Whether a stored answer is about what the plan was made for: its rounds, its
- * credit, and the noise of all. Others stand beside it under their own names, never
- * in its place. `coalition` is as the study has it, or NULL. */
+ * losses, and the noise of all (older versions could leave out that of `silent=`
+ * nodes). Others stand beside it under their own names, never in its place. `coalition` is as the study has it, or NULL. */
 bool question_is_planned(int64_t rounds, enum pricer_eavesdropper eavesdropper,
                          const char *coalition,
                          const struct pricer_settings *planned);
 
-/* What losses count for in numbers about this eavesdropper, in a word; and the
- * same in a sentence. */
-const char *question_credit(enum pricer_eavesdropper eavesdropper);
-const char *question_credit_text(enum pricer_eavesdropper eavesdropper);
+/* What a lost packet counts for in numbers about this eavesdropper, in words. */
+const char *question_losses_text(enum pricer_eavesdropper eavesdropper);
+
+/* Whether the answers count the noise that other nodes add. */
+bool question_counts_others(const struct pricer_question *question);
 
 /* What the answers take for granted, in one sentence or more. */
 enum { ASSUMES_ROOM = 640 };

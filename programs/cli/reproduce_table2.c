@@ -189,23 +189,19 @@ static enum pricer_status run_setup(struct reproduction *work,
         .data = data,
         .setup = setup,
         .csv = csv,
-        .cluster = {
-            .decode = PRICER_DECODE_CONSTANT, /* as the paper */
-            .network = network,
-            .points = data->points,
-            .strategy = setup->strategy,
-            .budget = method->budget,
-            /* The paper knows no budget over rounds and trusts losses; so does
-             * what stands beside it. */
-            .plan_settings = {.calibration = method->calibration,
-                              .credit = PRICER_CREDIT_LOSSES},
-            .kmeans = {.procedure = method->procedure,
-                       .per_centroid = method->per_centroid,
-                       .clusters = 10,
-                       .rounds = 10,
-                       .steps = 5,
-                       .threads = program_threads(0),
-                       .last_only = true}}};
+        .cluster = {.decode = PRICER_DECODE_CONSTANT, /* as the paper */
+                    .network = network,
+                    .points = data->points,
+                    .strategy = setup->strategy,
+                    .budget = method->budget,
+                    .plan_settings = {.calibration = method->calibration},
+                    .kmeans = {.procedure = method->procedure,
+                               .per_centroid = method->per_centroid,
+                               .clusters = 10,
+                               .rounds = 10,
+                               .steps = 5,
+                               .threads = program_threads(0),
+                               .last_only = true}}};
     seeds.centres =
         calloc((size_t)(10 * data->points->columns), sizeof *seeds.centres);
     seeds.values = calloc((size_t)work->seeds, sizeof *seeds.values);

@@ -2,6 +2,7 @@
  * pricer diff: two plans of a study beside each other, and the links whose
  * weight moved most.
  */
+#include "common/meaning.h"
 #include "material.h"
 #include "print_plans.h"
 #include "verbs.h"
@@ -136,10 +137,14 @@ static void print_numbers(const struct pair *pair)
                pair->side[1].record.gap);
     number_row(table, "links in use, how many", used_links(pair->side[0].plan),
                used_links(pair->side[1].plan));
-    if (!isnan(pair->eps[0]) || !isnan(pair->eps[1]))
+    bool known = !isnan(pair->eps[0]) || !isnan(pair->eps[1]);
+    if (known)
         number_row(table, "largest eps at the server", pair->eps[0],
                    pair->eps[1]);
     table_print(table, stdout);
+    if (known)
+        puts("eps at the server, where it counts the noise of "
+             "others:\n" MEANING_OTHERS ".");
 }
 
 static void print_moved(const struct pair *pair, const struct moved *list,
@@ -212,6 +217,8 @@ static void json_pair(const struct pair *pair)
         json_number(&json, "piv", error->piv);
         json_number(&json, "gap", pair->side[side].record.gap);
         json_number(&json, "server_eps", pair->eps[side]);
+        if (!isnan(pair->eps[side]))
+            json_text(&json, "server_eps_assumes", MEANING_OTHERS);
         json_close(&json, '}');
     }
     json_close(&json, ']');

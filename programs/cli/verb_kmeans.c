@@ -265,8 +265,6 @@ static void print_json(const struct job *job)
     json_number(&json, "deviation", deviation);
     json_text(&json, "budget_for",
               cluster->budget == CLUSTER_RUN ? "run" : "release");
-    json_text(&json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT, cluster->plan_settings.credit));
     cluster_print_budget_json(&json, cluster);
     json_open(&json, "runs", '[');
     for (int64_t s = 0; s < ask->seeds; s++) {

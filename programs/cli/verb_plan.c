@@ -44,8 +44,6 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "take the links as the study's rounds measured them"},
         {"warm", OPTION_FLAG, &ask->warm, NULL,
          "begin near the study's latest plan; gradient: start there"},
-        {"others", OPTION_FLAG, &ask->others, NULL,
-         "also show what the others' noise would allow towards the server"},
         {"iterations", OPTION_MANY, &ask->iterations, "N",
          "limit; for gradient of every start, default 100000"},
         {"step", OPTION_ABOVE, &ask->weight_step, "X",
@@ -115,8 +113,6 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
-    if (ask->others && (gradient || ask->weights != NULL))
-        return misuse("--others needs the exact method");
     if (ask->joint &&
         (gradient || ask->weights != NULL || ask->what_if.count > 0 ||
          ask->decoder == PRICER_DECODE_CONSTANT))
@@ -240,11 +236,6 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);
-    if (ask->others && job->from.network->server_eps == NULL)
-        return refuse(job,
-                      "--others needs a budget towards the server "
-                      "(trust.server); there are %.0f",
-                      0);
     return make_changes(job);
 }
 
@@ -266,10 +257,6 @@ static void warn(const struct plan_job *job, bool interrupted)
     if (view->certificate.open_budgets > 0)
         program_warn("%lld nodes show the server more than their budget allows",
                      (long long)view->certificate.open_budgets);
-    if (view->origin.origin == PRICER_ORIGIN_MEASURED &&
-        view->settings.credit == PRICER_CREDIT_LOSSES)
-        program_warn("credit: losses rests on how often shares are seen, and "
-                     "those that came late were measured as lost");
 }
 
 static void close_job(struct plan_job *job)
@@ -313,12 +300,6 @@ int verb_plan(int argc, char **argv)
         !progress_stopped()) {
         progress_start(&job.progress, "what if");
         status = plan_job_replan(&job);
-    }
-    if (status == PRICER_OK && job.request.others && !progress_stopped()) {
-        progress_start(&job.progress, "others");
-        status = plan_job_others(&job);
-        if (status == PRICER_STOPPED)
-            status = PRICER_OK;
     }
     job.view.settings.watch = NULL;
     if (status == PRICER_OK)

@@ -303,9 +303,6 @@ static void print_json(const struct job *job)
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_text(&json, "credit",
-              pricer_word(PRICER_WORDS_CREDIT,
-                          job->cluster[PLANNED].plan_settings.credit));
     cluster_print_budget_json(&json, &job->cluster[PLANNED]);
     json_close(&json, '}');
 }

@@ -71,9 +71,9 @@ static int parse(int argc, char **argv, struct request *ask,
         wrong = "the paper has no bound for coalitions";
     if (wrong == NULL && paper &&
         (ask->about.observer > PRICER_OBSERVER_SERVER ||
-         ask->about.relays != PRICER_RELAYS_SUMS || ask->about.silent > 0))
+         ask->about.relays != PRICER_RELAYS_SUMS))
         wrong = "the paper has bounds for links, relays that see sums, and the "
-                "server, where all add their noise";
+                "server";
     if (wrong == NULL)
         wrong = question_delta_conflict(&ask->about);
     if (wrong == NULL)

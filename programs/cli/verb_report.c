@@ -151,8 +151,8 @@ static enum pricer_status price(struct report *report)
         pricer_trust_price(net, &report->settings, report->plan, report->price,
                            report->self_price, NULL);
     if (status == PRICER_OK)
-        status = pricer_link_price(net, &report->settings, report->plan,
-                                   report->p_price, report->uplink_price, NULL);
+        status = pricer_link_price(net, report->plan, report->p_price,
+                                   report->uplink_price, NULL);
     if (status == PRICER_OK && net->server_eps != NULL)
         status = pricer_trust_server_price(net, &report->settings, report->plan,
                                            report->server_price, NULL);

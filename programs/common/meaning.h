@@ -65,4 +65,9 @@ enum { MEANING_REFERENCE_ROOM = 360 };
 const char *meaning_reference(const struct pricer_network *network,
                               double error, char text[MEANING_REFERENCE_ROOM]);
 
+/* What every number that counts the noise of other nodes takes for granted. */
+#define MEANING_OTHERS                                                         \
+    "others add their noise as often as their links are up, and links of "     \
+    "different pairs fail independently"
+
 #endif

@@ -20,7 +20,6 @@ struct demo {
     /* made */
     char folder[4096];
     char path[4096]; /* of the study, or of its copy */
-    bool credit;     /* the plan counts on losses */
     int64_t before;  /* rounds that it has opened so far */
     struct pricer_study *study;
     struct pricer_network *network;

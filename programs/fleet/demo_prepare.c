@@ -147,7 +147,6 @@ static enum pricer_status load_study(struct demo *demo,
                  "which no step follows: leave reference out");
         return PRICER_VALUE;
     }
-    demo->credit = record.settings.credit == PRICER_CREDIT_LOSSES;
     struct pricer_settings settings;
     status = pricer_study_settings(demo->study, &settings, NULL, fault);
     if (status != PRICER_OK)
@@ -342,9 +341,8 @@ static void write_row(const struct demo *demo, FILE *file, int32_t from,
                       double noise)
 {
     double mu = trust_ratio(demo->network->node_diameter[from], weight, noise);
-    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g,%s", (int)to, eps, delta,
-            draft_eps(delta, mu, (double)demo->rounds), delta,
-            demo->credit ? "losses" : "none");
+    fprintf(file, "%d,%.17g,%.17g,%.17g,%.17g", (int)to, eps, delta,
+            draft_eps(delta, mu, (double)demo->rounds), delta);
     end_row(demo, file, to);
 }
 
@@ -362,9 +360,8 @@ static void write_all(const struct demo *demo, FILE *file, int32_t node)
         own[1] = trust_ratio(diameter, plan->weight[l], plan->noise[l]);
         own[0] = trust_ratio_together(own, 2);
     }
-    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g,none",
-            network->server_eps[node], delta,
-            draft_eps(delta, own[0], (double)demo->rounds), delta);
+    fprintf(file, "server,%.17g,%.17g,%.17g,%.17g", network->server_eps[node],
+            delta, draft_eps(delta, own[0], (double)demo->rounds), delta);
     end_row(demo, file, -1);
 }
 
@@ -384,7 +381,7 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     if (file == NULL)
         return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
                             strerror(errno));
-    fputs("to,eps,delta,total_eps,total_delta,credit", file);
+    fputs("to,eps,delta,total_eps,total_delta", file);
     fputs(network->name != NULL ? ",name\n" : "\n", file);
     write_row(demo, file, node, node, network->self_eps[node],
               network->self_delta[node], demo->plan->self_weight[node],

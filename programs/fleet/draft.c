@@ -48,13 +48,12 @@ static void write_number(double value, FILE *file)
     fprintf(file, "%s,", text);
 }
 
-/* One row: a release of ratio mu that counts with probability p. */
+/* One row of the trust file, for releases of ratio mu. */
 struct row {
     const char *to;
     double eps, delta; /* of the study */
-    double mu, p;
-    const char *key; /* or NULL */
-    bool credit;
+    double mu;
+    const char *key;  /* or NULL */
     const char *name; /* or "" */
 };
 
@@ -68,11 +67,9 @@ static bool holds(const struct row *row, double eps, int64_t rounds)
 {
     if (isinf(eps) || row->delta >= 1 || row->mu == 0)
         return true;
-    if (row->p < 1)
-        return trust_allows_often(eps, row->delta, row->mu, rounds, row->p);
     return trust_allows(eps, row->delta,
                         row->mu * sqrt((double)rounds) * (1 + 0x1p-50)) ||
-           trust_allows_often(eps, row->delta, row->mu, rounds, 1);
+           trust_allows_often(eps, row->delta, row->mu, rounds);
 }
 
 /* Returns whether the plan needs more than the study has. */
@@ -89,8 +86,7 @@ static bool write_row(const struct draft *draft, const struct row *row,
     write_number(row->delta, file);
     write_number(total, file);
     write_number(row->delta, file);
-    fprintf(file, "%s,%s", row->credit ? "losses" : "none",
-            row->key != NULL ? row->key : "");
+    fputs(row->key != NULL ? row->key : "", file);
     if (draft->network->name != NULL)
         fprintf(file, ",%s", row->name);
     fputc('\n', file);
@@ -113,9 +109,9 @@ static bool write_all(const struct draft *draft, int32_t node, FILE *file)
     }
     return write_row(draft,
                      &(struct row){"server", network->server_eps[node],
-                                   network->server_delta[node], mu[0], 1,
+                                   network->server_delta[node], mu[0],
                                    draft->keys != NULL ? draft->keys[0] : NULL,
-                                   false, ""},
+                                   ""},
                      file);
 }
 
@@ -125,7 +121,7 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
     const struct pricer_plan *plan = draft->plan;
     char to[16];
     int32_t beyond = 0;
-    fputs("to,eps,delta,total_eps,total_delta,credit,key", file);
+    fputs("to,eps,delta,total_eps,total_delta,key", file);
     fputs(network->name != NULL ? ",name\n" : "\n", file);
     snprintf(to, sizeof to, "%d", (int)node);
     beyond += write_row(
@@ -134,7 +130,7 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
                       trust_ratio(network->node_diameter[node],
                                   plan->self_weight[node],
                                   plan->self_noise[node]),
-                      1, draft->keys != NULL ? draft->keys[0] : NULL, false,
+                      draft->keys != NULL ? draft->keys[0] : NULL,
                       find_name(network, node)},
         file);
     for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
@@ -146,9 +142,8 @@ int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
             &(struct row){to, network->eps[l], network->delta[l],
                           trust_ratio(network->node_diameter[node],
                                       plan->weight[l], plan->noise[l]),
-                          draft->credit ? network->p[l] : 1,
                           draft->keys != NULL ? draft->keys[peer + 1] : NULL,
-                          draft->credit, find_name(network, peer)},
+                          find_name(network, peer)},
             file);
     }
     if (network->server_eps != NULL && network->server_eps[node] < INFINITY)

@@ -16,7 +16,6 @@ struct draft {
     const struct pricer_network *network;
     const struct pricer_plan *plan;
     int64_t rounds; /* that the totals are for */
-    bool credit;    /* the plan counts on losses */
     /* [nodes + 1] public keys, the server's first; or NULL: none are named */
     const char (*keys)[PRICER_KEY_TEXT];
 };

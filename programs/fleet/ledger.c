@@ -178,13 +178,15 @@ static bool set_up(struct ledger *ledger, int64_t *id, int64_t *version)
 
 static bool prepare_all(struct ledger *ledger)
 {
-    return prepare(ledger, "SELECT mu, p, releases FROM account WHERE key = ?",
+    return prepare(ledger,
+                   "SELECT mu, sum(releases) FROM account WHERE key = ?"
+                   " GROUP BY mu",
                    &ledger->find) &&
            prepare(ledger,
-                   "INSERT INTO account VALUES (?, ?, ?, 1) ON CONFLICT"
+                   "INSERT INTO account VALUES (?, ?, 1, 1) ON CONFLICT"
                    " (key, mu, p) DO UPDATE SET releases = releases + 1",
                    &ledger->store) &&
-           prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?, ?)",
+           prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?, 1)",
                    &ledger->note) &&
            prepare(ledger,
                    "INSERT INTO server VALUES (?, ?) ON CONFLICT (key) DO"
@@ -374,10 +376,9 @@ static bool find_spent(struct ledger *ledger, const char *key,
     sqlite3_bind_text(ledger->find, 1, key, -1, SQLITE_STATIC);
     while ((step = sqlite3_step(ledger->find)) == SQLITE_ROW) {
         double mu = sqlite3_column_double(ledger->find, 0);
-        double p = sqlite3_column_double(ledger->find, 1);
-        int64_t releases = sqlite3_column_int64(ledger->find, 2);
-        good = good && mu >= 0 && p > 0 && p <= 1 && releases >= 0;
-        spent_add(spent, mu, p, releases);
+        int64_t releases = sqlite3_column_int64(ledger->find, 1);
+        good = good && mu >= 0 && releases >= 0;
+        spent_add(spent, mu, releases);
     }
     sqlite3_reset(ledger->find);
     return good && step == SQLITE_DONE;
@@ -413,12 +414,10 @@ static bool store(struct ledger *ledger, int64_t round,
 {
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
     sqlite3_bind_double(ledger->store, 2, charge->mu);
-    sqlite3_bind_double(ledger->store, 3, charge->p);
     sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->note, 2, round);
     sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
     sqlite3_bind_double(ledger->note, 4, charge->mu);
-    sqlite3_bind_double(ledger->note, 5, charge->p);
     bool stored = sqlite3_step(ledger->store) == SQLITE_DONE;
     bool noted = sqlite3_step(ledger->note) == SQLITE_DONE;
     sqlite3_reset(ledger->store);

@@ -10,14 +10,10 @@
  * root are rounded up, and trust_allows() is proved. A charge is on the disk
  * before the call returns, and is never taken back.
  *
- * With credit for losses the claim is about a receiver that hears each release
- * with probability p, as the plan says and the operator believes: K releases
- * of ratios up to mu, heard with probabilities up to p, say no more than K of
- * exactly mu and p do (drop what was heard too often, add noise to what is too
- * clear), and that is what trust_allows_often() tests.
+ * Every release counts as heard, whatever a plan says about losses: a node
+ * cannot know the probability with which a packet is heard.
  *
- * Claim: a plan for T rounds lasts T rounds. Without credit its ratio is at
- * most M / sqrt(T) (1 - 2^-49 + 2^-53), M the calibrated ratio of the budget:
+ * Claim: a plan for T rounds lasts T rounds. Its ratio is at most M / sqrt(T) (1 - 2^-49 + 2^-53), M the calibrated ratio of the budget:
  * calibration takes 2^-49 off for T > 1, and rounding the noise of a link adds
  * half a unit. Equal ratios are counted, not added up, so the ratio of all is
  * right within 2^-51, however many they are, and stays below M, which
@@ -35,7 +31,6 @@ struct ledger;
 struct ledger_charge {
     const char *key; /* the receiver's, in Z85 */
     double mu;       /* trust_ratio() */
-    double p;        /* with which it counts: 1 without credit for losses */
     double total_eps, total_delta;
     bool allowed; /* output */
     bool all; /* the first, of everything that follows: nothing is allowed where

@@ -135,7 +135,7 @@ void node_refuse(struct node *node, int64_t round, enum wire_code code,
 
 /* The charge of one release to a receiver that the trust file knows. */
 struct ledger_charge node_charge(const struct node *node, int32_t to,
-                                 const char *key, double mu, double p);
+                                 const char *key, double mu);
 
 /* What the server gets of a round in all, own part and shares that relays pass
  * on: false where the trust file has no budget for it. */

@@ -83,10 +83,10 @@ static int32_t list_charges(struct node *node)
         if (node->peers[k].part == WIRE_PART_DATA)
             node->charges[count++] =
                 node_charge(node, node->slice.out[k].to, node->peers[k].key,
-                            node->peers[k].mu, node->slice.out[k].p);
+                            node->peers[k].mu);
     if (node->own_part == WIRE_PART_DATA)
         node->charges[count++] =
-            node_charge(node, node->number, node->server_key, node->own_mu, 1);
+            node_charge(node, node->number, node->server_key, node->own_mu);
     return count;
 }
 

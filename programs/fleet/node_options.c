@@ -32,7 +32,7 @@ static void add_peers(struct option_table *table, struct node *node,
          "where neighbours reach this node, such as tcp://*:7103"},
         {"trust", OPTION_TEXT, &arguments->files.trust, "FILE",
          "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
-         "[,credit][,key][,name]"},
+         "[,key][,name]"},
         {"first-seen", OPTION_FLAG, &node->first_seen, NULL,
          "believe the server the first key of neighbours without one there"},
     };

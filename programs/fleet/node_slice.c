@@ -11,11 +11,11 @@
 #include <string.h>
 
 struct ledger_charge node_charge(const struct node *node, int32_t to,
-                                 const char *key, double mu, double p)
+                                 const char *key, double mu)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
-    return (struct ledger_charge){
-        key, mu, p, row->total_eps, row->total_delta, false, false};
+    return (struct ledger_charge){key,   mu,   row->total_eps, row->total_delta,
+                                  false, false};
 }
 
 bool node_charge_all(const struct node *node, double mu,
@@ -24,8 +24,8 @@ bool node_charge_all(const struct node *node, double mu,
     const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
     if (row == NULL)
         return false;
-    *charge = (struct ledger_charge){
-        node->all_key, mu, 1, row->total_eps, row->total_delta, false, true};
+    *charge = (struct ledger_charge){node->all_key,    mu,    row->total_eps,
+                                     row->total_delta, false, true};
     return true;
 }
 
@@ -128,7 +128,6 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
     const struct trust_row *row = trust_find(&node->trust, to);
     char old[PRICER_KEY_TEXT];
     bool follows = find_old(out, old);
-    double p = out != NULL ? out->p : 1;
     struct node_label label = trust_label(&node->trust, to);
     if (row == NULL) {
         daemon_fault(fault, PRICER_VALUE, "node %s is not in the trust file",
@@ -152,13 +151,6 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
     if (out != NULL &&
         pin(node, to, follows ? old : NULL, key, fault) != PRICER_OK)
         return WIRE_CODE_KEY;
-    if (p < 1 && !row->credit) {
-        daemon_fault(fault, PRICER_VALUE,
-                     "the plan counts on losses to node %s, and the trust file "
-                     "gives them no credit (column credit)",
-                     label.text);
-        return WIRE_CODE_CREDIT;
-    }
     if (!trust_allows(row->eps, row->delta, mu)) {
         daemon_fault(fault, PRICER_VALUE,
                      "the noise to node %s is too small for eps %g, delta %g",
@@ -195,7 +187,7 @@ static void judge_own(struct node *node)
         return;
     }
     struct ledger_charge charge =
-        node_charge(node, node->number, node->server_key, node->own_mu, 1);
+        node_charge(node, node->number, node->server_key, node->own_mu);
     node->own_left = find_left(node, &charge);
 }
 
@@ -211,7 +203,7 @@ static void open_peer(struct node *node, int32_t k)
     int code = judge(node, out->to, peer->key, peer->mu, out, &fault);
     if (code == 0) {
         struct ledger_charge charge =
-            node_charge(node, out->to, peer->key, peer->mu, out->p);
+            node_charge(node, out->to, peer->key, peer->mu);
         peer->left = find_left(node, &charge);
     }
     peer->refused = code != 0;

@@ -166,7 +166,6 @@ struct server {
     int64_t open_budgets; /* nodes that show us more than they allow */
     int64_t plan_rounds;  /* that it was made for */
     int32_t attempts;     /* of a round, with the same payloads */
-    bool credit;          /* it counts on losses */
     double plan_weight;   /* of all its parts together */
     struct pricer_grid grid;
     int64_t *limits;             /* [links] of each share */

@@ -70,7 +70,6 @@ static void fill_links(const struct server *server, struct wire_slice *slice)
         strcpy(out->address, seat->address);
         out->weight = server->plan->weight[l];
         out->noise = server->plan->noise[l];
-        out->p = server->credit ? network->p[l] : 1;
         out->follows =
             seat->follows && keys_bytes(seat->successor.old, out->old);
         memcpy(out->proof, seat->successor.proof, WIRE_PROOF);
@@ -107,7 +106,6 @@ bool server_write_slice(struct server *server, int32_t node)
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
         .repeat = server->attempts,
-        .credit = server->credit,
         .own = {server->plan->self_weight[node], server->plan->self_noise[node],
                 server->own_limits[node]},
         .out = calloc(out + 1, sizeof *slice.out),
@@ -174,14 +172,6 @@ static enum pricer_status digest_slices(struct server *server)
             seat->sliced = daemon_clock();
     }
     return PRICER_OK;
-}
-
-/* Whether the plan gives lost packets credit. What depends on it is SLICE's
- * `credit` and the p of its links, and behind them the node's trust file and
- * ledger. */
-static bool has_credit(const struct pricer_plan_record *record)
-{
-    return record->settings.credit == PRICER_CREDIT_LOSSES;
 }
 
 static double add_weights(const struct pricer_plan *plan)
@@ -253,7 +243,6 @@ static void install(struct server *server, const struct candidate *found)
     server->plan = found->plan;
     server->plan_id = found->record.id;
     server->plan_rounds = settings->rounds > 0 ? settings->rounds : 1;
-    server->credit = has_credit(&found->record);
     server->plan_weight = add_weights(found->plan);
     server->open_budgets = found->certificate.open_budgets;
     server->grid = found->grid;

@@ -51,7 +51,7 @@ static bool is_allowed(const struct server *server, int32_t node)
         double ratio = server->ratios[network->from[l]];
         held +=
             ratio > 0 && trust_allows_often(network->eps[l], network->delta[l],
-                                            ratio, server->plan_rounds, 1);
+                                            ratio, server->plan_rounds);
     }
     return held == server->speakers;
 }

@@ -24,12 +24,12 @@ const char *server_refusal_text(int64_t code)
         [WIRE_CODE_LATE] = "its vector was not ready in time",
         [WIRE_CODE_TRUST] = "it is not in its trust file",
         [WIRE_CODE_LEDGER] = "its ledger failed",
-        [WIRE_CODE_CREDIT] = "it gives losses no credit",
         [WIRE_CODE_BEHIND] = "its ledger is behind what it has sent",
         [WIRE_CODE_REFERENCE] =
             "it lacks the estimate that the round is relative to",
     };
-    return code > 0 && code < WIRE_CODES ? texts[code] : "an unknown reason";
+    bool known = code > 0 && code < WIRE_CODES && texts[code] != NULL;
+    return known ? texts[code] : "an unknown reason";
 }
 
 void server_drop(struct server *server, enum pricer_drop why)

@@ -190,7 +190,6 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
         .network = setup->network,
         .plan = setup->plan,
         .rounds = setup->rounds,
-        .credit = setup->record.settings.credit == PRICER_CREDIT_LOSSES,
         .keys = (const char(*)[PRICER_KEY_TEXT])setup->keys,
     };
     fprintf(

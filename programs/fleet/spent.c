@@ -9,14 +9,11 @@
 #include <float.h>
 #include <math.h>
 
-void spent_add(struct spent *spent, double mu, double p, int64_t releases)
+void spent_add(struct spent *spent, double mu, int64_t releases)
 {
     if (releases <= 0)
         return;
     spent->square += (long double)mu * (long double)mu * (long double)releases;
-    spent->releases += releases;
-    spent->most = fmax(spent->most, mu);
-    spent->likely = fmax(spent->likely, p);
     spent->ratios++;
 }
 
@@ -34,27 +31,17 @@ double spent_ratio(const struct spent *spent)
     return rounded < ratio ? nextafter(rounded, INFINITY) : rounded;
 }
 
-/* The budget holds all that is spent. What was released without credit for
- * losses has p = 1, and then nothing in the account has credit. */
-static bool fits(const struct ledger_charge *charge, const struct spent *spent)
-{
-    double eps = charge->total_eps, delta = charge->total_delta;
-    return trust_allows(eps, delta, spent_ratio(spent)) ||
-           (spent->likely < 1 &&
-            trust_allows_often(eps, delta, spent->most, spent->releases,
-                               spent->likely));
-}
-
 bool spent_fits(const struct spent *spent, const struct ledger_charge *charge,
                 int64_t releases)
 {
     struct spent sum = *spent;
-    spent_add(&sum, charge->mu, charge->p, releases);
-    return fits(charge, &sum);
+    spent_add(&sum, charge->mu, releases);
+    return trust_allows(charge->total_eps, charge->total_delta,
+                        spent_ratio(&sum));
 }
 
 /* How many releases fit, by the calibrated ratio of the budget: right but for
- * rounding where losses have no credit, and too few where they have. */
+ * rounding. */
 static int64_t guess_left(const struct ledger_charge *charge,
                           const struct spent *spent, int64_t most)
 {

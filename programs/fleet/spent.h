@@ -10,14 +10,11 @@
 /* What stands in an account. */
 struct spent {
     long double square; /* of all ratios */
-    int64_t releases;
-    double most;    /* the largest ratio */
-    double likely;  /* the largest probability */
-    int64_t ratios; /* different ones, each of which costs a rounding */
+    int64_t ratios;     /* different ones, each of which costs a rounding */
 };
 
-/* Add so many releases of one ratio and probability. */
-void spent_add(struct spent *spent, double mu, double p, int64_t releases);
+/* Add so many releases of one ratio. */
+void spent_add(struct spent *spent, double mu, int64_t releases);
 
 /* The ratio of all releases together, rounded up. */
 double spent_ratio(const struct spent *spent);

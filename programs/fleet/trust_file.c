@@ -93,14 +93,6 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
     return PRICER_OK;
 }
 
-/* 'losses' lets lost packets count as heard by nobody; 'none' or empty does
- * not. */
-static bool parse_credit(const char *cell, bool *credit)
-{
-    *credit = strcmp(cell, "losses") == 0;
-    return *credit || *cell == '\0' || strcmp(cell, "none") == 0;
-}
-
 static bool parse_receiver(const char *cell, double *to)
 {
     *to = TRUST_SERVER;
@@ -139,9 +131,11 @@ static enum pricer_status read_row(char *line, const struct layout *layout,
                 return daemon_fault(fault, PRICER_VALUE,
                                     "'%.60s' is not a number for %s", cell,
                                     names[c]);
-        if (layout->place[CREDIT] == place && !parse_credit(cell, &row->credit))
+        if (layout->place[CREDIT] == place && *cell != '\0' &&
+            strcmp(cell, "none") != 0)
             return daemon_fault(fault, PRICER_VALUE,
-                                "credit is 'none' or 'losses', not '%.60s'",
+                                "credit '%.60s' is not supported: every "
+                                "packet counts as heard; remove the column",
                                 cell);
         enum pricer_status status = PRICER_OK;
         if (layout->place[KEY] == place)
@@ -270,17 +264,17 @@ struct node_label trust_label(const struct trust *trust, int32_t to)
 }
 
 /* What the budget allows one of so many releases; 0 where nothing is known. */
-static double find_most(double eps, double delta, int64_t releases, double p)
+static double find_most(double eps, double delta, int64_t releases)
 {
-    const struct pricer_budget budget = {PRICER_CALIBRATION_ANALYTIC, eps,
-                                         delta, releases, p};
+    const struct pricer_budget budget = {
+        .eps = eps, .delta = delta, .rounds = releases, .p = 1};
     double most = 0;
     return pricer_calibrate(&budget, &most, NULL, NULL) == PRICER_OK ? most : 0;
 }
 
 double trust_most(double eps, double delta)
 {
-    return isinf(eps) || delta >= 1 ? INFINITY : find_most(eps, delta, 1, 1);
+    return isinf(eps) || delta >= 1 ? INFINITY : find_most(eps, delta, 1);
 }
 
 bool trust_allows(double eps, double delta, double mu)
@@ -290,13 +284,12 @@ bool trust_allows(double eps, double delta, double mu)
     if (!(mu >= 0) || isinf(mu))
         return false;
     return pricer_gaussian_delta(eps, mu) <= delta ||
-           mu <= find_most(eps, delta, 1, 1);
+           mu <= find_most(eps, delta, 1);
 }
 
-bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
-                        double p)
+bool trust_allows_often(double eps, double delta, double mu, int64_t releases)
 {
-    return mu <= find_most(eps, delta, releases, p) * (1 + 0x1p-50);
+    return mu <= find_most(eps, delta, releases) * (1 + 0x1p-50);
 }
 
 double trust_ratio(double diameter, double weight, double noise)

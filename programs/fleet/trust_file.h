@@ -17,7 +17,6 @@ struct trust_row {
     double delta;                /* of one release */
     double total_eps;            /* of all releases */
     double total_delta;          /* of all releases */
-    bool credit;                 /* losses may have credit */
     char key[PRICER_KEY_TEXT];   /* or empty */
     char name[PRICER_NAME_TEXT]; /* that people call it by, or empty */
 };
@@ -27,8 +26,8 @@ struct trust {
     int32_t count;
 };
 
-/* CSV with the columns to,eps,delta[,total_eps,total_delta][,credit][,key][,name];
- * `to` is a node or `server`. */
+/* CSV with the columns to,eps,delta[,total_eps,total_delta][,key][,name]; `to`
+ * is a node or `server`. A column credit of older files may say `none`. */
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault);
 void trust_free(struct trust *trust);
@@ -58,12 +57,10 @@ bool trust_allows(double eps, double delta, double mu);
 double trust_most(double eps, double delta);
 
 /*
- * The same for `releases` of ratio mu, each heard with probability p. The
- * tolerance of 2^-50 is for the roundings between the calibrated ratio and the
+ * The same for `releases` of ratio mu. The tolerance of 2^-50 is for the roundings between the calibrated ratio and the
  * noise of a link; the 2^-49 that calibration stays below the root pay for it.
  */
-bool trust_allows_often(double eps, double delta, double mu, int64_t releases,
-                        double p);
+bool trust_allows_often(double eps, double delta, double mu, int64_t releases);
 
 /* The ratio of a part: diameter weight / noise rounded up; 0 where it does not
  * depend on the data, INFINITY where it is sent bare. */

@@ -162,7 +162,6 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_uint(&writer, slice->grid);
     put_uint(&writer, slice->rounds);
     put_uint(&writer, slice->repeat);
-    put_bool(&writer, slice->credit);
     put_bin(&writer, slice->seal, WIRE_DIGEST);
     put_array(&writer, 3);
     put_double(&writer, slice->own.weight);
@@ -170,13 +169,12 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_uint(&writer, slice->own.limit);
     put_array(&writer, slice->out_count);
     for (int32_t k = 0; k < slice->out_count; k++) {
-        put_array(&writer, 7);
+        put_array(&writer, 6);
         put_uint(&writer, slice->out[k].to);
         put_bin(&writer, slice->out[k].key, WIRE_KEY);
         put_text(&writer, slice->out[k].address);
         put_double(&writer, slice->out[k].weight);
         put_double(&writer, slice->out[k].noise);
-        put_double(&writer, slice->out[k].p);
         put_follows(&writer, &slice->out[k]);
     }
     put_array(&writer, slice->in_count);

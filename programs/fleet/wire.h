@@ -39,7 +39,7 @@ enum {
     WIRE_SLICE_SIZE = 64 << 20,
     WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
     WIRE_ENDING = 8,     /* links whose rounds left a HELLO names, at most */
-    WIRE_ELEMENTS = 17,  /* of the message that has most */
+    WIRE_ELEMENTS = 16,  /* of the message that has most */
     WIRE_ATTEMPTS = 64,  /* of a round, at most */
 };
 
@@ -77,8 +77,7 @@ enum wire_code {
     WIRE_CODE_LATE,
     WIRE_CODE_TRUST,
     WIRE_CODE_LEDGER,
-    WIRE_CODE_CREDIT,
-    WIRE_CODE_BEHIND,
+    WIRE_CODE_BEHIND = 11, /* 10 is not used */
     WIRE_CODE_REFERENCE,
     WIRE_CODES,
 };
@@ -118,7 +117,6 @@ struct wire_out {
     uint8_t key[WIRE_KEY];
     char address[WIRE_TEXT];
     double weight, noise;
-    double p;     /* with which a release counts; 1 without credit for losses */
     bool follows; /* another key, which has signed this one */
     uint8_t old[WIRE_KEY], proof[WIRE_PROOF];
 };
@@ -140,7 +138,6 @@ struct wire_slice {
     int64_t grid;     /* the largest value of any message */
     int64_t rounds;   /* that the plan was made for */
     int64_t repeat;   /* attempts of a round, with the same payloads */
-    bool credit;      /* the plan counts on losses */
     uint8_t seal[WIRE_DIGEST]; /* of the plan, the same in all its slices */
     struct wire_own own;
     int32_t out_count, in_count;

@@ -7,13 +7,12 @@
 
 static void take_out(struct cursor *cursor, struct wire_out *out)
 {
-    expect_array(cursor, 7);
+    expect_array(cursor, 6);
     out->to = (int32_t)take_uint(cursor, WIRE_NODES - 1);
     take_key(cursor, out->key);
     take_text(cursor, out->address);
     out->weight = take_double(cursor);
     out->noise = take_double(cursor);
-    out->p = take_double(cursor);
     size_t size = 0;
     const uint8_t *both = take_bin(cursor, &size);
     if (size != 0 && size != WIRE_KEY + WIRE_PROOF)
@@ -37,7 +36,7 @@ static void take_in(struct cursor *cursor, struct wire_in *in)
 /* Two arrays; the bytes that are left bound what is allocated. */
 static void take_links(struct cursor *cursor, struct wire_slice *slice)
 {
-    int64_t count = take_array(cursor, WIRE_DEGREE, 65);
+    int64_t count = take_array(cursor, WIRE_DEGREE, 56);
     slice->out = calloc((size_t)count + 1, sizeof *slice->out);
     if (slice->out == NULL)
         cursor->bad = true;
@@ -95,16 +94,14 @@ static bool is_sound(const struct wire_slice *slice)
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
         slice->dimension < 1 || !(slice->radius > 0) || slice->rounds < 1 ||
         (slice->reach != 0 && !(slice->reach >= slice->radius)) ||
-        slice->repeat < 1 || (slice->repeat > 1 && slice->credit) ||
-        slice->own.limit > slice->grid ||
+        slice->repeat < 1 || slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
     for (int32_t k = 0; k < slice->out_count; k++) {
         const struct wire_out *out = &slice->out[k];
         if (out->to >= slice->nodes || out->to == slice->node ||
             (k > 0 && out->to <= out[-1].to) ||
-            !is_part(out->weight, out->noise) || !(out->p > 0) || out->p > 1 ||
-            (out->p < 1 && !slice->credit))
+            !is_part(out->weight, out->noise))
             return false;
     }
     int64_t limits = slice->own.limit;
@@ -132,7 +129,6 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.grid = take_uint(&cursor, any);
     found.rounds = take_uint(&cursor, any);
     found.repeat = take_uint(&cursor, WIRE_ATTEMPTS);
-    found.credit = take_bool(&cursor);
     const uint8_t *seal = take_digest(&cursor);
     if (!cursor.bad)
         memcpy(found.seal, seal, sizeof found.seal);

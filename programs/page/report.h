@@ -28,7 +28,6 @@ struct report_account {
     bool known;
     int32_t node, link; /* link -1: all that the server gets */
     double ratio;       /* of a round: largest change to noise */
-    double p;           /* that a release is heard: 1 without credit */
     double eps, delta;  /* the budget */
 };
 
@@ -68,7 +67,7 @@ struct report {
     int64_t other_rounds; /* that were run with other plans */
     double
         *eps[3]; /* [nodes] the largest that is stored towards a link, a relay
-                       and the server for the plan's own rounds, credit and
+                       and the server for the plan's own rounds, radio and
                        deltas; NAN: none is */
     struct report_rows curve; /* factor, and the error if every budget is so
                                  many times what it is, or those of links, or

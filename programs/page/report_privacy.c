@@ -144,13 +144,11 @@ static void observer_row(FILE *out, const struct pricer_privacy_summary *found)
         fputc(' ', out);
         page_text(out, found->coalition);
     }
-    fprintf(out, "<small>%s, %lld statement%s, %lld round%s, credit %s</small>",
+    fprintf(out, "<small>%s, %lld statement%s, %lld round%s, %s</small>",
             pricer_word(PRICER_WORDS_PROTECT, found->protect),
             (long long)found->statements, found->statements == 1 ? "" : "s",
             (long long)found->rounds, found->rounds == 1 ? "" : "s",
-            pricer_word(PRICER_WORDS_CREDIT, found->eavesdropper == PRICER_RADIO
-                                                 ? PRICER_CREDIT_NONE
-                                                 : PRICER_CREDIT_LOSSES));
+            pricer_word(PRICER_WORDS_EAVESDROPPER, found->eavesdropper));
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         fputs("</td><td>", out);
         page_number(out, numbers[k]);
@@ -167,9 +165,9 @@ static void observers_table(const struct report *report)
           out);
     for (int32_t k = 0; k < report->privacy_count; k++)
         observer_row(out, &report->privacy[k]);
-    fputs("</table></div>\n<p class=\"soft\">Credit none: a packet lost on the "
-          "way counts as heard; credit losses: it was heard by "
-          "nobody.</p>\n",
+    fputs("</table></div>\n<p class=\"soft\">Radio: a packet lost on the way "
+          "counts as heard; receiver: it was heard by nobody. Relays, the "
+          "server, readers and coalitions: " MEANING_OTHERS ".</p>\n",
           out);
 }
 

@@ -5,8 +5,7 @@
  *
  * Claim: a curve is never below what its account has spent. Every round counts as a
  * release but those of which the node said that the budget forbids it; K releases
- * of ratio mu are one of ratio sqrt(K) mu, and with credit for losses the
- * calibration is asked for the least eps that allows K of them.
+ * of ratio mu are one of ratio sqrt(K) mu.
  */
 #include "chart.h"
 #include "report.h"
@@ -27,7 +26,6 @@ static void find_link(const struct report *report,
 {
     const struct pricer_network *net = report->network;
     const struct pricer_plan *plan = report->plan;
-    bool credit = report->settings.credit == PRICER_CREDIT_LOSSES;
     for (int32_t l = 0; l < net->links; l++) {
         if (!(plan->weight[l] > 0) || isinf(net->eps[l]) ||
             (account->known && net->eps[l] <= account->eps))
@@ -39,7 +37,6 @@ static void find_link(const struct report *report,
             .link = l,
             .ratio = ratio_of(net->node_diameter[i], plan->weight[l],
                               plan->noise[l]),
-            .p = credit ? net->p[l] : 1,
             .eps = net->eps[l],
             .delta = net->delta[l]};
     }
@@ -75,7 +72,6 @@ static void find_server(const struct report *report,
                                            .node = i,
                                            .link = -1,
                                            .ratio = ratio,
-                                           .p = 1,
                                            .eps = net->server_eps[i],
                                            .delta = net->server_delta[i]};
     }
@@ -91,15 +87,8 @@ void report_find_accounts(struct report *report)
 static bool holds(const struct report_account *account, int64_t releases,
                   double eps)
 {
-    const struct pricer_budget budget = {PRICER_CALIBRATION_ANALYTIC, eps,
-                                         account->delta, releases, account->p};
-    double most = 0;
-    if (account->p >= 1)
-        return pricer_gaussian_delta(eps,
-                                     account->ratio * sqrt((double)releases)) <=
-               account->delta;
-    return pricer_calibrate(&budget, &most, NULL, NULL) == PRICER_OK &&
-           account->ratio <= most;
+    return pricer_gaussian_delta(
+               eps, account->ratio * sqrt((double)releases)) <= account->delta;
 }
 
 /* The least eps that holds for so many releases, and not below. */
@@ -186,9 +175,6 @@ void report_spent(const struct report *report)
                 link->known ? ", the largest budget in use; " : "",
                 node_label(report->network, server->node).text, server->delta);
     fprintf(report->out,
-            ". Every round counts, %s, but those in which a node said that its "
-            "budget was spent.</figcaption>\n</figure>\n",
-            report->settings.credit == PRICER_CREDIT_LOSSES
-                ? "a packet lost on the way to a neighbour as heard by nobody"
-                : "every packet as heard");
+            ". Every round counts, every packet as heard, but those in which a "
+            "node said that its budget was spent.</figcaption>\n</figure>\n");
 }

@@ -74,7 +74,7 @@ static void answer_privacy(const struct report *report)
 {
     const struct pricer_network *net = report->network;
     double link = 0, server = 0, own = 0;
-    bool first = true;
+    bool first = true, counted = false;
     for (int32_t l = 0; l < net->links; l++)
         if (report->plan->weight[l] > 0)
             link = fmax(link, !isnan(report->eps[0][net->from[l]])
@@ -84,6 +84,7 @@ static void answer_privacy(const struct report *report)
         server = fmax(server, !isnan(report->eps[2][i]) ? report->eps[2][i]
                               : net->server_eps != NULL ? net->server_eps[i]
                                                         : 0);
+        counted = counted || !isnan(report->eps[2][i]);
         if (report->plan->self_weight[i] > 0)
             own = fmax(own, net->self_eps[i]);
     }
@@ -95,7 +96,10 @@ static void answer_privacy(const struct report *report)
     long long rounds = report->settings.rounds;
     if (server > 0)
         fputs(", of the worst node each.", report->out);
-    else
+    if (counted)
+        fputs(" Where this counts the noise of others: " MEANING_OTHERS ".",
+              report->out);
+    if (!(server > 0))
         fprintf(report->out,
                 ". What the server learns over all paths in the plan’s %lld "
                 "round%s is not accounted for yet: <code>pricer privacy</code> "
@@ -220,12 +224,8 @@ void report_summary(const struct report *report)
     long long rounds = report->settings.rounds;
     fprintf(out,
             "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
-            "%s (credit %s)",
-            report->record.id, rounds, rounds == 1 ? "" : "s",
-            report->settings.credit == PRICER_CREDIT_NONE
-                ? "every packet counted as heard"
-                : "packets lost on the way counted as heard by nobody",
-            pricer_word(PRICER_WORDS_CREDIT, report->settings.credit));
+            "every packet counted as heard",
+            report->record.id, rounds, rounds == 1 ? "" : "s");
     if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
         fprintf(out,
                 "; links as measured over %" PRId64 " rounds, %" PRId64

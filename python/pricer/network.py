@@ -22,8 +22,8 @@ class Settings:
     """What is asked of the planner; zero means the default.
 
     bias is "worst-case", "unbiased", "l1" or "l2" (the last two with lambda_),
-    calibration "analytic" or "classic", credit "none" or "losses". eps and
-    delta of every link are spent over `rounds` rounds. A round has `repeat`
+    calibration "analytic" or "classic". eps and delta of every link are spent
+    over `rounds` rounds, every packet counted as heard. A round has `repeat`
     attempts that send the same payloads. `horizon`, for decoders, is how many
     rounds' results users average.
     """
@@ -32,7 +32,6 @@ class Settings:
     lambda_: float = 0.0
     calibration: str = "analytic"
     rounds: int = 1
-    credit: str = "none"
     repeat: int = 1
     horizon: float = 0.0
     tolerance: float = 0.0
@@ -49,7 +48,6 @@ class Settings:
             "lambda": self.lambda_,
             "calibration": find_word("calibration", self.calibration),
             "rounds": self.rounds,
-            "credit": find_word("credit", self.credit),
             "repeat": self.repeat,
             "horizon": self.horizon,
             "tolerance": self.tolerance,
@@ -61,9 +59,8 @@ class Settings:
     def _read(cls, made: Any) -> "Settings":
         return cls(word("bias", made.bias), getattr(made, "lambda"),
                    word("calibration", made.calibration),
-                   max(made.rounds, 1), word("credit", made.credit),
-                   max(made.repeat, 1), made.horizon, made.tolerance,
-                   made.iterations, made.threads)
+                   max(made.rounds, 1), max(made.repeat, 1), made.horizon,
+                   made.tolerance, made.iterations, made.threads)
 
 
 class Network:

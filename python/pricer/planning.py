@@ -30,8 +30,8 @@ def calibrate(eps: float, delta: float, rounds: int = 1, p: float = 1.0,
     """How much a packet may say within (eps, delta) over so many rounds.
 
     The standard deviation that a message of sensitivity s needs is s / mu. p is
-    the probability that the link is up, for budgets that give credit to losses;
-    1 counts every packet as heard.
+    the probability that the receiver gets a packet; 1, as in plans, counts every
+    packet as heard.
     """
     budget = struct("budget", {
         "calibration": find_word("calibration", calibration), "eps": eps,
@@ -242,8 +242,8 @@ class Plan:
         """d objective / d p of every link, and of every uplink."""
         price = np.zeros(self.network.links)
         uplink = np.zeros(self.network.nodes)
-        call(lib.pricer_link_price, self.network._c, self.settings._struct(),
-             self._c, address(price, "double[]"), address(uplink, "double[]"))
+        call(lib.pricer_link_price, self.network._c, self._c,
+             address(price, "double[]"), address(uplink, "double[]"))
         return price, uplink
 
     def __repr__(self) -> str:

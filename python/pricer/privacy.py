@@ -104,25 +104,24 @@ def _check_question(plan: Plan, observer: Optional[str], protect: str,
 def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
             repeat: Optional[int] = None,
-            eavesdropper: Optional[str] = None, members: Iterable[int] = (),
+            eavesdropper: str = "radio", members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
-            relays: str = "sums", silent: int = 0, decodes: Optional[bool] = None,
+            relays: str = "sums", decodes: Optional[bool] = None,
             threads: int = 0, progress: Progress = None) -> Statements:
     """Account for every link, relay or node that an observer looks at.
 
     observer is "link" (the default), "relay" (the default for identities),
     "server", "reader" (of the estimate),
     "listener" (hears all that a node sends) or "coalition" (its members, perhaps
-    with_server or with_reader). relays see "sums" or, as in a fleet, "shares";
-    any `silent` of the others leave out their noise. With decodes the estimate
-    may be any function of the sums and the reader's number is the server's;
-    without, it is their sum, and noise in sums without a node's data counts;
-    by default it is as the plan has a decoder or has not.
+    with_server or with_reader). relays see "sums" or, as in a fleet, "shares".
+    With decodes the estimate may be any function of the sums and the reader's
+    number is the server's; without, it is their sum, and noise in sums without
+    a node's data counts; by default it is as the plan has a decoder or has not.
     protect is "data" or, of a relay, "identity". delta 0 is each
     statement's own. rounds, and attempts of a round with the same payloads
     (repeat), are those of the plan if not given. The eavesdropper
-    is "radio" (every packet is heard) or "receiver" (what is lost is lost): by
-    default what the plan's credit says.
+    is "radio" (every packet is heard, as budgets count) or "receiver" (what is
+    lost is lost).
     """
     if observer is None:
         observer = "relay" if protect == "identity" else "link"
@@ -132,9 +131,6 @@ def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *
         decodes = not (observer == "reader" or with_reader) or (
             plan.settings.repeat > 1 or plan._decodes
             or plan.decoder is not None)
-    if eavesdropper is None:
-        credit = plan.settings.credit
-        eavesdropper = "receiver" if credit == "losses" else "radio"
     watch = Watch(progress)
     held = address(team, "int32_t[]")
     question = ffi.new("struct pricer_question *", {
@@ -146,7 +142,7 @@ def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *
         "repeat": plan.settings.repeat if repeat is None else repeat,
         "members": held if team.size else ffi.NULL, "member_count": team.size,
         "with_server": with_server, "with_reader": with_reader,
-        "relays": find_word("relays", relays), "silent": silent,
+        "relays": find_word("relays", relays),
         "decodes": decodes, "threads": threads,
         "watch": watch.pointer})
     out = ffi.new("struct pricer_statement **")

@@ -50,11 +50,10 @@ static void check(const struct pricer_network *net,
     for (int32_t l = 0; l < net->links; l += 7) {
         double mu;
         assert_int_equal(
-            pricer_calibrate(
-                &(struct pricer_budget){settings.calibration, net->eps[l],
-                                        net->delta[l], settings.rounds,
-                                        settings.credit ? net->p[l] : 1},
-                &mu, NULL, NULL),
+            pricer_calibrate(&(struct pricer_budget){settings.calibration,
+                                                     net->eps[l], net->delta[l],
+                                                     settings.rounds, 1},
+                             &mu, NULL, NULL),
             PRICER_OK);
         assert_close(slope[l], 2 * net->radius / mu, 1e-15);
         double weight = .37, noise = slope[l] * weight;
@@ -85,8 +84,6 @@ static void test_slopes(void **state)
         struct pricer_network *net = make(300, 5, varied);
         check(net, (struct pricer_settings){0});
         check(net, (struct pricer_settings){.rounds = 20});
-        check(net, (struct pricer_settings){.rounds = 20,
-                                            .credit = PRICER_CREDIT_LOSSES});
         check(net, (struct pricer_settings){
                        .calibration = PRICER_CALIBRATION_CLASSIC, .rounds = 3});
         pricer_network_free(net);

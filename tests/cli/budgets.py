@@ -47,7 +47,6 @@ def scenario(draw, number):
         'radius': draw.choice([1, .01, 30]),
         'rounds': draw.choice([1, 2, 3, 10, 40, 1000]),
         'seed': number + 1,
-        'credit': 'losses' if number % 3 == 2 else 'none',
         'network': {
             'generator': draw.choice(['erdos-renyi', 'ring']),
             'nodes': nodes, 'uplink': uplink,
@@ -107,7 +106,7 @@ def check(what, plan):
     for s in found['statements'] if found else []:
         if float(s['epsilon']) > budget[s['node'], s['at']]:
             complain(what, f'{s} of {budget[s["node"], s["at"]]}')
-        if s['rounds'] != plan['rounds'] or s['credit'] != plan['credit']:
+        if s['rounds'] != plan['rounds'] or s['eavesdropper'] != 'radio':
             complain(what, f'{s}: not what the plan was made for')
     towards = run('privacy', study, '--observer', 'server')
     for s in towards['statements'] if towards else []:
@@ -115,7 +114,7 @@ def check(what, plan):
             complain(what, f'{s} of {server[s["node"]]}')
     if found and found['statements']:
         audit = run('audit', study, '--observer', 'link', '--trials', '1000')
-        if audit and (audit['credit'] != plan['credit'] or 'budget' not in
+        if audit and (audit['eavesdropper'] != 'radio' or 'budget' not in
                       [c['claim'] for c in audit['audits'][0]['claims']]):
             complain(what, f'the budget was not audited: {audit}')
     for decoder, key in (plan['decoder'], 'decoder_mse_upper'), \

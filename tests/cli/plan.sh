@@ -63,14 +63,8 @@ holds "(SELECT max(value->>'server') FROM json_each(o->'prices')) = 1"
 expect 0 "all 10 nodes with a budget towards the server keep it" \
     "$pricer" plan server.pricer "${plain[@]}"
 
-# The others' noise allows a better plan, which is shown and not stored.
-plan server.pricer --others "${plain[@]}"
-holds "o->>'objective_relying_on_others' < 0.95 * (o->>'objective')"
-holds "o->>'open_budgets' = 0"
-expect 0 "If the others do their part" "$pricer" plan server.pricer --others "${plain[@]}"
-expect 1 "needs a budget towards the server" "$pricer" plan ten.pricer --others
-expect 2 "others needs the exact method" \
-    "$pricer" plan server.pricer --others --method gradient
+# No plan rests on the noise of others.
+expect 2 "there is no option --others" "$pricer" plan server.pricer --others
 expect 1 "the paper's descent knows no budget towards the server" \
     "$pricer" plan server.pricer --method gradient
 [ "$(sqlite3 server.pricer "SELECT count(*), min(server_eps), min(server_delta)

@@ -57,12 +57,12 @@ done
 # One link over rounds: mu = 0.3, p = 0.1, T = 100, delta = 1e-6.
 study 0.1 0.15 1 4
 "$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --eavesdropper receiver --json >out.json
-holds "all(near(s['epsilon'], 5.50969692428, 1e-8) and s['credit'] == 'losses' for s in o)"
+holds "all(near(s['epsilon'], 5.50969692428, 1e-8) and s['eavesdropper'] == 'receiver' for s in o)"
 "$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --eavesdropper radio --json >out.json
-holds "all(s['epsilon'] > 10 and s['credit'] == 'none' for s in o)"
+holds "all(s['epsilon'] > 10 and s['eavesdropper'] == 'radio' for s in o)"
 cp out.json radio.json
 "$pricer" privacy nine.pricer --observer link --rounds 100 --delta 1e-6 --json >out.json
-cmp -s out.json radio.json || fail "by default losses have credit"
+cmp -s out.json radio.json || fail "by default losses are not heard"
 
 # Data that arrives bare: no eps, and the probability of it is the floor.
 study 0.9 1 0 4

@@ -42,10 +42,22 @@ one, two = (json.load(open(f)) for f in ("plan.json", "plain.json"))
 assert one["mse_worst_case"] == two["mse_worst_case"] > 0
 assert one["reference"] == "last" and two["reference"] == "none"
 assert one["radius"] == two["radius"] == 0.5 and one["reach"] == 2
+# Over several rounds an account is a bound where the reference moves.
 for who in ("link", "server"):
-    a, b = (open(f"{study}-{who}.json").read() for study in ("six", "plain"))
+    a, b = (json.load(open(f"{study}-{who}.json"))["statements"]
+            for study in ("six", "plain"))
+    kinds = [[s.pop("kind") for s in all] for all in (a, b)]
     assert a == b, who
+    assert set(kinds[0]) == {"bound"}, who
+    assert who != "link" or set(kinds[1]) == {"exact"}, who
 PYTHON
+"$pricer" privacy six.pricer --observer link --rounds 1 --json | grep -q '"exact"' ||
+    fail "one round of a link is not exact"
+
+# A step of 17 digits is the same to a study as to a scenario.
+sed 's/^radius.*/radius: 3/; s/^step.*/step: 0.30000000000000004/' six.yaml >digits.yaml
+expect 0 "step 0.3" "$pricer" new digits.pricer digits.yaml
+expect 0 "relative to the last estimate" "$pricer" plan digits.pricer
 
 # Who sees sums or shares of several nodes sees the reference move.
 expect 0 "coalition J,reader" "$pricer" privacy six.pricer

@@ -123,11 +123,10 @@ assert '"repeat": 3' in text[1] and '"repeat": 1' in text[0]
 PYTHON
 expect 1 "identities have no account" "$pricer" privacy four.pricer --protect identity
 expect 1 "identities" "$pricer" audit four.pricer --protect identity
-expect 1 "losses have no credit" "$pricer" privacy four.pricer --eavesdropper receiver
+expect 1 "losses do not count" "$pricer" privacy four.pricer --eavesdropper receiver
 expect 1 "neither with --joint" "$pricer" plan four.pricer --joint
 expect 1 "rounds of one attempt" "$pricer" simulate four.pricer --decoder adaptive
 expect 1 "rounds of one attempt" "$pricer" demo four.pricer --decoder adaptive --rounds 1
-expect 1 "credit none alone" "$pricer" new bad.pricer four.yaml --set credit=losses
 expect 0 "repeat" "$pricer" sweep four.yaml --vary repeat=1,2,4 --trials 2000 --to sweep
 /usr/bin/python3 - <<'PYTHON' || fail "a sweep over repeat"
 import csv

@@ -174,11 +174,11 @@ expect 0 "1 of them not ok" "$pricer" sweep "$paper" --set objective.bias=unbias
 grep -q 'reach the server' none/sweep.csv || fail "the table does not say why: $(cat none/sweep.csv)"
 
 # A key whose values all give the same is named.
-expect 0 "credit has no effect" "$pricer" sweep "$paper" --vary credit=none,losses \
+expect 0 "horizon has no effect" "$pricer" sweep "$paper" --vary horizon=1,2 \
     --vary network.p=0.1,0.5 --trials 1000 --to idle
-expect 0 '"credit"' "$pricer" sweep "$paper" --vary credit=none,losses \
+expect 0 '"horizon"' "$pricer" sweep "$paper" --vary horizon=1,2 \
     --vary network.p=0.1,0.5 --trials 1000 --to idle --json
-"$pricer" sweep "$paper" --set rounds=4 --vary credit=none,losses --trials 1000 --to busy 2>&1 |
+"$pricer" sweep "$paper" --vary rounds=1,4 --trials 1000 --to busy 2>&1 |
     grep -q 'no effect' && fail "a key with an effect was named"
 expect 2 "'0' for --trials" "$pricer" sweep "$paper" --vary network.p=0.1 --trials 0 --to x
 

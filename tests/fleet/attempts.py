@@ -19,7 +19,7 @@ def charges(server, what='count(*)'):
 
 def play(server):
     server.start_node(TRUST + '5,1e-3\n')
-    left = server.slice(1, 4, False, NOISE, 1.0, 3)[3]
+    left = server.slice(1, 4, NOISE, 3)[3]
     for attempt in range(3):
         expect(server.run_round(1, 1, attempt) == DATA, 'no data')
         expect(server.values[1, attempt] == server.values[1, 0],
@@ -42,7 +42,7 @@ def play(server):
     server.node.wait()
     server.hello = None
     server.start_node(TRUST + '5,1e-3\n')
-    server.slice(1, 4, False, NOISE, 1.0, 3)
+    server.slice(1, 4, NOISE, 3)
     expect(server.run_round(1, 3, 1) == LEDGER, 'a second noise')
     expect(server.values[3, 1] == b'', 'withheld, and values')
     expect((3, 6, 0) in server.refusals, f'refusals {server.refusals}')
@@ -51,7 +51,7 @@ def play(server):
     # A new slice in the middle of a round has no payloads either.
     expect(server.run_round(1, 4) == DATA, 'no data')
     server.hello = None
-    server.slice(2, 4, False, NOISE, 1.0, 3)
+    server.slice(2, 4, NOISE, 3)
     expect(server.run_round(2, 4, 1) == LEDGER, 'a second noise')
     expect(charges(server, 'count(DISTINCT round)') == 4, 'charges')
 

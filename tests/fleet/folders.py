@@ -22,18 +22,17 @@ radius: 1
 rounds: %d
 network: {files: {nodes: nodes.csv, links: links.csv}, reciprocity: 1}
 trust: {eps: 1, delta: 1e-6%s}
-credit: %s
 '''
 
 
 class Folders(Place):
     """A folder with a study and a plan."""
 
-    def __init__(self, trust='', rounds=ROUNDS, credit='none'):
+    def __init__(self, trust='', rounds=ROUNDS):
         super().__init__(build)
         self.write('nodes.csv', 'node,p\n0,0.9\n1,0.2\n2,0.3\n')
         self.write('links.csv', 'from,to,p\n0,1,0.8\n1,0,0.8\n1,2,0.9\n2,1,0.9\n')
-        self.write('f.yaml', SCENARIO % (D, rounds, trust, credit))
+        self.write('f.yaml', SCENARIO % (D, rounds, trust))
         self.run('pricer new f.pricer f.yaml')
         self.run('pricer plan f.pricer')
         ports = free_ports(N + 1)
@@ -106,7 +105,7 @@ def run_fleet(place, made):
     expect(full == ROUNDS, f'{full} full rounds:\n' + '\n'.join(logs))
     for log in logs:
         for word in ('not in the trust file', 'too small', 'too much',
-                     'key of node', 'no credit'):
+                     'key of node'):
             expect(word not in log, log)
 
 
@@ -114,10 +113,9 @@ def test_start():
     """Every umask, every kind of budget: private folders that a fleet starts
     from."""
     own = ', self: {eps: 2, delta: 1e-6}'
-    for mask, trust, credit in ((0, own, 'none'), (0o777, own, 'none'),
-                                (0o22, own + ', server: {eps: 3}', 'none'),
-                                (0o22, own, 'losses')):
-        with Folders(trust, credit=credit) as place:
+    for mask, trust in ((0, own), (0o777, own),
+                        (0o22, own + ', server: {eps: 3}')):
+        with Folders(trust) as place:
             done = place.run(f'umask {mask:o}; pricer fleet f.pricer --to fleet '
                              '--addresses where.csv --json' +
                              (' --readers all' if mask else ''))

@@ -39,8 +39,8 @@ static void test_composition(void **state)
     struct ledger *ledger = open_ledger("a");
     for (int64_t round = 1; round < expected + 20; round++) {
         struct ledger_charge charges[] = {
-            {peer, mu, 1, eps, delta, true, false},
-            {other, mu, 1, INFINITY, 1, true, false}};
+            {peer, mu, eps, delta, true, false},
+            {other, mu, INFINITY, 1, true, false}};
         assert_int_equal(ledger_charge(ledger, round, charges, 2, NULL),
                          PRICER_OK);
         assert_true(charges[1].allowed);
@@ -59,7 +59,7 @@ static void test_rounds_ascend(void **state)
 {
     (void)state;
     struct ledger *ledger = open_ledger("b");
-    struct ledger_charge charge = {peer, 1, 1, INFINITY, 1, true, false};
+    struct ledger_charge charge = {peer, 1, INFINITY, 1, true, false};
     assert_int_equal(ledger_last(ledger), 0);
     assert_int_equal(ledger_charge(ledger, 5, &charge, 1, NULL), PRICER_OK);
     assert_true(charge.allowed);
@@ -112,7 +112,7 @@ static void test_planned_rounds(void **state)
         snprintf(key, sizeof key, "key %d", trial);
         assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
         mu = trust_ratio(2 * radius, weight, plan_noise(radius, weight, mu));
-        struct ledger_charge charge = {key,          mu,    1,    budget.eps,
+        struct ledger_charge charge = {key,          mu,    budget.eps,
                                        budget.delta, false, false};
         if (ledger_left(ledger, &charge) != T)
             fail_msg("%lld of %lld rounds, eps %g delta %g",
@@ -133,60 +133,6 @@ static void test_planned_rounds(void **state)
         assert_true(pricer_gaussian_delta(budget.eps,
                                           ledger_spent(ledger, key) *
                                               (1 - 0x1p-49)) <= budget.delta);
-    }
-    ledger_close(ledger);
-}
-
-/* delta of K releases of ratio mu, each heard with probability p, by summing
- * over how many are heard. */
-static double mixture(double eps, double mu, int64_t K, double p)
-{
-    double delta = 0;
-    for (int64_t k = 0; k <= K; k++) {
-        double log_weight = lgamma((double)K + 1) - lgamma((double)k + 1) -
-                            lgamma((double)(K - k) + 1) + (double)k * log(p) +
-                            (double)(K - k) * log1p(-p);
-        delta +=
-            exp(log_weight) * pricer_gaussian_delta(eps, mu * sqrt((double)k));
-    }
-    return delta;
-}
-
-/* With credit for losses a plan for K rounds lasts K rounds too, and what all
- * of them tell is within the budget. Another one would be more than a little
- * above it. */
-static void test_credit(void **state)
-{
-    (void)state;
-    static const int64_t rounds[] = {1, 3, 7, 40};
-    uint64_t seed = 9;
-    struct ledger *ledger = open_ledger("credit");
-    for (int trial = 0; trial < 120; trial++) {
-        int64_t K = rounds[trial % 4];
-        struct pricer_budget budget = {.eps = scale(&seed, -3, 7),
-                                       .delta = scale(&seed, -20, -4),
-                                       .rounds = K,
-                                       .p = scale(&seed, -4, 0)};
-        double mu = 0;
-        char key[64];
-        snprintf(key, sizeof key, "key %d", trial);
-        assert_int_equal(pricer_calibrate(&budget, &mu, NULL, NULL), PRICER_OK);
-        mu = trust_ratio(2, .3, plan_noise(1, .3, mu));
-        struct ledger_charge charge = {
-            key, mu, budget.p, budget.eps, budget.delta, false, false};
-        int64_t left = ledger_left(ledger, &charge);
-        if (left < K)
-            fail_msg("%lld of %lld rounds", (long long)left, (long long)K);
-        assert_true(mixture(budget.eps, mu, left, budget.p) <=
-                    budget.delta * (1 + 1e-9));
-        assert_true(mixture(budget.eps, mu, left + 1, budget.p) >
-                    budget.delta * (1 - 1e-9));
-        /* One release that counts for sure takes the credit of all away. */
-        struct ledger_charge sure = charge;
-        sure.p = 1;
-        assert_int_equal(ledger_charge(ledger, trial + 1, &sure, 1, NULL),
-                         PRICER_OK);
-        assert_true(ledger_left(ledger, &charge) < left || left == 1);
     }
     ledger_close(ledger);
 }
@@ -231,8 +177,8 @@ static void test_bare(void **state)
     (void)state;
     struct ledger *ledger = open_ledger("c");
     struct ledger_charge charges[] = {
-        {peer, INFINITY, 1, 1000, .1, true, false},
-        {other, INFINITY, 1, INFINITY, 1, true, false}};
+        {peer, INFINITY, 1000, .1, true, false},
+        {other, INFINITY, INFINITY, 1, true, false}};
     assert_int_equal(ledger_charge(ledger, 1, charges, 2, NULL), PRICER_OK);
     assert_false(charges[0].allowed);
     assert_true(charges[1].allowed);
@@ -271,8 +217,7 @@ static void test_dies(void **state)
         pid_t child = fork();
         if (child == 0) {
             struct ledger *ledger = NULL;
-            struct ledger_charge charge = {peer, 1,     1,    INFINITY,
-                                           1,    false, false};
+            struct ledger_charge charge = {peer, 1, INFINITY, 1, false, false};
             if (ledger_open(scratch_path("g"), server, &ledger, NULL) ||
                 ledger_charge(ledger, round, &charge, 1, NULL))
                 _exit(1);
@@ -302,13 +247,10 @@ static void test_trust(void **state)
     char text[512];
     snprintf(text, sizeof text,
              "# mine\nto,eps,delta,credit,key,name\n"
-             "3,1,1e-3,losses,%s,kitchen\n0,inf,1,none,,\n5,1,.1,,,\n",
+             "3,1,1e-3,none,%s,kitchen\n0,inf,1,none,,\n5,1,.1,,,\n",
              peer);
     assert_int_equal(read_trust(text, &trust, &fault), PRICER_OK);
     assert_int_equal(trust.count, 3);
-    assert_true(trust_find(&trust, 3)->credit);
-    assert_false(trust_find(&trust, 0)->credit ||
-                 trust_find(&trust, 5)->credit);
     assert_string_equal(trust_find(&trust, 3)->key, peer);
     assert_true(trust_find(&trust, 3)->total_eps == 1);
     assert_true(isinf(trust_find(&trust, 0)->eps));
@@ -335,7 +277,8 @@ static void test_trust(void **state)
         {"to,eps,delta\n1,1\n", "cells"},
         {"to,eps,delta,total_eps\n1,1,.1,1\n", "belong together"},
         {"to,eps,delta,key\n1,1,.1,short\n", "public key"},
-        {"to,eps,delta,credit\n1,1,.1,some\n", "'none' or 'losses'"},
+        {"to,eps,delta,credit\n1,1,.1,losses\n",
+         "trust.csv:2: credit 'losses' is not supported"},
         {"to,eps,delta,name\n1,1,.1,a\033[2Jb\n", "not a name"},
         {"", "no header"},
     };
@@ -374,9 +317,9 @@ static void test_all(void **state)
     for (int64_t round = 1; round <= 4; round++) {
         /* 1 and 1e-3 hold a ratio of 1 / 2.57: once 0.3, and not twice */
         struct ledger_charge charges[] = {
-            {"all", .3, 1, 1, 1e-3, false, true},
-            {peer, 3, 1, 1, 1e-3, true, false},
-            {other, 1, 1, INFINITY, 1, false, false}};
+            {"all", .3, 1, 1e-3, false, true},
+            {peer, 3, 1, 1e-3, true, false},
+            {other, 1, INFINITY, 1, false, false}};
         assert_int_equal(ledger_charge(ledger, round, charges, 3, NULL),
                          PRICER_OK);
         assert_true(charges[0].allowed == (round == 1));
@@ -387,9 +330,9 @@ static void test_all(void **state)
     assert_true(ledger_spent(ledger, peer) == 0);
     for (int64_t round = 5; round <= 9; round++) {
         struct ledger_charge charges[] = {
-            {"more", .3, 1, 9, 1e-3, false, true},
-            {peer, 3, 1, 1, 1e-3, true, false},
-            {other, 1, 1, round == 7 ? INFINITY : 0, 1e-9, false, false}};
+            {"more", .3, 9, 1e-3, false, true},
+            {peer, 3, 1, 1e-3, true, false},
+            {other, 1, round == 7 ? INFINITY : 0, 1e-9, false, false}};
         assert_int_equal(ledger_charge(ledger, round, charges, 3, NULL),
                          PRICER_OK);
         assert_true(charges[2].allowed == (round == 7));
@@ -405,7 +348,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_composition),
         cmocka_unit_test(test_planned_rounds),
-        cmocka_unit_test(test_credit),
         cmocka_unit_test(test_upgrade),
         cmocka_unit_test(test_rounds_ascend),
         cmocka_unit_test(test_bare),

@@ -92,13 +92,13 @@ class Server:
                        self.log.read())
             self.step()
 
-    def slice(self, plan, rounds, credit, noise, p, repeat=1, radius=1.0,
+    def slice(self, plan, rounds, noise, repeat=1, radius=1.0,
               reach=0.0):
         self.plan = plan
         self.until('HELLO', lambda: self.hello is not None)
-        out = [[1, self.peer_key, self.address(1), .5, noise, p, b'']]
+        out = [[1, self.peer_key, self.address(1), .5, noise, b'']]
         digest = self.send(SLICE, plan, 0, 2, D, radius, -30, 2 ** 50, rounds,
-                           repeat, credit, bytes([plan] * 16), [0.0, 0.0, 0],
+                           repeat, bytes([plan] * 16), [0.0, 0.0, 0],
                            out, [], reach)
         self.until('the slice', lambda: self.hello[0] == digest)
         return self.hello

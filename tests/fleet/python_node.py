@@ -94,7 +94,7 @@ class Node:
 
     def take_slice(self, frame, elements):
         (plan, node, nodes, dimension, radius, exponent, grid, rounds, repeat,
-         credit, seal, own, out, into, reach) = elements
+         seal, own, out, into, reach) = elements
         if node != self.number or reach != 0:   # knows no relative rounds
             self.send(self.server, REFUSAL, 0, 1, self.number)
             return

@@ -139,7 +139,7 @@ class Liar(Server):
     def begin(self, noise, *more):
         self.number = 0
         self.start_node(TRUST, *more, data=DATA_OF_NODE)
-        self.slice(1, 9, False, noise, 1.0, radius=RADIUS, reach=1.0)
+        self.slice(1, 9, noise, radius=RADIUS, reach=1.0)
 
     def hand_out(self, number, reference):
         values = np.asarray(reference, '<f8').tobytes()

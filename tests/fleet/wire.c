@@ -8,8 +8,8 @@
 #include <math.h>
 
 static struct wire_out outs[] = {
-    {1, {1}, "tcp://10.0.0.1:7100", .25, .5, .75, false, {0}, {0}},
-    {3, {3}, "tcp://host:1", 0, 0, 1, true, {7}, {8}},
+    {1, {1}, "tcp://10.0.0.1:7100", .25, .5, false, {0}, {0}},
+    {3, {3}, "tcp://host:1", 0, 0, true, {7}, {8}},
 };
 static struct wire_in ins[] = {
     {0, {9}, 1000, 5}, {1, {1}, 0, 0}, {3, {3}, 77, 9}};
@@ -23,7 +23,6 @@ static const struct wire_slice example = {
     .grid = INT64_C(1) << 40,
     .rounds = 7,
     .repeat = 1,
-    .credit = true,
     .seal = {1, 2, 3},
     .own = {.5, .1, 99},
     .out_count = 2,
@@ -44,7 +43,7 @@ static void test_slice(void **state)
     assert_int_equal(back.exponent, -41);
     assert_int_equal(back.grid, INT64_C(1) << 40);
     assert_true(back.radius == 1.5 && back.own.noise == .1);
-    assert_true(back.rounds == 7 && back.credit);
+    assert_true(back.rounds == 7);
     assert_int_equal(back.out_count, 2);
     assert_memory_equal(back.out, outs, sizeof outs);
     assert_int_equal(back.in_count, 3);
@@ -117,48 +116,34 @@ static void test_refuses_slices(void **state)
     wire_free(&bytes);
 }
 
-/* The same for what the plan was made for. */
-static void test_refuses_credit(void **state)
+/* A plan is for one round or more. */
+static void test_refuses_rounds(void **state)
 {
     (void)state;
     struct wire_bytes bytes = {0};
-    for (int rule = 0; rule < 4; rule++) {
-        struct wire_out out[2] = {outs[0], outs[1]};
-        struct wire_slice bad = example, back;
-        bad.out = out;
-        bad.credit = rule != 0; /* without it, no p is below 1 */
-        bad.rounds = rule != 1;
-        out[0].p = rule == 2 ? 0 : outs[0].p;
-        out[1].p = rule == 3 ? 1.5 : outs[1].p;
-        assert_true(wire_write_slice(&bytes, &bad));
-        if (wire_read_slice(bytes.data, bytes.size, &back))
-            fail_msg("rule %d is not kept", rule);
-    }
+    struct wire_slice bad = example, back;
+    bad.rounds = 0;
+    assert_true(wire_write_slice(&bytes, &bad));
+    assert_false(wire_read_slice(bytes.data, bytes.size, &back));
     wire_free(&bytes);
 }
 
-/* Attempts are 1 to 64, and with credit for losses one. */
+/* Attempts are 1 to 64. */
 static void test_refuses_attempts(void **state)
 {
     (void)state;
     struct wire_bytes bytes = {0};
-    for (int64_t repeat = 0; repeat <= WIRE_ATTEMPTS + 1; repeat++)
-        for (int credit = 0; credit < 2; credit++) {
-            struct wire_out out[2] = {outs[0], outs[1]};
-            struct wire_slice asked = example, back;
-            asked.repeat = repeat;
-            asked.credit = credit == 1;
-            asked.out = out;
-            out[0].p = out[1].p = credit ? .5 : 1;
-            assert_true(wire_write_slice(&bytes, &asked));
-            bool sound = repeat >= 1 && repeat <= (credit ? 1 : WIRE_ATTEMPTS);
-            assert_true(wire_read_slice(bytes.data, bytes.size, &back) ==
-                        sound);
-            if (sound) {
-                assert_int_equal(back.repeat, repeat);
-                wire_slice_free(&back);
-            }
+    for (int64_t repeat = 0; repeat <= WIRE_ATTEMPTS + 1; repeat++) {
+        struct wire_slice asked = example, back;
+        asked.repeat = repeat;
+        assert_true(wire_write_slice(&bytes, &asked));
+        bool sound = repeat >= 1 && repeat <= WIRE_ATTEMPTS;
+        assert_true(wire_read_slice(bytes.data, bytes.size, &back) == sound);
+        if (sound) {
+            assert_int_equal(back.repeat, repeat);
+            wire_slice_free(&back);
         }
+    }
     wire_free(&bytes);
 }
 
@@ -455,7 +440,7 @@ int main(void)
         cmocka_unit_test(test_refuses_attempts),
         cmocka_unit_test(test_share_again),
         cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_refuses_credit),
+        cmocka_unit_test(test_refuses_rounds),
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_withheld),
         cmocka_unit_test(test_cuts),

@@ -342,10 +342,61 @@ static void test_definition(void **state)
     }
 }
 
+/* Where rounding brings neighbouring data further apart the sender's own noise is
+ * raised as much, that of others in the same sum is not. Messages of a thousand
+ * steps of the grid, all links always up: one Gaussian in closed form. */
+static void test_coarse_grid(void **state)
+{
+    (void)state;
+    const double delta = 1e-3, diameter = .5, d = 10000;
+    const struct pricer_node nodes[] = {
+        {1, 1, 1e-3, NAN, NAN}, {1, 1, 1e-3, NAN, NAN}, {1, 1, 1e-3, NAN, NAN}};
+    const struct pricer_link links[] = {{0, 2, 1, NAN, 1, 1e-3},
+                                        {1, 2, 1, NAN, 1, 1e-3}};
+    struct pricer_network *network = NULL;
+    struct pricer_plan *plan = NULL;
+    struct pricer_grid grid;
+    assert_int_equal(
+        pricer_network_build(&(struct pricer_network_parts){.dimension = 10000,
+                                                            .radius = 1,
+                                                            .nodes = nodes,
+                                                            .node_count = 3,
+                                                            .links = links,
+                                                            .link_count = 2},
+                             &network, NULL, NULL),
+        PRICER_OK);
+    for (int i = 0; i < 3; i++)
+        network->node_diameter[i] = diameter;
+    assert_int_equal(pricer_plan_new(network, &plan, NULL), PRICER_OK);
+    plan->self_weight[2] = plan->self_noise[2] = 1;
+    assert_int_equal(pricer_grid_choose(network, plan, &grid, NULL), PRICER_OK);
+    double step = ldexp(1, grid.exponent), weight = 1000 * step / diameter;
+    plan->weight[0] = plan->weight[1] = weight;
+    plan->noise[0] = 300 * step;
+    plan->noise[1] = 1000 * step;
+    double raise =
+        1 +
+        ((sqrt(d) + 8) * step / weight + (16 * d + 128) * 0x1p-53) / diameter;
+    assert_true(raise > 1.1 && raise < 1.12);
+    double zeta = raise * raise * 9e4 + 1e6; /* in steps */
+    double mu = raise * 1000 / sqrt(zeta);
+    struct pricer_statement s =
+        ask(network, plan,
+            (struct pricer_question){.observer = PRICER_OBSERVER_RELAY,
+                                     .eavesdropper = PRICER_RADIO,
+                                     .delta = delta},
+            0);
+    assert_true(pricer_gaussian_delta(s.eps, mu) <= delta);
+    assert_true(pricer_gaussian_delta(s.eps * .999, mu) > delta);
+    pricer_plan_free(plan);
+    pricer_network_free(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition),
+        cmocka_unit_test(test_coarse_grid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

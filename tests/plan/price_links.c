@@ -102,9 +102,8 @@ static void check_network(uint64_t *seed, struct pricer_settings settings)
     for (int32_t i = 0; i < net->nodes; i++)
         net->uplink[i] = fmax(net->uplink[i], .05);
     double objective = optimum(net, &settings, NULL, &plan);
-    assert_int_equal(
-        pricer_link_price(net, &settings, plan, price, uplink, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_link_price(net, plan, price, uplink, NULL),
+                     PRICER_OK);
     for (int32_t l = 0; l < net->links; l += 3)
         check_link(net, &settings, plan, l, price[l], objective);
     for (int32_t i = 0; i < net->nodes; i++)
@@ -118,14 +117,12 @@ static void test_envelope(void **state)
     (void)state;
     uint64_t seed = 5;
     for (int trial = 0; trial < 48; trial++)
-        check_network(&seed, (struct pricer_settings){
-                                 .bias = trial % 4,
-                                 .lambda = .02,
-                                 .rounds = trial / 8 % 2 ? 1 : 5,
-                                 .credit = trial / 16 % 2 ? PRICER_CREDIT_LOSSES
-                                                          : PRICER_CREDIT_NONE,
-                                 .tolerance = 1e-11,
-                                 .threads = 1});
+        check_network(&seed,
+                      (struct pricer_settings){.bias = trial % 4,
+                                               .lambda = .02,
+                                               .rounds = trial / 8 % 2 ? 1 : 5,
+                                               .tolerance = 1e-11,
+                                               .threads = 1});
 }
 
 /* With budgets towards the server, which hold ratios of change to noise. */
@@ -146,9 +143,8 @@ static void test_budgets(void **state)
             net->uplink[i] = fmax(net->uplink[i], .05);
         }
         double objective = optimum(net, &settings, NULL, &plan);
-        assert_int_equal(
-            pricer_link_price(net, &settings, plan, price, uplink, NULL),
-            PRICER_OK);
+        assert_int_equal(pricer_link_price(net, plan, price, uplink, NULL),
+                         PRICER_OK);
         for (int32_t i = 0; i < net->nodes; i++)
             check_uplink(net, &settings, plan, i, uplink[i], 10 * objective);
         pricer_plan_free(plan);
@@ -171,9 +167,8 @@ static void test_lone(void **state)
                          &net, NULL, NULL),
                      PRICER_OK);
     optimum(net, &settings, NULL, &plan);
-    assert_int_equal(
-        pricer_link_price(net, &settings, plan, NULL, &uplink, NULL),
-        PRICER_OK);
+    assert_int_equal(pricer_link_price(net, plan, NULL, &uplink, NULL),
+                     PRICER_OK);
     assert_close(uplink, -9, 1e-6);
     pricer_plan_free(plan);
     pricer_network_free(net);

@@ -203,9 +203,9 @@ static void check_look(const struct world *w, const struct look *look,
     if (pow(list.count, rounds) > 1e5)
         return;
     assert_int_equal(
-        pri_view_build(w->network, w->plan, look->node, look->member,
-                       look->server,
-                       look->radio ? PRICER_RADIO : PRICER_RECEIVER, &view),
+        pri_view_build(
+            w->network, w->plan, look->node, look->member, look->server,
+            look->radio ? PRICER_RADIO : PRICER_RECEIVER, NULL, &view),
         PRICER_OK);
     assert_int_equal(
         pri_view_account(&view, delta, rounds, 3e8, scratch, &bracket),

@@ -248,9 +248,9 @@ static void test_crowd(void **state)
     struct pri_view view = {0};
     for (int32_t l = 0; l < network->links; l++)
         plan->noise[l] = pow(10, -2 * test_uniform(&seed));
-    assert_int_equal(
-        pri_view_build(network, plan, 0, NULL, true, PRICER_RECEIVER, &view),
-        PRICER_OK);
+    assert_int_equal(pri_view_build(network, plan, 0, NULL, true,
+                                    PRICER_RECEIVER, NULL, &view),
+                     PRICER_OK);
     assert_int_equal(view.sources, CROWD);
     for (int32_t k = 0; k < view.sources; k++) {
         const struct pri_source *source = &view.source[k];

@@ -67,7 +67,9 @@ static void test_refuses(void **state)
     refuse("uplink: 0.3", "density: 3",
            "s.yaml:6: network.density has no meaning");
     refuse("generator: ring", "generator: star", "s.yaml:3: network.generator");
-    refuse("dimension: 8", "dimension: 8\ncredit: much", "s.yaml:2: credit");
+    refuse("dimension: 8", "dimension: 8\ncredit: losses",
+           "s.yaml:2: there is no key credit: budgets count every packet as "
+           "heard");
     refuse("p: 0.5", "p: 0.5\n  p: 0.6", "s.yaml:6: network.p stands here a");
     refuse("trust:\n", "trust: 3\nfoo:\n", "s.yaml:7: trust holds keys");
     refuse("nodes: 6", "nodes: [6", "s.yaml:");

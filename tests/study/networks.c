@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const char text[] =
-    "dimension: 2\nrounds: 7\ncredit: losses\n"
+    "dimension: 2\nrounds: 7\n"
     "network: {generator: erdos-renyi, nodes: 4, p: 0.5, uplink: 0.5}\n"
     "trust: {eps: 1, delta: 1e-3}\n";
 
@@ -40,7 +40,7 @@ static int set_up(void **state)
                     .rounds = 40,
                     .first = 3,
                     .last = 44},
-        .settings = {.rounds = 9, .credit = PRICER_CREDIT_LOSSES}};
+        .settings = {.rounds = 9}};
     const char *file = scratch_path("s.pricer");
     (void)state;
     if (pricer_scenario_read(scratch_text("s.yaml", text), NULL, 0, &scenario,
@@ -103,8 +103,6 @@ static void test_each_plan_has_its_network(void **state)
         assert_int_equal(found.network.first, second ? 3 : 0);
         assert_int_equal(found.network.last, second ? 44 : 0);
         assert_int_equal(found.settings.rounds, second ? 9 : 7);
-        assert_int_equal(found.settings.credit,
-                         second ? PRICER_CREDIT_LOSSES : PRICER_CREDIT_NONE);
         pricer_network_free(net);
         pricer_plan_free(back);
     }
@@ -133,7 +131,7 @@ static void test_refuses_edits(void **state)
         "UPDATE network SET origin = 'scenario'",
         "UPDATE network SET rounds = -1",
         "UPDATE plan SET network = 7",
-        "UPDATE plan SET credit = 'much'",
+        "UPDATE plan SET credit = 'losses'",
         "UPDATE plan SET rounds = 0",
         "UPDATE plan SET rounds = 9e999",
         "UPDATE plan SET lambda = 9e999",

@@ -9,6 +9,9 @@
 
 static struct pricer_study *study;
 
+/* With more digits than SQLite writes in text. */
+#define STEP 0.30000000000000004
+
 static void edit(const char *sql)
 {
     char *text = NULL;
@@ -24,10 +27,10 @@ static int set_up(void **state)
     const char *file = scratch_path("s.pricer");
     (void)state;
     if (pricer_scenario_read(
-            scratch_text("s.yaml",
-                         "dimension: 2\nradius: 4\nreference: last\n"
-                         "step: 0.5\nnetwork: {generator: ring, nodes: 3, p: "
-                         "1, uplink: 1}\ntrust: {eps: 1}\n"),
+            scratch_text("s.yaml", "dimension: 2\nradius: 4\nreference: last\n"
+                                   "step: 0.30000000000000004\nnetwork: "
+                                   "{generator: ring, nodes: 3, p: "
+                                   "1, uplink: 1}\ntrust: {eps: 1}\n"),
             NULL, 0, &scenario, &fault) ||
         pricer_scenario_network(scenario, NULL, &network, &fault) ||
         pricer_study_create(file, true, scenario, network, NULL, &fault) ||
@@ -50,13 +53,13 @@ static int tear_down(void **state)
 static void test_network(void **state)
 {
     (void)state;
-    static const char *const damage[] = {"0.4", "-1", "'x'", "1e999"};
+    static const char *const damage[] = {"0.2", "-1", "'x'", "1e999"};
     struct pricer_network *network = NULL;
     assert_int_equal(pricer_study_network(study, &network, NULL), PRICER_OK);
-    assert_true(network->radius == .5 && network->reach == 4);
+    assert_true(network->radius == STEP && network->reach == 4);
     for (int i = 0; i < 3; i++)
-        assert_true(network->node_radius[i] == .5 &&
-                    network->node_diameter[i] == 1);
+        assert_true(network->node_radius[i] == STEP &&
+                    network->node_diameter[i] == 2 * STEP);
     pricer_network_free(network);
     for (size_t k = 0; k < sizeof damage / sizeof *damage; k++) {
         char sql[80];

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 static const char text[] =
-    "dimension: 7\nradius: 0.1\nseed: 3\nrounds: 5\ncredit: losses\n"
+    "dimension: 7\nradius: 0.1\nseed: 3\nrounds: 5\n"
     "network: {generator: geometric, nodes: 120, density: 300}\n"
     "trust: {eps: 0.3, delta: 1e-7, probable: {above: 0.5, eps: inf}}\n"
     "objective: {bias: l1, lambda: 0.1, calibration: classic}\n";
@@ -81,7 +81,6 @@ static void test_round_trip(void **state)
     assert_int_equal(settings.rounds, 5);
     assert_int_equal(settings.bias, PRICER_BIAS_L1);
     assert_int_equal(settings.calibration, PRICER_CALIBRATION_CLASSIC);
-    assert_int_equal(settings.credit, PRICER_CREDIT_LOSSES);
     assert_true(settings.lambda == 0.1);
     pricer_network_free(back);
     pricer_study_close(study);
