@@ -185,9 +185,10 @@ struct pricer_network {
     double reach; /* of the data, where rounds are relative; 0: they are not */
     int32_t nodes;
     int32_t links;
-    double *uplink;                    /* [nodes] */
-    double *self_eps;                  /* [nodes] */
-    double *self_delta;                /* [nodes] */
+    int32_t left_out;   /* links that were given with p = 0; not kept */
+    double *uplink;     /* [nodes] */
+    double *self_eps;   /* [nodes] */
+    double *self_delta; /* [nodes] */
     double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
     double *node_radius;               /* [nodes] at most radius */
     double *node_diameter;             /* [nodes] at most 2 node_radius */
@@ -270,7 +271,8 @@ struct pricer_place {
  * both directions, eps > 0, 0 < delta <= 1, no link twice, none from a node to
  * itself, none to a node that does not exist, no radius of a node above that of
  * the network, no diameter above twice the radius, names of letters, digits,
- * '-', '_' and '.' that begin with a letter and belong to one node. A diameter
+ * '-', '_' and '.' that begin with a letter or digit, are not digits alone and
+ * belong to one node. A diameter
  * of all nodes that is more than twice the radius of one is taken as that.
  * Links with p = 0 are left out. A joint that is NAN becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij
  * p_ji), so that 0 is independent and 1 fully reciprocal. On failure *place
@@ -940,6 +942,9 @@ PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
  *     byte / 255. One dimension (labels) is a column of the bytes themselves.
  *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
  *     of 3072 per image, float32, byte / 255; the labels are left out.
+ *   - CSV: a row of numbers per line, separated by commas, semicolons, tabs or
+ *     blanks; lines that begin with '#' are comments, and a first line without a
+ *     number is a header.
  * Every number must be finite and there must be at least one. Takes no more
  * memory than a small multiple of what the file really holds, whatever its
  * header says.
