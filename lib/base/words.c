@@ -4,6 +4,7 @@
  * one is near to; and what a name of a person's making may be.
  */
 #include "base.h"
+#include "pricer_input.h"
 #include "pricer_study.h"
 
 #include <ctype.h>

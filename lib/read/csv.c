@@ -7,7 +7,7 @@
  * of the file in hand is used up.
  */
 #include "read.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 #include <csv.h>
 #include <errno.h>

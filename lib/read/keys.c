@@ -3,7 +3,7 @@
  * it holds, its range, which networks use it and where it is stored.
  */
 #include "keys.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
  * mote10, and 2 before 10.
  */
 #include "stream.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * pricer: one table of verbs dispatches and prints the usage.
  */
 #include "common/program.h"
+#include "pricer_input.h"
 #include "verbs.h"
 
 #include <string.h>

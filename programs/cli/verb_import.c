@@ -4,6 +4,7 @@
  */
 #include "common/options.h"
 #include "common/program.h"
+#include "pricer_input.h"
 #include "verbs.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  */
 #include "options.h"
 #include "legend.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 #include <errno.h>
 #include <math.h>

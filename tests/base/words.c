@@ -4,6 +4,7 @@
  */
 #include "tests/test.h"
 #include "base/base.h"
+#include "pricer_input.h"
 #include "pricer_study.h"
 
 static void test_there_and_back(void **state)

@@ -3,7 +3,7 @@
  * corpus has.
  */
 #include "fuzz.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
  * measurements, what is left out counted, and every mistake with its line.
  */
 #include "tests/scratch.h"
-#include "pricer_study.h"
+#include "pricer_input.h"
 
 static struct pricer_survey *accept_text(const char *text, const char *server,
                                          double above)
