@@ -6,14 +6,14 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Eight headers stand on this one:
+ * and each part needs only the parts above it. Nine headers stand on this one:
  * pricer_crew.h lets several processes work together, pricer_decode.h makes the
  * most of the sums that arrived, pricer_study.h keeps all of it in a file and
  * knows the members and rounds of a real fleet, pricer_members.h what its server
  * remembers of them, pricer_audit.h attacks what nodes send, pricer_reference.h
  * plays rounds that are relative to the last estimate, and pricer_kmeans.h and
  * pricer_power.h cluster data that is spread over the nodes and find its
- * principal components.
+ * principal components. pricer_input.h reads lists of measured links.
  *
  * Rules that hold everywhere:
  *   - Every function that can fail returns an enum pricer_status. Its outputs
@@ -184,9 +184,10 @@ struct pricer_network {
     double reach; /* of the data, where rounds are relative; 0: they are not */
     int32_t nodes;
     int32_t links;
-    double *uplink;                    /* [nodes] */
-    double *self_eps;                  /* [nodes] */
-    double *self_delta;                /* [nodes] */
+    int32_t left_out;   /* links that were given with p = 0; not kept */
+    double *uplink;     /* [nodes] */
+    double *self_eps;   /* [nodes] */
+    double *self_delta; /* [nodes] */
     double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
     double *node_radius;               /* [nodes] at most radius */
     double *node_diameter;             /* [nodes] at most 2 node_radius */
@@ -269,7 +270,8 @@ struct pricer_place {
  * both directions, eps > 0, 0 < delta <= 1, no link twice, none from a node to
  * itself, none to a node that does not exist, no radius of a node above that of
  * the network, no diameter above twice the radius, names of letters, digits,
- * '-', '_' and '.' that begin with a letter and belong to one node. A diameter
+ * '-', '_' and '.' that begin with a letter or digit, are not digits alone and
+ * belong to one node. A diameter
  * of all nodes that is more than twice the radius of one is taken as that.
  * Links with p = 0 are left out. A joint that is NAN becomes p_ij p_ji + reciprocity (min(p_ij, p_ji) - p_ij
  * p_ji), so that 0 is independent and 1 fully reciprocal. On failure *place
@@ -946,6 +948,9 @@ PRICER_API enum pricer_status pricer_matrix_new(int64_t rows, int64_t columns,
  *     byte / 255. One dimension (labels) is a column of the bytes themselves.
  *   - CIFAR-10 in binary, known by a name that ends in .bin or .bin.gz: a row
  *     of 3072 per image, float32, byte / 255; the labels are left out.
+ *   - CSV: a row of numbers per line, separated by commas, semicolons, tabs or
+ *     blanks; lines that begin with '#' are comments, and a first line without a
+ *     number is a header.
  * Every number must be finite and there must be at least one. Takes no more
  * memory than a small multiple of what the file really holds, whatever its
  * header says.

@@ -131,8 +131,8 @@ PRICER_API enum pricer_status pricer_study_find_plan(
     struct pricer_study *study, const char *text, int64_t *id,
     struct pricer_fault *fault);
 
-/* Call a plan by a name: letters, digits, '-', '_' and '.', a letter first. No
- * two plans have the same. */
+/* Call a plan by a name: letters, digits, '-', '_' and '.', a letter or digit
+ * first, not digits alone. No two plans have the same. */
 PRICER_API enum pricer_status pricer_study_name_plan(
     struct pricer_study *study, int64_t id, const char *name,
     struct pricer_fault *fault);

@@ -97,9 +97,14 @@ bool pri_parse_number(const char *text, double *value);
 /* The same for a whole number, of either sign. */
 bool pri_parse_count(const char *text, int64_t *value);
 
-/* Whether a text is a name: letters, digits, '-', '_' and '.', a letter first,
- * fewer than PRICER_NAME_TEXT of them. Never taken for a number or an option,
- * and nothing in it needs quoting in a page, a path or a shell. */
+/* What to add to a complaint that a number is not a probability: " (percent?
+ * ...)" where it could be one in percent, else "". */
+const char *pri_ask_percent(double value);
+
+/* Whether a text is a name: letters, digits, '-', '_' and '.', a letter or digit
+ * first, not digits alone, fewer than PRICER_NAME_TEXT of them. Never taken for
+ * the number of a node or plan or for an option, and nothing in it needs quoting
+ * in a page, a path or a shell. */
 bool pri_is_name(const char *text);
 
 /*

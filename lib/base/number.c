@@ -76,6 +76,11 @@ bool pri_parse_number(const char *text, double *value)
     return true;
 }
 
+const char *pri_ask_percent(double value)
+{
+    return value > 1 && value <= 100 ? " (percent? then divide by 100)" : "";
+}
+
 bool pri_parse_count(const char *text, int64_t *value)
 {
     const char *digits = text + (*text == '-' || *text == '+');

@@ -285,7 +285,9 @@ static enum pricer_status build(const struct entries *entries,
         goto done;
     sort_by_end(entries, false, count, order, net->nodes, net->in_start, by_to);
     sort_by_end(entries, true, count, by_to, net->nodes, net->out_start, order);
+    net->left_out = count;
     status = keep_links(entries, order, &count, &here, fault);
+    net->left_out -= count;
     if (status == PRICER_OK)
         status = pri_network_room(net, count);
     if (status != PRICER_OK)

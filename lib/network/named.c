@@ -78,8 +78,8 @@ enum pricer_status pri_network_name(struct pricer_network *net,
         if (!pri_is_name(names[i]))
             status = pri_fault(fault, PRICER_VALUE,
                                "name = %.40s is no name: letters, digits, "
-                               "'-', '_' and '.', a letter first, fewer than "
-                               "%d of them",
+                               "'-', '_' and '.', a letter or digit first, "
+                               "not digits alone, fewer than %d of them",
                                names[i], PRICER_NAME_TEXT);
         else if (is_taken(names[i], i))
             status = pri_fault(fault, PRICER_VALUE,

@@ -222,8 +222,9 @@ enum pricer_status pri_node_check(const struct pricer_node *node,
                                   struct pricer_fault *fault)
 {
     if (!is_probability(node->uplink))
-        return pri_fault(fault, PRICER_VALUE, "p = %.12g is not a probability",
-                         node->uplink);
+        return pri_fault(fault, PRICER_VALUE,
+                         "p = %.12g is not a probability%s", node->uplink,
+                         pri_ask_percent(node->uplink));
     if (isnan(node->x) != isnan(node->y) || isinf(node->x) || isinf(node->y))
         return pri_fault(fault, PRICER_VALUE,
                          "the position (%g, %g) is not a point of the plane",
@@ -245,8 +246,9 @@ enum pricer_status pri_link_check(const struct pricer_link *link, int64_t nodes,
                          "a link from node %d to itself is implied",
                          (int)link->from);
     if (!is_probability(link->p))
-        return pri_fault(fault, PRICER_VALUE, "p = %.12g is not a probability",
-                         link->p);
+        return pri_fault(fault, PRICER_VALUE,
+                         "p = %.12g is not a probability%s", link->p,
+                         pri_ask_percent(link->p));
     if (!isnan(link->joint) && !is_probability(link->joint))
         return pri_fault(fault, PRICER_VALUE,
                          "joint = %.12g is not a probability", link->joint);

@@ -7,6 +7,7 @@
  * of the file in hand is used up.
  */
 #include "read.h"
+#include "pricer_input.h"
 
 #include <csv.h>
 #include <errno.h>
@@ -62,7 +63,7 @@ static void read_number(struct table *table, const struct pri_column *column,
             column->kind == PRI_COLUMN_INDEX
                 ? "is not a number: nodes are numbered from 0, and names have "
                   "a column of their own"
-                : "is not a number";
+                : pri_not_number(cell);
     else if (column->kind == PRI_COLUMN_INDEX &&
              !(number >= 0 && number <= 0x1p53 && number == floor(number)))
         wrong = "is not a whole number from 0";
@@ -98,6 +99,19 @@ static void read_text(struct table *table, const struct pri_column *column,
     fail(table, PRICER_VALUE);
 }
 
+const char *pri_not_number(const char *cell)
+{
+    char point[48], *comma = strchr(cell, ',');
+    double number;
+    if (comma == NULL || strlen(cell) >= sizeof point)
+        return "is not a number";
+    strcpy(point, cell);
+    point[comma - cell] = '.';
+    return pri_parse_number(point, &number)
+               ? "is not a number: write a decimal point, not a comma"
+               : "is not a number";
+}
+
 /* "from, to, p": the names a header may hold. */
 static void list_columns(const struct pri_csv *csv, char room[200])
 {
@@ -120,10 +134,15 @@ static void read_name(struct table *table, const char *cell, size_t length)
            strcmp(csv->columns[column].name, cell) != 0)
         column++;
     if (column == csv->column_count) {
+        const char *near =
+            pricer_word_nearest(cell, csv->columns, (size_t)csv->column_count,
+                                sizeof *csv->columns);
         list_columns(csv, names);
         pri_fault(table->fault, PRICER_FORMAT,
-                  "there is no column '%s'; the columns are %s",
-                  shown(cell, length, room), names);
+                  "there is no column '%s'%s%s%s; the columns are %s",
+                  shown(cell, length, room),
+                  near != NULL ? " (did you mean " : "",
+                  near != NULL ? near : "", near != NULL ? "?)" : "", names);
         fail(table, PRICER_FORMAT);
         return;
     }
@@ -264,6 +283,30 @@ static void end_file(struct table *table, struct csv_parser *parser)
     }
 }
 
+char pri_separator(const char *line, size_t length)
+{
+    for (const char *mark = ";,\t"; *mark != '\0'; mark++)
+        if (memchr(line, *mark, length) != NULL)
+            return *mark;
+    return ' ';
+}
+
+/* Let the header decide what separates cells: the first line that is not blank.
+ * One that does not fit into a piece has a cell that is too long anyway. */
+static void choose_separator(struct csv_parser *parser, const char *piece,
+                             size_t length)
+{
+    const char *end = piece + length, *line = piece;
+    while (line < end && strchr(" \t\r\n", *line) != NULL)
+        line++;
+    size_t width = 0;
+    while (line + width < end && line[width] != '\r' && line[width] != '\n')
+        width++;
+    char separator = pri_separator(line, width);
+    if (separator != ' ')
+        csv_set_delim(parser, (unsigned char)separator);
+}
+
 /* The whole file, without the byte order mark that some editors put first. */
 static void read_pieces(struct table *table, struct csv_parser *parser,
                         FILE *file, char *piece)
@@ -277,6 +320,9 @@ static void read_pieces(struct table *table, struct csv_parser *parser,
            (length = fread(piece, 1, PIECE, file)) > 0) {
         bool mark =
             done == 0 && length >= 3 && memcmp(piece, "\xef\xbb\xbf", 3) == 0;
+        if (done == 0)
+            choose_separator(parser, piece + (mark ? 3 : 0),
+                             length - (mark ? 3 : 0));
         read_piece(table, parser, piece + (mark ? 3 : 0),
                    length - (mark ? 3 : 0));
         done += (double)length;

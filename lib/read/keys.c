@@ -3,6 +3,7 @@
  * it holds, its range, which networks use it and where it is stored.
  */
 #include "keys.h"
+#include "pricer_input.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -113,6 +114,31 @@ bool pri_key_is_section(const char *name)
     return false;
 }
 
+/* A key that is written without its section ("eps") is the first that ends so;
+ * for anything else it is the nearest name, of keys and the sections they are
+ * in. */
+bool pri_key_guess(const char *name, char *text, size_t room)
+{
+    char sections[PRI_SCENARIO_KEYS][32];
+    const char *names[2 * PRI_SCENARIO_KEYS], *near = NULL;
+    size_t length = strlen(name);
+    for (int k = 0; k < PRI_SCENARIO_KEYS; k++) {
+        const char *point = strrchr(keys[k].name, '.');
+        if (near == NULL && point != NULL && strcmp(point + 1, name) == 0)
+            near = keys[k].name;
+        snprintf(sections[k], sizeof sections[k], "%.*s",
+                 point != NULL ? (int)(point - keys[k].name) : 0, keys[k].name);
+        names[2 * k] = keys[k].name;
+        names[2 * k + 1] = sections[k];
+    }
+    if (near == NULL && length > 0)
+        near = pricer_word_nearest(name, names, 2 * PRI_SCENARIO_KEYS,
+                                   sizeof *names);
+    if (near != NULL)
+        snprintf(text, room, "%s", near);
+    return near != NULL;
+}
+
 enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       const char *key,
                                       struct pricer_fault *fault,
@@ -134,8 +160,9 @@ static enum pricer_status refuse_range(const struct pri_key *key, double value,
 {
     char low[24] = "", high[24] = "";
     if (key->low == 0 && key->high == 1 && key->ends == CLOSED)
-        return pri_fault(fault, PRICER_VALUE, "%s = %g is not between 0 and 1",
-                         key->name, value);
+        return pri_fault(fault, PRICER_VALUE,
+                         "%s = %g is not between 0 and 1%s", key->name, value,
+                         pri_ask_percent(value));
     snprintf(low, sizeof low, "%g", key->low);
     snprintf(high, sizeof high, "%g", key->high);
     return pri_fault(fault, PRICER_VALUE, "%s = %.15g is outside %s%s, %s]",

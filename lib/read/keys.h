@@ -30,6 +30,10 @@ struct pri_key {
 int pri_key_find(const char *name);
 const struct pri_key *pri_key_at(int row);
 
+/* What someone who wrote this name probably meant, a key or a section, into
+ * `text`; false: nothing is near. */
+bool pri_key_guess(const char *name, char *text, size_t room);
+
 /* Whether keys of their own stand below this name ("network"). */
 bool pri_key_is_section(const char *name);
 

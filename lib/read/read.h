@@ -25,8 +25,9 @@ struct pri_column {
 #define PRI_COLUMNS_MOST 16
 
 /*
- * A table of numbers to read: comma-separated, with a header that names the
- * columns in any order. Cells may be quoted; lines may end in CRLF; a byte
+ * A table of numbers to read: separated by commas, semicolons or tabs,
+ * whichever the header has, which names the columns in any order. Cells may be
+ * quoted; lines may end in CRLF; a byte
  * order mark and blank lines are passed over. Numbers are read in the C
  * locale, whatever the program's.
  *
@@ -52,6 +53,14 @@ struct pri_csv {
 /* O(size of the file), in constant memory. */
 enum pricer_status pri_csv_read(const struct pri_csv *csv,
                                 struct pricer_fault *fault);
+
+/* What separates the cells of a table whose first line this is: ';', ',' or a
+ * tab, the first of them that is there, else ' '. */
+char pri_separator(const char *line, size_t length);
+
+/* Why a cell is not a number: "is not a number", and what to do about a decimal
+ * comma. */
+const char *pri_not_number(const char *cell);
 
 /* -------------------------------------------------------------- matrices -- */
 

@@ -137,13 +137,24 @@ static enum pricer_status store_names(struct walk *walk,
     return PRICER_OK;
 }
 
-/* What to do in place of a key that there was once. */
+/* What to do in place of a key that was removed. */
 static const char *find_hint(const char *name)
 {
     return strcmp(name, "credit") == 0
                ? ": budgets count every packet as heard; what the receiver "
                  "alone learns says 'pricer privacy --eavesdropper receiver'"
                : "";
+}
+
+static enum pricer_status refuse_key(const char *name,
+                                     struct pricer_fault *fault)
+{
+    char guess[64];
+    const char *hint = find_hint(name);
+    bool near = *hint == '\0' && pri_key_guess(name, guess, sizeof guess);
+    return pri_fault(fault, PRICER_FORMAT, "there is no key %s%s%s%s%s", name,
+                     hint, near ? " (did you mean " : "", near ? guess : "",
+                     near ? "?)" : "");
 }
 
 static enum pricer_status walk_mapping(struct walk *walk,
@@ -169,8 +180,7 @@ static enum pricer_status walk_pair(struct walk *walk, const yaml_node_t *left,
     }
     int k = pri_key_find(name);
     if (k < 0)
-        return pri_fault(walk->fault, PRICER_FORMAT, "there is no key %s%s",
-                         name, find_hint(name));
+        return refuse_key(name, walk->fault);
     if (walk->scenario->line[k] != 0)
         return pri_fault(walk->fault, PRICER_FORMAT,
                          "%s stands here a second time", name);
@@ -296,10 +306,15 @@ static enum pricer_status override(struct pricer_scenario *scenario,
     size_t length = strcspn(setting, "=");
     snprintf(name, sizeof name, "%.*s", (int)length, setting);
     int k = pri_key_find(name);
-    if (setting[length] != '=' || k < 0)
+    if (setting[length] != '=')
         return pri_fault(fault, PRICER_VALUE,
-                         "'%.80s' does not set a key of a scenario%s", setting,
-                         find_hint(name));
+                         "'%.80s' does not set a key of a scenario: expected "
+                         "KEY=VALUE",
+                         setting);
+    if (k < 0) {
+        refuse_key(name, fault);
+        return PRICER_VALUE;
+    }
     if (scenario->line[k] == 0)
         scenario->line[k] = -1;
     return pri_key_store(scenario, pri_key_at(k), setting + length + 1, fault);

@@ -56,6 +56,29 @@ enum pricer_status pri_stream_fault(const struct pri_stream *stream,
                                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A text file as lines of cells, of which blank lines and comments, which begin
+ * with '#', are passed over. */
+struct pri_lines {
+    const char *path;
+    char *text;     /* the whole file, ending with NUL */
+    char *next;     /* where the next line begins */
+    char *at, *end; /* the rest of this line; at is NULL behind its last cell */
+    int64_t line;   /* the number of this line, from 1 */
+    char separator; /* of cells, as pri_separator() says; NUL: not known yet */
+};
+enum pricer_status pri_lines_load(struct pri_stream *stream,
+                                  struct pri_lines *lines,
+                                  struct pricer_fault *fault);
+void pri_lines_free(struct pri_lines *lines);
+
+/* Go to the next line that has cells; false at the end. */
+bool pri_lines_next(struct pri_lines *lines);
+
+/* The next cell of this line without blanks around it, valid until the lines
+ * are freed; NULL at the end of the line. Cells are cut out of the text, so a
+ * line can be gone through once. */
+char *pri_lines_cell(struct pri_lines *lines);
+
 /* Each reads what stands behind the first byte's hint into a new matrix; of the
  * rows only those of the part, which is told how many there are. */
 enum pricer_status pri_npy_read(struct pri_stream *stream,
@@ -66,6 +89,10 @@ enum pricer_status pri_idx_read(struct pri_stream *stream,
                                 struct pri_rows_wanted *part,
                                 struct pricer_matrix **matrix,
                                 struct pricer_fault *fault);
+enum pricer_status pri_text_read(struct pri_stream *stream,
+                                 struct pri_rows_wanted *part,
+                                 struct pricer_matrix **matrix,
+                                 struct pricer_fault *fault);
 enum pricer_status pri_cifar_read(struct pri_stream *stream, bool labels,
                                   struct pri_rows_wanted *part,
                                   struct pricer_matrix **matrix,

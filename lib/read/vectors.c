@@ -42,8 +42,15 @@ static bool ends_in(const char *text, const char *ending)
 /*
  * The first byte decides the kind: .npy begins with 0x93, IDX with 0, and
  * CIFAR-10, which has no mark, with a label up to 9, so that only its name
- * distinguishes it from IDX.
+ * distinguishes it from IDX. A character, a blank or the byte order mark begins
+ * a text.
  */
+static bool begins_text(unsigned char first)
+{
+    return (first >= ' ' && first < 127) || first == '\t' || first == '\n' ||
+           first == '\r' || first == 0xef;
+}
+
 static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
                                     struct pri_rows_wanted *part,
                                     struct pricer_matrix **matrix,
@@ -60,11 +67,13 @@ static enum pricer_status read_kind(struct pri_stream *stream, bool labels,
         return pri_idx_read(stream, part, matrix, fault);
     if (first == 0x93 && !labels)
         return pri_npy_read(stream, part, matrix, fault);
+    if (begins_text(first) && !labels)
+        return pri_text_read(stream, part, matrix, fault);
     return pri_stream_fault(stream, fault,
                             labels ? "this is neither IDX nor CIFAR-10 in "
                                      "binary (.bin)"
                                    : "this is neither .npy nor IDX nor "
-                                     "CIFAR-10 in binary (.bin)");
+                                     "CIFAR-10 in binary (.bin) nor CSV");
 }
 
 static enum pricer_status read_any(const char *path, bool labels,

@@ -13,7 +13,8 @@ enum pricer_status pri_study_check_name(const char *name,
         return PRICER_OK;
     return pri_fault(fault, PRICER_VALUE,
                      "'%.80s' is no name: letters, digits, '-', '_' and '.', "
-                     "a letter first, fewer than %d of them",
+                     "a letter or digit first, not digits alone, fewer than "
+                     "%d of them",
                      name, PRICER_NAME_TEXT);
 }
 

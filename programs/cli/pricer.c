@@ -2,11 +2,13 @@
  * pricer: one table of verbs dispatches and prints the usage.
  */
 #include "common/program.h"
+#include "pricer_input.h"
 #include "verbs.h"
 
 #include <string.h>
 
 static const struct verb verbs[] = {
+    {"import", verb_import, "make a scenario from a list of measured links"},
     {"new", verb_new, "make a study from a scenario"},
     {"plan", verb_plan, "choose weights and noise for every link"},
     {"plans", verb_plans, "list, name and delete the plans of a study"},
@@ -75,7 +77,10 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
         if (strcmp(argv[1], verbs[k].name) == 0)
             return program_close(verb_run(&verbs[k], argc - 1, argv + 1));
-    fprintf(stderr, "pricer: there is no verb '%s'; --help lists them\n",
-            argv[1]);
+    const char *near = pricer_word_nearest(
+        argv[1], verbs, sizeof verbs / sizeof *verbs, sizeof *verbs);
+    fprintf(stderr, "pricer: there is no verb '%s'%s%s%s; --help lists them\n",
+            argv[1], near != NULL ? " (did you mean " : "",
+            near != NULL ? near : "", near != NULL ? "?)" : "");
     return 2;
 }

@@ -51,7 +51,7 @@ static int parse(int argc, char **argv, struct request *ask,
 {
     const struct option options[] = {
         {"data", OPTION_TEXT, &ask->data, "FILE",
-         "points: .npy, IDX or CIFAR-10 binary, also gzipped"},
+         "points: .npy, CSV, IDX or CIFAR-10 binary, also gzipped"},
         {"unit-norm", OPTION_FLAG, &ask->unit_norm, NULL,
          "divide every point by its length"},
         {"procedure", OPTION_CHOICE, &ask->procedure, "pricer|paper",

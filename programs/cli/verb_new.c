@@ -11,6 +11,29 @@ static const struct usage usage = {
     "one SQLite file. Nothing is created if anything is wrong.",
     "pricer new ten.pricer examples/paper.yaml"};
 
+/* How many nodes have an uplink that is never up. */
+static int32_t count_silent(const struct pricer_network *network)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < network->nodes; i++)
+        count += network->uplink[i] == 0;
+    return count;
+}
+
+/* Rows with p = 0: often a measurement that is missing. */
+static void report_zeros(const struct pricer_network *network)
+{
+    int32_t silent = count_silent(network);
+    if (network->left_out > 0)
+        printf("p = 0: %d of %lld links given, left out as they are never up\n",
+               (int)network->left_out,
+               (long long)network->links + network->left_out);
+    if (silent > 0)
+        printf("p = 0: %d of %d uplinks; these nodes are heard through relays "
+               "at most\n",
+               (int)silent, (int)network->nodes);
+}
+
 static void report(const char *path, const struct pricer_network *network,
                    bool as_json)
 {
@@ -25,6 +48,7 @@ static void report(const char *path, const struct pricer_network *network,
             printf(", rounds relative to the last estimate with step %g",
                    network->radius);
         putchar('\n');
+        report_zeros(network);
         unheard_print(stdout, network);
         return;
     }
@@ -32,6 +56,8 @@ static void report(const char *path, const struct pricer_network *network,
     json_text(&json, "study", path);
     json_count(&json, "nodes", network->nodes);
     json_count(&json, "links", network->links);
+    json_count(&json, "links_left_out", network->left_out);
+    json_count(&json, "uplinks_at_zero", count_silent(network));
     json_count(&json, "dimension", network->dimension);
     json_number(&json, "radius",
                 network->reach > 0 ? network->reach : network->radius);

@@ -57,7 +57,7 @@ static int parse(int argc, char **argv, struct request *ask,
 {
     const struct option options[] = {
         {"data", OPTION_TEXT, &ask->data, "FILE",
-         "rows: .npy, IDX or CIFAR-10 binary, also gzipped"},
+         "rows: .npy, CSV, IDX or CIFAR-10 binary, also gzipped"},
         {"unit-norm", OPTION_FLAG, &ask->unit_norm, NULL,
          "divide every row by its length"},
         {"components", OPTION_MANY, &ask->components, "N",

@@ -15,6 +15,7 @@ struct verb {
 /* Run a verb; --explain adds the words of what it printed. */
 int verb_run(const struct verb *verb, int argc, char **argv);
 
+int verb_import(int argc, char **argv);
 int verb_new(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_advise(int argc, char **argv);

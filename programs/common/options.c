@@ -3,7 +3,7 @@
  */
 #include "options.h"
 #include "legend.h"
-#include "pricer.h"
+#include "pricer_input.h"
 
 #include <errno.h>
 #include <math.h>
@@ -164,6 +164,25 @@ static bool store_value(const struct option *row, const char *text)
     return false;
 }
 
+/* An option that is not in the table, "--name" or "--name=value". */
+static int refuse_option(const struct usage *usage,
+                         const struct option *options, const char *name,
+                         const char *word)
+{
+    char typed[64], about[256];
+    size_t count = 0;
+    while (options[count].name != NULL)
+        count++;
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + 2, "="),
+             word + 2);
+    const char *near =
+        pricer_word_nearest(typed, options, count, sizeof *options);
+    snprintf(about, sizeof about, "%.120s%s%s%s", word,
+             near != NULL ? " (did you mean --" : "", near != NULL ? near : "",
+             near != NULL ? "?)" : "");
+    return refuse(usage, name, "there is no option", about);
+}
+
 /* Handle argv[*at], an option, and the value behind it if it takes one. */
 static int parse_option(const struct usage *usage, const struct option *options,
                         const char *name, int argc, char **argv, int *at)
@@ -175,7 +194,7 @@ static int parse_option(const struct usage *usage, const struct option *options,
            (strlen(row->name) != length || memcmp(row->name, word, length)))
         row++;
     if (row->name == NULL)
-        return refuse(usage, name, "there is no option", argv[*at]);
+        return refuse_option(usage, options, name, argv[*at]);
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
     if (row->kind == OPTION_FLAG) {
         if (value != NULL)

@@ -20,6 +20,8 @@ offer() {
     esac
 }
 offer new pricer ne
+offer import pricer im
+offer --min-p pricer import --m
 offer export pricer ""
 offer --force pricer new --f
 offer --json pricer show --

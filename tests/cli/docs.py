@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Run the commands of docs/paper.md and compare what they print with the page.
+"""Run the commands of the pages and compare what they print with the pages.
 
-    tests/cli/docs.py BUILD [--show]
+    tests/cli/docs.py BUILD [--show] [PAGE...]
 
-Blocks marked `sh` are run in the order of the page, in an empty folder with
-examples/ and data/ of the source tree. A block marked `text` after one says what
-it prints: every line of it has to be among what was printed, in that order, with
-runs of blanks counted as one; three dots stand for what is left out. Where a
-program of the page needs what the test does not have, the block is marked `sh
-skip`.
+The pages are README.md, docs/tutorial.md and docs/paper.md, unless some are
+named. Blocks marked `sh` are run in the order of the page, in an empty folder
+with examples/ and data/ of the source tree and the build as build/. A block
+marked `text` after one says what it prints: every line of it has to be among what
+was printed, in that order, with runs of blanks counted as one and seconds not
+compared; three dots stand for what is left out. A table behind the comment
+<!-- printed --> is such a text, too. Where a program of the page needs what the
+test does not have, the block is marked `sh skip`. A block without a mark would be
+output that nobody compares, and is wrong.
 
 A row of a table with the columns `to see it` and `prints` is run the same way:
 each piece of code of the first is a command, each of the second part of a line
@@ -24,27 +27,33 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 BUILD = os.path.abspath(sys.argv[1])
+PAGES = ['README.md', 'docs/tutorial.md', 'docs/paper.md']
 
 
 def blocks(text):
-    """(line, mark, content) of every block."""
-    for found in re.finditer(r'^```([^\n]*)\n(.*?)^```$', text, re.S | re.M):
-        yield (text.count('\n', 0, found.start()) + 1, found.group(1).strip(),
-               found.group(2))
+    """(line, mark, content) of every block, and of every table that is one."""
+    for found in re.finditer(r'^```([^\n]*)\n(.*?)^```$|'
+                             r'^<!-- printed -->\n((?:\|[^\n]*\n)+)', text,
+                             re.S | re.M):
+        mark, content, table = found.groups()
+        yield (text.count('\n', 0, found.start()) + 1,
+               'text' if table else mark.strip(), table or content)
 
 
 def run(script, folder):
-    """What a block prints; the status of its last command is not asked, as an
-    audit that contradicts a claim has one of its own."""
-    path = os.pathsep.join([BUILD, os.environ['PATH']])
-    done = subprocess.run(['bash', '-c', script], cwd=folder, text=True,
-                          capture_output=True, env=dict(os.environ, PATH=path),
-                          check=False)
-    return done.stdout + done.stderr, done.returncode
+    """What a block prints, and the status of the command that ended it."""
+    # Debian's Python comes first, for its NumPy.
+    path = os.pathsep.join([BUILD, '/usr/bin', os.environ['PATH']])
+    done = subprocess.run(['bash', '-eo', 'pipefail', '-c', script], cwd=folder,
+                          text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False,
+                          env=dict(os.environ, PATH=path))
+    return done.stdout, done.returncode
 
 
 def plain(line):
-    return ' '.join(line.split())
+    """Without what differs from run to run: blanks and seconds."""
+    return re.sub(r'\b[0-9][0-9.e+-]* s\b', 'SECONDS', ' '.join(line.split()))
 
 
 def cells(line):
@@ -87,7 +96,7 @@ def missing(said, printed):
         line = plain(line)
         if line in ('', '...'):
             continue
-        pattern = '.*'.join(re.escape(part) for part in line.split('...'))
+        pattern = '.*'.join(re.escape(part.strip()) for part in line.split('...'))
         if not any(re.fullmatch(pattern, other) for other in lines):
             return line
     return None
@@ -104,9 +113,12 @@ def check_blocks(page, text, folder, show, known):
             count += 1
             if show:
                 print(f'--- {page}:{line}\n{content}{printed}')
-            if status not in (0, 3):
+            if status not in (0, 3):  # 3: an audit contradicts a claim
                 wrong += 1
                 print(f'{page}:{line}: exit status {status}\n{printed}')
+        elif mark == '':
+            wrong += 1
+            print(f'{page}:{line}: a block without a mark: is it printed?')
         elif mark == 'text' and printed is not None:
             lost = missing(content, printed)
             if lost is not None:
@@ -152,12 +164,19 @@ def check(page, show):
     with tempfile.TemporaryDirectory() as folder:
         for name in ('examples', 'data'):
             os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+        os.symlink(BUILD, os.path.join(folder, 'build'))
         known = {}  # command: what it printed, its status
         count, wrong = check_blocks(page, text, folder, show, known)
         lines, bad = check_rows(page, text, folder, show, known)
     print(f'{page}: {count} blocks and {lines} rows, {wrong + bad} wrong')
-    return wrong + bad == 0 and count > 0 and lines > 0
+    return wrong + bad == 0 and count > 0
+
+
+def main():
+    pages = [word for word in sys.argv[2:] if not word.startswith('--')]
+    good = [check(page, '--show' in sys.argv) for page in pages or PAGES]
+    return not all(good)
 
 
 if __name__ == '__main__':
-    sys.exit(not check('docs/paper.md', '--show' in sys.argv))
+    sys.exit(main())

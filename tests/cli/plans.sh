@@ -76,7 +76,7 @@ expect 1 "there is no plan strict" "$pricer" diff ten.pricer strict 1
 # Names are unique and never look like a number; the plan of a taken one is not made.
 expect 0 "strict" "$pricer" plans ten.pricer --name 1=strict
 expect 1 "plan 1 is called strict already" "$pricer" plans ten.pricer --name 2=strict
-expect 1 "is no name" "$pricer" plans ten.pricer --name 2=7up
+expect 1 "is no name" "$pricer" plans ten.pricer --name 2=7
 expect 1 "is not PLAN=NAME" "$pricer" plans ten.pricer --name 2
 expect 1 "called by this name already" "$pricer" plan ten.pricer --name strict
 expect 2 "begins with a letter" "$pricer" plan ten.pricer --name 2nd

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Run the commands of docs/tutorial.md, README, docs/study.md and docs/scale.md.
+"""Run the commands of docs/study.md and docs/scale.md.
 
     tests/cli/tutorial.py BUILD
 
-Every block of ```sh of the tutorial runs in one shell in an empty folder, with
-the programs of the build first on its path; so do README's lines in such blocks
-that run pricer, with the examples of the source folder, and the jobs of
-docs/scale.md, smaller and by mpirun, where there is MPI. A page with commands
-that no test runs fails the test.
+The blocks of ```sh run in one shell in an empty folder, with the programs of the
+build first on its path; the jobs of docs/scale.md smaller and by mpirun, where
+there is MPI. A page with commands that no test runs fails the test.
 """
 import glob
 import os
@@ -22,15 +20,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # Who runs the other pages' commands, or says what they come to.
 ELSEWHERE = {
+    'README.md': 'tests/cli/docs.py',
+    'docs/tutorial.md': 'tests/cli/docs.py',
     'docs/paper.md': 'tests/cli/docs.py',
     'docs/deployment.md': 'tests/fleet/deployment.py',
     'docs/python.md': 'tests/install.sh',       # the same, into another folder
     'docs/architecture.md': 'tests/lint.sh',    # draws and compares
 }
-HERE = ['README.md', 'docs/tutorial.md', 'docs/study.md', 'docs/scale.md']
-# What of README runs elsewhere: ./run is how tests come to run at all; the
-# learner's data are not here, and tests/python runs it on others.
-NOT_PRICER = ('./run', 'examples/federated/federated.py')
+HERE = ['docs/study.md', 'docs/scale.md']
 
 
 def read(name):
@@ -50,9 +47,6 @@ def account_for_all():
         assert not blocks_of(page) or page in HERE or page in ELSEWHERE, page
     for page, test in ELSEWHERE.items():
         assert blocks_of(page) and os.path.exists(os.path.join(ROOT, test)), page
-    lines = ''.join(blocks_of('README.md')).splitlines()
-    for line in lines:
-        assert not line or line.startswith(('pricer ', 'build/pricer ') + NOT_PRICER), line
 
 
 def run_scale(folder, build):
@@ -87,24 +81,10 @@ def main():
     build = os.path.abspath(sys.argv[1])
     account_for_all()
     with tempfile.TemporaryDirectory() as folder:
-        blocks = blocks_of('docs/tutorial.md')
-        assert len(blocks) > 7, len(blocks)
-        said = run('\n'.join(blocks), folder, build)
-        for words in ('what it means', 'good uplinks at', 'measured by the fleet',
-                      'rooms.html'):
-            assert words in said, words
-        for name in ('rooms.html', 'trade-off.svg'):
-            assert os.path.getsize(os.path.join(folder, name)) > 1000, name
-        lines = re.findall(r'^(?:build/)?(pricer [^#\n]*)',
-                           ''.join(blocks_of('README.md')), re.M)
-        assert len(lines) > 15, len(lines)
-        script = '\n'.join(lines).replace('examples/', ROOT + '/examples/')
-        run(script, folder, build)
         study = blocks_of('docs/study.md')
         said = run('rm -f ten.pricer; pricer new ten.pricer %s/examples/paper.yaml\n%s'
                    % (ROOT, '\n'.join(study)), folder, build)
         assert '0|1|0.5' in said and '(9, 0.1)' in said, said
-        shutil.rmtree(os.path.join(folder, 'sweep'), ignore_errors=True)
         run_scale(folder, build)
 
 

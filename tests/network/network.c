@@ -41,7 +41,11 @@ static void test_refuses_links(void **state)
 {
     (void)state;
     refuse_link((struct pricer_link){1, 2, 1.3, NAN, 1, .1},
-                "p = 1.3 is not a probability");
+                "p = 1.3 is not a probability (percent? then divide by 100)");
+    refuse_link((struct pricer_link){1, 2, 75, NAN, 1, .1},
+                "p = 75 is not a probability (percent? then divide by 100)");
+    refuse_link((struct pricer_link){1, 2, 101, NAN, 1, .1},
+                "p = 101 is not a probability");
     refuse_link((struct pricer_link){1, 2, NAN, NAN, 1, .1},
                 "p = nan is not a probability");
     refuse_link((struct pricer_link){1, 2, -.1, NAN, 1, .1},
@@ -73,7 +77,9 @@ static void test_refuses_nodes_and_joints(void **state)
     assert_int_equal(build(nodes, 2, NULL, 0, &network, &place, &fault),
                      PRICER_VALUE);
     assert_int_equal(place.node, 1);
-    assert_string_equal(fault.text, "p = 1.3 is not a probability");
+    assert_string_equal(
+        fault.text,
+        "p = 1.3 is not a probability (percent? then divide by 100)");
     nodes[1] = node;
     struct pricer_link links[] = {{0, 1, .5, .3, 1, .1}, {1, 0, .5, .4, 1, .1}};
     assert_int_equal(build(nodes, 2, links, 2, &network, &place, &fault),

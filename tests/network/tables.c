@@ -57,6 +57,7 @@ static void test_reads(void **state)
     assert_true(net->radius == 1.5);
     assert_int_equal(net->nodes, 3);
     assert_int_equal(net->links, 3);
+    assert_int_equal(net->left_out, 1);
     for (int i = 0; i < 3; i++) {
         assert_close(net->uplink[i], .1 * (i + 1), 1e-15);
         assert_true(net->x[i] == i);
@@ -119,7 +120,8 @@ static void test_refuses_nodes(void **state)
            "nodes.csv:1: there is no column 'z'; the columns are node, p, x, "
            "y, server_eps, server_delta, name, radius, diameter");
     refuse("node,p\n0,.5\n1,1.3\n", NULL,
-           "nodes.csv:3: p = 1.3 is not a probability");
+           "nodes.csv:3: p = 1.3 is not a probability (percent? then divide by "
+           "100)");
     refuse("node,p\n1,.5\n\n0,-.5\n", NULL,
            "nodes.csv:4: p = -0.5 is not a probability");
     refuse("node,p\n0,\n", NULL, "nodes.csv:2: p is missing");
@@ -147,7 +149,9 @@ static void test_refuses_links(void **state)
         const char *links, *words;
     } cases[] = {
         {"from,to\n", "links.csv:1: the column p is missing"},
-        {LINKS("1,2,1.3,,,"), "links.csv:4: p = 1.3 is not a probability"},
+        {LINKS("1,2,1.3,,,"),
+         "links.csv:4: p = 1.3 is not a probability (percent? then divide by "
+         "100)"},
         {LINKS("1,2,-1,,,"), "links.csv:4: p = -1 is not a probability"},
         {LINKS("1,2,inf,,,"), "links.csv:4: p = inf is not a probability"},
         {LINKS("1,2,,,,"), "links.csv:4: p is missing"},
@@ -164,8 +168,9 @@ static void test_refuses_links(void **state)
          "4)"},
         {LINKS("0,1,0,,,"), "links.csv:4: the link 0,1 stands here a second "
                             "time (also in line 2)"},
-        {LINKS("1,2,1.0000001,,,"),
-         "links.csv:4: p = 1.0000001 is not a probability"},
+        {LINKS("1,2,1.0000001,,,"), "links.csv:4: p = 1.0000001 is not a "
+                                    "probability (percent? then divide "
+                                    "by 100)"},
         {LINKS("1,0,.5,.6,,"),
          "links.csv:4: joint = 0.6 of the link 1,0 is outside [0.25, 0.5], its "
          "bounds for p = 0.5 and 0.5"},
@@ -234,6 +239,10 @@ static void test_reads_measures(void **state)
     }
     pricer_network_free(copy);
     pricer_network_free(net);
+    net = accept_files("node;p;name\n0;1;2nd-floor\n1;1;125.4\n", NULL);
+    assert_string_equal(net->name[0], "2nd-floor");
+    assert_string_equal(net->name[1], "125.4");
+    pricer_network_free(net);
     net = accept_files(three_nodes, NULL);
     assert_null(net->name);
     assert_true(net->node_radius[1] == 1.5 && net->node_diameter[1] == 3);
@@ -244,8 +253,9 @@ static void test_refuses_measures(void **state)
 {
     (void)state;
 #define NO_NAME                                                                \
-    " is no name: letters, digits, '-', '_' and '.', a letter first, fewer "   \
-    "than 64 of them"
+    " is no name: letters, digits, '-', '_' and '.', a letter or digit "       \
+    "first, "                                                                  \
+    "not digits alone, fewer than 64 of them"
 #define TAKEN                                                                  \
     " would be taken for another: 'server' and 'node' with a number are not "  \
     "free"
@@ -339,8 +349,11 @@ static void test_random_files(void **state)
             } else {
                 bool wrong = links++ == bad;
                 if (wrong)
-                    sprintf(expected,
-                            "links.csv:%d: p = 1.5 is not a probability", line);
+                    sprintf(
+                        expected,
+                        "links.csv:%d: p = 1.5 is not a probability (percent? "
+                        "then divide by 100)",
+                        line);
                 p[from][to] = draw;
                 used += (size_t)sprintf(text + used, "%.17g,%d,%d\n",
                                         wrong ? 1.5 : draw, from, to);

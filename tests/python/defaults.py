@@ -32,7 +32,7 @@ OPTIONS = {
         'joint': 'joint() is a function of its own',
         'tolerance': (pricer.Settings, 'tolerance', 0.0),
         'weights': OWN, 'what-if': 'Network.retrust()', 'from-deliveries': OWN,
-        'warm': (pricer.plan, 'warm', None), 'others': OWN,
+        'warm': (pricer.plan, 'warm', None),
         'iterations': (pricer.descend, 'iterations', 0),
         'step': (pricer.descend, 'step', 0.0),
         'noise-step': (pricer.descend, 'noise_step', 0.0),

@@ -84,6 +84,10 @@ static void test_accepts(void **state)
         "\"from\",\"to\",\"p\"\n\"3\",\"4\",\"0.25\"\n5,6,1\n",
         "from,to,p,eps\n3,4,0.25,\n5,6,+1,\"\"\n",
         "from,to,p\n3.0,4e0,0.25\n5,6,1\n",
+        "from;to;p\n3;4;0.25\n5;6;1\n",
+        "from\tto\tp\n3\t4\t0.25\n5\t6\t1\n",
+        "from\tto\tp\teps\r\n3\t4\t0.25\t\r\n5\t6\t1\t\r\n",
+        "\xef\xbb\xbf\"from\";\"to\";\"p\"\n\"3\"; 4 ;0.25\n5;6;1\n",
     };
     for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++) {
         struct taken taken;
@@ -143,8 +147,11 @@ static void test_refuses_headers(void **state)
     refuse("from,to,p,\n", PRICER_FORMAT,
            "t.csv:1: there is no column ''; the columns are from, to, p, eps");
     refuse("From,to,p\n", PRICER_FORMAT,
-           "t.csv:1: there is no column 'From'; the columns are from, to, p, "
-           "eps");
+           "t.csv:1: there is no column 'From' (did you mean from?); the "
+           "columns are from, to, p, eps");
+    refuse("form;to;p\n", PRICER_FORMAT,
+           "t.csv:1: there is no column 'form' (did you mean from?); the "
+           "columns are from, to, p, eps");
     refuse("\nfrom,to,p,to\n", PRICER_FORMAT,
            "t.csv:2: the column to stands twice");
     refuse("\"a\nb\x01\",to,p\n", PRICER_FORMAT,
@@ -162,7 +169,11 @@ static void test_refuses_rows(void **state)
     refuse(ROW("0,2,1e999"), PRICER_VALUE,
            "t.csv:3: p = 1e999 is not a number");
     refuse(ROW("0,2,\"0,5\""), PRICER_VALUE,
-           "t.csv:3: p = 0,5 is not a number");
+           "t.csv:3: p = 0,5 is not a number: write a decimal point, not a "
+           "comma");
+    refuse("from;to;p\n0;1;0,5\n", PRICER_VALUE,
+           "t.csv:2: p = 0,5 is not a number: write a decimal point, not a "
+           "comma");
     refuse(ROW("0,2,\"\n1\""), PRICER_VALUE, "t.csv:3: p = ?1 is not a number");
     refuse(ROW("1.5,2,1"), PRICER_VALUE,
            "t.csv:3: from = 1.5 is not a whole number from 0");

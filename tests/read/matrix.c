@@ -59,8 +59,11 @@ static void test_refuses_unknown_kinds(void **state)
 {
     (void)state;
     refuse_bytes("a.npy", "hello", 5,
+                 "a.npy: there is no row of numbers: this is neither .npy nor "
+                 "IDX nor CIFAR-10 in binary (.bin) nor CSV");
+    refuse_bytes("a.npy", "\x01hello", 6,
                  "a.npy: this is neither .npy nor IDX nor CIFAR-10 in binary "
-                 "(.bin)");
+                 "(.bin) nor CSV");
     struct pricer_matrix *matrix = NULL;
     struct pricer_fault fault = {""};
     const char *path = scratch_text("a.npy", "\x93NUMPY");

@@ -218,8 +218,11 @@ static void test_npy_refuses_files(void **state)
     refuse_bytes("a.npy", file, length,
                  "a.npy: a header of 662372411 bytes is not one of .npy");
     refuse_bytes("a.npy", "hello", 5,
+                 "a.npy: there is no row of numbers: this is neither .npy nor "
+                 "IDX nor CIFAR-10 in binary (.bin) nor CSV");
+    refuse_bytes("a.npy", "\x01hello", 6,
                  "a.npy: this is neither .npy nor IDX nor CIFAR-10 in binary "
-                 "(.bin)");
+                 "(.bin) nor CSV");
     refuse_bytes("a.npy", "\x93NUMPX123", 9, "a.npy: this is not a .npy file");
     refuse_bytes("a.npy", "", 0, "a.npy: the file is empty");
 }

@@ -50,9 +50,19 @@ static void refuse(const char *piece, const char *by, const char *words)
 static void test_refuses(void **state)
 {
     (void)state;
-    refuse("dimension: 8", "dimention: 8", "s.yaml:1: there is no key dime");
-    refuse("  p: 0.5", "  pp: 0.5", "s.yaml:5: there is no key network.pp");
-    refuse("p: 0.5", "p: 1.3", "s.yaml:5: network.p = 1.3 is not between");
+    refuse("dimension: 8", "dimention: 8",
+           "s.yaml:1: there is no key dimention (did you mean dimension?)");
+    refuse("  p: 0.5", "  pp: 0.5",
+           "s.yaml:5: there is no key network.pp (did you mean network.p?)");
+    refuse("p: 0.5", "p: 1.3",
+           "s.yaml:5: network.p = 1.3 is not between 0 and 1 (percent? then "
+           "divide by 100)");
+    refuse("network:", "netwrok:",
+           "s.yaml:2: there is no key netwrok (did you mean network?)");
+    refuse("dimension: 8", "dimension: 8\neps: 1",
+           "s.yaml:2: there is no key eps (did you mean trust.eps?)");
+    refuse("dimension: 8", "dimension: 8\nbanana: 1",
+           "s.yaml:2: there is no key banana");
     refuse("p: 0.5", "p: 0.5x", "s.yaml:5: network.p is '0.5x'");
     refuse("p: 0.5", "p: nan", "s.yaml:5: network.p is 'nan'");
     refuse("p: 0.5", "p: [0.5]", "s.yaml:5: network.p: expected a single");
@@ -123,6 +133,12 @@ static void test_overrides(void **state)
             PRICER_OK);
         assert_null(scenario);
     }
+    const char *mistyped = "trust.epz=1";
+    assert_int_equal(
+        pricer_scenario_read(path, &mistyped, 1, &scenario, &fault),
+        PRICER_VALUE);
+    assert_string_equal(fault.text,
+                        "there is no key trust.epz (did you mean trust.eps?)");
 }
 
 int main(void)
