@@ -174,6 +174,8 @@ struct server {
     uint8_t seal[WIRE_DIGEST];   /* of the plan */
     int64_t *own_limits;         /* [nodes] */
     double *ratios;     /* [nodes] of all that leaves a node in a round */
+    long double *spent; /* [nodes] squared, of the rounds of earlier plans */
+    int64_t plan_ran;   /* rounds of this plan that the study has had */
     int32_t speakers;   /* those of whom anything does */
     bool denied;        /* the log knows of one who may not read */
     struct seat *seats; /* [nodes] */
@@ -274,9 +276,12 @@ enum pricer_status server_load_marks(struct server *server,
 void server_save_marks(struct server *server, int64_t now);
 void server_find_disputes(struct server *server);
 
-/* server_readers.c: with a new plan; and whether estimates go to a node. */
+/* server_readers.c: with a new plan; a round of it is in the study; and whether its
+ * estimate goes to a node. */
 enum { SERVER_READERS_BUDGETS, SERVER_READERS_ALL };
-void server_readers_load(struct server *server);
+enum pricer_status server_readers_load(struct server *server,
+                                       struct pricer_fault *fault);
+void server_readers_count(struct server *server);
 bool server_may_read(struct server *server, int32_t node);
 
 /* server_sum.c: what a sum brings, into the round. */
