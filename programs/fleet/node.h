@@ -70,9 +70,9 @@ struct node {
     int64_t server_left;    /* when the server was last connected */
     int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
-    int64_t alarm;       /* when this process means to be awake again */
-    int64_t deaf;        /* until when rounds are not taken part in: it slept */
-    int64_t next_result; /* not before that an estimate is put into words */
+    int64_t dialled; /* when all connections of a minute are free again */
+    int64_t alarm;   /* when this process means to be awake again */
+    int64_t deaf;    /* until when rounds are not taken part in: it slept */
     struct wire_bytes bytes;
 
     /* the slice */

@@ -188,7 +188,6 @@ struct server {
     /* connections */
     struct hub *hub;
     char address[PRICER_ADDRESS_TEXT]; /* where it listens */
-    int64_t failed; /* when the log last spoke of a failed handshake */
     struct wire_bytes bytes;
 
     /* the round */
@@ -218,8 +217,6 @@ struct server {
     double weight_arrived; /* part of the plan's */
     int64_t estimates;     /* rounds that gave one */
     int64_t disputes;      /* over shares, between the ends of links */
-    int64_t dispute_next;  /* when the log may speak of one again */
-    int64_t doubt_next;    /* the same for ledgers that cannot be right */
     int64_t marks_saved;   /* when */
     int64_t withheld_total[PRICER_WITHHELD_KINDS];
     bool ended;      /* nobody has anything left to send */
@@ -234,7 +231,6 @@ struct server {
     bool under;                     /* the log says that the quorum is missed */
     bool waited; /* the log says that the first round waits */
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
-    int64_t stranger_next;          /* when it may name another */
     struct history history;
 };
 
