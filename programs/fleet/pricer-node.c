@@ -172,8 +172,10 @@ static void loop(struct node *node)
     while (!daemon_stopping() ||
            (node->state != NODE_IDLE && daemon_stopping() < 2)) {
         int64_t now = daemon_clock();
-        if (now >= node->next_hello)
+        if (now >= node->next_hello) {
+            node_connect_rest(node);
             node_greet(node);
+        }
         node_tick(node, now);
         if (daemon_stopping() && node->state == NODE_IDLE)
             return;

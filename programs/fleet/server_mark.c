@@ -190,12 +190,26 @@ static const char *describe(int part)
                : pricer_word(PRICER_WORDS_WITHHELD, part - WIRE_PART_SPENT);
 }
 
+/* A node does not connect to a neighbour that its trust file refuses. The relay takes
+ * the link for down, and the sender says why nothing came: whether the link is up is
+ * not known. */
+static void note_unconnected(struct server *server, int32_t l)
+{
+    int64_t at = (int64_t)server->attempt * server->network->links + l;
+    if (server->claimed[l] != WIRE_PART_DOWN ||
+        server->sent[l] != WIRE_PART_TRUST)
+        return;
+    server->tally.link[at] = -1;
+    server->tally.withheld[l] = WIRE_PART_TRUST - WIRE_PART_SPENT;
+}
+
 void server_find_disputes(struct server *server)
 {
     const struct pricer_network *network = server->network;
     for (int32_t l = 0; l < network->links; l++) {
         int32_t from = network->from[l], to = network->to[l];
         int claimed = server->claimed[l], sent = server->sent[l];
+        note_unconnected(server, l);
         if (!is_disputed(claimed, sent))
             continue;
         server->disputes++;
