@@ -188,6 +188,7 @@ struct server {
     /* connections */
     struct hub *hub;
     char address[PRICER_ADDRESS_TEXT]; /* where it listens */
+    int64_t failed; /* when the log last spoke of a failed handshake */
     struct wire_bytes bytes;
 
     /* the round */

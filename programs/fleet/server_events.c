@@ -154,8 +154,15 @@ static void say_stranger(struct server *server, const uint8_t *bytes)
                key, server->path, key);
 }
 
-static void say_failed(const struct server *server)
+/* A handshake that failed, at most once a minute: a node with a wrong key comes
+ * every few seconds. */
+static void say_failed(struct server *server)
 {
+    enum { AGAIN = 60000 };
+    int64_t now = daemon_clock();
+    if (server->failed != 0 && now - server->failed < AGAIN)
+        return;
+    server->failed = now;
     daemon_say("someone failed in the handshake: a node with another server "
                "key than %s (its --server-key), or no pricer-node",
                server->pair.public_key);
