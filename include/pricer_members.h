@@ -62,6 +62,19 @@ PRICER_API enum pricer_status pricer_study_prune(struct pricer_study *study,
                                                  int64_t keep,
                                                  struct pricer_fault *fault);
 
+/* How many rounds were run with a plan, those that were deleted since included. */
+struct pricer_rounds_run {
+    int64_t plan;
+    int64_t rounds;
+};
+
+/* The plans that any round was run with, in the order of their numbers. Freed by
+ * pricer_rounds_run_free(). */
+PRICER_API enum pricer_status pricer_study_rounds_run(
+    struct pricer_study *study, struct pricer_rounds_run **rounds,
+    int32_t *count, struct pricer_fault *fault);
+PRICER_API void pricer_rounds_run_free(struct pricer_rounds_run *rounds);
+
 #ifdef __cplusplus
 }
 #endif

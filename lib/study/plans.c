@@ -175,8 +175,9 @@ enum pricer_status pricer_study_delete_plan(struct pricer_study *study,
     if (status != PRICER_OK)
         return status;
     status = find_text(study,
-                       "SELECT count(*) FROM round"
-                       " WHERE plan = CAST(? AS INTEGER)",
+                       "SELECT count(*) + coalesce((SELECT value FROM setting"
+                       " WHERE key = 'pruned.' || ?1), 0) FROM round"
+                       " WHERE plan = CAST(?1 AS INTEGER)",
                        text, &used, fault);
     if (status == PRICER_OK && used > 0)
         status = pri_fault(fault, PRICER_VALUE,

@@ -29,8 +29,7 @@ static enum pricer_status open_all(struct setup *setup,
                                    &setup->plan, &setup->record, fault);
     if (status != PRICER_OK)
         return status;
-    if (setup->rounds == 0)
-        setup->rounds = setup->record.settings.rounds;
+    setup->rounds = setup->record.settings.rounds;
     setup->members =
         calloc((size_t)setup->network->nodes + 1, sizeof *setup->members);
     setup->keys =
@@ -134,8 +133,6 @@ int verb_fleet(int argc, char **argv)
          "where nodes reach the server; tcp://127.0.0.1:7100"},
         {"addresses", OPTION_TEXT, &setup.addresses, "FILE",
          "where members are reached: CSV node,address[,key]"},
-        {"rounds", OPTION_MANY, &setup.rounds, "N",
-         "rounds that trust files allow; as many as the plan is for"},
         {"readers", OPTION_CHOICE, &setup.readers, SETUP_READERS,
          "which nodes get estimates if they ask: whom budgets allow, or all"},
         {"force", OPTION_FLAG, &setup.force, NULL,
@@ -165,9 +162,10 @@ int verb_fleet(int argc, char **argv)
     if (status == PRICER_OK)
         warn_of_keys(&setup);
     if (status == PRICER_OK && setup.beyond > 0)
-        program_warn("%d budgets of the trust files are more than the study "
-                     "allows: the plan needs them for %lld rounds",
-                     (int)setup.beyond, (long long)setup.rounds);
+        program_warn("plan %lld does not keep %d budgets of the study: nodes "
+                     "will refuse what is beyond them; 'pricer plan' makes a "
+                     "plan that keeps all of them",
+                     (long long)setup.record.id, (int)setup.beyond);
     setup_close(&setup);
     return result;
 }

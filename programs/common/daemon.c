@@ -90,15 +90,42 @@ static void clean(char *line)
     }
 }
 
-void daemon_say(const char *format, ...)
+/* A bucket of DAEMON_BURST tokens that gets one every DAEMON_EVERY milliseconds,
+ * as the time at which it is full: false if it is empty. */
+static bool take_token(struct daemon_limit *limit, int64_t now, bool *last)
+{
+    const int64_t most = (int64_t)DAEMON_BURST * DAEMON_EVERY;
+    int64_t full =
+        (limit->full > now ? limit->full : now) + (int64_t)DAEMON_EVERY;
+    if (full - now > most)
+        return false;
+    limit->full = full;
+    *last = full - now + DAEMON_EVERY > most;
+    return true;
+}
+
+void daemon_say_within(struct daemon_limit *limit, const char *format, ...)
 {
     va_list arguments;
-    char line[1024];
+    char line[1024], more[80] = "";
+    bool last = false;
+    if (!take_token(limit, daemon_clock(), &last)) {
+        limit->left_out++;
+        return;
+    }
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     clean(line);
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+    if (limit->left_out > 0)
+        snprintf(more, sizeof more, " (%lld more lines like this not shown)",
+                 (long long)limit->left_out);
+    else if (last)
+        snprintf(more, sizeof more,
+                 " (from now on one line like this every %d s)",
+                 DAEMON_EVERY / 1000);
+    limit->left_out = 0;
+    fprintf(stderr, "%s: %s%s\n", program_invocation_short_name, line, more);
 }
 
 int64_t daemon_clock(void)

@@ -29,9 +29,26 @@ void daemon_lock_memory(void);
 /* As many descriptors as the system lets this process have. */
 void daemon_raise_files(void);
 
-/* A line on stderr with the program's name before it. What could
- * steer a terminal is replaced: some of it may come from a peer. */
-void daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * A line on stderr with the program's name before it. What could
+ * steer a terminal is replaced: some of it may come from a peer.
+ *
+ * Every place that calls it has a limit of its own: DAEMON_BURST lines at once,
+ * then one every DAEMON_EVERY milliseconds, which says how many were left out. So
+ * no peer can fill a disk, whatever it sends, and no caller has to think of that.
+ */
+enum { DAEMON_BURST = 20, DAEMON_EVERY = 60000 };
+struct daemon_limit {
+    int64_t full;     /* when the whole burst is available again */
+    int64_t left_out; /* lines since the last one that was written */
+};
+#define daemon_say(...)                                                        \
+    do {                                                                       \
+        static struct daemon_limit daemon_limit_here;                          \
+        daemon_say_within(&daemon_limit_here, __VA_ARGS__);                    \
+    } while (0)
+void daemon_say_within(struct daemon_limit *limit, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Milliseconds of a clock that only goes forward, also while the machine is
  * suspended. */

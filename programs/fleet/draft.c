@@ -4,6 +4,7 @@
 #include "draft.h"
 #include "trust_file.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,16 +25,29 @@ double draft_eps(double delta, double mu, double rounds)
     return high * (1 + 1e-9);
 }
 
-/* Up to three digits. */
-static double round_up(double eps)
+/* As the node itself: every part rounded up, one sum of all squares, and one root.
+ * A sum that were rounded up after every part could be above a budget that the plan
+ * keeps. */
+double draft_ratio(const struct pricer_network *network,
+                   const struct pricer_plan *plan, int32_t node)
 {
-    char text[32];
-    if (!isfinite(eps) || eps == 0)
-        return eps;
-    double unit = pow(10, floor(log10(eps)) - 2);
-    snprintf(text, sizeof text, "%.2e", ceil(eps / unit * (1 - 1e-12)) * unit);
-    double rounded = strtod(text, NULL);
-    return rounded >= eps ? rounded : eps;
+    double diameter = network->node_diameter[node];
+    int32_t first = network->out_start[node],
+            end = network->out_start[node + 1];
+    long double ratio =
+        trust_ratio(diameter, plan->self_weight[node], plan->self_noise[node]);
+    long double square = ratio * ratio;
+    for (int32_t l = first; l < end; l++) {
+        ratio = trust_ratio(diameter, plan->weight[l], plan->noise[l]);
+        square += ratio * ratio;
+    }
+    if (!(square > 0) || isinf(square))
+        return (double)square;
+    long double root =
+        sqrtl(square) *
+        (1 + LDBL_EPSILON * (2 * (long double)(end - first) + 4));
+    double rounded = (double)root;
+    return rounded < root ? nextafter(rounded, INFINITY) : rounded;
 }
 
 /* A number with as few digits as it needs, and 40 as 40, not as 4e+01. */
@@ -72,44 +86,31 @@ static bool holds(const struct row *row, double eps, int64_t rounds)
            trust_allows_often(eps, row->delta, row->mu, rounds);
 }
 
-/* Returns whether the plan needs more than the study has. */
+/* Returns whether the plan needs more than the study has, which a node refuses. */
 static bool write_row(const struct draft *draft, const struct row *row,
                       FILE *file)
 {
-    double single = row->eps, total = row->eps;
-    if (!trust_allows(single, row->delta, row->mu))
-        single = round_up(draft_eps(row->delta, row->mu, 1));
-    if (!holds(row, total, draft->rounds))
-        total = round_up(draft_eps(row->delta, row->mu, (double)draft->rounds));
     fprintf(file, "%s,", row->to);
-    write_number(single, file);
+    write_number(row->eps, file);
     write_number(row->delta, file);
-    write_number(total, file);
+    write_number(row->eps, file);
     write_number(row->delta, file);
     fputs(row->key != NULL ? row->key : "", file);
     if (draft->network->name != NULL)
         fprintf(file, ",%s", row->name);
     fputc('\n', file);
-    return single > row->eps || total > row->eps;
+    return !trust_allows(row->eps, row->delta, row->mu) ||
+           !holds(row, row->eps, draft->rounds);
 }
 
 /* All that leaves a node in a round, towards the server. */
 static bool write_all(const struct draft *draft, int32_t node, FILE *file)
 {
     const struct pricer_network *network = draft->network;
-    const struct pricer_plan *plan = draft->plan;
-    double mu[2] = {trust_ratio(network->node_diameter[node],
-                                plan->self_weight[node],
-                                plan->self_noise[node])};
-    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
-         l++) {
-        mu[1] = trust_ratio(network->node_diameter[node], plan->weight[l],
-                            plan->noise[l]);
-        mu[0] = trust_ratio_together(mu, 2);
-    }
+    double mu = draft_ratio(network, draft->plan, node);
     return write_row(draft,
                      &(struct row){"server", network->server_eps[node],
-                                   network->server_delta[node], mu[0],
+                                   network->server_delta[node], mu,
                                    draft->keys != NULL ? draft->keys[0] : NULL,
                                    ""},
                      file);

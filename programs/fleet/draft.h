@@ -12,6 +12,10 @@
 /* The least eps, rounded up, that so many releases of ratio mu keep at delta. */
 double draft_eps(double delta, double mu, double rounds);
 
+/* The ratio of all that leaves a node in a round of a plan, rounded up. */
+double draft_ratio(const struct pricer_network *network,
+                   const struct pricer_plan *plan, int32_t node);
+
 struct draft {
     const struct pricer_network *network;
     const struct pricer_plan *plan;
@@ -22,10 +26,9 @@ struct draft {
 
 /*
  * Write the trust file of a node. Every row has the budget of the study, of one
- * release and of all together: a plan for as many rounds fits it. Where the plan
- * needs more than that, as plans that were given by hand may, or as more rounds
- * do than it was made for, the least that it needs stands there, rounded up to
- * three digits; returns how many such rows there are.
+ * release and of all together, and never more: a plan that was made for as many
+ * rounds fits it. Returns how many rows a plan does not fit, as one that was given
+ * by hand may not; a node refuses what is beyond them.
  */
 int32_t draft_write(const struct draft *draft, int32_t node, FILE *file);
 

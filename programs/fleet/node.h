@@ -21,6 +21,7 @@ struct node_peer {
     double mu;
     int64_t left;        /* rounds, of its budget */
     bool refused;        /* this slice gets no data of ours there */
+    bool stranger;       /* it is not connected: node_connect.c */
     bool missed;         /* it could not be reached with the slice before */
     enum wire_part part; /* what goes in this round */
 };
@@ -70,9 +71,9 @@ struct node {
     int64_t server_left;    /* when the server was last connected */
     int64_t said[HUB_ENDS]; /* when each end was last put into words */
     int64_t next_hello;
-    int64_t alarm;       /* when this process means to be awake again */
-    int64_t deaf;        /* until when rounds are not taken part in: it slept */
-    int64_t next_result; /* not before that an estimate is put into words */
+    int64_t dialled; /* when all connections of a minute are free again */
+    int64_t alarm;   /* when this process means to be awake again */
+    int64_t deaf;    /* until when rounds are not taken part in: it slept */
     struct wire_bytes bytes;
 
     /* the slice */
@@ -145,6 +146,11 @@ bool node_charge_all(const struct node *node, double mu,
 /* Take a SLICE message: check it whole, decide on every link, connect. */
 void node_take_slice(struct node *node, const void *data, size_t size);
 void node_free_slice(struct node *node);
+
+/* node_connect.c: connect to out-neighbour k, which the trust file has refused
+ * with this code (0: it has not); and to those that had to wait. */
+void node_connect(struct node *node, int32_t k, int code);
+void node_connect_rest(struct node *node);
 
 /* Neighbours cannot reach this node now, and this is why, and the cure or "". The
  * log says so once. */

@@ -42,6 +42,9 @@ static void make_share(struct node *node, int32_t k)
                                               .seal = node->slice.seal,
                                               .part = WIRE_PART_DATA},
                          node->slice.dimension);
+    if (values == NULL)
+        node_refuse(node, node->open.round, WIRE_CODE_VECTOR, out->to,
+                    "no memory for the share");
     if (values == NULL ||
         !make_part(node, out->to, out->weight, out->noise, values))
         return;

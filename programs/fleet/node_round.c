@@ -101,8 +101,10 @@ static void keep_share(struct node *node, int32_t k,
     }
     if (share->size > 0 && source->later == NULL)
         source->later = malloc(share->size);
-    if (share->size > 0 && source->later == NULL)
+    if (share->size > 0 && source->later == NULL) {
+        daemon_say("no memory for a share that came before its round");
         return;
+    }
     if (share->size > 0)
         memcpy(source->later, share->values, share->size);
     source->later_round = share->round;
@@ -362,6 +364,9 @@ static void finish(struct node *node)
     if (wire_write_sum(&node->bytes, &sum, node->sum, dimension))
         node->lost +=
             !hub_send(node->server, node->bytes.data, node->bytes.size);
+    else
+        daemon_say("round %lld: no memory for the sum, which does not leave",
+                   (long long)sum.round);
 }
 
 /* The attempt after the last one, of the same round or the next. */

@@ -191,7 +191,7 @@ static void judge_own(struct node *node)
     node->own_left = find_left(node, &charge);
 }
 
-/* Also a neighbour that is refused is connected, to be told in each round that
+/* Also a neighbour whose data is refused is connected, to be told in each round that
  * nothing comes: else it would take the link for dead. */
 static void open_peer(struct node *node, int32_t k)
 {
@@ -209,11 +209,7 @@ static void open_peer(struct node *node, int32_t k)
     peer->refused = code != 0;
     if (code != 0)
         node_refuse(node, 0, (enum wire_code)code, out->to, fault.text);
-    /* It has nothing to say to us but heartbeats. */
-    if (peer->link == NULL &&
-        hub_connect(node->hub, out->address, out->key, 0, NULL, &peer->link,
-                    &fault) != PRICER_OK)
-        node_refuse(node, 0, WIRE_CODE_SLICE, out->to, fault.text);
+    node_connect(node, k, code);
 }
 
 /* Links that the new slice has too keep their connections. */

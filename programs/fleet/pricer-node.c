@@ -11,13 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How good an estimate is, at most once a second. */
-static void say_result(struct node *node, const struct wire_result *result)
+/* How good an estimate is. */
+static void say_result(const struct wire_result *result)
 {
-    int64_t now = daemon_clock();
-    if (now < node->next_result)
-        return;
-    node->next_result = now + 1000;
     daemon_say("round %lld: estimate from %lld sums with data of %lld nodes, "
                "expected squared error at most about %.2g",
                (long long)result->round, (long long)result->arrived,
@@ -55,7 +51,7 @@ static void take_result(struct node *node, const void *data, size_t size)
     if (pricer_matrix_write_npy(matrix, node->estimate, &fault) != PRICER_OK)
         daemon_say("%s", fault.text);
     else
-        say_result(node, &result);
+        say_result(&result);
     pricer_matrix_free(matrix);
 }
 
@@ -176,8 +172,10 @@ static void loop(struct node *node)
     while (!daemon_stopping() ||
            (node->state != NODE_IDLE && daemon_stopping() < 2)) {
         int64_t now = daemon_clock();
-        if (now >= node->next_hello)
+        if (now >= node->next_hello) {
+            node_connect_rest(node);
             node_greet(node);
+        }
         node_tick(node, now);
         if (daemon_stopping() && node->state == NODE_IDLE)
             return;

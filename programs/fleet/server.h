@@ -173,6 +173,8 @@ struct server {
     uint8_t seal[WIRE_DIGEST];   /* of the plan */
     int64_t *own_limits;         /* [nodes] */
     double *ratios;     /* [nodes] of all that leaves a node in a round */
+    long double *spent; /* [nodes] squared, of the rounds of earlier plans */
+    int64_t plan_ran;   /* rounds of this plan that the study has had */
     int32_t speakers;   /* those of whom anything does */
     bool denied;        /* the log knows of one who may not read */
     struct seat *seats; /* [nodes] */
@@ -215,8 +217,6 @@ struct server {
     double weight_arrived; /* part of the plan's */
     int64_t estimates;     /* rounds that gave one */
     int64_t disputes;      /* over shares, between the ends of links */
-    int64_t dispute_next;  /* when the log may speak of one again */
-    int64_t doubt_next;    /* the same for ledgers that cannot be right */
     int64_t marks_saved;   /* when */
     int64_t withheld_total[PRICER_WITHHELD_KINDS];
     bool ended;      /* nobody has anything left to send */
@@ -231,7 +231,6 @@ struct server {
     bool under;                     /* the log says that the quorum is missed */
     bool waited; /* the log says that the first round waits */
     char stranger[PRICER_KEY_TEXT]; /* the last that the log names */
-    int64_t stranger_next;          /* when it may name another */
     struct history history;
 };
 
@@ -273,9 +272,12 @@ enum pricer_status server_load_marks(struct server *server,
 void server_save_marks(struct server *server, int64_t now);
 void server_find_disputes(struct server *server);
 
-/* server_readers.c: with a new plan; and whether estimates go to a node. */
+/* server_readers.c: with a new plan; a round of it is in the study; and whether its
+ * estimate goes to a node. */
 enum { SERVER_READERS_BUDGETS, SERVER_READERS_ALL };
-void server_readers_load(struct server *server);
+enum pricer_status server_readers_load(struct server *server,
+                                       struct pricer_fault *fault);
+void server_readers_count(struct server *server);
 bool server_may_read(struct server *server, int32_t node);
 
 /* server_sum.c: what a sum brings, into the round. */

@@ -139,24 +139,23 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
     take(server, (int32_t)(seat - server->seats), data, size);
 }
 
-/* A key that is not enrolled, in words: each key once, any at most once in ten
- * seconds. */
+/* A key that is not enrolled, in words: not the same one again. */
 static void say_stranger(struct server *server, const uint8_t *bytes)
 {
     char key[PRICER_KEY_TEXT];
-    if (bytes == NULL || daemon_clock() < server->stranger_next)
+    if (bytes == NULL)
         return;
     keys_text(bytes, key);
     if (strcmp(key, server->stranger) == 0)
         return;
     strcpy(server->stranger, key);
-    server->stranger_next = daemon_clock() + 10000;
     daemon_say("the key %s is not enrolled and was turned away; if it is a "
                "node's, 'pricer enrol %s NODE %s ADDRESS'",
                key, server->path, key);
 }
 
-/* A handshake that failed, at most once a minute. */
+/* A handshake that failed, at most once a minute: a node with a wrong key comes
+ * every few seconds. */
 static void say_failed(struct server *server)
 {
     enum { AGAIN = 60000 };

@@ -10,19 +10,10 @@
 
 enum {
     SAVE = 1000,   /* milliseconds between two times that marks are stored */
-    AGAIN = 10000, /* milliseconds between two lines about the same thing */
+    AGAIN = 10000, /* milliseconds between two words about a duplicate key */
 };
 
 /* ----------------------------------------------------------------- marks -- */
-
-/* Each may be put into words once in ten seconds. */
-static bool may_say(int64_t *next, int64_t now)
-{
-    if (now < *next)
-        return false;
-    *next = now + AGAIN;
-    return true;
-}
 
 static void send_mark(struct server *server, struct seat *seat)
 {
@@ -46,8 +37,7 @@ static void judge(struct server *server, int32_t node,
     bool behind = hello->session < seat->session || hello->last < seat->mark;
     bool beyond = hello->last > most;
     bool news = (behind && !seat->behind) || (beyond && !seat->beyond);
-    bool say = news && may_say(&server->doubt_next, daemon_clock());
-    if (say && behind)
+    if (news && behind)
         daemon_say(
             "node %s: its ledger ends at round %lld of session %lld, and "
             "was at round %lld of session %lld before: it was put back "
@@ -55,7 +45,7 @@ static void judge(struct server *server, int32_t node,
             node_label(server->network, node).text, (long long)hello->last,
             (long long)hello->session, (long long)seat->mark,
             (long long)seat->session);
-    if (say && beyond)
+    if (news && beyond)
         daemon_say("node %s: its ledger ends at round %lld, and no round after "
                    "%lld was opened: this study was put back, or the ledger is "
                    "of another node; if the study is new and its nodes are "
@@ -100,9 +90,11 @@ void server_mark_round(struct server *server, int32_t node, int64_t round)
 void server_see_twin(struct server *server, int32_t node)
 {
     struct seat *seat = &server->seats[node];
+    int64_t now = daemon_clock();
     seat->twins++;
-    if (!may_say(&seat->twin_next, daemon_clock()))
+    if (now < seat->twin_next)
         return;
+    seat->twin_next = now + AGAIN;
     daemon_say("node %s: a second node came with its key and was turned away "
                "(%lld times so far): a cloned machine, or a copied key",
                node_label(server->network, node).text, (long long)seat->twins);
@@ -198,24 +190,37 @@ static const char *describe(int part)
                : pricer_word(PRICER_WORDS_WITHHELD, part - WIRE_PART_SPENT);
 }
 
+/* A node does not connect to a neighbour that its trust file refuses. The relay takes
+ * the link for down, and the sender says why nothing came: whether the link is up is
+ * not known. */
+static void note_unconnected(struct server *server, int32_t l)
+{
+    int64_t at = (int64_t)server->attempt * server->network->links + l;
+    if (server->claimed[l] != WIRE_PART_DOWN ||
+        server->sent[l] != WIRE_PART_TRUST)
+        return;
+    server->tally.link[at] = -1;
+    server->tally.withheld[l] = WIRE_PART_TRUST - WIRE_PART_SPENT;
+}
+
 void server_find_disputes(struct server *server)
 {
     const struct pricer_network *network = server->network;
     for (int32_t l = 0; l < network->links; l++) {
         int32_t from = network->from[l], to = network->to[l];
         int claimed = server->claimed[l], sent = server->sent[l];
+        note_unconnected(server, l);
         if (!is_disputed(claimed, sent))
             continue;
         server->disputes++;
         server->seats[from].disputes++;
         server->seats[to].disputes++;
-        if (may_say(&server->dispute_next, daemon_clock()))
-            daemon_say("round %lld: node %s says that node %s gave it %s, and "
-                       "node %s that it gave %s: one of them lies; %lld times "
-                       "so far",
-                       (long long)server->round, node_label(network, to).text,
-                       node_label(network, from).text, describe(claimed),
-                       node_label(network, from).text, describe(sent),
-                       (long long)server->disputes);
+        daemon_say("round %lld: node %s says that node %s gave it %s, and "
+                   "node %s that it gave %s: one of them lies; %lld times so "
+                   "far",
+                   (long long)server->round, node_label(network, to).text,
+                   node_label(network, from).text, describe(claimed),
+                   node_label(network, from).text, describe(sent),
+                   (long long)server->disputes);
     }
 }

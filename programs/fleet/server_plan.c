@@ -268,7 +268,7 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
     if (status == PRICER_OK)
         status = digest_slices(server);
     if (status == PRICER_OK)
-        server_readers_load(server);
+        status = server_readers_load(server, fault);
     if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
     if (status == PRICER_OK)
@@ -310,6 +310,7 @@ static bool make_room(struct server *server)
     server->limits = calloc(links + 1, sizeof *server->limits);
     server->own_limits = calloc(nodes, sizeof *server->own_limits);
     server->ratios = calloc(nodes, sizeof *server->ratios);
+    server->spent = calloc(nodes, sizeof *server->spent);
     server->shares = calloc(nodes, sizeof *server->shares);
     server->sum = calloc(dimension, sizeof *server->sum);
     server->estimate = calloc(dimension, sizeof *server->estimate);
@@ -317,9 +318,10 @@ static bool make_room(struct server *server)
     server->sent = calloc(links + 1, sizeof *server->sent);
     return server->seats != NULL && server->limits != NULL &&
            server->own_limits != NULL && server->ratios != NULL &&
-           server->shares != NULL && server->sum != NULL &&
-           server->estimate != NULL && server->claimed != NULL &&
-           server->sent != NULL && make_tally(server, &server->tally) &&
+           server->spent != NULL && server->shares != NULL &&
+           server->sum != NULL && server->estimate != NULL &&
+           server->claimed != NULL && server->sent != NULL &&
+           make_tally(server, &server->tally) &&
            make_tally(server, &server->past.tally) &&
            server_history_make(server);
 }
@@ -400,6 +402,7 @@ void server_unload(struct server *server)
     free(server->limits);
     free(server->own_limits);
     free(server->ratios);
+    free(server->spent);
     free(server->shares);
     free(server->sum);
     free(server->estimate);

@@ -227,6 +227,7 @@ static enum pricer_status store_past(struct server *server,
     if (status != PRICER_OK)
         return status;
     server_reference_keep(server);
+    server_readers_count(server);
     count_round(server);
     server_history_note(server);
     publish(server);

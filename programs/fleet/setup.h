@@ -24,7 +24,7 @@ struct setup {
     const char *study_path, *folder;
     const char *server;    /* its address, or NULL */
     const char *addresses; /* a CSV file, or NULL */
-    int64_t rounds;        /* that trust files are for; 0: as the plan */
+    int64_t rounds;        /* that the plan was made for */
     int readers;           /* who gets estimates: a place in SETUP_READERS */
     bool force;            /* write configurations anew, enrol anew */
 

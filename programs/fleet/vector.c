@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,5 +196,9 @@ enum pricer_status vector_take(struct vector *vector, int64_t dimension,
             status = daemon_fault(fault, PRICER_VALUE,
                                   "element %lld of the vector is not finite",
                                   (long long)k);
+    /* Else the noise of a part that is withheld, 0 times this and noise, could not
+     * be made in this round and all that follow without a vector. */
+    if (status != PRICER_OK)
+        sodium_memzero(data, (size_t)dimension * sizeof *data);
     return status;
 }

@@ -35,7 +35,8 @@ enum pricer_status vector_start(struct vector *vector,
 int vector_file(const struct vector *vector);
 bool vector_serve(struct vector *vector);
 
-/* Take it. Refuses another dimension and numbers that are not finite. */
+/* Take it. Refuses another dimension and numbers that are not finite; `data` is then
+ * all zero. */
 enum pricer_status vector_take(struct vector *vector, int64_t dimension,
                                double *data, struct pricer_fault *fault);
 

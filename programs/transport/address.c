@@ -100,10 +100,9 @@ enum pricer_status address_listen(const char *text, int *file,
     bool all = strcmp(address.host, "*") == 0;
     int error =
         getaddrinfo(all ? NULL : address.host, address.port, &hints, &found);
-    if (error != 0)
-        return daemon_fault(
-            fault, error == EAI_AGAIN ? PRICER_BUSY : PRICER_FILE,
-            "cannot listen at %.200s: %s", text, gai_strerror(error));
+    if (error != 0) /* a name may come to stand for an address */
+        return daemon_fault(fault, PRICER_BUSY, "cannot listen at %.200s: %s",
+                            text, gai_strerror(error));
     int made = -1;
     /* Of "all", IPv6 first: it takes IPv4 along. */
     for (int six = 1; six >= 0 && made < 0; six--)

@@ -168,6 +168,42 @@ def test_wrong():
                'the socket is left behind')
 
 
+def test_not_finite():
+    """A vector with NaN or infinity costs its round the vector and nothing else: the
+    noise of the part that is withheld is in the node's sum, in this round and in
+    those after the program has gone; and the next good vector is used."""
+    with open_fleet(noise=.1) as fleet:
+        start(fleet)
+        path, good = fleet.path('feed'), fleet.data[0]
+
+        def arrived(number):
+            fleet.wait_rounds(number)
+            return fleet.query('SELECT arrived FROM arrival WHERE round = ? AND '
+                               'node = 0', number) == [(1,)]
+
+        for value in np.nan, np.inf, -np.inf:
+            program = Raw(path)
+            bad = good.copy()
+            bad[D - 1] = value
+            number = program.until(ROUND)[2]
+            program.vector(number, bad)
+            taken = program.until(TAKEN)
+            expect(taken[2:4] == [number, 6] and 'not finite' in taken[6],
+                   f'{taken}')
+            result = program.until(RESULT)
+            expect(result[2] == number and not result[7] and arrived(number),
+                   f'{value}: no sum of node 0 in round {number}')
+            program.socket.close()
+            last = number + 3
+            expect(arrived(last), f'{value}: no sum in round {last} either')
+            program = Raw(path)
+            number = program.until(ROUND)[2]
+            program.vector(number, good)
+            expect(program.until(TAKEN)[3] == 1, 'a good vector is not taken')
+            expect(program.until(RESULT)[7], 'and is in no round')
+            program.socket.close()
+
+
 def test_stranger():
     """Another user is not heard; a socket of another program is not taken."""
     if os.getuid() != 0:
@@ -252,7 +288,7 @@ def test_garbage():
         expect(fleet.stop('node0') == 0, fleet.log('node0'))
 
 
-for test in (test_wrong, test_stranger, test_garbage):
+for test in (test_wrong, test_not_finite, test_stranger, test_garbage):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)',

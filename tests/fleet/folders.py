@@ -25,7 +25,17 @@ trust: {eps: 1, delta: 1e-6%s}
 '''
 
 
-class Folders(Place):
+class Scratch(Place):
+    """A folder that goes at the end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+class Folders(Scratch):
     """A folder with a study and a plan."""
 
     def __init__(self, trust='', rounds=ROUNDS):
@@ -40,12 +50,6 @@ class Folders(Place):
                    f'{ports[N]}\n' + ''.join(
                        f'{i},tcp://127.0.0.1:{ports[i]}\n' for i in range(N)))
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
 
 def check_private(place):
     for folder, folders, files in os.walk(place.path('fleet')):
@@ -58,14 +62,15 @@ def check_private(place):
             expect(mode in allowed, f'{folder}/{name} has mode {mode:o}')
 
 
-def start(place, made):
+def start(place, made, nodes=N):
     """The printed commands; rounds as fast as they go, nothing else changed."""
     processes = []
     for member in made['members']:
         server = member['node'] == 'server'
         log = open(place.path(f'{member["node"]}.log'), 'w')
         more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
-                f'--quorum {N} --port 0 --rounds {ROUNDS + 3}') if server else ''
+                f'--quorum {nodes} --port 0 --rounds {ROUNDS + 3}') \
+            if server else ''
         processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
             '\'', shell=True, cwd=place.dir, env=place.environment, stdout=log,
@@ -126,6 +131,72 @@ def test_start():
             run_fleet(place, made)
 
 
+DENSE = '''dimension: 2
+radius: 1
+seed: 5
+rounds: %d
+network: {generator: erdos-renyi, nodes: 14, p: 0.7, uplink: 0.2}
+trust: {eps: %g, delta: 1e-5, self: {eps: 4}, server: {eps: %g}}
+'''
+
+
+def rows_of(text):
+    lines = [line.split(',') for line in text.splitlines() if line[0] != '#']
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def test_never_above():
+    """No budget of a trust file is above the study's, and what the plan needs fits
+    all of them, however many links a node has: no node refuses anything."""
+    for rounds, link, server in (1, 4, 4), (1, 8, .5), (3, 4, 4), (20, 1, 8):
+        with Scratch(build) as place:
+            place.write('d.yaml', DENSE % (rounds, link, server))
+            place.run('pricer new d.pricer d.yaml')
+            place.run('pricer plan d.pricer')
+            done = place.run('pricer fleet d.pricer --to fleet --json')
+            expect(json.loads(done.stdout)['budgets_beyond_study'] == 0 and
+                   done.stderr == '', done.stderr)
+            for i in range(14):
+                for row in rows_of(place.read('fleet', f'node{i}', 'node.trust')):
+                    most = {'server': server, str(i): 4}.get(row['to'], link)
+                    expect(float(row['eps']) <= most and
+                           float(row['total_eps']) <= most,
+                           f'node {i}: {row}, the study has {most}')
+
+
+def test_dense_fleet():
+    """The nodes have exactly the plan's rounds with these files."""
+    nodes, rounds = 14, 2
+    with Scratch(build) as place:
+        place.write('d.yaml', DENSE % (rounds, 4, 4))
+        place.run('pricer new d.pricer d.yaml')
+        place.run('pricer plan d.pricer')
+        ports = free_ports(nodes + 1)
+        place.write('where.csv', f'node,address\nserver,127.0.0.1:{ports[nodes]}\n' +
+                    ''.join(f'{i},127.0.0.1:{ports[i]}\n' for i in range(nodes)))
+        made = json.loads(place.run('pricer fleet d.pricer --to fleet --addresses '
+                                    'where.csv --json').stdout)
+        for i in range(nodes):
+            np.save(place.path('fleet', f'node{i}', 'vector.npy'),
+                    np.full((1, 2), .1))
+        processes = start(place, made, nodes)
+        try:
+            processes[0].wait(90)
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+        logs = [place.read(f'{i}.log') for i in range(nodes)]
+        with sqlite3.connect(place.path('d.pricer')) as db:
+            full = db.execute('SELECT count(*) FROM round WHERE contributors = ?',
+                              (nodes,)).fetchone()[0]
+        db.close()
+        expect(full == rounds, f'{full} rounds of {rounds}: ' + '\n'.join(logs))
+        for log in logs:
+            expect('too small' not in log and 'too much' not in log, log)
+
+
 def test_full_trust():
     """A server that the scenario trusts fully: no node refuses its own part."""
     with Folders(rounds=1) as place:
@@ -156,12 +227,15 @@ def test_again():
         place.write('fleet/node0/node.trust', 'mine')
         with open(place.path('fleet/node0/node.conf'), 'a') as file:
             file.write('# mine\n')
-        done = place.run(make + f' --force --rounds {100 * ROUNDS}')
-        expect('budgets of the trust files are more' in done.stderr, done.stderr)
+        # A plan that needs more than the study has gets no more.
+        with sqlite3.connect(place.path('f.pricer')) as db:
+            db.execute('UPDATE plan_link SET noise = noise / 2')
+        db.close()
+        done = place.run(make + ' --force')
+        expect('plan 1 does not keep' in done.stderr, done.stderr)
         after = {name: place.read_bytes('fleet', *name) for name in names}
         for name in names:
-            same = before[name] == after[name]
-            expect(same == (name[1] != 'node.trust'), f'{name}: {same}')
+            expect(before[name] == after[name], f'{name} is another')
         expect(members == place.ask('pricer enrol f.pricer'),
                'other members')
         expect(not [name for _, _, files in os.walk(place.path('fleet'))
@@ -227,7 +301,7 @@ def test_addresses():
         place.run('pricer fleet f.pricer', expected=2)
 
 
-for test in (test_start, test_full_trust, test_again, test_addresses):
+for test in (test_start, test_never_above, test_dense_fleet, test_full_trust, test_again, test_addresses):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

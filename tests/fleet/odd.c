@@ -2,17 +2,22 @@
  * For LD_PRELOAD: a machine that is odd. With ODD_CLOCK its clock, as daemons read
  * it, runs so many times as fast; with ODD_FILES nobody raises the limit of
  * descriptors from within; while the file that ODD_NONE names exists, the whole
- * machine has no descriptor left (ENFILE).
+ * machine has no descriptor left (ENFILE); while the one that ODD_NAMELESS names
+ * exists, no name of a machine resolves; no memory grows to ODD_LARGEST bytes or
+ * more.
  */
 /* open() is open() and not another name for open64(): both are called. */
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -52,15 +57,46 @@ SEEN int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *most)
     return set_limit(which, most);
 }
 
-/* Whether none is left now, with errno. */
+/* Whether the file that a variable names is there; errno stays. */
+static bool is_signed(const char *variable)
+{
+    const char *sign = getenv(variable);
+    int before = errno;
+    bool found =
+        sign != NULL && syscall(SYS_faccessat, AT_FDCWD, sign, F_OK) == 0;
+    errno = before;
+    return found;
+}
+
+/* Whether no descriptor is left now, with errno. */
 static bool is_none(void)
 {
-    const char *sign = getenv("ODD_NONE");
-    int before = errno;
-    bool none =
-        sign != NULL && syscall(SYS_faccessat, AT_FDCWD, sign, F_OK) == 0;
-    errno = none ? ENFILE : before;
+    bool none = is_signed("ODD_NONE");
+    errno = none ? ENFILE : errno;
     return none;
+}
+
+SEEN int getaddrinfo(const char *name, const char *service,
+                     const struct addrinfo *hints, struct addrinfo **found)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *,
+                struct addrinfo **) = NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    return is_signed("ODD_NAMELESS") && name != NULL &&
+                   name[strspn(name, "0123456789.")] != '\0'
+               ? EAI_NONAME
+               : real(name, service, hints, found);
+}
+
+extern void *__libc_realloc(void *memory, size_t size);
+
+SEEN void *realloc(void *memory, size_t size)
+{
+    const char *largest = getenv("ODD_LARGEST");
+    if (largest == NULL || size < strtoul(largest, NULL, 10))
+        return __libc_realloc(memory, size);
+    errno = ENOMEM;
+    return NULL;
 }
 
 SEEN int accept4(int file, __SOCKADDR_ARG from, socklen_t *size, int flags)

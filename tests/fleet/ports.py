@@ -98,6 +98,28 @@ def test_node():
         other.close()
 
 
+def test_name():
+    """A name that nobody resolves yet is waited for, by both daemons."""
+    with Fleet(build, nodes=N, dimension=D) as fleet:
+        sign = fleet.path('nameless')
+        fleet.write('nameless', '')
+        prefix = ('env', f'LD_PRELOAD={build}/tests/libodd.so',
+                  f'ODD_NAMELESS={sign}')
+        addresses = {who: f'tcp://localhost:{where(fleet.addresses[who])[1]}'
+                     for who in (0, 'server')}
+        for i in range(N):
+            fleet.start_node(i, *(['--listen', addresses[0]] if i == 0 else []),
+                             prefix=prefix)
+        expect_waiting(fleet, 'node0', 'this node is in no round without it', .5)
+        fleet.start_server(*TIMES, '--listen', addresses['server'], prefix=prefix)
+        expect_waiting(fleet, 'server', AGAIN, .8)
+        os.remove(sign)
+        fleet.wait_log('server', 'listening at ')
+        fleet.wait_log('node0', 'listening at ')
+        for name in list(fleet.processes):
+            expect(fleet.stop(name) == 0, fleet.log(name))
+
+
 def powerless():
     """Root without the right to the low ports."""
     PR_CAPBSET_DROP, CAP_NET_BIND_SERVICE = 24, 10
@@ -187,7 +209,7 @@ def test_demo():
         expect(done.returncode == 1 and 'a node failed' in done.stderr, done)
 
 
-for test in (test_server, test_node, test_mistakes, test_descriptors, test_demo):
+for test in (test_server, test_node, test_name, test_mistakes, test_descriptors, test_demo):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

@@ -73,13 +73,14 @@ def test_readers():
     """Estimates go to a node only if the budgets towards it hold all that it
     could learn: node 1 has a loose one from both others, node 2 a tight one of
     node 0, node 0 none of node 2."""
-    links = {(0, 1): 20, (2, 1): 20, (0, 2): 1, (1, 2): 20, (1, 0): 20}
+    links = {(0, 1): 60, (2, 1): 60, (0, 2): 1, (1, 2): 60, (1, 0): 60}
     with Fleet(build, nodes=N, dimension=8, weight=.25, noise=.5, own=.5,
                own_noise=.5, topology=list(links)) as fleet:
         with sqlite3.connect(fleet.study) as db:
             for (a, b), eps in links.items():
                 db.execute('UPDATE link SET eps = ? WHERE from_node = ? AND '
                            'to_node = ?', (eps, a, b))
+            db.execute('UPDATE plan SET rounds = 6')
         db.close()
         for readers in 'budgets', 'all':
             for i in range(N):

@@ -1,4 +1,5 @@
-"""No descriptors, in a process (EMFILE) and in the whole machine (ENFILE, which a
+"""No memory for what a node sends: its log says so, and rounds go on without it.
+No descriptors, in a process (EMFILE) and in the whole machine (ENFILE, which a
 library before the C library makes up): rounds go on with the connections that there
 are, nobody is busy with waiting, and when there are descriptors again all that could
 not be opened is: connections, the status page, commands that make vectors, plans.
@@ -9,6 +10,8 @@ import signal
 import socket
 import sys
 import time
+
+import numpy as np
 
 from channel import where
 from fleet import Fleet, expect
@@ -121,7 +124,26 @@ def test_machine():
         bear(fleet, lambda: os.remove(sign), prefix)
 
 
-for test in (test_process, test_machine):
+def test_memory():
+    """Buffers for shares and sums cannot be had: neither is silent."""
+    with Fleet(build, nodes=N, dimension=20000) as fleet:
+        np.save(fleet.path('one.npy'), fleet.data[:1])  # 160 kB
+        fleet.start_node(0, '--data', fleet.path('one.npy'), data=False, prefix=(
+            'env', f'LD_PRELOAD={build}/tests/libodd.so', 'ODD_LARGEST=200000'))
+        for i in range(1, N):
+            fleet.start_node(i)
+        fleet.start_server('--period', '300', '--send', '120', '--share', '200',
+                           '--uplink', '280', '--quorum', str(N - 1))
+        fleet.wait_log('node0', 'no memory for the share')
+        fleet.wait_log('node0', 'no memory for the sum')
+        fleet.wait_log('server', 'node 0 refuses')
+        before = fleet.rounds()
+        fleet.wait_rounds(before + 2)
+        expect(fleet.query('SELECT max(contributors) FROM round WHERE round > ?',
+                           before)[0][0] == N - 1, 'no rounds without it')
+
+
+for test in (test_memory, test_process, test_machine):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

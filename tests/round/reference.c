@@ -4,7 +4,7 @@
  * that no two messages are further apart than two steps, also if the reference
  * changes with the data; with one reference they are no further apart than the
  * data. And the estimate that follows stays where a mean can be, which never
- * takes it further from one.
+ * takes it further from one; also over many rounds with a liar in them.
  */
 #include "tests/test.h"
 #include "pricer_reference.h"
@@ -152,6 +152,54 @@ static void test_follow(void **unused)
     }
 }
 
+/* One round of honest nodes, whose weights are `pull` together, and a push. */
+static void walk(double data[][D], int nodes, double pull, const double *push,
+                 double *reference)
+{
+    double change[D], sent[D];
+    memcpy(change, push, sizeof change);
+    for (int i = 0; i < nodes; i++) {
+        share(data[i], reference, sent);
+        for (int k = 0; k < D; k++)
+            change[k] += pull / nodes * sent[k] / weight;
+    }
+    pricer_round_follow(reach, change, D, reference);
+}
+
+/*
+ * What docs/threats.md says of a liar: k pushes of length L move the reference by at
+ * most k L and never out of the ball of the data; where honest nodes can hold it, the
+ * shift tends to L over their weight; where they cannot, it ends at the edge.
+ */
+static void test_liar(void **unused)
+{
+    enum { NODES = 4, ROUNDS = 200 };
+    uint64_t state = 9;
+    (void)unused;
+    for (int t = 0; t < 40; t++) {
+        double data[NODES][D], a[D] = {0}, b[D] = {0}, push[D], none[D] = {0};
+        double pull = .5 + .5 * test_uniform(&state), length;
+        for (int i = 0; i < NODES; i++)
+            draw(&state, reach, data[i]);
+        do
+            draw(&state, 2 * step, push);
+        while (!((length = length_of(push, NULL)) < 3 * step));
+        for (int k = 1; k <= ROUNDS; k++) {
+            walk(data, NODES, pull, none, a);
+            walk(data, NODES, pull, push, b);
+            assert_true(length_of(a, b) <= k * length * (1 + 1e-9) + 1e-9 &&
+                        length_of(b, NULL) <= reach * (1 + 1e-11));
+        }
+    }
+    for (int held = 0; held < 2; held++) {
+        double data[1][D] = {{0}}, at[D] = {0}, pull = .8;
+        double push[D] = {held ? .5 * step : 1.5 * step};
+        for (int k = 0; k < ROUNDS; k++)
+            walk(data, 1, pull, push, at);
+        assert_true(fabs(at[0] - (held ? push[0] / pull : reach)) < 1e-9);
+    }
+}
+
 static void test_refusals(void **unused)
 {
     double x[D] = {1}, reference[D] = {0}, change[D] = {7};
@@ -177,9 +225,8 @@ static void test_refusals(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sensitivity),
-        cmocka_unit_test(test_change),
-        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_sensitivity), cmocka_unit_test(test_change),
+        cmocka_unit_test(test_follow),      cmocka_unit_test(test_liar),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
