@@ -11,7 +11,7 @@
  *
  *     radius: s = lowest bit, y = (word / 2, rounded down, + 1/2) 2^-64,
  *             r^2 = -2 ln(y) if s = 0, -2 ln(1 - y) if s = 1;
- *     angle:  g = (top 52 bits + 1/2) 2^-51 - 1, (r cos(pi g / 4), r sin(pi g / 4)),
+ *     angle:  g = (top 52 bits) 2^-51 - 1, (r cos(pi g / 4), r sin(pi g / 4)),
  *             the first negated if bit 0 is set, exchanged if bit 1 is.
  *
  * Splitting the unit interval in the middle keeps r^2 exact to a few units in
@@ -121,7 +121,7 @@ PRI_INLINE four square_radius(four_words word)
 /* cos and sin of the angle of four words. */
 PRI_INLINE void circle(four_words word, four *first, four *second)
 {
-    four g = NUMBERS((word >> 12) | 0x4000000000000000u) - (3 - 0x1p-52);
+    four g = NUMBERS((word >> 12) | 0x4000000000000000u) - 3.;
     four z = g * g;
     four zz = z * z;
     four sine = ((0x1.e3f38399551bfp-38 * zz +

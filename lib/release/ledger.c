@@ -168,8 +168,6 @@ static enum pricer_status convolve(struct law *a, const struct law *b)
 static double delta_of(const struct law *law, long double eps)
 {
     long double delta = law->above;
-    if (eps < 0)
-        return 1;
     for (int32_t k = 0; k < law->count; k++) {
         long double l = (long double)(law->first + k) * law->h;
         if (l > eps)
