@@ -30,7 +30,6 @@
 #include <assert.h>
 #include <math.h>
 
-#define HALF_ULP (LDBL_EPSILON / 2)
 #define LOG_ROOT_PI 0.57236494292470008707171367567652936L
 
 /*
@@ -55,7 +54,7 @@ static long double fraction(long double a, long double z, long double *error)
 {
     long double value = 1, c = 1, d = 0, change = 1;
     int n = 0;
-    while (n < 20000 && fabsl(change) > HALF_ULP) {
+    while (n < 20000 && fabsl(change) > PRI_HALF_ULP) {
         long double m = (long double)(++n / 2), top, bottom;
         if (n % 2 == 1) {
             top = (m + .5L) * (a + m);
@@ -70,7 +69,7 @@ static long double fraction(long double a, long double z, long double *error)
         change = c * d - 1;
         value *= c * d;
     }
-    *error = fabsl(change) + 8 * HALF_ULP * (n + 1);
+    *error = fabsl(change) + 8 * PRI_HALF_ULP * (n + 1);
     return 1 / value;
 }
 
@@ -84,8 +83,8 @@ static long double series(long double a, long double square, long double *error)
         term *= ratio;
         sum += term;
         n++;
-    } while (ratio > .75L || term > sum * HALF_ULP / 4);
-    *error = 8 * HALF_ULP * (n + 1);
+    } while (ratio > .75L || term > sum * PRI_HALF_ULP / 4);
+    *error = 8 * PRI_HALF_ULP * (n + 1);
     return sum;
 }
 
@@ -97,13 +96,13 @@ void pri_cap_at(int64_t coordinates, long double t, struct pri_cap *cap)
     long double power = a * (t < .5L ? log1pl(-square) : logl(rest));
     long double log_c = log_gamma_step(a) - LOG_ROOT_PI;
     long double log_g = log_c + power - logl(2 * a);
-    long double base = HALF_ULP * (64 + 12 * fabsl(power) + fabsl(log_c));
+    long double base = PRI_HALF_ULP * (64 + 12 * fabsl(power) + fabsl(log_c));
     if (k * square >= 9 || square >= .5L) {
         long double f = fraction(a, rest / square, &error);
         cap->log_share = log_g + logl(f / t);
         cap->share = expl(cap->log_share);
         cap->mean = t / f;
-        cap->error = base + error + 8 * HALF_ULP * fabsl(cap->log_share);
+        cap->error = base + error + 8 * PRI_HALF_ULP * fabsl(cap->log_share);
     } else {
         long double sum = series(a, square, &error);
         long double inner = expl(log_c + power) * t * sum;

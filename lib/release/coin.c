@@ -73,7 +73,7 @@ enum pricer_status pri_coin_prepare(double e0, struct pri_coin *coin)
  * decided here, too. */
 static enum pricer_status decide_long(const struct pri_coin *coin,
                                       uint32_t bits,
-                                      const struct pri_source *source,
+                                      const struct pri_entropy *source,
                                       bool *yes)
 {
     enum pricer_status status = PRICER_MEMORY;
@@ -99,7 +99,7 @@ static enum pricer_status decide_long(const struct pri_coin *coin,
 }
 
 enum pricer_status pri_coin_decide(const struct pri_coin *coin, uint32_t bits,
-                                   const struct pri_source *source, bool *yes)
+                                   const struct pri_entropy *source, bool *yes)
 {
     uint32_t gap = bits - coin->first + 1; /* 0, 1, 2: too close to tell */
     if (gap <= 2)

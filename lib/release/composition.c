@@ -24,8 +24,6 @@
 #include <assert.h>
 #include <math.h>
 
-#define HALF_ULP (LDBL_EPSILON / 2)
-
 void pri_release_loss(const struct pri_release *release, int64_t rounds,
                       struct pri_release_loss *loss)
 {
@@ -37,7 +35,7 @@ void pri_release_loss(const struct pri_release *release, int64_t rounds,
      * for: charge >= p (1 - e^-e0) dq / q. */
     long double all = cap.share + (1 - cap.share) * rest;
     long double p = cap.share / all, lost = -expm1l(-(long double)release->e0);
-    long double part = cap.error + 16 * HALF_ULP;
+    long double part = cap.error + 16 * PRI_HALF_ULP;
     part += lost > 0 && p > 0 ? release->charge / (p * lost) : 0;
     *loss = (struct pri_release_loss){
         .up = fminl(p * (1 + 2 * part), 1),
@@ -53,7 +51,7 @@ long double pri_signs_next(const struct pri_release_loss *loss,
 {
     int64_t rounds = loss->rounds, i = ++signs->index;
     long double p = loss->up, down = loss->down, factor = 1;
-    long double stay = fmaxl(1 - p - down, 0) + 4 * HALF_ULP;
+    long double stay = fmaxl(1 - p - down, 0) + 4 * PRI_HALF_ULP;
     long double next =
         ((long double)(rounds - i + 1) * stay * signs->now +
          (long double)(2 * rounds - i + 2) * down * signs->before) /
@@ -76,7 +74,7 @@ struct pri_signs pri_signs_first(const struct pri_release_loss *loss)
 double pri_release_delta(const struct pri_release_loss *loss, double eps)
 {
     long double many = (long double)loss->rounds, e0 = loss->e0, sum = 0;
-    long double goal = (eps - many * loss->charge) * (1 - 4 * HALF_ULP);
+    long double goal = (eps - many * loss->charge) * (1 - 4 * PRI_HALF_ULP);
     if (goal < 0)
         return 1;
     if (loss->up == 0 || many * e0 <= goal)
@@ -88,11 +86,11 @@ double pri_release_delta(const struct pri_release_loss *loss, double eps)
             break;
         if (n < loss->rounds)
             sum *= pri_signs_next(loss, &signs);
-        long double excess = top - goal + 4 * HALF_ULP * (top + goal);
+        long double excess = top - goal + 4 * PRI_HALF_ULP * (top + goal);
         sum += signs.now * -expm1l(-excess);
     }
     long double error =
-        HALF_ULP * (24 * many + 16 * fabsl(signs.log_scale) + 64);
+        PRI_HALF_ULP * (24 * many + 16 * fabsl(signs.log_scale) + 64);
     long double delta = expl(logl(sum) + signs.log_scale) * (1 + error);
     return pri_round_up(fminl(fmaxl(delta, 1e-300L), 1));
 }

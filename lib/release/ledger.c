@@ -36,7 +36,6 @@
 enum { CELLS = 1 << 14, ENTRIES_MOST = 64 };
 
 #define TINY 1e-30L
-#define ROOT_HALF 0.70710678118654752440084436210484904L
 
 /* Probabilities of losses (first + k) h. */
 struct law {
@@ -85,7 +84,8 @@ static void add_sphere(const struct pri_release_loss *loss, struct law *law)
 static long double between(long double x, long double y)
 {
     long double sign = x + y > 0 ? 1 : -1;
-    return fabsl(erfcl(sign * x * ROOT_HALF) - erfcl(sign * y * ROOT_HALF)) / 2;
+    return fabsl(erfcl(sign * x * M_SQRT1_2l) - erfcl(sign * y * M_SQRT1_2l)) /
+           2;
 }
 
 /* A Gaussian of ratio mu: its loss is N(mu^2/2, mu^2), under the other
@@ -104,8 +104,8 @@ static void add_gaussian(long double mu, struct law *law)
     }
     long double low = (long double)law->first * h;
     long double high = (long double)(law->first + law->count - 1) * h;
-    law->mass[0] += (double)(erfcl((half - low) / mu * ROOT_HALF) / 2);
-    law->above += (double)(erfcl((high - half) / mu * ROOT_HALF) / 2);
+    law->mass[0] += (double)(erfcl((half - low) / mu * M_SQRT1_2l) / 2);
+    law->above += (double)(erfcl((high - half) / mu * M_SQRT1_2l) / 2);
 }
 
 /* How far the loss of an entry goes but for a probability of TINY. */

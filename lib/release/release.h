@@ -14,6 +14,9 @@
 
 #include "base/base.h"
 
+/* Half a unit in the last place of a long double, relative. */
+#define PRI_HALF_ULP (LDBL_EPSILON / 2)
+
 /* ------------------------------------------------------------------- cap -- */
 
 /* The largest number of coordinates of the lifted sphere. */
@@ -222,13 +225,13 @@ enum { PRI_NORMAL_ERROR = 32, PRI_SUM_ERROR = 50 };
 /* ---------------------------------------------------------------- sample -- */
 
 /* Where random bytes come from; false: there are none. */
-struct pri_source {
+struct pri_entropy {
     bool (*draw)(void *context, void *bytes, size_t count);
     void *context;
 };
 
 /* The kernel, at every draw. Nothing is kept between draws. */
-extern const struct pri_source pri_source_kernel;
+extern const struct pri_entropy pri_entropy_kernel;
 
 /* A release made ready for one vector. */
 struct pri_sampler;
@@ -248,7 +251,7 @@ enum pricer_status pri_sampler_set(struct pri_sampler *sampler,
 /* Draw until a seed is accepted. `tries` may be NULL. PRICER_FILE if the source
  * fails or does not look random. */
 enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
-                                    const struct pri_source *source,
+                                    const struct pri_entropy *source,
                                     unsigned char seed[PRI_SEED_BYTES],
                                     int64_t *tries, struct pricer_fault *fault);
 
@@ -278,6 +281,6 @@ enum pricer_status pri_coin_prepare(double e0, struct pri_coin *coin);
 
 /* Decide a coin whose first 32 bits are `bits`. */
 enum pricer_status pri_coin_decide(const struct pri_coin *coin, uint32_t bits,
-                                   const struct pri_source *source, bool *yes);
+                                   const struct pri_entropy *source, bool *yes);
 
 #endif

@@ -30,7 +30,7 @@
 
 enum {
     PAD = 16,   /* vectors are padded to a multiple of this */
-    BATCH = 16, /* tries whose bytes are drawn together, at most */
+    BATCH = 32, /* tries whose bytes are drawn together, at most */
     TRY_BYTES = PRI_SEED_BYTES + 4,
 };
 
@@ -60,7 +60,7 @@ static bool draw_kernel(void *context, void *bytes, size_t count)
     return true;
 }
 
-const struct pri_source pri_source_kernel = {draw_kernel, NULL};
+const struct pri_entropy pri_entropy_kernel = {draw_kernel, NULL};
 
 void pri_sampler_free(struct pri_sampler *sampler)
 {
@@ -92,7 +92,8 @@ enum pricer_status pri_sampler_new(const struct pri_release *release,
     made->release = *release;
     made->along = pri_alloc(padded, sizeof *made->along);
     made->most = (int64_t)ceil(44 / -log1p(-all));
-    made->batch = (int64_t)fmin(BATCH, 1 + .25 / all);
+    made->batch =
+        (int64_t)fmin(BATCH, 2.6 / sqrt(all)); /* call against waste */
     if (made->along == NULL || pri_expander_new(&made->expander) != PRICER_OK ||
         pri_coin_prepare(release->e0, &made->coin) != PRICER_OK) {
         pri_sampler_free(made);
@@ -152,7 +153,7 @@ enum pricer_status pri_sampler_inside(struct pri_sampler *sampler,
 /* One try on TRY_BYTES random bytes: the coin's, then the seed. */
 static enum pricer_status attempt(struct pri_sampler *sampler,
                                   const unsigned char *bytes,
-                                  const struct pri_source *source,
+                                  const struct pri_entropy *source,
                                   bool *accepted)
 {
     uint32_t bits;
@@ -168,7 +169,7 @@ static enum pricer_status attempt(struct pri_sampler *sampler,
 }
 
 enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
-                                    const struct pri_source *source,
+                                    const struct pri_entropy *source,
                                     unsigned char seed[PRI_SEED_BYTES],
                                     int64_t *tries, struct pricer_fault *fault)
 {
@@ -182,8 +183,9 @@ enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
         size_t size = (size_t)sampler->batch * TRY_BYTES;
         if (!source->draw(source->context, bytes, size))
             status = PRICER_FILE;
-        for (int64_t k = 0;
-             k < sampler->batch && !accepted && status == PRICER_OK; k++) {
+        for (int64_t k = 0; k < sampler->batch && count < sampler->most &&
+                            !accepted && status == PRICER_OK;
+             k++) {
             status = attempt(sampler, bytes + k * TRY_BYTES, source, &accepted);
             count++;
             if (accepted)

@@ -81,6 +81,40 @@ static void make_axes(int64_t d, uint64_t *seed, double *first, double *second)
         second[k] /= length;
 }
 
+/* What is measured of many releases. */
+struct tally {
+    struct mean inside, along, across, square, tries, bytes, both, both_bytes;
+};
+
+/* The tally against the parameters, for an x of this part of the radius. */
+static void check_tally(const struct tally *tally, const struct pri_release *r,
+                        double length)
+{
+    int64_t d = r->dimension;
+    double all = r->q + (1 - r->q) * exp(-r->e0);
+    double side = r->p * (1 - r->p), spread = (1 - all) / (all * all);
+    check_mean(&tally->inside, r->p, side, "share in the cap", d, r->e0);
+    /* E<V, a>^2 for a unit vector a at an angle to u of this cosine. */
+    double scale = r->radius * r->radius / (r->m * r->m), x2 = length * length;
+    double flat = scale * (1 - r->t * r->m) / ((double)d + 1);
+    check_mean(&tally->along, length * r->radius,
+               flat + scale * r->t * r->m * x2 - r->radius * r->radius * x2,
+               "mean", d, r->e0);
+    if (d > 1)
+        check_mean(&tally->across, 0, flat, "mean across", d, r->e0);
+    check_mean(&tally->tries, 1 / all, spread, "tries", d, r->e0);
+    check_mean(&tally->both, 0, side * spread, "covariance of tries and side",
+               d, r->e0);
+    double count = tally->inside.count;
+    if (count * (1 - r->p) < 30) /* too few to measure a spread */
+        return;
+    check_mean(&tally->square, pri_release_variance(r, length * r->radius), 0,
+               "variance", d, r->e0);
+    check_mean(&tally->both_bytes,
+               (tally->inside.sum / count - r->p) * tally->bytes.sum / count, 0,
+               "covariance of bytes and side", d, r->e0);
+}
+
 /* Everything about `releases` releases of an x of this length, radius 2.5. */
 static void check_law(int64_t d, double e0, double length, int releases,
                       uint32_t name)
@@ -89,11 +123,10 @@ static void check_law(int64_t d, double e0, double length, int releases,
     struct pri_sampler *sampler = NULL;
     struct pri_expander *expander = NULL;
     struct replay replay = {name, 0, 0};
-    struct pri_source source = {draw_replay, &replay};
+    struct pri_entropy source = {draw_replay, &replay};
     struct pri_release_wish wish = {PRI_RELEASE_SPHERE, d, 2.5, e0, 0, 1};
     uint64_t seed = name;
-    struct mean inside = {0}, along = {0}, across = {0}, square = {0};
-    struct mean tries = {0}, bytes = {0}, both = {0}, both_bytes = {0};
+    struct tally tally = {0};
     double *x = pri_alloc(4 * d, sizeof *x), *axis = x + d, *other = x + 2 * d,
            *y = x + 3 * d;
     assert_int_equal(pri_release_for_budget(&wish, &r, NULL), PRICER_OK);
@@ -103,7 +136,7 @@ static void check_law(int64_t d, double e0, double length, int releases,
     for (int64_t k = 0; k < d; k++)
         x[k] = axis[k] * length * r.radius;
     assert_int_equal(pri_sampler_set(sampler, x, NULL), PRICER_OK);
-    double all = r.q + (1 - r.q) * exp(-r.e0);
+    double expected = 1 / (r.q + (1 - r.q) * exp(-r.e0));
     for (int n = 0; n < releases; n++) {
         unsigned char code[PRI_SEED_BYTES];
         int64_t count = 0, before = replay.bytes;
@@ -113,37 +146,16 @@ static void check_law(int64_t d, double e0, double length, int releases,
         assert_int_equal(pri_sampler_inside(sampler, code, &in), PRICER_OK);
         assert_int_equal(pri_release_decode(&r, expander, code, y), PRICER_OK);
         double used = (double)(replay.bytes - before);
-        double distance = dot(y, y, d) - 2 * dot(x, y, d) + dot(x, x, d);
-        add(&inside, in);
-        add(&along, dot(y, axis, d));
-        if (d > 1)
-            add(&across, dot(y, other, d));
-        add(&square, distance);
-        add(&tries, (double)count);
-        add(&bytes, used);
-        add(&both, (in - r.p) * ((double)count - 1 / all));
-        add(&both_bytes, (in - r.p) * used);
+        add(&tally.inside, in);
+        add(&tally.along, dot(y, axis, d));
+        add(&tally.across, dot(y, other, d));
+        add(&tally.square, dot(y, y, d) - 2 * dot(x, y, d) + dot(x, x, d));
+        add(&tally.tries, (double)count);
+        add(&tally.bytes, used);
+        add(&tally.both, (in - r.p) * ((double)count - expected));
+        add(&tally.both_bytes, (in - r.p) * used);
     }
-    double side = r.p * (1 - r.p), spread = (1 - all) / (all * all);
-    check_mean(&inside, r.p, side, "share in the cap", d, e0);
-    /* E<V, a>^2 for a unit vector a at an angle to u of this cosine. */
-    double scale = r.radius * r.radius / (r.m * r.m), x2 = length * length;
-    double flat = scale * (1 - r.t * r.m) / ((double)d + 1);
-    check_mean(&along, length * r.radius,
-               flat + scale * r.t * r.m * x2 - r.radius * r.radius * x2, "mean",
-               d, e0);
-    if (d > 1)
-        check_mean(&across, 0, flat, "mean across", d, e0);
-    if (releases * (1 - r.p) > 30) /* else too few to measure a spread */
-        check_mean(&square, pri_release_variance(&r, length * r.radius), 0,
-                   "variance", d, e0);
-    check_mean(&tries, 1 / all, spread, "tries", d, e0);
-    check_mean(&both, 0, side * spread, "covariance of tries and side", d, e0);
-    if (releases * (1 - r.p) > 30)
-        check_mean(&both_bytes,
-                   (inside.sum / inside.count - r.p) *
-                       (bytes.sum / bytes.count),
-                   0, "covariance of bytes and side", d, e0);
+    check_tally(&tally, &r, length);
     free(x);
     pri_sampler_free(sampler);
     pri_expander_free(expander);
@@ -216,7 +228,7 @@ static void test_model(void **state)
         for (int k = 0; k < SEEDS * COINS; k++) {
             struct model model = {(uint32_t)(k % COINS) << 29,
                                   (uint16_t)(k / COINS), false};
-            struct pri_source source = {draw_model, &model};
+            struct pri_entropy source = {draw_model, &model};
             unsigned char code[PRI_SEED_BYTES];
             int64_t tries = 0;
             assert_int_equal(
@@ -269,14 +281,14 @@ static void test_coin(void **state)
         bool yes = false;
         for (int way = -1; way <= 1; way += 2) {
             uint64_t word = rest + (uint64_t)way;
-            struct pri_source source = {draw_word, &word};
+            struct pri_entropy source = {draw_word, &word};
             if ((way < 0) != (word < rest)) /* over the end */
                 continue;
             assert_int_equal(pri_coin_decide(&coin, first, &source, &yes),
                              PRICER_OK);
             assert_int_equal(yes, way < 0);
         }
-        struct pri_source none = {draw_word, &rest};
+        struct pri_entropy none = {draw_word, &rest};
         for (uint32_t gap = 1; gap < 1u << 30; gap *= 7) {
             if (first >= gap) {
                 pri_coin_decide(&coin, first - gap, &none, &yes);
@@ -309,7 +321,8 @@ static void test_refusals(void **state)
 {
     struct pri_release r;
     struct pri_sampler *sampler = NULL;
-    struct pri_source broken = {draw_nothing, NULL}, stuck = {draw_stuck, NULL};
+    struct pri_entropy broken = {draw_nothing, NULL},
+                       stuck = {draw_stuck, NULL};
     unsigned char code[PRI_SEED_BYTES];
     struct pricer_fault fault = {""};
     bool in = false;
@@ -317,7 +330,7 @@ static void test_refusals(void **state)
     assert_int_equal(pri_release_sphere(2, 1, .4, 1.25, &r, NULL), PRICER_OK);
     assert_int_equal(pri_sampler_new(&r, &sampler, NULL), PRICER_OK);
     assert_int_equal(
-        pri_sampler_draw(sampler, &pri_source_kernel, code, NULL, &fault),
+        pri_sampler_draw(sampler, &pri_entropy_kernel, code, NULL, &fault),
         PRICER_VALUE); /* no data yet */
     static const double bad[][2] = {{NAN, 0}, {0, INFINITY}, {-INFINITY, 1}};
     for (int k = 0; k < 3; k++)
@@ -329,7 +342,7 @@ static void test_refusals(void **state)
     for (int k = 0; k < 4; k++) {
         assert_int_equal(pri_sampler_set(sampler, odd[k], NULL), PRICER_OK);
         assert_int_equal(
-            pri_sampler_draw(sampler, &pri_source_kernel, code, NULL, NULL),
+            pri_sampler_draw(sampler, &pri_entropy_kernel, code, NULL, NULL),
             PRICER_OK);
     }
     assert_int_equal(pri_sampler_draw(sampler, &broken, code, NULL, &fault),
@@ -359,8 +372,8 @@ static void test_kernel(void **state)
     assert_int_equal(pri_release_for_budget(&wish, &r, NULL), PRICER_OK);
     assert_int_equal(pri_sampler_new(&r, &sampler, NULL), PRICER_OK);
     assert_int_equal(pri_sampler_set(sampler, x, NULL), PRICER_OK);
-    pri_sampler_draw(sampler, &pri_source_kernel, a, NULL, NULL);
-    pri_sampler_draw(sampler, &pri_source_kernel, b, NULL, NULL);
+    pri_sampler_draw(sampler, &pri_entropy_kernel, a, NULL, NULL);
+    pri_sampler_draw(sampler, &pri_entropy_kernel, b, NULL, NULL);
     assert_memory_not_equal(a, b, sizeof a);
     pri_sampler_free(sampler);
 }
