@@ -18,13 +18,15 @@
  * guarantee of the list holds for any sequence of releases that
  * pri_release_entry_allows() allows, also where each was chosen, or left out,
  * after seeing all before. Proof: a release of the same threshold t and a
- * smaller e0' is a mixture of the listed one and of a uniform direction, with
- * weights that depend on t and both e0 alone: a post-processing of the listed release that needs no data. So is a Gaussian
- * with more noise, and so is silence. The list itself is a composition of
- * mechanisms that are fixed while data may be chosen adaptively, to which the
- * dominating pairs of docs/release.md apply; post-processing of each round, also
- * by a rule that depends on earlier rounds, keeps the guarantee. Choosing t or a
- * larger e0 later is not of this form, and is refused.
+ * smaller e0 is a mixture of the listed one and of a uniform direction, with
+ * weights that depend on t and both e0 alone: a post-processing of the listed
+ * release that needs no data. (Its charge is no larger either: both parts of it
+ * fall with e0.) So is a Gaussian with more noise, and so is silence. The list
+ * itself is a composition of mechanisms that are fixed while data may be chosen
+ * adaptively, to which the dominating pairs of docs/release.md apply, and
+ * post-processing of each round, also by a rule that depends on earlier rounds,
+ * keeps the guarantee. Choosing t or a larger e0 later is not of this form, and
+ * is refused.
  */
 #include "release.h"
 #include "calibrate/calibrate.h"
