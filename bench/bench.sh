@@ -29,6 +29,7 @@ benches=(
     "privacy|accounts of privacy: ten nodes and a thousand, against NumPy|/usr/bin/python3 bench/privacy.py $build"
     "brackets|how wide the brackets of all observers are, the paper's network (other options: all)|$build/bench/bench_brackets --paper --rounds 1"
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
+    "release|expanding seeds against NumPy's normals, and releases against expansions|/usr/bin/python3 bench/release.py $build/bench/bench_release"
     "simulate|simulated trials against NumPy and the random bits|bench/simulate.sh $build"
     "decoder|the minimax decoder: worst case against the constant one, and its speed|$build/bench/bench_decoder"
     "decoder_rounds|simulated rounds with the minimax decoder against NumPy|/usr/bin/python3 bench/decoder.py $build/bench/bench_decoder"

@@ -26,8 +26,9 @@ import sys
 
 import draw_rooms
 
-LIB = ['base', 'random', 'read', 'network', 'calibrate', 'plan', 'optimise',
-       'observe', 'privacy', 'account', 'round', 'forward', 'decode', 'simulate', 'audit',
+LIB = ['base', 'random', 'read', 'network', 'calibrate', 'release', 'plan',
+       'optimise', 'observe', 'privacy', 'account', 'round', 'forward',
+       'decode', 'simulate', 'audit',
        'kmeans', 'power', 'study']
 PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli', 'mpi']
 ORDER = ['lib/' + room for room in LIB] + \
