@@ -35,7 +35,7 @@ def test_no_bypass():
         fleet.start_server(*EARLY, '--rounds', '5', '--quorum', '1')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         expect(accounts(fleet, 0) == {}, f'{accounts(fleet, 0)} has left')
-        expect(len(accounts(fleet, 1)) == N, f'{accounts(fleet, 1)}')
+        expect(len(accounts(fleet, 1)) == N + 1, f'{accounts(fleet, 1)}')
         expect('together say too much to the server' in fleet.log('node0'),
                fleet.log('node0'))
 
