@@ -1,6 +1,7 @@
 /*
- * The tables of a ledger, and how a ledger of an earlier version becomes one of
- * this version without losing what was spent.
+ * The tables of a ledger, how a ledger of an earlier version becomes one of this
+ * version without losing what was spent, and the calls of SQLite that the other
+ * files share.
  *
  * `account` counts releases by the key that they were sent to and by their
  * ratio. `follow` lists which key follows which, signed by the old one or by the
@@ -14,6 +15,7 @@
  * every family contains; principals have numbers to spare below 0.
  */
 #include "ledger_file.h"
+#include "common/daemon.h"
 
 #include <stdio.h>
 
@@ -81,6 +83,50 @@ static const char from_2[] =
     " GROUP BY s.key, mu;"
     "DROP TABLE old_account; DROP TABLE old_release; DROP TABLE neighbour;"
     "PRAGMA user_version = 3;";
+
+/* A file that is no ledger stays none; all else may pass. Without a database SQLite
+ * says that memory is out. */
+enum pricer_status ledger_fail(const struct ledger *ledger,
+                               struct pricer_fault *fault)
+{
+    int why = sqlite3_errcode(ledger->database);
+    bool wrong = why == SQLITE_NOTADB || why == SQLITE_CORRUPT;
+    return daemon_fault(fault, wrong ? PRICER_FORMAT : PRICER_FILE,
+                        "%.300s: %s", ledger->path,
+                        sqlite3_errmsg(ledger->database));
+}
+
+bool ledger_run(struct ledger *ledger, const char *sql)
+{
+    return sqlite3_exec(ledger->database, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+bool ledger_prepare(struct ledger *ledger, const char *sql,
+                    sqlite3_stmt **statement)
+{
+    return sqlite3_prepare_v2(ledger->database, sql, -1, statement, NULL) ==
+           SQLITE_OK;
+}
+
+bool ledger_ask(struct ledger *ledger, const char *sql, const char *first,
+                const char *second, int64_t otherwise, int64_t *value)
+{
+    sqlite3_stmt *query = NULL;
+    bool good = ledger_prepare(ledger, sql, &query);
+    if (good && first != NULL)
+        sqlite3_bind_text(query, 1, first, -1, SQLITE_STATIC);
+    if (good && second != NULL)
+        sqlite3_bind_text(query, 2, second, -1, SQLITE_STATIC);
+    int step = good ? sqlite3_step(query) : SQLITE_ERROR;
+    if (step == SQLITE_ROW)
+        *value = sqlite3_column_int64(query, 0);
+    else if (step == SQLITE_DONE)
+        *value = otherwise;
+    else
+        good = false;
+    sqlite3_finalize(query);
+    return good;
+}
 
 /* All steps in one transaction: half a ledger is of no version. */
 static bool upgrade(struct ledger *ledger, int64_t version)
