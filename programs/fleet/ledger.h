@@ -1,14 +1,32 @@
 /*
  * The budget ledger of a node: what it has let out, to whom, in which round.
  *
- * Claim: if ledger_charge() answers that a release is allowed, then all
- * releases ever charged to that receiver, this one included, are together
- * (total_eps, total_delta)-private against it. Proof: a release is a Gaussian
- * mechanism of ratio mu with noise of its own, so K of them are one Gaussian
- * mechanism of ratio sqrt(mu_1^2 + ... + mu_K^2) (their weighted average is
- * sufficient), also if later data depend on earlier releases; the sum and its
- * root are rounded up, and trust_allows() is proved. A charge is on the disk
- * before the call returns, and is never taken back.
+ * Releases are counted by the key that they were sent to. A key may follow
+ * another, because the other signed it or because the operator put it into the
+ * other's row of the trust file. The family of a key is that key, all that it
+ * follows, and all that follow any of these, over any number of steps; the
+ * account of a key is everything that was ever sent to its family, by any server
+ * and under any number. A release must fit the budget of the row that it is sent
+ * for, and that of every row of the trust file whose key is the receiver's or
+ * one that it follows.
+ *
+ * Claim: if ledger_charge() answers that a release is allowed, then all releases
+ * ever charged to the receiver's family, this one included, are together
+ * (total_eps, total_delta)-private against whoever holds all its keys, for the
+ * budgets of all these rows. Proof: a release is a Gaussian mechanism of ratio
+ * mu with noise of its own, so K of them are one Gaussian mechanism of ratio
+ * sqrt(mu_1^2 + ... + mu_K^2) (their weighted average is sufficient), also if
+ * later data depend on earlier releases; the sum and its root are rounded up,
+ * and trust_allows() is proved. The sum misses nothing: counts and the relation
+ * between keys are only ever added to (ledger_schema.c has triggers that refuse
+ * anything else), so families and accounts only ever grow, whatever a server
+ * shows and whoever signs. A charge is on the disk before the call returns.
+ *
+ * Hence, for whoever holds keys that the node knows to follow each other: what
+ * they hear is within the largest budget of a row that they were sent for, and,
+ * after a release for a row that names one of them, within the budget of that
+ * row. A signature can only make families larger, which can only withhold data.
+ * What nobody has signed and no row connects are different receivers.
  *
  * Every release counts as heard, whatever a plan says about losses: a node
  * cannot know the probability with which a packet is heard.
@@ -26,6 +44,14 @@
 #include "pricer_study.h"
 
 struct ledger;
+struct trust;
+
+enum {
+    LEDGER_ALL = -1, /* the row for everything that the server gets */
+    LEDGER_OWN = -2, /* the row for the node's own part */
+    LEDGER_KEY =
+        64, /* room for a receiver's key, with what may stand before it */
+};
 
 /* One release that a round asks for. */
 struct ledger_charge {
@@ -65,18 +91,25 @@ enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
 enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
                                  struct pricer_fault *fault);
 
-/*
- * The key under which a neighbour was first seen must be this one; a neighbour
- * that is new is noted. PRICER_VALUE: it is another.
- */
-enum pricer_status ledger_pin(struct ledger *ledger, int32_t node,
-                              const char *key, struct pricer_fault *fault);
+/* The trust file that the following calls go by, borrowed, and the row in it that
+ * is the node's own. */
+void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
+                      int32_t own);
 
-/* A neighbour has a key that follows the one it was seen under, as the old one has
- * signed: the new one takes its place, and what was spent goes over to it. */
-enum pricer_status ledger_follow(struct ledger *ledger, int32_t node,
-                                 const char *old, const char *key,
-                                 struct pricer_fault *fault);
+/*
+ * A server shows this key for a row: a neighbour's number, LEDGER_OWN or
+ * LEDGER_ALL. `named` is the key that the trust file has for it, `old` one whose
+ * signature says that `key` follows it; both may be NULL. The key must be the
+ * named one, or without one the first that the row had, or follow it; and once
+ * a row has gone on to a later key, it does not go back. What is learnt about
+ * keys is on the disk when the call returns.
+ *
+ * PRICER_VALUE: nothing may be sent to this key; the fault ends the sentence
+ * "its key is not the one ...".
+ */
+enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
+                                const char *named, const char *old,
+                                const char *key, struct pricer_fault *fault);
 
 /*
  * Charge a round: each release that fits its budget is charged and allowed, in
@@ -94,7 +127,7 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
 #define LEDGER_NO_END ((INT64_C(1) << 62) - 1)
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge);
 
-/* What has been spent against a receiver: the ratio of all releases. */
+/* What is in the account of a key: the ratio of all releases to its family. */
 double ledger_spent(struct ledger *ledger, const char *key);
 
 /* Print every account of the ledger, nodes by the names of a trust file (or NULL);

@@ -139,9 +139,8 @@ struct ledger_charge node_charge(const struct node *node, int32_t to,
                                  const char *key, double mu);
 
 /* What the server gets of a round in all, own part and shares that relays pass
- * on: false where the trust file has no budget for it. */
-bool node_charge_all(const struct node *node, double mu,
-                     struct ledger_charge *charge);
+ * on; without a row for it in the trust file, its budget is infinite. */
+struct ledger_charge node_charge_all(const struct node *node, double mu);
 
 /* Take a SLICE message: check it whole, decide on every link, connect. */
 void node_take_slice(struct node *node, const void *data, size_t size);

@@ -70,8 +70,8 @@ static void settle(struct node *node, enum pricer_status status, int32_t to,
     }
 }
 
-/* What is made, one charge each, behind that of all of it together where the
- * trust file asks for one. Returns how many there are. */
+/* What is made, one charge each, behind that of all of it together. Returns how
+ * many there are. */
 static int32_t list_charges(struct node *node)
 {
     int32_t parts = 0, count;
@@ -81,7 +81,9 @@ static int32_t list_charges(struct node *node)
     if (node->own_part == WIRE_PART_DATA)
         node->ratios[parts++] = node->own_mu;
     double mu = trust_ratio_together(node->ratios, parts);
-    count = mu > 0 && node_charge_all(node, mu, &node->charges[0]);
+    count = mu > 0;
+    if (mu > 0)
+        node->charges[0] = node_charge_all(node, mu);
     for (int32_t k = 0; k < node->slice.out_count; k++)
         if (node->peers[k].part == WIRE_PART_DATA)
             node->charges[count++] =

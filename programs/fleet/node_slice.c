@@ -5,6 +5,7 @@
  */
 #include "node.h"
 
+#include <math.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +19,16 @@ struct ledger_charge node_charge(const struct node *node, int32_t to,
                                   false, false};
 }
 
-bool node_charge_all(const struct node *node, double mu,
-                     struct ledger_charge *charge)
+struct ledger_charge node_charge_all(const struct node *node, double mu)
 {
     const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
-    if (row == NULL)
-        return false;
-    *charge = (struct ledger_charge){node->all_key,    mu,    row->total_eps,
-                                     row->total_delta, false, true};
-    return true;
+    return (struct ledger_charge){
+        .key = node->all_key,
+        .mu = mu,
+        .total_eps = row != NULL ? row->total_eps : INFINITY,
+        .total_delta = row != NULL ? row->total_delta : 1,
+        .all = true,
+    };
 }
 
 static void free_peers(struct node_peer *peers, int32_t count)
@@ -102,23 +104,50 @@ static bool find_old(const struct wire_out *out, char *old)
     return true;
 }
 
-/* The key under which a neighbour was first seen is this one, or one that it
- * follows. */
-static enum pricer_status pin(struct node *node, int32_t to, const char *old,
-                              const char *key, struct pricer_fault *fault)
+/* Whether a row of the trust file, or of the ledger, may have this key. */
+static enum pricer_status admit(struct node *node, int32_t row,
+                                const char *named, const char *old,
+                                const char *key, struct pricer_fault *fault)
 {
     enum pricer_status status =
-        old != NULL ? ledger_follow(node->ledger, to, old, key, fault)
-                    : PRICER_OK;
-    if (status == PRICER_OK)
-        status = ledger_pin(node->ledger, to, key, fault);
-    if (status == PRICER_VALUE)
-        daemon_fault(fault, status,
-                     "the key of node %s is not the one it had before",
-                     trust_label(&node->trust, to).text);
-    else if (status != PRICER_OK)
+        ledger_admit(node->ledger, row, named, old, key, fault);
+    if (status != PRICER_OK && status != PRICER_VALUE)
         node->illegible = true;
     return status;
+}
+
+/* The same for a neighbour, whose key may follow another, or the own part, whose
+ * receiver is the server. */
+static int judge_key(struct node *node, const struct trust_row *row,
+                     const char *key, const struct wire_out *out,
+                     struct pricer_fault *fault)
+{
+    struct node_label label = trust_label(&node->trust, row->to);
+    struct pricer_fault why = {""};
+    char old[PRICER_KEY_TEXT];
+    const char *named = row->key[0] != '\0' ? row->key : NULL;
+    if (out != NULL && named == NULL && !node->first_seen) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the trust file has no key for node %s, and the server's "
+                     "word is not enough (column key, or --first-seen)",
+                     label.text);
+        return WIRE_CODE_KEY;
+    }
+    if (out == NULL && named != NULL && strcmp(named, key) != 0) {
+        daemon_fault(fault, PRICER_VALUE,
+                     "the key of node %s is not the one in the trust file",
+                     label.text);
+        return WIRE_CODE_KEY;
+    }
+    enum pricer_status status =
+        out == NULL ? admit(node, LEDGER_OWN, key, NULL, key, &why)
+                    : admit(node, row->to, named,
+                            find_old(out, old) ? old : NULL, key, &why);
+    if (status == PRICER_OK)
+        return 0;
+    daemon_fault(fault, status, "the key of node %s is not the one %s",
+                 label.text, why.text);
+    return WIRE_CODE_KEY;
 }
 
 /* Why nothing may go to a receiver, or 0. `out` is NULL for the own part. */
@@ -126,31 +155,15 @@ static int judge(struct node *node, int32_t to, const char *key, double mu,
                  const struct wire_out *out, struct pricer_fault *fault)
 {
     const struct trust_row *row = trust_find(&node->trust, to);
-    char old[PRICER_KEY_TEXT];
-    bool follows = find_old(out, old);
     struct node_label label = trust_label(&node->trust, to);
     if (row == NULL) {
         daemon_fault(fault, PRICER_VALUE, "node %s is not in the trust file",
                      label.text);
         return WIRE_CODE_TRUST;
     }
-    if (row->key[0] != '\0' && strcmp(row->key, key) != 0 &&
-        !(follows && strcmp(row->key, old) == 0)) {
-        daemon_fault(fault, PRICER_VALUE,
-                     "the key of node %s is not the one in the trust file",
-                     label.text);
-        return WIRE_CODE_KEY;
-    }
-    if (out != NULL && row->key[0] == '\0' && !node->first_seen) {
-        daemon_fault(fault, PRICER_VALUE,
-                     "the trust file has no key for node %s, and the server's "
-                     "word is not enough (column key, or --first-seen)",
-                     label.text);
-        return WIRE_CODE_KEY;
-    }
-    if (out != NULL &&
-        pin(node, to, follows ? old : NULL, key, fault) != PRICER_OK)
-        return WIRE_CODE_KEY;
+    int code = judge_key(node, row, key, out, fault);
+    if (code != 0)
+        return code;
     if (!trust_allows(row->eps, row->delta, mu)) {
         daemon_fault(fault, PRICER_VALUE,
                      "the noise to node %s is too small for eps %g, delta %g",
@@ -242,14 +255,17 @@ static void keep_links(struct node *node, const struct wire_out *old,
 static void judge_all(struct node *node)
 {
     const struct trust_row *row = trust_find(&node->trust, TRUST_SERVER);
-    struct ledger_charge charge;
+    struct pricer_fault fault = {""};
     int32_t count = 0;
     char text[160];
     node->all_left = LEDGER_NO_END;
-    if (row == NULL)
-        return;
     snprintf(node->all_key, sizeof node->all_key, "all to %s",
              node->server_key);
+    /* It is charged without a row too: there may be one tomorrow. */
+    if (admit(node, LEDGER_ALL, node->all_key, NULL, node->all_key, &fault) !=
+            PRICER_OK ||
+        row == NULL)
+        return;
     if (node->own_open)
         node->ratios[count++] = node->own_mu;
     for (int32_t k = 0; k < node->slice.out_count; k++)
@@ -258,7 +274,8 @@ static void judge_all(struct node *node)
     double mu = trust_ratio_together(node->ratios, count);
     bool key = row->key[0] == '\0' || strcmp(row->key, node->server_key) == 0;
     if (key && trust_allows(row->eps, row->delta, mu)) {
-        if (mu > 0 && node_charge_all(node, mu, &charge))
+        struct ledger_charge charge = node_charge_all(node, mu);
+        if (mu > 0)
             node->all_left = find_left(node, &charge);
         return;
     }
@@ -343,6 +360,7 @@ static void fill_part(struct node *node)
 static bool judge_slice(struct node *node)
 {
     node->illegible = false;
+    ledger_use_trust(node->ledger, &node->trust, node->number);
     judge_own(node);
     for (int32_t k = 0; k < node->slice.out_count; k++)
         open_peer(node, k);

@@ -17,7 +17,8 @@ def releases(fleet):
     names = {key: who for who, key in fleet.keys.items()}
     found = {}
     for i in range(N):
-        for key, count in fleet.ledger(i, 'SELECT key, releases FROM account'):
+        for key, count in fleet.ledger(i, "SELECT key, releases FROM "
+                                       "account WHERE key NOT LIKE 'all to %'"):
             to = i if names[key] == 'server' else names[key]
             found[i, to] = found.get((i, to), 0) + count
     return found

@@ -171,6 +171,60 @@ static void test_upgrade(void **state)
     }
 }
 
+/* A ledger of version 2 too: releases that were stored with a probability count
+ * in full, rows keep their keys, and what the server got in all is everything
+ * where it was not counted. */
+static void test_upgrade_2(void **state)
+{
+    (void)state;
+    sqlite3 *database = NULL;
+    char *sql = NULL;
+    assert_int_equal(sqlite3_open(scratch_path("second"), &database),
+                     SQLITE_OK);
+    assert_true(
+        asprintf(
+            &sql,
+            "PRAGMA application_id = 1349667943; PRAGMA user_version = 2;"
+            "CREATE TABLE server (key TEXT PRIMARY KEY, last INTEGER NOT NULL)"
+            " WITHOUT ROWID;"
+            "CREATE TABLE neighbour (server TEXT NOT NULL, node INTEGER NOT"
+            " NULL, key TEXT NOT NULL, PRIMARY KEY (server, node)) WITHOUT"
+            " ROWID;"
+            "CREATE TABLE account (key TEXT NOT NULL, mu REAL NOT NULL, p REAL"
+            " NOT NULL, releases INTEGER NOT NULL, PRIMARY KEY (key, mu, p))"
+            " WITHOUT ROWID;"
+            "CREATE TABLE release (server TEXT NOT NULL, round INTEGER NOT"
+            " NULL, key TEXT NOT NULL, mu REAL NOT NULL, p REAL NOT NULL"
+            " DEFAULT 1, PRIMARY KEY (server, round, key)) WITHOUT ROWID;"
+            "CREATE TABLE session (server TEXT PRIMARY KEY, number INTEGER NOT"
+            " NULL) WITHOUT ROWID;"
+            "INSERT INTO server VALUES ('%s', 7);"
+            "INSERT INTO session VALUES ('%s', 5);"
+            "INSERT INTO neighbour VALUES ('%s', 3, 'a');"
+            "INSERT INTO account VALUES ('a', 2, 1e-9, 3), ('a', 2, 1, 1),"
+            " ('%s', 3, 1, 1);"
+            "INSERT INTO release VALUES ('%s', 7, 'a', 2, 1e-9)",
+            server, server, server, server, server) > 0);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    free(sql);
+    sqlite3_close(database);
+    for (int k = 0; k < 2; k++) {
+        char all[64];
+        struct ledger *ledger = open_ledger("second");
+        snprintf(all, sizeof all, "all to %s", server);
+        assert_true(fabs(ledger_spent(ledger, "a") - 4) < 1e-15);
+        assert_true(fabs(ledger_spent(ledger, server) - 3) < 1e-15);
+        assert_true(fabs(ledger_spent(ledger, all) - 5) < 1e-14);
+        assert_int_equal(ledger_last(ledger), 7);
+        assert_int_equal(ledger_session(ledger), 5);
+        assert_int_equal(ledger_admit(ledger, 3, NULL, NULL, "b", NULL),
+                         PRICER_VALUE);
+        assert_int_equal(ledger_admit(ledger, 3, NULL, NULL, "a", NULL),
+                         PRICER_OK);
+        ledger_close(ledger);
+    }
+}
+
 /* A bare release has an infinite ratio: only full trust lets it go. */
 static void test_bare(void **state)
 {
@@ -185,14 +239,32 @@ static void test_bare(void **state)
     ledger_close(ledger);
 }
 
-static void test_pins(void **state)
+/* No statement lowers an account, moves it or takes back that a key follows. */
+static void test_only_grows(void **state)
 {
     (void)state;
+    static const char *const wrong[] = {
+        "DELETE FROM account",
+        "UPDATE account SET releases = releases - 1",
+        "UPDATE account SET key = 'x'",
+        "UPDATE account SET mu = 0",
+        "DELETE FROM follow",
+        "UPDATE follow SET old = 'x'",
+    };
     struct ledger *ledger = open_ledger("d");
-    assert_int_equal(ledger_pin(ledger, 3, peer, NULL), PRICER_OK);
-    assert_int_equal(ledger_pin(ledger, 3, peer, NULL), PRICER_OK);
-    assert_int_equal(ledger_pin(ledger, 3, other, NULL), PRICER_VALUE);
-    assert_int_equal(ledger_pin(ledger, 4, other, NULL), PRICER_OK);
+    struct ledger_charge charge = {peer, 1, INFINITY, 1, false, false};
+    assert_int_equal(ledger_charge(ledger, 1, &charge, 1, NULL), PRICER_OK);
+    assert_int_equal(ledger_admit(ledger, 3, NULL, peer, other, NULL),
+                     PRICER_OK);
+    ledger_close(ledger);
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(scratch_path("d"), &database), SQLITE_OK);
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        assert_int_equal(sqlite3_exec(database, wrong[k], NULL, NULL, NULL),
+                         SQLITE_CONSTRAINT);
+    sqlite3_close(database);
+    ledger = open_ledger("d");
+    assert_true(fabs(ledger_spent(ledger, other) - 1) < 1e-12);
     ledger_close(ledger);
 }
 
@@ -351,7 +423,8 @@ int main(void)
         cmocka_unit_test(test_upgrade),
         cmocka_unit_test(test_rounds_ascend),
         cmocka_unit_test(test_bare),
-        cmocka_unit_test(test_pins),
+        cmocka_unit_test(test_only_grows),
+        cmocka_unit_test(test_upgrade_2),
         cmocka_unit_test(test_one_owner),
         cmocka_unit_test(test_dies),
         cmocka_unit_test(test_trust),

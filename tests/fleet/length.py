@@ -44,10 +44,10 @@ class Liar:
             message = msgpack.unpackb(frame)
             if message[1] == SLICE:
                 self.digest = hashlib.blake2b(frame, digest_size=16).digest()
-                self.step_size, self.limit = 2.0 ** message[7], message[13][2]
-                self.links, self.greeted = len(message[15]), 0
+                self.step_size, self.limit = 2.0 ** message[7], message[12][2]
+                self.links, self.greeted = len(message[14]), 0
                 # It gives nobody a share, and says so.
-                sent = len(message[14])
+                sent = len(message[13])
                 self.sent = bytes([0x66] * (sent // 2) + [6] * (sent % 2))
             elif message[1] == OPEN:
                 self.lie(message[3])

@@ -207,7 +207,8 @@ def test_charge():
             charged = db.execute('SELECT mu FROM release').fetchall()
         db.close()
     expected = 2 * RADIUS * WEIGHT / .25
-    expect(len(charged) == 1 and abs(charged[0][0] - expected) < 1e-9,
+    expect(len(charged) == 2 and all(abs(mu - expected) < 1e-9 for mu, in
+                                     charged),
            f'charged {charged} instead of {expected}')
 
 

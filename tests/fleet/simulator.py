@@ -40,11 +40,11 @@ with Fleet(build, nodes=10, dimension=32, uplink=PAPER_UPLINK) as fleet:
     for i in range(10):
         charged, = fleet.ledger(i, 'SELECT count(*), count(DISTINCT round) '
                                 'FROM release')
-        expect(charged == (10 * rounds, rounds),
+        expect(charged == (11 * rounds, rounds),
                f'node {i} charged {charged} releases')
     expect(fleet.run('pricer-node', '--ledger', fleet.path('0.ledger'),
                      '--ledger-show', '--json').stdout.count('"releases"')
-           == 10, '--ledger-show')
+           == 11, '--ledger-show')
     fleet.check_study()
 
 bars = {}
@@ -74,7 +74,7 @@ for decoder in (None, 'constant'):
         for i in range(10):
             charged, = fleet.ledger(i, 'SELECT count(*), count(DISTINCT '
                                     'round) FROM release')
-            expect(charged == (10 * few, few),
+            expect(charged == (11 * few, few),
                    f'node {i} charged {charged} releases')
 expect(stacked['minimax'] < min(stacked['constant'], bars['minimax']),
        f'attempts do not help: {stacked}')

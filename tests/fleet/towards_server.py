@@ -35,7 +35,7 @@ def test_no_bypass():
         fleet.start_server(*EARLY, '--rounds', '5', '--quorum', '1')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         expect(accounts(fleet, 0) == {}, f'{accounts(fleet, 0)} has left')
-        expect(len(accounts(fleet, 1)) == N, f'{accounts(fleet, 1)}')
+        expect(len(accounts(fleet, 1)) == N + 1, f'{accounts(fleet, 1)}')
         expect('together say too much to the server' in fleet.log('node0'),
                fleet.log('node0'))
 
@@ -65,7 +65,32 @@ def test_lasts():
         return rounds
 
 
+def test_row_put_back():
+    """A row for the server that was not there for some rounds counts them."""
+    weight, own, noise, eps, delta = .02, .03, .1, 8, 1e-3
+    mu = 2 * math.sqrt((N - 1) * weight ** 2 + own ** 2) / noise
+    rounds = 0
+    while delta_of(eps, mu * math.sqrt(rounds + 1)) <= delta:
+        rounds += 1
+    with Fleet(build, nodes=N, dimension=D, weight=weight, noise=noise,
+               own=own, own_noise=noise) as fleet:
+        for row in [], [f'server,{eps},{delta},{eps},{delta}']:
+            for i in range(N):
+                fleet.write_trust(i, ANY + row)
+                fleet.start_node(i)
+            fleet.start_server(*EARLY, '--rounds', str(rounds + 3 if row else 3),
+                               '--quorum', str(N))
+            expect(fleet.wait('server') == 0, fleet.log('server'))
+            for i in range(N):
+                fleet.stop(f'node{i}')
+        for i in range(N):
+            found = accounts(fleet, i)
+            expect(all(count == rounds for count, _ in found.values()),
+                   f'{rounds} rounds: {found}')
+
+
 started = time.monotonic()
 test_no_bypass()
+test_row_put_back()
 print(f'{test_lasts()} rounds, as many as the budget towards the server holds')
 print(f'good ({time.monotonic() - started:.1f} s)')

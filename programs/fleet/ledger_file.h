@@ -1,0 +1,53 @@
+/*
+ * The database behind a ledger, for the files ledger*.c alone.
+ */
+#ifndef PROGRAM_LEDGER_FILE_H
+#define PROGRAM_LEDGER_FILE_H
+
+#include "ledger.h"
+
+#include <sqlite3.h>
+
+enum {
+    LEDGER_ID = 0x50724C67, /* "PrLg" */
+    LEDGER_VERSION = 3,
+};
+
+struct ledger {
+    sqlite3 *database;
+    int lock; /* holds flock() on the file; closed last, as closing any
+                 descriptor of a database drops SQLite's own locks */
+    char server[PRICER_KEY_TEXT];
+    char path[4096];
+    int64_t last, session;
+    const struct trust *trust; /* or NULL: charges bring the only budgets */
+    int32_t own;               /* the node's own number in the trust file */
+    sqlite3_stmt *find, *above, *store, *note, *mark;
+};
+
+/* The keys that key ?1 follows, itself included; and these with every key that
+ * follows one of them. UNION visits a key once, so cycles end. */
+#define LEDGER_ABOVE                                                           \
+    "WITH RECURSIVE above (key) AS (SELECT ?1 UNION SELECT f.old FROM follow"  \
+    " f JOIN above a ON f.key = a.key)"
+#define LEDGER_FAMILY                                                          \
+    LEDGER_ABOVE ", family (key) AS (SELECT key FROM above UNION SELECT f.key" \
+                 " FROM follow f JOIN family m ON f.old = m.key)"
+
+/* What SQLite says, as a fault. */
+enum pricer_status ledger_fail(const struct ledger *ledger,
+                               struct pricer_fault *fault);
+bool ledger_run(struct ledger *ledger, const char *sql);
+bool ledger_prepare(struct ledger *ledger, const char *sql,
+                    sqlite3_stmt **statement);
+
+/* One number from a query of one cell with up to two texts (or NULL), `otherwise`
+ * without a row. False: it cannot be read. */
+bool ledger_ask(struct ledger *ledger, const char *sql, const char *first,
+                const char *second, int64_t otherwise, int64_t *value);
+
+/* Open the database: make its tables, or bring those of an earlier version to
+ * this one. On success the caller compares id and version. */
+bool ledger_set_up(struct ledger *ledger, int64_t *id, int64_t *version);
+
+#endif

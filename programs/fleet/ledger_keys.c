@@ -1,0 +1,199 @@
+/*
+ * Which keys belong to a row of the trust file. A key joins a row because the
+ * trust file names it, because the row saw it first, or because a key of the
+ * row has signed it; ledger.h has the rule and its proof.
+ */
+#include "ledger_file.h"
+#include "common/daemon.h"
+#include "trust_file.h"
+
+#include <string.h>
+
+/* Of a key and all that it is counted with: bounds what a server and a neighbour
+ * can make a ledger store, and the time that a charge takes. */
+enum { FOLLOW_MAX = 1000 };
+
+/* Whether one key is another, or follows it over any number of steps that are
+ * signed. */
+static bool reaches(struct ledger *ledger, const char *from, const char *to,
+                    bool *answer)
+{
+    int64_t found = 0;
+    if (!ledger_ask(ledger,
+                    "WITH RECURSIVE below (key) AS (SELECT ?1 UNION SELECT"
+                    " f.key FROM follow f JOIN below b ON f.old = b.key AND"
+                    " f.signed)"
+                    " SELECT count(*) FROM below WHERE key = ?2",
+                    from, to, 0, &found))
+        return false;
+    *answer = found > 0;
+    return true;
+}
+
+/* One statement with a row, or any number, and up to two keys. */
+static bool run_with(struct ledger *ledger, const char *sql, int64_t row,
+                     const char *first, const char *second)
+{
+    sqlite3_stmt *statement = NULL;
+    bool good = ledger_prepare(ledger, sql, &statement);
+    if (good) {
+        sqlite3_bind_text(statement, 1, first, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, second, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(statement, 3, row);
+        good = sqlite3_step(statement) == SQLITE_DONE;
+    }
+    sqlite3_finalize(statement);
+    return good;
+}
+
+static bool add_edge(struct ledger *ledger, const char *old, const char *key,
+                     bool is_signed)
+{
+    return strcmp(old, key) == 0 ||
+           run_with(ledger, "INSERT OR IGNORE INTO follow VALUES (?1, ?2, ?3)",
+                    is_signed, old, key);
+}
+
+/* The key that a row had last; empty: none. */
+static bool find_previous(struct ledger *ledger, int32_t row, char *key,
+                          size_t room)
+{
+    sqlite3_stmt *query = NULL;
+    bool good = ledger_prepare(
+        ledger, "SELECT key FROM principal WHERE row = ?", &query);
+    key[0] = '\0';
+    if (good) {
+        sqlite3_bind_int(query, 1, row);
+        int step = sqlite3_step(query);
+        const char *text = step == SQLITE_ROW
+                               ? (const char *)sqlite3_column_text(query, 0)
+                               : NULL;
+        good = step == SQLITE_DONE || (text != NULL && strlen(text) < room);
+        if (good && text != NULL)
+            strcpy(key, text);
+    }
+    sqlite3_finalize(query);
+    return good;
+}
+
+/* Whether another row of the trust file names this key, one that follows it or
+ * one that it follows: then it has moved there with its account, and was not
+ * replaced. */
+static bool find_elsewhere(struct ledger *ledger, int32_t row, const char *key,
+                           bool *elsewhere)
+{
+    int32_t here = row == LEDGER_OWN ? ledger->own : row;
+    *elsewhere = false;
+    for (int32_t k = 0; ledger->trust != NULL && k < ledger->trust->count;
+         k++) {
+        const struct trust_row *other = &ledger->trust->rows[k];
+        if (other->to == here || other->to == TRUST_SERVER ||
+            other->key[0] == '\0')
+            continue;
+        if (!reaches(ledger, key, other->key, elsewhere) ||
+            (!*elsewhere && !reaches(ledger, other->key, key, elsewhere)))
+            return false;
+        if (*elsewhere)
+            return true;
+    }
+    return true;
+}
+
+/* What a row and the key that a server shows for it have to do with each other. */
+struct admission {
+    int32_t row;
+    const char *named, *old, *key;
+    char previous[LEDGER_KEY];
+    bool named_fits, previous_fits; /* the key is, or follows, that one */
+};
+
+static bool look(struct ledger *ledger, struct admission *at)
+{
+    const char *start = at->previous[0] != '\0' ? at->previous : at->key;
+    bool later = true;
+    at->named_fits = true;
+    if (at->named != NULL) {
+        if (!reaches(ledger, at->named, start, &later) ||
+            !reaches(ledger, at->named, at->key, &at->named_fits))
+            return false;
+        /* What the operator has named since counts, not what was there. */
+        start = later ? start : at->named;
+    }
+    return reaches(ledger, start, at->key, &at->previous_fits);
+}
+
+/* A row that has another key by the operator's hand, without a signature, goes
+ * on with the account that it had. */
+static bool replace(struct ledger *ledger, const struct admission *at)
+{
+    bool settled = true;
+    return at->previous[0] == '\0' ||
+           (reaches(ledger, at->previous, at->key, &settled) &&
+            (settled ||
+             find_elsewhere(ledger, at->row, at->previous, &settled)) &&
+            (settled || add_edge(ledger, at->previous, at->key, false)));
+}
+
+/* Within a transaction: note the signature, decide, note the key. */
+static enum pricer_status admit(struct ledger *ledger, struct admission *at,
+                                struct pricer_fault *fault)
+{
+    int64_t edges = 0;
+    if ((at->old != NULL && !add_edge(ledger, at->old, at->key, true)) ||
+        !look(ledger, at))
+        return ledger_fail(ledger, fault);
+    if (!at->named_fits || !at->previous_fits)
+        return daemon_fault(fault, PRICER_VALUE, "%s",
+                            at->named_fits ? "it had before"
+                                           : "in the trust file");
+    if (!replace(ledger, at) ||
+        !run_with(ledger,
+                  "INSERT INTO principal VALUES (?3, ?2) ON CONFLICT (row) DO"
+                  " UPDATE SET key = excluded.key",
+                  at->row, NULL, at->key) ||
+        !ledger_ask(ledger,
+                    LEDGER_FAMILY
+                    " SELECT count(*) FROM follow WHERE old IN family",
+                    at->key, NULL, 0, &edges))
+        return ledger_fail(ledger, fault);
+    if (edges > FOLLOW_MAX)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "of at most %d that follow "
+                            "each other",
+                            FOLLOW_MAX);
+    return PRICER_OK;
+}
+
+/* Looking first spares a write for all who are known. */
+static bool is_known(struct ledger *ledger, struct admission *at)
+{
+    int64_t edges = 1;
+    if (strcmp(at->previous, at->key) != 0)
+        return false;
+    if (at->old != NULL && strcmp(at->old, at->key) != 0 &&
+        !ledger_ask(ledger,
+                    "SELECT count(*) FROM follow WHERE old = ?1 AND key = ?2"
+                    " AND signed",
+                    at->old, at->key, 0, &edges))
+        return false;
+    return edges > 0 && look(ledger, at) && at->named_fits && at->previous_fits;
+}
+
+enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
+                                const char *named, const char *old,
+                                const char *key, struct pricer_fault *fault)
+{
+    struct admission at = {.row = row, .named = named, .old = old, .key = key};
+    if (!find_previous(ledger, row, at.previous, sizeof at.previous))
+        return ledger_fail(ledger, fault);
+    if (is_known(ledger, &at))
+        return PRICER_OK;
+    if (!ledger_run(ledger, "BEGIN IMMEDIATE"))
+        return ledger_fail(ledger, fault);
+    enum pricer_status status = admit(ledger, &at, fault);
+    if (status == PRICER_OK && !ledger_run(ledger, "COMMIT"))
+        status = ledger_fail(ledger, fault);
+    if (status != PRICER_OK)
+        ledger_run(ledger, "ROLLBACK");
+    return status;
+}
