@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum { NEWTON_STEPS = 60, CONJUGATE_STEPS = 200, HALVINGS = 10 };
-#define GAP 1e-10      /* relative; where rounding allows it */
-#define ROUNDING 1e-14 /* of f, in units of S^2 */
+#define GAP 1e-10         /* relative; where rounding allows it */
+#define VALUE_ERROR 1e-14 /* of f, in units of S^2 */
 
 struct problem {
     struct pri_moments *moments;
@@ -158,7 +158,7 @@ static bool move(struct problem *p, double *value)
             p->trial[i] =
                 fmin(fmax(p->z[i] + length * p->step[i], 0), p->upper[i]);
         double reached = value_at(p, p->trial, p->image);
-        if (reached <= *value + ROUNDING * p->sum * p->sum) {
+        if (reached <= *value + VALUE_ERROR * p->sum * p->sum) {
             double *swap = p->z;
             p->z = p->trial;
             p->trial = swap;
