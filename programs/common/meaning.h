@@ -67,7 +67,7 @@ const char *meaning_reference(const struct pricer_network *network,
 
 /* What every number that counts the noise of other nodes takes for granted. */
 #define MEANING_OTHERS                                                         \
-    "others add their noise as often as their links are up, and links of "     \
-    "different pairs fail independently"
+    "others add their noise when their links are up; links of different "      \
+    "pairs fail independently"
 
 #endif
