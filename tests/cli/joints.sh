@@ -152,8 +152,8 @@ say same diff 1
 say other-delta privacy --delta 1e-9
 for verb in plans 'diff 1' 'audit --observer server --node 0 --trials 1000'; do
     # shellcheck disable=SC2086
-    "$pricer" ${verb%% *} ten.pricer ${verb#"${verb%% *}"} | tr -s ' \n' ' ' |
-        grep -q 'links of different pairs fail independently' ||
+    said=$("$pricer" ${verb%% *} ten.pricer ${verb#"${verb%% *}"} | tr -s ' \n' ' ')
+    grep -q 'links of different pairs fail independently' <<<"$said" ||
         fail "$verb does not say that links fail independently"
 done
 "$pricer" report ten.pricer -o some.html >/dev/null || fail "report"

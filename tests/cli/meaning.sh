@@ -177,7 +177,7 @@ printf '%s\n' 'dimension: 2' 'trust: {eps: 1, delta: 1e-6, server: {eps: 2, delt
 narrow "$pricer" plan long.pricer
 narrow "$pricer" privacy long.pricer
 narrow "$pricer" advise long.pricer
-"$pricer" privacy long.pricer | grep -q 'the-upper.*(0)' || fail "a name that is cut lost its number"
+grep -q 'the-upper.*(0)' <<<"$("$pricer" privacy long.pricer)" || fail "a name that is cut lost its number"
 narrow "$pricer"-server --help
 narrow "$pricer"-node --help
 for verb in plan privacy simulate audit sweep; do

@@ -155,7 +155,7 @@ holds "not any(key in s for s in o for key in ('account', 'epsilon_lower', 'floo
 [ "$(sqlite3 nine.pricer 'SELECT count(*) FROM privacy')" -eq $((before + 3)) ] ||
     fail "bounds without a proof were stored"
 for word in "paper's eps" corrected; do
-    "$pricer" privacy --explain | grep -q "^  $word  " || fail "--explain lacks $word"
+    grep -q "^  $word  " <<<"$("$pricer" privacy --explain)" || fail "--explain lacks $word"
 done
 [ "$("$pricer" privacy a.pricer --observer link --all | wc -l)" -gt 90 ] ||
     fail "--all shows less than all"
