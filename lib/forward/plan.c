@@ -24,7 +24,7 @@
 /* Patterns that are enumerated, times nodes; draws of links in a sample; and the
  * bounds of a sample. A draw takes about a nanosecond. */
 #define ENUMERATED (INT64_C(1) << 24)
-#define DRAWS (INT64_C(1) << 30)
+#define DRAWS (INT64_C(1) << 29)
 enum { PATTERNS_MIN = 256, FIT_MAX = 1 << 17, FRESH_MAX = 1 << 20 };
 
 /* A number of patterns within bounds, in whole groups where it is more than
