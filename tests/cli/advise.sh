@@ -41,8 +41,9 @@ advise ten.pricer --points 5 --span 16 --error 10% --eps 100
 # Every point of every curve is the optimum of a study of its own.
 index=0
 for factor in 0.0625 0.25 1 4 16; do
-    links=("trust.eps=$factor" "trust.ring.eps=$(echo "1000 * $factor" | bc)")
-    server=("trust.self.eps=$(echo "1000 * $factor" | bc)")
+    large=$(awk "BEGIN { print 1000 * $factor }")
+    links=("trust.eps=$factor" "trust.ring.eps=$large")
+    server=("trust.self.eps=$large")
     kind=0
     for settings in "${links[*]}" "${server[*]}" "${links[*]} ${server[*]}"; do
         # shellcheck disable=SC2086
@@ -116,7 +117,7 @@ holds "(SELECT max(value->>'price') < 0 AND count(*) = 12 FROM json_each(o, '\$.
 node=$(sqlite3 :memory: "SELECT value->>'from' FROM json_each(readfile('out.json'), '\$.prices')
     WHERE value->>'of' = 'uplink' LIMIT 1")
 changed=("${uplinks[@]}")
-changed[node]=$(echo "${uplinks[node]} + 0.0001" | bc)
+changed[node]=$(awk "BEGIN { print ${uplinks[node]} + 0.0001 }")
 uplinks_are "$(IFS=,; echo "${changed[*]}")"
 separate
 unset scenario
