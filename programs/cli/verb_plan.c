@@ -3,6 +3,7 @@
  * of how good they are, what they are compared with, and which link's trust
  * would help most.
  */
+#include "plan_forward.h"
 #include "plan_job.h"
 #include "common/crew.h"
 #include "verbs.h"
@@ -281,6 +282,8 @@ int verb_plan(int argc, char **argv)
         go = check_request(&job);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return plan_forward(&job.request, operands[0]);
 
     double start = program_seconds();
     progress_start(&job.progress, "plan");
