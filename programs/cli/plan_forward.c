@@ -112,7 +112,7 @@ static void add_row(struct table *table, const struct pricer_forward_plan *plan,
 
 static void print_errors(const struct pricer_forward_plan *plan)
 {
-    char words[64];
+    char words[300];
     struct table *table =
         table_new(3, (const char *const[]){"mean squared error, at worst",
                                            "error", "of answering zero"});
@@ -126,16 +126,20 @@ static void print_errors(const struct pricer_forward_plan *plan)
     add_row(table, plan, "same releases, links that never fail",
             plan->mse_perfect);
     table_print(table, stdout);
+    putchar('\n');
     if (plan->patterns > 0)
-        printf("\nThe error of forwarding is measured on %lld rounds: %.6g +- "
-               "%.2g.\n",
-               (long long)plan->patterns, plan->mse_worst_case,
-               plan->mse_stderr);
+        snprintf(words, sizeof words,
+                 "%.6g +- %.2g with forwarding, on %lld rounds; no other "
+                 "coefficients lower it by more than %.2g of it on the rounds "
+                 "that they are fitted to",
+                 plan->mse_worst_case, plan->mse_stderr,
+                 (long long)plan->patterns, plan->gap);
     else
-        puts("\nThe errors are over all patterns of links, not a sample.");
-    printf("No coefficients are better by more than %.2g of the error%s.\n",
-           plan->gap,
-           plan->patterns > 0 ? " on the rounds that they are fitted to" : "");
+        snprintf(words, sizeof words,
+                 "%.9g with forwarding, over all patterns of links; no other "
+                 "coefficients lower it by more than %.2g of it",
+                 plan->mse_worst_case, plan->gap);
+    program_words("Error:", words);
 }
 
 enum { NAMED = 8 };

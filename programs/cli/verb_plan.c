@@ -18,7 +18,11 @@ static const struct usage usage = {
     "Choose the weight and the noise of every link so that the error of the\n"
     "server's estimate is least while every link stays within its privacy\n"
     "budget; prove it, check it with other code, and store it in the study.\n"
-    "Ctrl-C stores the best plan so far with its gap.",
+    "Ctrl-C stores the best plan so far with its gap.\n"
+    "For a study of 'scheme: forward': choose every node's private release "
+    "and\n"
+    "how the server counts it; of the options --threads and --json belong to "
+    "it.",
     "pricer plan ten.pricer --bias l1 --lambda 0.1 --what-if 3,4=100"};
 
 /* A network with fewer links is planned sooner than threads wake up. */

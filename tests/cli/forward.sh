@@ -83,7 +83,8 @@ done
 [ "$(sqlite3 s.pricer 'SELECT count(*) FROM forward_plan')" = 2 ] || fail "plans are stored"
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
-"$pricer" new s.pricer four.yaml --force | grep -q "scheme forward$" || fail "new: forward"
+"$pricer" new s.pricer four.yaml --force >new.txt || fail "new exited $?"
+grep -q "scheme forward$" new.txt || fail "new: $(cat new.txt)"
 "$pricer" new s.pricer "$here"/examples/paper.yaml --force --json >out.json
 [ "$(json scheme)" = sum ] || fail "new: sum: $(cat out.json)"
 "$pricer" new s.pricer four.yaml --force --json >out.json
@@ -125,8 +126,9 @@ printf 'node,p,name\n0,.9,gate\n1,.2,\n2,0,attic\n' >nodes.csv
 printf 'from,to,p\n1,0,.8\n0,2,.5\n' >links.csv
 plan four.yaml
 [ "$(json unheard) $(json heard)" = "[2] 2" ] || fail "unheard: $(cat out.json)"
-"$pricer" plan s.pricer | grep -A1 "^NEVER HEARD: 1 of 3" | grep -qF "attic (2)." ||
-    fail "the node that nobody hears has no name"
+"$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
+grep -q "^NEVER HEARD: 1 of 3" plan.txt && grep -qF "attic (2)." plan.txt ||
+    fail "the node that nobody hears has no name: $(cat plan.txt)"
 printf 'node,p\n0,1\n' >nodes.csv
 printf 'from,to,p\n' >links.csv
 plan four.yaml
@@ -151,6 +153,8 @@ plan many.yaml hops=2
 awk -v w="$(json mse_worst_case)" -v s="$(json mse_stderr)" -v a="$(json mse_alone)" \
     -v p="$(json mse_perfect)" 'BEGIN { exit !(s > 0 && s < w / 50 && p < w && w < a) }' ||
     fail "a sample: $(cat out.json)"
+"$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
+awk 'length > 100 { wide = 1 } END { exit wide }' plan.txt || fail "too wide: $(cat plan.txt)"
 
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \
@@ -182,5 +186,9 @@ done
 expect 1 "$words" timeout 60 "$build"/pricer-server s.pricer --key server.key \
     --listen tcp://127.0.0.1:0
 expect 1 "$words" timeout 60 "$build"/pricer-server s.pricer --key server.key --check
-"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *1$" show.txt || fail show
+echo to,eps,delta >trust.csv
+expect 1 "$words" timeout 60 "$build"/pricer-node --node 0 --key node.key \
+    --server tcp://127.0.0.1:1 --server-key server.key.pub --listen tcp://127.0.0.1:0 \
+    --trust trust.csv --ledger ledger.db --new-ledger --data rows.npy --emulate s.pricer
+"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *2$" show.txt || fail show
 exit $bad
