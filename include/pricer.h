@@ -101,6 +101,8 @@ enum pricer_vocabulary {
     PRICER_WORDS_ORIGIN,   /* enum pricer_origin of pricer_study.h */
     PRICER_WORDS_WITHHELD, /* enum pricer_withheld of pricer_study.h */
     PRICER_WORDS_RELAYS,
+    PRICER_WORDS_SCHEME,
+    PRICER_WORDS_RELEASE,
 };
 
 /* The name of a value in scenarios, studies and on the command line; NULL for
@@ -111,6 +113,26 @@ PRICER_API const char *pricer_word(enum pricer_vocabulary vocabulary,
 /* The value of a name, or -1. */
 PRICER_API int pricer_word_find(enum pricer_vocabulary vocabulary,
                                 const char *word);
+
+/* ---------------------------------------------------------------- scheme -- */
+
+/* How data get to the server. */
+enum pricer_scheme {
+    PRICER_SCHEME_SUM = 0, /* relays add what they hear, every link has noise
+                              of its own */
+    PRICER_SCHEME_FORWARD, /* a node makes one private release a round, relays
+                              pass it on unchanged; pricer_forward.h */
+};
+
+/* How a node makes its vector private with PRICER_SCHEME_FORWARD. */
+enum pricer_release {
+    PRICER_RELEASE_BEST = 0, /* as a wish: the smaller variance */
+    PRICER_RELEASE_SPHERE,   /* PrivUnit on the lifted sphere, as a seed */
+    PRICER_RELEASE_GAUSSIAN,
+};
+
+/* A release goes over at most so many relays. */
+enum { PRICER_HOPS_MAX = 30 };
 
 /* -------------------------------------------------------------- scenario -- */
 
@@ -172,6 +194,11 @@ enum { PRICER_NAME_TEXT = 64 };
  * learn about node i from all that reaches it, over whichever relays, whatever
  * links are up; server_eps[i] may be INFINITY (no such budget).
  *
+ * everyone_eps and everyone_delta, where there are any, say what everyone
+ * together may learn about node i, and the network is one of
+ * PRICER_SCHEME_FORWARD: links have no budgets of their own (eps is INFINITY),
+ * and functions of PRICER_SCHEME_SUM refuse it. All are finite.
+ *
  * Links are ordered by (from, to): those leaving node i are out_start[i] to
  * out_start[i + 1] - 1. in_link lists the same links ordered by (to, from):
  * those arriving at node j stand at in_start[j] to in_start[j + 1] - 1; where
@@ -189,8 +216,9 @@ struct pricer_network {
     double *self_eps;   /* [nodes] */
     double *self_delta; /* [nodes] */
     double *server_eps, *server_delta; /* [nodes], or both NULL: no budgets */
-    double *node_radius;               /* [nodes] at most radius */
-    double *node_diameter;             /* [nodes] at most 2 node_radius */
+    double *everyone_eps, *everyone_delta; /* [nodes], or both NULL */
+    double *node_radius;                   /* [nodes] at most radius */
+    double *node_diameter;                 /* [nodes] at most 2 node_radius */
     /* [nodes] what people call them, "" where they do not; or NULL: no names */
     char (*name)[PRICER_NAME_TEXT];
     double *x, *y;      /* [nodes] positions in metres, or both NULL */
@@ -220,7 +248,8 @@ struct pricer_link {
     double eps, delta; /* trust of `from` in `to` */
 };
 
-/* A network as nodes and links, in any order. */
+/* A network as nodes and links, in any order, without budgets towards
+ * everyone. */
 struct pricer_network_parts {
     int64_t dimension;
     double radius;
@@ -240,22 +269,24 @@ struct pricer_network_arrays {
     double radius;
     double reciprocity; /* of pairs whose joint is NAN; 0 to 1 */
     int64_t node_count;
-    const double *uplink;        /* [node_count] */
-    const double *self_eps;      /* [node_count] trust in the uplink */
-    const double *self_delta;    /* [node_count] */
-    const double *x, *y;         /* [node_count] positions, or both NULL */
-    const double *server_eps;    /* [node_count] towards the server, or NULL */
-    const double *server_delta;  /* [node_count] or NULL */
-    int64_t link_count;          /* 0: the arrays below may be NULL */
-    const int32_t *from, *to;    /* [link_count] */
-    const double *p;             /* [link_count] */
-    const double *joint;         /* [link_count] or NULL: NAN everywhere */
-    const double *eps;           /* [link_count] trust of `from` in `to` */
-    const double *delta;         /* [link_count] */
-    const char *const *names;    /* [node_count] or NULL; each may be NULL */
-    double diameter;             /* of all nodes; 0: twice their radius */
-    const double *node_radius;   /* [node_count] or NULL; NAN: radius */
-    const double *node_diameter; /* [node_count] or NULL; NAN: diameter */
+    const double *uplink;         /* [node_count] */
+    const double *self_eps;       /* [node_count] trust in the uplink */
+    const double *self_delta;     /* [node_count] */
+    const double *x, *y;          /* [node_count] positions, or both NULL */
+    const double *server_eps;     /* [node_count] towards the server, or NULL */
+    const double *server_delta;   /* [node_count] or NULL */
+    int64_t link_count;           /* 0: the arrays below may be NULL */
+    const int32_t *from, *to;     /* [link_count] */
+    const double *p;              /* [link_count] */
+    const double *joint;          /* [link_count] or NULL: NAN everywhere */
+    const double *eps;            /* [link_count] trust of `from` in `to` */
+    const double *delta;          /* [link_count] */
+    const char *const *names;     /* [node_count] or NULL; each may be NULL */
+    double diameter;              /* of all nodes; 0: twice their radius */
+    const double *node_radius;    /* [node_count] or NULL; NAN: radius */
+    const double *node_diameter;  /* [node_count] or NULL; NAN: diameter */
+    const double *everyone_eps;   /* [node_count] towards everyone, or NULL */
+    const double *everyone_delta; /* [node_count] or NULL */
 };
 
 /* Which entry a fault of pricer_network_build() is about. */

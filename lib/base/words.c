@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { VOCABULARIES = PRICER_WORDS_RELAYS + 1, MOST = PRICER_DROP_KINDS };
+enum { VOCABULARIES = PRICER_WORDS_RELEASE + 1, MOST = PRICER_DROP_KINDS };
 
 static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_BIAS] = {"worst-case", "unbiased", "l1", "l2"},
@@ -32,6 +32,8 @@ static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_WITHHELD] = {"spent", "trust", "late", "vector", "ledger",
                                "reference"},
     [PRICER_WORDS_RELAYS] = {"sums", "shares"},
+    [PRICER_WORDS_SCHEME] = {"sum", "forward"},
+    [PRICER_WORDS_RELEASE] = {"best", "sphere", "gaussian"},
 };
 
 const char *pricer_word(enum pricer_vocabulary vocabulary, int value)

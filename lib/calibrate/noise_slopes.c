@@ -13,6 +13,7 @@
  * nothing.
  */
 #include "calibrate.h"
+#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -216,7 +217,9 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "rounds = %lld is not between 1 and %d",
                          (long long)settings->rounds, PRI_ROUNDS_MOST);
-    enum pricer_status status = collect(network, &table);
+    enum pricer_status status = pri_network_refuse_forward(network, fault);
+    if (status == PRICER_OK)
+        status = collect(network, &table);
     if (status == PRICER_OK) {
         struct pass pass = {network, settings, &table, slope, self_slope};
         pri_share_out(threads_for(settings, table.count), table.count,

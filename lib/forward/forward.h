@@ -14,6 +14,8 @@ enum {
     PRI_LEVEL_BITS = 5,
     PRI_HOPS_MAX = (1 << PRI_LEVEL_BITS) - 2, /* the last level is 'never' */
 };
+_Static_assert((int)PRI_HOPS_MAX == (int)PRICER_HOPS_MAX,
+               "levels have room for the hops that scenarios may ask for");
 
 /* -------------------------------------------------------------- arrivals -- */
 

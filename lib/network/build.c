@@ -222,24 +222,42 @@ static enum pricer_status check_joints(const struct entries *entries,
     return PRICER_OK;
 }
 
-/* Budgets towards the server, where they are given. */
+/* Both or neither of eps and delta: whether they are given. */
+static enum pricer_status check_pair(const double *eps, const double *delta,
+                                     const char *whom, bool *any,
+                                     struct pricer_fault *fault)
+{
+    *any = eps != NULL && delta != NULL;
+    if (*any || (eps == NULL && delta == NULL))
+        return PRICER_OK;
+    return pri_fault(fault, PRICER_VALUE,
+                     "of the budgets towards %s %s is missing", whom,
+                     eps == NULL ? "eps" : "delta");
+}
+
+/* Budgets towards the server and towards everyone, where they are given. */
 static enum pricer_status fill_budgets(const struct entries *entries,
                                        struct pricer_network *net,
                                        struct pricer_place *place,
                                        struct pricer_fault *fault)
 {
-    const double *eps = entries->parts != NULL ? entries->parts->server_eps
-                                               : entries->arrays->server_eps;
-    const double *delta = entries->parts != NULL
-                              ? entries->parts->server_delta
-                              : entries->arrays->server_delta;
-    if (eps == NULL && delta == NULL)
-        return PRICER_OK;
-    if (eps == NULL || delta == NULL)
-        return pri_fault(fault, PRICER_VALUE,
-                         "of the budgets towards the server %s is missing",
-                         eps == NULL ? "eps" : "delta");
-    return pri_network_budget(net, eps, delta, place, fault);
+    const struct pricer_network_parts *parts = entries->parts;
+    const struct pricer_network_arrays *arrays = entries->arrays;
+    const double *eps = parts ? parts->server_eps : arrays->server_eps;
+    const double *delta = parts ? parts->server_delta : arrays->server_delta;
+    bool any;
+    enum pricer_status status =
+        check_pair(eps, delta, "the server", &any, fault);
+    if (status == PRICER_OK && any)
+        status = pri_network_budget(net, eps, delta, place, fault);
+    if (status != PRICER_OK || arrays == NULL)
+        return status;
+    eps = arrays->everyone_eps;
+    delta = arrays->everyone_delta;
+    status = check_pair(eps, delta, "everyone", &any, fault);
+    if (status == PRICER_OK && any)
+        status = pri_network_everyone(net, eps, delta, place, fault);
+    return status;
 }
 
 /* Names, radii and diameters, where they are given. */

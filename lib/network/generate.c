@@ -85,20 +85,23 @@ static enum pricer_status make_links(struct pri_rule *rule,
 
 /* ------------------------------------------------------------ generators -- */
 
-/* The same budget towards the server for every node. */
+/* The same budget for every node, towards the server or everyone. */
 static enum pricer_status give_budgets(const struct pricer_scenario *scenario,
                                        struct pricer_network *net,
                                        struct pricer_fault *fault)
 {
+    bool forward = scenario->scheme == PRICER_SCHEME_FORWARD;
     double *eps = pri_alloc(net->nodes, sizeof *eps);
     double *delta = pri_alloc(net->nodes, sizeof *delta);
     enum pricer_status status = PRICER_MEMORY;
     if (eps != NULL && delta != NULL) {
         for (int32_t i = 0; i < net->nodes; i++) {
-            eps[i] = scenario->server_eps;
-            delta[i] = scenario->server_delta;
+            eps[i] = forward ? scenario->everyone_eps : scenario->server_eps;
+            delta[i] =
+                forward ? scenario->everyone_delta : scenario->server_delta;
         }
-        status = pri_network_budget(net, eps, delta, NULL, fault);
+        status = forward ? pri_network_everyone(net, eps, delta, NULL, fault)
+                         : pri_network_budget(net, eps, delta, NULL, fault);
     }
     free(eps);
     free(delta);
@@ -146,7 +149,8 @@ static enum pricer_status generate(const struct pricer_scenario *scenario,
     status = pri_rule_nodes(&rule, net, &cells, fault);
     if (status == PRICER_OK)
         status = make_links(&rule, watch, net, fault);
-    if (status == PRICER_OK && scenario->server_eps < INFINITY)
+    if (status == PRICER_OK && (scenario->server_eps < INFINITY ||
+                                scenario->scheme == PRICER_SCHEME_FORWARD))
         status = give_budgets(scenario, net, fault);
     if (status == PRICER_OK)
         status = measure(scenario, net, fault);
@@ -169,8 +173,15 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
                                      struct pricer_fault *fault)
 {
     const struct pri_trust_default trust = {
-        scenario->eps,        scenario->delta,      scenario->self_eps,
-        scenario->self_delta, scenario->server_eps, scenario->server_delta};
+        scenario->eps,
+        scenario->delta,
+        scenario->self_eps,
+        scenario->self_delta,
+        scenario->server_eps,
+        scenario->server_delta,
+        isnan(scenario->everyone_eps) ? 0 : scenario->everyone_eps,
+        scenario->everyone_delta,
+        scenario->scheme + 1};
     const struct pri_measures measures = {scenario->dimension, scenario->radius,
                                           scenario->reciprocity,
                                           scenario->diameter};
@@ -183,6 +194,12 @@ static enum pricer_status read_files(const struct pricer_scenario *scenario,
                                  fault);
     free(nodes);
     free(links);
+    if (status == PRICER_OK && scenario->scheme < 0)
+        status = pri_scenario_check_scheme(scenario,
+                                           made->everyone_eps != NULL
+                                               ? PRICER_SCHEME_FORWARD
+                                               : PRICER_SCHEME_SUM,
+                                           fault);
     if (status == PRICER_OK)
         status = pri_network_relate(made, scenario->step, fault);
     if (status == PRICER_OK)

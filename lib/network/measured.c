@@ -105,6 +105,9 @@ enum pricer_status pricer_network_measured(
             network->dimension, network->radius, 0, nodes, network->nodes,
             links, network->links, network->server_eps, network->server_delta},
         &made, &place, fault);
+    if (status == PRICER_OK && network->everyone_eps != NULL)
+        status = pri_network_everyone(made, network->everyone_eps,
+                                      network->everyone_delta, NULL, fault);
     if (status == PRICER_OK)
         status = pri_network_name(made, names, NULL, fault);
     if (status == PRICER_OK)

@@ -72,6 +72,8 @@ void pricer_network_free(struct pricer_network *network)
     free(network->self_delta);
     free(network->server_eps);
     free(network->server_delta);
+    free(network->everyone_eps);
+    free(network->everyone_delta);
     free(network->node_radius);
     free(network->node_diameter);
     free(network->name);
@@ -100,7 +102,8 @@ size_t pri_network_bytes(const struct pricer_network *network)
                       (mirrored ? 1 : 2) * sizeof(int32_t) +
                       (network->name != NULL ? PRICER_NAME_TEXT : 0) +
                       (network->x != NULL ? 2 * sizeof(double) : 0) +
-                      (network->server_eps != NULL ? 2 * sizeof(double) : 0);
+                      (network->server_eps != NULL ? 2 * sizeof(double) : 0) +
+                      (network->everyone_eps != NULL ? 2 * sizeof(double) : 0);
     return sizeof *network + 2 * sizeof(int32_t) +
            (size_t)network->nodes * per_node +
            (size_t)network->links * per_link;
@@ -289,12 +292,31 @@ void pri_network_set_node(struct pricer_network *net, int32_t i,
     }
 }
 
+/* Replace two arrays of the network by copies. */
+static enum pricer_status keep_budgets(int32_t nodes, const double *eps,
+                                       const double *delta, double **kept_eps,
+                                       double **kept_delta)
+{
+    size_t bytes = (size_t)nodes * sizeof(double);
+    double *new_eps = pri_alloc(nodes, sizeof(double));
+    double *new_delta = pri_alloc(nodes, sizeof(double));
+    if (new_eps == NULL || new_delta == NULL) {
+        free(new_eps);
+        free(new_delta);
+        return PRICER_MEMORY;
+    }
+    free(*kept_eps);
+    free(*kept_delta);
+    *kept_eps = memcpy(new_eps, eps, bytes);
+    *kept_delta = memcpy(new_delta, delta, bytes);
+    return PRICER_OK;
+}
+
 enum pricer_status pri_network_budget(struct pricer_network *network,
                                       const double *eps, const double *delta,
                                       struct pricer_place *place,
                                       struct pricer_fault *fault)
 {
-    size_t bytes = (size_t)network->nodes * sizeof(double);
     bool any = false;
     for (int32_t i = 0; i < network->nodes; i++) {
         any = any || eps[i] != INFINITY;
@@ -304,18 +326,40 @@ enum pricer_status pri_network_budget(struct pricer_network *network,
             return PRICER_VALUE;
         }
     }
-    if (!any)
-        return PRICER_OK;
-    double *server_eps = pri_alloc(network->nodes, sizeof(double));
-    double *server_delta = pri_alloc(network->nodes, sizeof(double));
-    if (server_eps == NULL || server_delta == NULL) {
-        free(server_eps);
-        free(server_delta);
-        return PRICER_MEMORY;
+    return any ? keep_budgets(network->nodes, eps, delta, &network->server_eps,
+                              &network->server_delta)
+               : PRICER_OK;
+}
+
+enum pricer_status pri_network_everyone(struct pricer_network *network,
+                                        const double *eps, const double *delta,
+                                        struct pricer_place *place,
+                                        struct pricer_fault *fault)
+{
+    for (int32_t i = 0; i < network->nodes; i++) {
+        bool bad_eps = !(eps[i] > 0 && eps[i] < INFINITY);
+        if (!bad_eps && delta[i] >= 0 && delta[i] < 1)
+            continue;
+        if (place != NULL)
+            *place = (struct pricer_place){i, -1};
+        if (bad_eps)
+            return pri_fault(fault, PRICER_VALUE,
+                             "everyone_eps = %g is not a positive number",
+                             eps[i]);
+        return pri_fault(fault, PRICER_VALUE,
+                         "everyone_delta = %g is not within 0 <= delta < 1",
+                         delta[i]);
     }
-    free(network->server_eps);
-    free(network->server_delta);
-    network->server_eps = memcpy(server_eps, eps, bytes);
-    network->server_delta = memcpy(server_delta, delta, bytes);
-    return PRICER_OK;
+    return keep_budgets(network->nodes, eps, delta, &network->everyone_eps,
+                        &network->everyone_delta);
+}
+
+enum pricer_status pri_network_refuse_forward(
+    const struct pricer_network *network, struct pricer_fault *fault)
+{
+    if (network->everyone_eps == NULL)
+        return PRICER_OK;
+    return pri_fault(fault, PRICER_VALUE,
+                     "the network is for 'scheme: forward': its links have no "
+                     "budgets, and only releases may be sent");
 }

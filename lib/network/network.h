@@ -49,6 +49,20 @@ enum pricer_status pri_network_budget(struct pricer_network *network,
                                       struct pricer_fault *fault);
 
 /*
+ * Give the nodes of a network that is being built budgets towards everyone:
+ * 0 < eps < INFINITY and 0 <= delta < 1 of every node. *place as above.
+ */
+enum pricer_status pri_network_everyone(struct pricer_network *network,
+                                        const double *eps, const double *delta,
+                                        struct pricer_place *place,
+                                        struct pricer_fault *fault);
+
+/* Refuse a network whose nodes have budgets towards everyone: its links have
+ * none, so that sums over them would not be private. */
+enum pricer_status pri_network_refuse_forward(
+    const struct pricer_network *network, struct pricer_fault *fault);
+
+/*
  * Give the nodes of a network that is being built, whose radius is set, what
  * people call them (names[i] NULL or "": nothing; names NULL: none of them), and
  * how long and how far apart their vectors can be: radius[i] and diameter[i],
@@ -200,6 +214,10 @@ struct pri_trust_default {
     double eps, delta;           /* trust in links; NAN: every row gives it */
     double self_eps, self_delta; /* trust in uplinks */
     double server_eps, server_delta; /* of nodes towards the server */
+    double everyone_eps;             /* of nodes towards everyone; 0: every row
+                                        gives it, or none does */
+    double everyone_delta;
+    enum { PRI_SCHEME_OPEN, PRI_SCHEME_SUM, PRI_SCHEME_FORWARD } scheme;
 };
 
 /* What is said once of all nodes. */
@@ -211,11 +229,13 @@ struct pri_measures {
 
 /*
  * A network from two tables. Nodes:
- * node,p[,x,y][,server_eps][,server_delta][,name][,radius][,diameter],
- * numbered from 0, each once, in any order. Links:
+ * node,p[,x,y][,server_eps][,server_delta][,name][,radius][,diameter]
+ * [,everyone_eps][,everyone_delta], numbered from 0, each once, in any order. Links:
  * from,to,p[,joint][,eps][,delta]; a row i,i (its p is 1 or empty) gives the
  * trust in the uplink of node i. Empty cells take the default. A links file may
  * hold no rows, and links_path may be NULL: then no node relays for another.
+ * A scheme that is open is forward if any row has a budget towards everyone;
+ * then all nodes need one, and links have none.
  * O(nodes + links).
  */
 enum pricer_status pri_csv_network(const char *nodes_path,

@@ -303,6 +303,10 @@ static enum pricer_status refuse(const struct pricer_scenario *scenario,
                          "ranks make their parts of networks that are "
                          "generated; one from files is planned by a process "
                          "alone");
+    if (scenario->scheme == PRICER_SCHEME_FORWARD)
+        return pri_fault(fault, PRICER_VALUE,
+                         "ranks do not know 'scheme: forward' yet: a process "
+                         "alone plans it");
     if (scenario->server_eps < INFINITY)
         return pri_fault(fault, PRICER_VALUE,
                          "a network with budgets towards the server is planned "

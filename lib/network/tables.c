@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NUMBERS = 6 }; /* of a node, each in an array of its own */
+
 /* A row of the nodes file, until it is known how many there are. */
 struct node_row {
     double id;
     int64_t line;
     struct pricer_node node;
-    double server_eps, server_delta;
-    double radius, diameter; /* NAN: the scenario's */
-    int64_t name;            /* where it stands in `text`; -1: none */
+    double number[NUMBERS]; /* in the order of make_room(); NAN: not given */
+    int64_t name;           /* where it stands in `text`; -1: none */
 };
 
 /*
@@ -32,8 +33,7 @@ struct run {
     int64_t first, line;
 };
 
-/* What has been read so far. */
-struct intake {
+struct intake { /* what has been read so far */
     const char *nodes_path, *links_path;
     const struct pri_trust_default *trust;
     struct node_row *rows; /* [row_room] in the order of the file */
@@ -41,17 +41,18 @@ struct intake {
     char cell[2 * PRICER_NAME_TEXT]; /* the name in the row at hand */
     char *text;                      /* [text_room] the names, one by one */
     int64_t text_count, text_room;
-    struct pricer_node *nodes; /* [row_count], by number */
-    int64_t *node_line;        /* [row_count] in the nodes file */
-    double *server_eps;        /* [row_count] */
-    double *server_delta;      /* [row_count] */
-    double *radius, *diameter; /* [row_count] or NAN */
+    struct pricer_node *nodes;             /* [row_count], by number */
+    int64_t *node_line;                    /* [row_count] in the nodes file */
+    double *numbers;                       /* the arrays of numbers below */
+    double *server_eps, *server_delta;     /* [row_count] */
+    double *radius, *diameter;             /* [row_count] or NAN */
+    double *everyone_eps, *everyone_delta; /* [row_count] or NAN */
+    bool forward;              /* links have no budgets, every node has one */
     const char **names;        /* [row_count] into `text`, or NULL */
     int64_t *self_line;        /* [row_count] of i,i in the links file, or 0 */
     struct pricer_link *links; /* [link_room] in the order of the file */
-    int64_t link_count, link_room;
-    struct run *runs; /* [run_room] */
-    int64_t run_count, run_room;
+    struct run *runs;          /* [run_room] */
+    int64_t link_count, link_room, run_count, run_room;
 };
 
 /* Room for one more item at the end of a list that doubles; NULL if none. */
@@ -83,6 +84,8 @@ enum {
     NODE_NAME,
     NODE_RADIUS,
     NODE_DIAMETER,
+    NODE_EVERYONE_EPS,
+    NODE_EVERYONE_DELTA,
     NODE_COLUMNS
 };
 static const struct pri_column node_columns[] = {
@@ -95,6 +98,8 @@ static const struct pri_column node_columns[] = {
     {"name", false, PRI_COLUMN_TEXT},
     {"radius", false, PRI_COLUMN_NUMBER},
     {"diameter", false, PRI_COLUMN_NUMBER},
+    {"everyone_eps", false, PRI_COLUMN_NUMBER},
+    {"everyone_delta", false, PRI_COLUMN_NUMBER},
 };
 
 /* What a cell holds, or the default where it is empty. */
@@ -121,7 +126,6 @@ static enum pricer_status keep_name(struct intake *intake, double length,
     return PRICER_OK;
 }
 
-/* A row of the nodes file, kept until all numbers are known. */
 static enum pricer_status take_node(void *context, int64_t line,
                                     const double *value,
                                     struct pricer_fault *fault)
@@ -149,28 +153,30 @@ static enum pricer_status take_node(void *context, int64_t line,
         line,
         {value[NODE_P], intake->trust->self_eps, intake->trust->self_delta,
          value[NODE_X], value[NODE_Y]},
-        given(value[NODE_EPS], intake->trust->server_eps),
-        given(value[NODE_DELTA], intake->trust->server_delta),
-        value[NODE_RADIUS],
-        value[NODE_DIAMETER],
+        {given(value[NODE_EPS], intake->trust->server_eps),
+         given(value[NODE_DELTA], intake->trust->server_delta),
+         value[NODE_RADIUS], value[NODE_DIAMETER], value[NODE_EVERYONE_EPS],
+         value[NODE_EVERYONE_DELTA]},
         name};
     return PRICER_OK;
 }
 
 static enum pricer_status make_room(struct intake *intake, int64_t count)
 {
+    double **numbers[NUMBERS] = {
+        &intake->server_eps, &intake->server_delta, &intake->radius,
+        &intake->diameter,   &intake->everyone_eps, &intake->everyone_delta};
     intake->nodes = pri_alloc(count, sizeof *intake->nodes);
     intake->node_line = pri_alloc(count, sizeof *intake->node_line);
     intake->self_line = pri_alloc(count, sizeof *intake->self_line);
-    intake->server_eps = pri_alloc(count, sizeof(double));
-    intake->server_delta = pri_alloc(count, sizeof(double));
-    intake->radius = pri_alloc(count, sizeof(double));
-    intake->diameter = pri_alloc(count, sizeof(double));
+    intake->numbers = pri_alloc(NUMBERS * count, sizeof(double));
     intake->names = pri_alloc(count, sizeof *intake->names);
-    bool all = intake->nodes && intake->node_line && intake->self_line &&
-               intake->server_eps && intake->server_delta && intake->radius &&
-               intake->diameter && intake->names;
-    return all ? PRICER_OK : PRICER_MEMORY;
+    if (!(intake->nodes && intake->node_line && intake->self_line &&
+          intake->numbers && intake->names))
+        return PRICER_MEMORY;
+    for (int k = 0; k < NUMBERS; k++)
+        *numbers[k] = intake->numbers + k * count;
+    return PRICER_OK;
 }
 
 static void place_node(struct intake *intake, const struct node_row *row)
@@ -178,11 +184,54 @@ static void place_node(struct intake *intake, const struct node_row *row)
     int64_t i = (int64_t)row->id;
     intake->nodes[i] = row->node;
     intake->node_line[i] = row->line;
-    intake->server_eps[i] = row->server_eps;
-    intake->server_delta[i] = row->server_delta;
-    intake->radius[i] = row->radius;
-    intake->diameter[i] = row->diameter;
+    for (int k = 0; k < NUMBERS; k++)
+        intake->numbers[k * intake->row_count + i] = row->number[k];
     intake->names[i] = row->name < 0 ? NULL : intake->text + row->name;
+}
+
+static bool has_everyone(const struct intake *intake, int64_t i)
+{
+    return !isnan(intake->everyone_eps[i]) || !isnan(intake->everyone_delta[i]);
+}
+
+/* What is wrong with the cells of a node for the scheme, or NULL. */
+static const char *find_stray(const struct intake *intake, int64_t i)
+{
+    if (!intake->forward)
+        return !has_everyone(intake, i) ? NULL
+                                        : "everyone_eps and everyone_delta "
+                                          "belong to 'scheme: forward'";
+    if (intake->server_eps[i] != INFINITY)
+        return "server_eps belongs to 'scheme: sum', not to forward";
+    if (!isnan(intake->diameter[i]))
+        return "diameter does not work with 'scheme: forward' yet";
+    if (isnan(intake->everyone_eps[i]) && intake->trust->everyone_eps == 0)
+        return "everyone_eps is missing, here and in the scenario";
+    return NULL;
+}
+
+/* Find the scheme, and give every node its budget towards everyone. */
+static enum pricer_status settle_scheme(struct intake *intake,
+                                        struct pricer_fault *fault)
+{
+    const struct pri_trust_default *trust = intake->trust;
+    intake->forward = trust->scheme == PRI_SCHEME_FORWARD;
+    for (int64_t i = 0; i < intake->row_count; i++)
+        if (trust->scheme == PRI_SCHEME_OPEN && has_everyone(intake, i))
+            intake->forward = true;
+    for (int64_t i = 0; i < intake->row_count; i++) {
+        const char *wrong = find_stray(intake, i);
+        if (wrong != NULL) {
+            pri_fault(fault, PRICER_VALUE, "%s", wrong);
+            pri_fault_locate(fault, intake->nodes_path, intake->node_line[i]);
+            return PRICER_VALUE;
+        }
+        intake->everyone_eps[i] =
+            given(intake->everyone_eps[i], trust->everyone_eps);
+        intake->everyone_delta[i] =
+            given(intake->everyone_delta[i], trust->everyone_delta);
+    }
+    return PRICER_OK;
 }
 
 /* Put the rows in the order of their numbers, which must be 0 to count - 1. */
@@ -314,9 +363,15 @@ static enum pricer_status take_link(void *context, int64_t line,
                              "there is no node %.0f: the nodes are 0 to %lld",
                              value[end], (long long)intake->row_count - 1);
     }
+    if (intake->forward &&
+        !(isnan(value[LINK_EPS]) && isnan(value[LINK_DELTA])))
+        return pri_fault(fault, PRICER_VALUE,
+                         "eps and delta of links belong to 'scheme: sum', not "
+                         "to forward");
     if (value[LINK_FROM] == value[LINK_TO])
         return take_self(intake, line, value, fault);
-    double eps = given(value[LINK_EPS], intake->trust->eps);
+    double eps =
+        given(value[LINK_EPS], intake->forward ? INFINITY : intake->trust->eps);
     double delta = given(value[LINK_DELTA], intake->trust->delta);
     if (isnan(value[LINK_P]))
         return pri_fault(fault, PRICER_VALUE, "p is missing");
@@ -384,6 +439,8 @@ static enum pricer_status read_files(struct intake *intake,
     enum pricer_status status = pri_csv_read(&nodes, fault);
     if (status == PRICER_OK)
         status = place_nodes(intake, fault);
+    if (status == PRICER_OK)
+        status = settle_scheme(intake, fault);
     if (status == PRICER_OK && intake->links_path != NULL)
         status = pri_csv_read(&links, fault);
     return status;
@@ -414,6 +471,9 @@ enum pricer_status pri_csv_network(const char *nodes_path,
                 intake.nodes, intake.row_count, intake.links, intake.link_count,
                 intake.server_eps, intake.server_delta},
             &made, &place, fault);
+        if (status == PRICER_OK && intake.forward)
+            status = pri_network_everyone(made, intake.everyone_eps,
+                                          intake.everyone_delta, &place, fault);
         if (status == PRICER_OK)
             status = pri_network_name(made, intake.names, &place, fault);
         if (status == PRICER_OK)
@@ -431,10 +491,7 @@ enum pricer_status pri_csv_network(const char *nodes_path,
     free(intake.nodes);
     free(intake.node_line);
     free(intake.self_line);
-    free(intake.server_eps);
-    free(intake.server_delta);
-    free(intake.radius);
-    free(intake.diameter);
+    free(intake.numbers);
     free(intake.names);
     free(intake.text);
     free(intake.links);

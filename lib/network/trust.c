@@ -63,6 +63,9 @@ static enum pricer_status copy_network(const struct pricer_network *network,
     if (status == PRICER_OK && network->server_eps != NULL)
         status = pri_network_budget(made, network->server_eps,
                                     network->server_delta, NULL, NULL);
+    if (status == PRICER_OK && network->everyone_eps != NULL)
+        status = pri_network_everyone(made, network->everyone_eps,
+                                      network->everyone_delta, NULL, NULL);
     if (status != PRICER_OK) {
         pricer_network_free(made);
         return status;

@@ -68,7 +68,7 @@ static void consider(const struct pricer_network *network,
     brief->settings = *settings;
     brief->links = network->links;
     brief->alone = ranks == 1 || pri_block_count(work) < ranks ||
-                   network->server_eps != NULL;
+                   network->server_eps != NULL || network->everyone_eps != NULL;
     if (ranks <= PRI_BLOCKS)
         return;
     brief->alone = true;

@@ -19,6 +19,10 @@
 #define FILES (1u << PRI_GENERATOR_FILES)
 
 static const struct pri_key keys[] = {
+    {"scheme", PRI_KEY_CHOICE, AT(scheme), 0, 0, CLOSED, "sum|forward", 0},
+    {"hops", PRI_KEY_COUNT, AT(relays), 0, PRICER_HOPS_MAX, CLOSED, NULL, 0},
+    {"release", PRI_KEY_CHOICE, AT(release), 0, 0, CLOSED,
+     "best|sphere|gaussian", 0},
     {"dimension", PRI_KEY_COUNT, AT(dimension), 1, 1e12, CLOSED, NULL, 0},
     {"radius", PRI_KEY_NUMBER, AT(radius), 0, 1e300, OPEN_LOW, NULL, 0},
     {"diameter", PRI_KEY_NUMBER, AT(diameter), 0, 1e300, OPEN_LOW, NULL, 0},
@@ -67,6 +71,10 @@ static const struct pri_key keys[] = {
     {"trust.server.eps", PRI_KEY_NUMBER, AT(server_eps), 0, INFINITY, OPEN_LOW,
      NULL, 0},
     {"trust.server.delta", PRI_KEY_NUMBER, AT(server_delta), 0, 1, OPEN_LOW,
+     NULL, 0},
+    {"trust.everyone.eps", PRI_KEY_NUMBER, AT(everyone_eps), 0, 1e300, OPEN_LOW,
+     NULL, 0},
+    {"trust.everyone.delta", PRI_KEY_NUMBER, AT(everyone_delta), 0, 1, CLOSED,
      NULL, 0},
     {"trust.ring.hops", PRI_KEY_COUNT, AT(ring_hops), 0, 1e9, CLOSED, NULL,
      ~FILES},
@@ -259,163 +267,4 @@ void pri_scenario_clear(struct pricer_scenario *scenario)
         else if (keys[k].kind == PRI_KEY_CHOICE)
             *(int *)store = -1;
     }
-}
-
-/* ----------------------------------------------------------- consistency -- */
-
-/* Keys that the network does not use are mistakes: say so, do not ignore. */
-static enum pricer_status check_use(const struct pricer_scenario *scenario,
-                                    struct pricer_fault *fault)
-{
-    static const char *const names[] = {"erdos-renyi", "ring", "mmwave",
-                                        "geometric", "files"};
-    for (int k = 0; k < PRI_SCENARIO_KEYS; k++)
-        if (scenario->line[k] != 0 && keys[k].generators != 0 &&
-            !(keys[k].generators & (1u << scenario->generator)))
-            return pri_scenario_fault(scenario, keys[k].name, fault,
-                                      "%s has no meaning for a network from %s",
-                                      keys[k].name, names[scenario->generator]);
-    return PRICER_OK;
-}
-
-static enum pricer_status miss(const struct pricer_scenario *scenario,
-                               const char *key, struct pricer_fault *fault)
-{
-    return pri_scenario_fault(scenario, "", fault, "the key %s is missing",
-                              key);
-}
-
-/* What must be there, given what is. */
-static enum pricer_status check_given(const struct pricer_scenario *scenario,
-                                      struct pricer_fault *fault)
-{
-    int source = scenario->generator;
-    if (scenario->dimension < 0)
-        return miss(scenario, "dimension", fault);
-    if (source == PRI_GENERATOR_FILES && scenario->nodes_file == NULL)
-        return miss(scenario, "network.files.nodes", fault);
-    if (source == PRI_GENERATOR_FILES && scenario->links_file == NULL)
-        return miss(scenario, "network.files.links", fault);
-    if (source == PRI_GENERATOR_MMWAVE &&
-        (scenario->positions.count > 0) == (scenario->preset >= 0))
-        return pri_scenario_fault(
-            scenario, "network.generator", fault,
-            "mmwave wants network.positions or network.preset, one of them");
-    bool sized = source == PRI_GENERATOR_ERDOS_RENYI ||
-                 source == PRI_GENERATOR_RING ||
-                 source == PRI_GENERATOR_GEOMETRIC;
-    if (sized && scenario->nodes < 0)
-        return miss(scenario, "network.nodes", fault);
-    if ((source == PRI_GENERATOR_ERDOS_RENYI || source == PRI_GENERATOR_RING) &&
-        isnan(scenario->p))
-        return miss(scenario, "network.p", fault);
-    if (source != PRI_GENERATOR_FILES && isnan(scenario->eps))
-        return miss(scenario, "trust.eps", fault);
-    if (!isnan(scenario->probable_eps) && isnan(scenario->probable_above))
-        return miss(scenario, "trust.probable.above", fault);
-    if (scenario->ring_hops > 0 && isnan(scenario->ring_eps))
-        return miss(scenario, "trust.ring.eps", fault);
-    bool penalised =
-        scenario->bias == PRICER_BIAS_L1 || scenario->bias == PRICER_BIAS_L2;
-    if (penalised && isnan(scenario->lambda))
-        return miss(scenario, "objective.lambda", fault);
-    return PRICER_OK;
-}
-
-static double either(double given, double otherwise)
-{
-    return isnan(given) ? otherwise : given;
-}
-
-static void fill_defaults(struct pricer_scenario *scenario)
-{
-    scenario->radius = either(scenario->radius, 1);
-    scenario->diameter = either(scenario->diameter, 0);
-    scenario->reference = scenario->reference < 0 ? 0 : scenario->reference;
-    scenario->step = either(scenario->step, 0);
-    scenario->rounds = scenario->rounds < 0 ? 1 : scenario->rounds;
-    scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
-    scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
-    scenario->repeat = scenario->repeat < 0 ? 1 : scenario->repeat;
-    scenario->horizon = either(scenario->horizon, 0);
-    scenario->reciprocity = either(scenario->reciprocity, 1);
-    scenario->delta = either(scenario->delta, 1e-5);
-    scenario->self_eps = either(scenario->self_eps, INFINITY);
-    scenario->self_delta = either(scenario->self_delta, scenario->delta);
-    scenario->server_eps = either(scenario->server_eps, INFINITY);
-    scenario->server_delta = either(scenario->server_delta, scenario->delta);
-    scenario->ring_delta = either(scenario->ring_delta, scenario->delta);
-    scenario->probable_eps = either(scenario->probable_eps, INFINITY);
-    scenario->probable_delta =
-        either(scenario->probable_delta, scenario->delta);
-    scenario->density = either(scenario->density, 110);
-    bool wide = scenario->generator == PRI_GENERATOR_GEOMETRIC;
-    scenario->cutoff = either(scenario->cutoff, wide ? 0.01 : 0);
-    scenario->good_fraction = either(scenario->good_fraction, wide ? 0.05 : 0);
-    scenario->good_uplink = either(scenario->good_uplink, 0.9);
-    scenario->good_count = scenario->good_count < 0 ? 0 : scenario->good_count;
-    scenario->bias = scenario->bias < 0 ? 0 : scenario->bias;
-    scenario->calibration =
-        scenario->calibration < 0 ? 0 : scenario->calibration;
-}
-
-/* Rounds relative to the last estimate, and what does not go with them. */
-static enum pricer_status check_reference(
-    const struct pricer_scenario *scenario, struct pricer_fault *fault)
-{
-    if (scenario->reference == 0 && scenario->step > 0)
-        return pri_scenario_fault(
-            scenario, "step", fault,
-            "step is how far a change may go with 'reference: last', which is "
-            "not there");
-    if (scenario->reference == 0)
-        return PRICER_OK;
-    if (scenario->step == 0)
-        return pri_scenario_fault(
-            scenario, "reference", fault,
-            "reference is last and the key step, how far a change from the "
-            "last estimate may go, is missing");
-    if (scenario->step > scenario->radius)
-        return pri_scenario_fault(scenario, "step", fault,
-                                  "step = %.12g is above %.12g, the radius: "
-                                  "leave reference out",
-                                  scenario->step, scenario->radius);
-    if (scenario->repeat > 1)
-        return pri_scenario_fault(
-            scenario, "repeat", fault,
-            "repeat is for data that stay, reference for data that move: they "
-            "do not go together");
-    if (scenario->diameter > 0 && scenario->diameter < 2 * scenario->step)
-        return pri_scenario_fault(
-            scenario, "diameter", fault,
-            "diameter = %.12g is below %.12g, twice the step: with 'reference: "
-            "last' what a link shows is hidden by noise for two steps, no less",
-            scenario->diameter, 2 * scenario->step);
-    return PRICER_OK;
-}
-
-enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
-                                         struct pricer_fault *fault)
-{
-    bool files = scenario->nodes_file != NULL || scenario->links_file != NULL;
-    if (files && scenario->generator >= 0)
-        return pri_scenario_fault(
-            scenario, "network.generator", fault,
-            "network has a generator and files: it can have one of them");
-    if (files)
-        scenario->generator = PRI_GENERATOR_FILES;
-    if (scenario->generator < 0)
-        return miss(scenario, "network.generator (or network.files)", fault);
-    enum pricer_status status = check_use(scenario, fault);
-    if (status == PRICER_OK)
-        status = check_given(scenario, fault);
-    if (status == PRICER_OK)
-        fill_defaults(scenario);
-    if (status == PRICER_OK && scenario->diameter > 2 * scenario->radius)
-        return pri_scenario_fault(
-            scenario, "diameter", fault,
-            "diameter = %.12g is above %.12g, twice the radius: no two vectors "
-            "are so far apart",
-            scenario->diameter, 2 * scenario->radius);
-    return status == PRICER_OK ? check_reference(scenario, fault) : status;
 }

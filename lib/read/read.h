@@ -103,7 +103,7 @@ struct pri_names {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 40 };
+enum { PRI_SCENARIO_KEYS = 45 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -117,6 +117,12 @@ struct pricer_scenario {
     double diameter; /* of neighbouring data; 0: twice the radius */
     double step;     /* a change from the last estimate; 0: no reference */
     double horizon;  /* 0: not given */
+
+    int scheme;     /* enum pricer_scheme; -1: forward if the file of nodes has
+                   budgets towards everyone */
+    int release;    /* enum pricer_release */
+    int64_t relays; /* the key hops, of the scheme; -1: the plan chooses */
+    double everyone_eps, everyone_delta; /* NAN: no budget towards everyone */
 
     int generator;
     int64_t nodes, hops;
@@ -146,6 +152,11 @@ enum pricer_status pri_scenario_fault(const struct pricer_scenario *scenario,
                                       struct pricer_fault *fault,
                                       const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Refuse keys that the scheme does not have, at their line. */
+enum pricer_status pri_scenario_check_scheme(
+    const struct pricer_scenario *scenario, enum pricer_scheme scheme,
+    struct pricer_fault *fault);
 
 /* The labels of an IDX label file or of CIFAR-10 images: a float32 column. */
 enum pricer_status pri_matrix_read_labels(const char *path,

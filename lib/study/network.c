@@ -1,6 +1,6 @@
 /*
- * Settings and network, into a study and out of it. What comes out is checked
- * as if it came from a stranger: anyone may have edited the tables.
+ * The network, into a study and out of it. What comes out is checked as if it
+ * came from a stranger: anyone may have edited the tables.
  */
 #include "study.h"
 #include "network/network.h"
@@ -12,74 +12,14 @@
 
 /* ----------------------------------------------------------------- store -- */
 
-static enum pricer_status store_number(const struct pricer_study *study,
-                                       sqlite3_stmt *insert, const char *key,
-                                       double value, struct pricer_fault *fault)
-{
-    sqlite3_bind_text(insert, 1, key, -1, SQLITE_STATIC);
-    if (value == floor(value) && fabs(value) < 9e15)
-        sqlite3_bind_int64(insert, 2, (int64_t)value);
-    else
-        sqlite3_bind_double(insert, 2, value);
-    return pri_study_step(study, insert, fault);
-}
-
-static enum pricer_status store_text(const struct pricer_study *study,
-                                     sqlite3_stmt *insert, const char *key,
-                                     const char *value,
-                                     struct pricer_fault *fault)
-{
-    sqlite3_bind_text(insert, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_text(insert, 2, value, -1, SQLITE_STATIC);
-    return pri_study_step(study, insert, fault);
-}
-
-enum pricer_status pri_study_store_settings(
-    const struct pricer_study *study, const struct pricer_scenario *scenario,
-    const struct pricer_network *network, struct pricer_fault *fault)
-{
-    sqlite3_stmt *insert = NULL;
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {
-        {"dimension", (double)network->dimension},
-        {"radius", network->radius},
-        {"reach", network->reach},
-        {"rounds", (double)scenario->rounds},
-        {"seed", (double)scenario->seed},
-        {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
-        {"repeat", (double)scenario->repeat},
-        {"horizon", scenario->horizon},
-    };
-    enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO setting VALUES (?, ?)", &insert, fault);
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        if (status == PRICER_OK)
-            status = store_number(study, insert, numbers[k].key,
-                                  numbers[k].value, fault);
-    if (status == PRICER_OK)
-        status =
-            store_text(study, insert, "bias",
-                       pricer_word(PRICER_WORDS_BIAS, scenario->bias), fault);
-    if (status == PRICER_OK)
-        status = store_text(
-            study, insert, "calibration",
-            pricer_word(PRICER_WORDS_CALIBRATION, scenario->calibration),
-            fault);
-    if (status == PRICER_OK)
-        status = store_text(study, insert, "scenario", scenario->text, fault);
-    sqlite3_finalize(insert);
-    return status;
-}
-
 static enum pricer_status store_nodes(const struct pricer_study *study,
                                       const struct pricer_network *net,
                                       struct pricer_fault *fault)
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        study,
+        "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int(insert, 1, i);
@@ -97,6 +37,9 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
             sqlite3_bind_null(insert, 9);
         sqlite3_bind_double(insert, 10, net->node_radius[i]);
         sqlite3_bind_double(insert, 11, net->node_diameter[i]);
+        bool all = net->everyone_eps != NULL;
+        pri_study_bind(insert, 12, all ? net->everyone_eps[i] : NAN);
+        pri_study_bind(insert, 13, all ? net->everyone_delta[i] : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -120,158 +63,52 @@ enum pricer_status pri_study_store_network(const struct pricer_study *study,
 
 /* ------------------------------------------------------------------ load -- */
 
-/* Whether there is such a setting, which the query is then at. */
-static bool find_setting(sqlite3_stmt *query, const char *key)
-{
-    sqlite3_reset(query);
-    sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
-    return sqlite3_step(query) == SQLITE_ROW;
-}
-
-static enum pricer_status read_number(const struct pricer_study *study,
-                                      sqlite3_stmt *query, const char *key,
-                                      double *value, struct pricer_fault *fault)
-{
-    /* Never as text, of which SQLite makes 15 digits. */
-    if (!find_setting(query, key) || !pri_study_is_number(query, 0))
-        return pri_fault(fault, PRICER_FORMAT,
-                         "%.300s: the setting %s is missing or not a number",
-                         study->path, key);
-    *value = sqlite3_column_double(query, 0);
-    return PRICER_OK;
-}
-
-/* A setting that is one of a few words. */
-static enum pricer_status read_word(const struct pricer_study *study,
-                                    sqlite3_stmt *query, const char *key,
-                                    enum pricer_vocabulary vocabulary,
-                                    int *value, struct pricer_fault *fault)
-{
-    bool any = find_setting(query, key);
-    const char *text = any ? (const char *)sqlite3_column_text(query, 0) : NULL;
-    int found = text != NULL ? pricer_word_find(vocabulary, text) : -1;
-    if (found < 0)
-        return pri_fault(fault, PRICER_FORMAT,
-                         "%.300s: the setting %s is missing or unknown",
-                         study->path, key);
-    *value = found;
-    return PRICER_OK;
-}
-
-enum pricer_status pricer_study_settings(struct pricer_study *study,
-                                         struct pricer_settings *settings,
-                                         int64_t *seed,
-                                         struct pricer_fault *fault)
-{
-    sqlite3_stmt *query = NULL;
-    double rounds = 0, lambda = 0, start = 0, horizon = 0, repeat = 1;
-    int bias = 0, calibration = 0;
-    enum pricer_status status = pri_study_prepare(
-        study, "SELECT value FROM setting WHERE key = ?", &query, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "rounds", &rounds, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "lambda", &lambda, fault);
-    if (status == PRICER_OK)
-        status = read_number(study, query, "seed", &start, fault);
-    if (status == PRICER_OK)
-        status =
-            read_word(study, query, "bias", PRICER_WORDS_BIAS, &bias, fault);
-    if (status == PRICER_OK)
-        status = read_word(study, query, "calibration",
-                           PRICER_WORDS_CALIBRATION, &calibration, fault);
-    if (status == PRICER_OK && find_setting(query, "credit"))
-        status = pri_study_credit(study, pri_study_text(query, 0), fault);
-    if (status == PRICER_OK && find_setting(query, "horizon"))
-        status = read_number(study, query, "horizon", &horizon, fault);
-    if (status == PRICER_OK && find_setting(query, "repeat"))
-        status = read_number(study, query, "repeat", &repeat, fault);
-    sqlite3_finalize(query);
-    if (status != PRICER_OK)
-        return status;
-    if (!(repeat >= 1 && repeat <= 64))
-        return pri_fault(fault, PRICER_VALUE,
-                         "%.300s: repeat = %g is outside its range",
-                         study->path, repeat);
-    if (!(rounds >= 1 && rounds <= 1e9 && lambda >= 0 && isfinite(lambda) &&
-          start >= 0 && start <= 9e15 && (horizon == 0 || horizon >= 1)))
-        return pri_fault(fault, PRICER_VALUE,
-                         "%.300s: a setting is outside its range", study->path);
-    *settings = (struct pricer_settings){
-        .bias = (enum pricer_bias)bias,
-        .lambda = lambda,
-        .calibration = (enum pricer_calibration)calibration,
-        .rounds = (int64_t)rounds,
-        .repeat = (int64_t)repeat,
-        .horizon = horizon,
-    };
-    if (seed != NULL)
-        *seed = (int64_t)start;
-    return PRICER_OK;
-}
-
-enum pricer_status pricer_study_scenario(struct pricer_study *study,
-                                         char **text,
-                                         struct pricer_fault *fault)
-{
-    sqlite3_stmt *query = NULL;
-    enum pricer_status status = pri_study_prepare(
-        study, "SELECT value FROM setting WHERE key = 'scenario'", &query,
-        fault);
-    if (status != PRICER_OK)
-        return status;
-    char *found = NULL;
-    int step = sqlite3_step(query);
-    if (step != SQLITE_ROW && step != SQLITE_DONE)
-        status = pri_study_fault(study, fault);
-    else if (step == SQLITE_DONE ||
-             sqlite3_column_type(query, 0) != SQLITE_TEXT)
-        status = pri_fault(fault, PRICER_FORMAT,
-                           "%.300s: the setting scenario is missing or not a "
-                           "text",
-                           study->path);
-    else if ((found = strdup(pri_study_text(query, 0))) == NULL)
-        status = PRICER_MEMORY;
-    sqlite3_finalize(query);
-    if (status == PRICER_OK)
-        *text = found;
-    return status;
-}
-
-void pricer_study_text_free(char *text)
-{
-    free(text);
-}
-
-/* What the rows say of the nodes beside struct pricer_node. */
+/* What the rows have in addition to struct pricer_node. */
 struct columns {
-    double *eps, *delta;       /* [nodes] towards the server */
-    double *radius, *diameter; /* [nodes] */
+    double *numbers;                       /* all of these: */
+    double *eps, *delta;                   /* [nodes] towards the server */
+    double *radius, *diameter;             /* [nodes] */
+    double *everyone_eps, *everyone_delta; /* [nodes] or NAN */
     char (*text)[PRICER_NAME_TEXT];
     const char **names; /* [nodes] into text, or NULL */
 };
 
 static enum pricer_status make_columns(int32_t nodes, struct columns *columns)
 {
-    *columns = (struct columns){pri_alloc(nodes, sizeof(double)),
-                                pri_alloc(nodes, sizeof(double)),
-                                pri_alloc(nodes, sizeof(double)),
-                                pri_alloc(nodes, sizeof(double)),
-                                pri_alloc(nodes, sizeof *columns->text),
-                                pri_alloc(nodes, sizeof *columns->names)};
-    bool all = columns->eps && columns->delta && columns->radius &&
-               columns->diameter && columns->text && columns->names;
-    return all ? PRICER_OK : PRICER_MEMORY;
+    int64_t n = nodes;
+    double *numbers = pri_alloc(6 * n, sizeof(double));
+    *columns = (struct columns){.numbers = numbers,
+                                .text = pri_alloc(n, sizeof *columns->text),
+                                .names = pri_alloc(n, sizeof *columns->names)};
+    if (!(numbers && columns->text && columns->names))
+        return PRICER_MEMORY;
+    columns->eps = numbers;
+    columns->delta = numbers + n;
+    columns->radius = numbers + 2 * n;
+    columns->diameter = numbers + 3 * n;
+    columns->everyone_eps = numbers + 4 * n;
+    columns->everyone_delta = numbers + 5 * n;
+    return PRICER_OK;
 }
 
 static void free_columns(struct columns *columns)
 {
-    free(columns->eps);
-    free(columns->delta);
-    free(columns->radius);
-    free(columns->diameter);
+    free(columns->numbers);
     free(columns->text);
     free(columns->names);
+}
+
+/* Budgets towards everyone: of all nodes, or of none. */
+static enum pricer_status load_everyone(const struct columns *columns,
+                                        struct pricer_network *net,
+                                        struct pricer_fault *fault)
+{
+    bool any = false;
+    for (int32_t i = 0; i < net->nodes; i++)
+        any = any || !isnan(columns->everyone_eps[i]);
+    return any ? pri_network_everyone(net, columns->everyone_eps,
+                                      columns->everyone_delta, NULL, fault)
+               : PRICER_OK;
 }
 
 /* The nodes must be 0, 1, 2, ... in order of their key. */
@@ -304,6 +141,8 @@ static enum pricer_status load_node(const struct pricer_study *study,
     }
     columns->radius[i] = pri_study_column(query, 9);
     columns->diameter[i] = pri_study_column(query, 10);
+    columns->everyone_eps[i] = pri_study_column(query, 11);
+    columns->everyone_delta[i] = pri_study_column(query, 12);
     pri_network_set_node(net, i, &node);
     return PRICER_OK;
 }
@@ -320,7 +159,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
         status = pri_study_prepare(
             study,
             "SELECT node, p, eps, delta, x, y, server_eps, server_delta, name,"
-            " radius, diameter FROM node ORDER BY node",
+            " radius, diameter, everyone_eps, everyone_delta FROM node"
+            " ORDER BY node",
             &query, fault);
     while (status == PRICER_OK && sqlite3_step(query) == SQLITE_ROW) {
         status = load_node(study, query, i, net, &columns, fault);
@@ -333,6 +173,8 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
     if (status == PRICER_OK)
         status =
             pri_network_budget(net, columns.eps, columns.delta, NULL, fault);
+    if (status == PRICER_OK)
+        status = load_everyone(&columns, net, fault);
     if (status == PRICER_OK)
         status = pri_network_name(net, columns.names, NULL, fault);
     if (status == PRICER_OK)
@@ -432,12 +274,13 @@ static enum pricer_status load_size(struct pricer_study *study,
         status = pri_study_prepare(
             study, "SELECT value FROM setting WHERE key = ?", &query, fault);
     if (status == PRICER_OK)
-        status =
-            read_number(study, query, "dimension", &size->dimension, fault);
+        status = pri_setting_number(study, query, "dimension", &size->dimension,
+                                    fault);
     if (status == PRICER_OK)
-        status = read_number(study, query, "radius", &size->radius, fault);
-    if (status == PRICER_OK && find_setting(query, "reach"))
-        status = read_number(study, query, "reach", &size->reach, fault);
+        status =
+            pri_setting_number(study, query, "radius", &size->radius, fault);
+    if (status == PRICER_OK && pri_setting_find(query, "reach"))
+        status = pri_setting_number(study, query, "reach", &size->reach, fault);
     sqlite3_finalize(query);
     if (status == PRICER_OK &&
         !(size->nodes >= 1 && size->nodes < INT32_MAX &&

@@ -2,6 +2,7 @@
  * Plans, into a study and out of it.
  */
 #include "study.h"
+#include "network/network.h"
 #include "pricer_decode.h"
 
 #include <math.h>
@@ -105,6 +106,8 @@ enum pricer_status pricer_study_add_plan(
     int64_t *id, struct pricer_fault *fault)
 {
     int64_t made = 0, for_network = 1;
+    if (pri_network_refuse_forward(network, fault) != PRICER_OK)
+        return PRICER_VALUE;
     if (plan->nodes != network->nodes || plan->links != network->links)
         return pri_fault(fault, PRICER_VALUE,
                          "the plan is not for this network");

@@ -20,7 +20,9 @@ const char *const pri_study_schema[] = {
     " server_delta REAL,"
     " name TEXT UNIQUE,"
     " radius REAL NOT NULL,"
-    " diameter REAL NOT NULL"
+    " diameter REAL NOT NULL,"
+    " everyone_eps REAL,"
+    " everyone_delta REAL"
     ")",
 
     "CREATE TABLE link ("
@@ -102,6 +104,39 @@ const char *const pri_study_schema[] = {
     " weight REAL NOT NULL,"
     " noise REAL NOT NULL,"
     " PRIMARY KEY (plan, link)"
+    ") WITHOUT ROWID",
+
+    "CREATE TABLE forward_plan ("
+    " plan INTEGER PRIMARY KEY,"
+    " network INTEGER NOT NULL REFERENCES network,"
+    " made INTEGER,"
+    " release TEXT NOT NULL,"
+    " rounds INTEGER NOT NULL,"
+    " hops INTEGER NOT NULL,"
+    " heard INTEGER NOT NULL,"
+    " mse_worst_case REAL NOT NULL,"
+    " mse_stderr REAL NOT NULL,"
+    " missing REAL NOT NULL,"
+    " noise REAL NOT NULL,"
+    " mse_alone REAL NOT NULL,"
+    " mse_perfect REAL NOT NULL,"
+    " gap REAL NOT NULL,"
+    " bytes REAL NOT NULL,"
+    " patterns INTEGER NOT NULL"
+    ")",
+
+    "CREATE TABLE forward_plan_node ("
+    " plan INTEGER NOT NULL REFERENCES forward_plan,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " release TEXT NOT NULL,"
+    " threshold REAL NOT NULL,"
+    " loss REAL NOT NULL,"
+    " noise REAL NOT NULL,"
+    " variance REAL NOT NULL,"
+    " coefficient REAL NOT NULL,"
+    " arrival REAL NOT NULL,"
+    " relays INTEGER,"
+    " PRIMARY KEY (plan, node)"
     ") WITHOUT ROWID",
 
     "CREATE TABLE decoder ("

@@ -25,7 +25,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 6 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 7 };
 
 /* Of a study's file, whatever the umask: it is its owner's alone. SQLite gives the
  * files beside it the same. */
@@ -50,6 +50,14 @@ enum pricer_status pri_study_end(const struct pricer_study *study,
 enum pricer_status pri_study_prepare(const struct pricer_study *study,
                                      const char *sql, sqlite3_stmt **statement,
                                      struct pricer_fault *fault);
+
+/* Whether there is such a setting, which the query is then at; and a setting
+ * that must be a number. The query is one for the value of a key. */
+bool pri_setting_find(sqlite3_stmt *query, const char *key);
+enum pricer_status pri_setting_number(const struct pricer_study *study,
+                                      sqlite3_stmt *query, const char *key,
+                                      double *value,
+                                      struct pricer_fault *fault);
 
 /* The same for what is run again and again, with nothing bound: the study keeps it,
  * and it is good until the next call of this. */

@@ -11,7 +11,7 @@ enum pricer_status material_open(const char *path, bool writable,
                                  struct pricer_fault *fault)
 {
     enum pricer_status status =
-        pricer_study_open(path, writable, &material->study, fault);
+        program_open(path, writable, &material->study, fault);
     if (status == PRICER_OK)
         status = pricer_study_settings(material->study, &material->settings,
                                        &material->seed, fault);

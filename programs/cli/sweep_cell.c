@@ -439,6 +439,8 @@ enum pricer_status sweep_cell_fill(const struct sweep_request *request,
         read_cell(request, grid, share->cell, &scenario, fault);
     if (status == PRICER_OK)
         status = pricer_scenario_network(scenario, NULL, &network, fault);
+    if (status == PRICER_OK)
+        status = program_refuse_forward(network, request->scenario, fault);
     stage.network = network;
     if (status == PRICER_OK)
         status = do_cell(&stage, scenario, fault);

@@ -23,7 +23,7 @@ static enum pricer_status open_all(struct setup *setup,
                                    struct pricer_fault *fault)
 {
     enum pricer_status status =
-        pricer_study_open(setup->study_path, true, &setup->study, fault);
+        program_open(setup->study_path, true, &setup->study, fault);
     if (status == PRICER_OK)
         status = pricer_study_plan(setup->study, 0, &setup->network,
                                    &setup->plan, &setup->record, fault);

@@ -38,6 +38,7 @@ static void report(const char *path, const struct pricer_network *network,
                    bool as_json)
 {
     struct json json = {.out = stdout};
+    bool forward = network->everyone_eps != NULL;
     if (!as_json) {
         bool relative = network->reach > 0;
         printf("%s: %d nodes, %d links, dimension %lld, radius %g", path,
@@ -47,13 +48,15 @@ static void report(const char *path, const struct pricer_network *network,
         if (relative)
             printf(", rounds relative to the last estimate with step %g",
                    network->radius);
-        putchar('\n');
+        puts(forward ? ", scheme forward" : "");
         report_zeros(network);
-        unheard_print(stdout, network);
+        if (!forward) /* 'pricer plan' knows how far releases go */
+            unheard_print(stdout, network);
         return;
     }
     json_open(&json, NULL, '{');
     json_text(&json, "study", path);
+    json_text(&json, "scheme", pricer_word(PRICER_WORDS_SCHEME, forward));
     json_count(&json, "nodes", network->nodes);
     json_count(&json, "links", network->links);
     json_count(&json, "links_left_out", network->left_out);
@@ -63,7 +66,8 @@ static void report(const char *path, const struct pricer_network *network,
                 network->reach > 0 ? network->reach : network->radius);
     if (network->reach > 0)
         json_number(&json, "step", network->radius);
-    unheard_json(&json, network);
+    if (!forward)
+        unheard_json(&json, network);
     json_close(&json, '}');
 }
 

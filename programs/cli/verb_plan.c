@@ -3,6 +3,7 @@
  * of how good they are, what they are compared with, and which link's trust
  * would help most.
  */
+#include "plan_forward.h"
 #include "plan_job.h"
 #include "common/crew.h"
 #include "verbs.h"
@@ -17,7 +18,11 @@ static const struct usage usage = {
     "Choose the weight and the noise of every link so that the error of the\n"
     "server's estimate is least while every link stays within its privacy\n"
     "budget; prove it, check it with other code, and store it in the study.\n"
-    "Ctrl-C stores the best plan so far with its gap.",
+    "Ctrl-C stores the best plan so far with its gap.\n"
+    "For a study of 'scheme: forward': choose every node's private release "
+    "and\n"
+    "how the server counts it; of the options --threads and --json belong to "
+    "it.",
     "pricer plan ten.pricer --bias l1 --lambda 0.1 --what-if 3,4=100"};
 
 /* A network with fewer links is planned sooner than threads wake up. */
@@ -281,6 +286,8 @@ int verb_plan(int argc, char **argv)
         go = check_request(&job);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return plan_forward(&job.request, operands[0]);
 
     double start = program_seconds();
     progress_start(&job.progress, "plan");

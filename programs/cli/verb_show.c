@@ -3,6 +3,7 @@
  */
 #include "common/options.h"
 #include "common/program.h"
+#include "pricer_forward.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -109,10 +110,13 @@ static enum pricer_status show_tables(struct view *view,
         table_cell(table, "%lld", (long long)view->tables[k].rows);
     }
     table_print(table, stdout);
-    putchar('\n');
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
     if (status == PRICER_OK)
-        status = plans_table(view->study, fault);
-    return status;
+        status = pricer_study_scheme(view->study, &scheme, fault);
+    if (status != PRICER_OK || scheme == PRICER_SCHEME_FORWARD)
+        return status;
+    putchar('\n');
+    return plans_table(view->study, fault);
 }
 
 static enum pricer_status show_scenario(struct view *view,

@@ -166,7 +166,7 @@ static enum pricer_status copy_study(struct demo *demo,
     struct pricer_study *given = NULL;
     name(demo, "demo.pricer", demo->path, sizeof demo->path);
     enum pricer_status status =
-        pricer_study_open(demo->study_path, true, &given, fault);
+        program_open(demo->study_path, true, &given, fault);
     if (status == PRICER_OK)
         status = pricer_study_copy(given, demo->path, fault);
     pricer_study_close(given);

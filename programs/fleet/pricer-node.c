@@ -226,7 +226,7 @@ static enum pricer_status load_emulation(void *context,
     struct pricer_plan *plan = NULL;
     if (path == NULL)
         return PRICER_OK;
-    enum pricer_status status = pricer_study_open(path, false, &study, fault);
+    enum pricer_status status = program_open(path, false, &study, fault);
     if (status == PRICER_OK)
         status =
             pricer_study_plan(study, 0, beginning->network, &plan, NULL, fault);

@@ -127,7 +127,7 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
     struct server *server = beginning->server;
     enum pricer_status status = PRICER_OK;
     if (server->study == NULL)
-        status = pricer_study_open(server->path, true, &server->study, fault);
+        status = program_open(server->path, true, &server->study, fault);
     if (status == PRICER_OK) {
         status = pricer_study_claim(server->study, fault);
         if (status == PRICER_BUSY) /* a server that runs, which does not pass */

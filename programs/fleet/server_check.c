@@ -41,7 +41,7 @@ static bool check_study(struct findings *found, struct server *server)
 {
     struct pricer_fault fault = {""};
     enum pricer_status status =
-        pricer_study_open(server->path, true, &server->study, &fault);
+        program_open(server->path, true, &server->study, &fault);
     if (status == PRICER_OK) {
         status = pricer_study_claim(server->study, &fault);
         if (status == PRICER_BUSY) {

@@ -19,9 +19,9 @@ from . import _find as finding
 from . import _header
 
 HEADERS = ("pricer.h", "pricer_crew.h", "pricer_decode.h",
-           "pricer_study.h", "pricer_members.h", "pricer_audit.h",
-           "pricer_kmeans.h", "pricer_power.h", "pricer_reference.h",
-           "pricer_input.h")
+           "pricer_study.h", "pricer_forward.h", "pricer_members.h",
+           "pricer_audit.h", "pricer_kmeans.h", "pricer_power.h",
+           "pricer_reference.h", "pricer_input.h")
 
 Progress = Union[None, bool, Callable[[float], Any]]
 

@@ -86,6 +86,8 @@ class Network:
                     self_delta: Optional[ArrayLike] = None,
                     server_eps: Optional[ArrayLike] = None,
                     server_delta: Optional[ArrayLike] = None,
+                    everyone_eps: Optional[ArrayLike] = None,
+                    everyone_delta: Optional[ArrayLike] = None,
                     x: Optional[ArrayLike] = None,
                     y: Optional[ArrayLike] = None, dimension: int = 1,
                     radius: float = 1.0, reciprocity: float = 1.0,
@@ -102,7 +104,9 @@ class Network:
         (eps[l], delta[l])-private from to[l]. Links have no default p and eps;
         eps = inf is full trust. self_eps and self_delta are the
         same for a node's own part at the server, server_eps and server_delta
-        bound all that the server learns. Every finite eps needs its delta; the
+        bound all that the server learns. everyone_eps and everyone_delta
+        bound all that everyone learns, and make the network one of the scheme
+        forward, which plans of sums refuse. Every finite eps needs its delta; the
         others may be left out or NaN and are 1e-5 then. joint[l] is the
         probability that l and its partner are up together, or NaN: taken from
         the reciprocity, 1 where both are up and down together, 0 where they are
@@ -140,6 +144,8 @@ class Network:
                 raise ValueFault(f"{name} is missing: links have no default")
         if server_eps is None and server_delta is not None:
             raise ValueFault("server_eps is missing where server_delta is given")
+        if everyone_eps is None and everyone_delta is not None:
+            raise ValueFault("everyone_eps is missing where everyone_delta is given")
         texts = ffi.NULL
         if names is not None:
             if len(names) != nodes:
@@ -155,6 +161,7 @@ class Network:
             **trust("self_", self_eps, self_delta, nodes),
             "x": field("x", x, nodes), "y": field("y", y, nodes),
             **trust("server_", server_eps, server_delta, nodes),
+            **trust("everyone_", everyone_eps, everyone_delta, nodes),
             "link_count": links,
             "from": field("from_", from_, links, "int32_t"),
             "to": field("to", to, links, "int32_t"),
@@ -297,8 +304,8 @@ class Network:
 
 
 _ARRAYS = ("uplink", "from_", "to", "p", "joint", "eps", "delta", "self_eps",
-           "self_delta", "server_eps", "server_delta", "x", "y", "node_radius",
-           "node_diameter")
+           "self_delta", "server_eps", "server_delta", "everyone_eps", "everyone_delta",
+           "x", "y", "node_radius", "node_diameter")
 
 
 def _restore(arrays: Mapping[str, Any], reach: float) -> Network:
@@ -366,6 +373,8 @@ def _add_arrays() -> None:
         "self_delta": "delta of the own part at the server, by node.",
         "server_eps": "eps of all that the server learns, by node; may be empty.",
         "server_delta": "delta of that, by node; may be empty.",
+        "everyone_eps": "eps of all that everyone learns, by node; may be empty.",
+        "everyone_delta": "delta of that, by node; may be empty.",
         "node_radius": "No vector of the node is longer, by node.",
         "node_diameter": "Neighbouring data are no further apart, by node.",
         "x": "Positions in metres, by node; may be empty.",

@@ -25,6 +25,8 @@ static void test_there_and_back(void **state)
         [PRICER_WORDS_ORIGIN] = PRICER_ORIGIN_MEASURED + 1,
         [PRICER_WORDS_WITHHELD] = PRICER_WITHHELD_KINDS,
         [PRICER_WORDS_RELAYS] = PRICER_RELAYS_SHARES + 1,
+        [PRICER_WORDS_SCHEME] = PRICER_SCHEME_FORWARD + 1,
+        [PRICER_WORDS_RELEASE] = PRICER_RELEASE_GAUSSIAN + 1,
     };
     for (int v = 0; v < (int)(sizeof count / sizeof *count); v++) {
         enum pricer_vocabulary vocabulary = (enum pricer_vocabulary)v;

@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct pri_trust_default trust = {1, 1e-3, 1, 1, INFINITY, 1};
+    static const struct pri_trust_default trust = {
+        1, 1e-3, 1, 1, INFINITY, 1, 0, 1e-5, PRI_SCHEME_OPEN};
     static const char nodes[] = "node,p\n0,.5\n1,1\n2,0\n3,.25\n";
     static char nodes_path[64];
     struct pricer_network *network = NULL;

@@ -27,6 +27,13 @@ dimension: 2
 network: {generator: mmwave, positions: [[0, 1], [100, -20.5]], uplink: 0.5}
 trust: {eps: 1}
 YAML
+cat >forward.yaml <<'YAML'
+dimension: 2
+network: {generator: erdos-renyi, nodes: 3, p: 0.9, uplink: [0.1, 0.8, 0.5]}
+trust: {everyone: {eps: 4}}
+YAML
+"$build/pricer" new forward.pricer forward.yaml >/dev/null
+"$build/pricer" plan forward.pricer >/dev/null
 "$build/pricer" new empty.pricer three.yaml >/dev/null
 "$build/pricer" new placed.pricer placed.yaml >/dev/null
 cp empty.pricer full.pricer
@@ -59,6 +66,12 @@ make() {
 make plain empty
 make full full
 make placed placed
+make forward forward
+make forward_some forward "UPDATE node SET everyone_eps = NULL WHERE node = 1"
+make forward_text forward "UPDATE node SET everyone_eps = 'x'"
+make forward_hops forward "UPDATE setting SET value = 1e300 WHERE key = 'hops'"
+make forward_word forward "UPDATE forward_plan_node SET release = x'ff'"
+make forward_hole forward "DELETE FROM forward_plan_node WHERE node = 1"
 make text empty "UPDATE node SET p = 'x' WHERE node = 1"
 make joint empty "UPDATE link SET joint = 2 WHERE link = 0"
 make order empty "UPDATE link SET to_node = 0 WHERE link = 5"

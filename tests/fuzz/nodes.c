@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct pri_trust_default trust = {1, 1e-3, 1, 1, INFINITY, 1};
+    static const struct pri_trust_default trust = {
+        1, 1e-3, 1, 1, INFINITY, 1, 0, 1e-5, PRI_SCHEME_OPEN};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     const char *path = fuzz_file(".csv", data, size);

@@ -6,6 +6,7 @@
  */
 #include "fuzz.h"
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 #include "pricer_study.h"
 
 /* A decoder that was accepted can be used. */
@@ -56,6 +57,22 @@ static void read_rest(struct pricer_study *study,
     pricer_deliveries_free(deliveries);
 }
 
+/* What a study of 'scheme: forward' holds. */
+static void read_forward(struct pricer_study *study)
+{
+    enum pricer_scheme scheme;
+    struct pricer_forward_settings settings;
+    struct pricer_forward_plan *plan = NULL;
+    struct pricer_fault fault = {""};
+    int status = (int)pricer_study_scheme(study, &scheme, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_forward_settings(study, &settings, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    status = (int)pricer_study_forward_plan(study, 0, &plan, NULL, &fault);
+    fuzz_check_fault(status, fault.text, sizeof fault.text);
+    pricer_forward_plan_free(plan);
+}
+
 /* What was stored about the plans; each starts without the others. */
 static void read_stored(struct pricer_study *study)
 {
@@ -76,6 +93,7 @@ static void read_stored(struct pricer_study *study)
     fuzz_check_fault(status, fault.text, sizeof fault.text);
     status = (int)pricer_study_rounds(study, 0, &rounds, &fault);
     fuzz_check_fault(status, fault.text, sizeof fault.text);
+    read_forward(study);
     pricer_study_text_free(text);
     pricer_simulation_record_free(simulation);
     pricer_privacy_summaries_free(privacy, count);

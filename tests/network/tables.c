@@ -5,8 +5,8 @@
 #include "tests/scratch.h"
 #include "network/network.h"
 
-static const struct pri_trust_default trust = {2, 1e-3,     INFINITY,
-                                               1, INFINITY, 1};
+static struct pri_trust_default trust = {
+    2, 1e-3, INFINITY, 1, INFINITY, 1, 0, 1e-5, PRI_SCHEME_OPEN};
 
 static const struct pri_measures measures = {8, 1.5, 1, 0};
 
@@ -93,6 +93,57 @@ static void test_reads_budgets(void **state)
            "nodes.csv:3: server_eps = -1 is not a positive number or inf");
 }
 
+/* Budgets towards everyone make the scheme forward: links have none then. */
+static void test_everyone(void **state)
+{
+    (void)state;
+    struct pricer_network *net = accept_files(
+        "node,p,everyone_eps,everyone_delta\n0,.1,8,0\n1,.2,2,\n2,.3,4,.5\n",
+        "from,to,p\n0,1,.5\n");
+    assert_true(net->everyone_eps[0] == 8 && net->everyone_delta[0] == 0);
+    assert_true(net->everyone_eps[1] == 2 && net->everyone_delta[1] == 1e-5);
+    assert_true(net->everyone_eps[2] == 4 && net->everyone_delta[2] == .5);
+    assert_true(isinf(net->eps[0]) && isinf(net->self_eps[0]));
+    pricer_network_free(net);
+    net = accept_files(three_nodes, "from,to,p\n0,1,.5\n");
+    assert_null(net->everyone_eps);
+    pricer_network_free(net);
+    refuse("node,p,everyone_eps\n0,.1,4\n1,.2,\n", "from,to,p\n",
+           "nodes.csv:3: everyone_eps is missing, here and in the scenario");
+    refuse("node,p,everyone_eps\n0,.1,inf\n", "from,to,p\n",
+           "nodes.csv:2: everyone_eps = inf is not a positive number");
+    refuse("node,p,everyone_eps\n0,.1,0\n", "from,to,p\n",
+           "nodes.csv:2: everyone_eps = 0 is not a positive number");
+    refuse("node,p,everyone_eps,everyone_delta\n0,.1,1,1\n", "from,to,p\n",
+           "nodes.csv:2: everyone_delta = 1 is not within 0 <= delta < 1");
+    refuse("node,p,everyone_delta\n0,.1,1e-6\n", "from,to,p\n",
+           "nodes.csv:2: everyone_eps is missing, here and in the scenario");
+    refuse("node,p,everyone_eps,server_eps\n0,.1,4,\n1,.1,4,3\n", "from,to,p\n",
+           "nodes.csv:3: server_eps belongs to 'scheme: sum', not to forward");
+    refuse("node,p,everyone_eps,diameter\n0,.1,4,1\n", "from,to,p\n",
+           "nodes.csv:2: diameter does not work with 'scheme: forward' yet");
+    refuse("node,p,everyone_eps\n0,.1,4\n1,.1,4\n",
+           "from,to,p,eps\n0,1,.5,\n1,0,.5,2\n",
+           "links.csv:3: eps and delta of links belong to 'scheme: sum', not "
+           "to forward");
+    refuse("node,p,everyone_eps\n0,.1,4\n", "from,to,p,delta\n0,0,,.1\n",
+           "links.csv:2: eps and delta of links belong to 'scheme: sum', not "
+           "to forward");
+    trust.scheme = PRI_SCHEME_SUM;
+    refuse("node,p,everyone_eps\n0,.1,\n1,.1,4\n", "from,to,p\n",
+           "nodes.csv:3: everyone_eps and everyone_delta belong to 'scheme: "
+           "forward'");
+    trust.scheme = PRI_SCHEME_FORWARD;
+    refuse(three_nodes, "from,to,p\n",
+           "nodes.csv:2: everyone_eps is missing, here and in the scenario");
+    trust.everyone_eps = 3;
+    net = accept_files("node,p,everyone_eps\n0,.1,\n1,.2,2\n", "from,to,p\n");
+    assert_true(net->everyone_eps[0] == 3 && net->everyone_eps[1] == 2);
+    pricer_network_free(net);
+    trust.everyone_eps = 0;
+    trust.scheme = PRI_SCHEME_OPEN;
+}
+
 static void test_reads_little(void **state)
 {
     (void)state;
@@ -118,7 +169,8 @@ static void test_refuses_nodes(void **state)
     refuse("node\n0\n", NULL, "nodes.csv:1: the column p is missing");
     refuse("node,p,z\n", NULL,
            "nodes.csv:1: there is no column 'z'; the columns are node, p, x, "
-           "y, server_eps, server_delta, name, radius, diameter");
+           "y, server_eps, server_delta, name, radius, diameter, everyone_eps, "
+           "everyone_delta");
     refuse("node,p\n0,.5\n1,1.3\n", NULL,
            "nodes.csv:3: p = 1.3 is not a probability (percent? then divide by "
            "100)");
@@ -301,7 +353,8 @@ static void test_refuses_settings(void **state)
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
     const char *path = scratch_text("nodes.csv", three_nodes);
-    struct pri_trust_default bad = {1, 1, -2, 1, INFINITY, 1};
+    struct pri_trust_default bad = {
+        1, 1, -2, 1, INFINITY, 1, 0, 0, PRI_SCHEME_OPEN};
     assert_int_equal(
         pri_csv_network(path, NULL, &measures, &bad, NULL, &network, &fault),
         PRICER_VALUE);
@@ -376,6 +429,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_reads_budgets),
+        cmocka_unit_test(test_everyone),
         cmocka_unit_test(test_reads_little),
         cmocka_unit_test(test_refuses_nodes),
         cmocka_unit_test(test_refuses_links),

@@ -5,6 +5,7 @@ library's words, Ctrl-C stops, progress is told, other threads go on.
     tests/python/manners.py BUILD
 """
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -120,6 +121,11 @@ class Arguments(unittest.TestCase):
                                            server_delta=1e-5),
                 'server_delta[0] = 0': dict(server_eps=1,
                                             server_delta=[0, 1, 1]),
+                'everyone_eps[1] = inf': dict(everyone_eps=[1, np.inf, 1],
+                                              everyone_delta=1e-5),
+                'everyone_delta[0] = 1': dict(everyone_eps=1,
+                                              everyone_delta=[1, 0, 0]),
+                'everyone_eps is missing': dict(everyone_delta=0.1),
                 'x[1], y[1]: the position': dict(x=[0, np.inf, 0], y=0.),
                 'names[1]: the name a': dict(names=['a', 'a', 'b']),
                 'names[2] = ': dict(names=['a', 'b', 'c d']),
@@ -128,6 +134,16 @@ class Arguments(unittest.TestCase):
                 'dimension = 2.5': dict(dimension=2.5),
                 'radius = ': dict(radius=-1)}.items():
             self.refused(words, pricer.Network.from_arrays, **{**good, **change})
+
+    def test_forward(self):
+        """Links without budgets carry no sums, whatever a copy is made by."""
+        net = pricer.Network.from_arrays([1, 0.5], [0], [1], 0.5, np.inf,
+                                         everyone_eps=[4, 2], everyone_delta=0)
+        for network in (net, pickle.loads(pickle.dumps(net)), net.retrust({})):
+            np.testing.assert_array_equal(network.everyone_eps, [4, 2])
+            np.testing.assert_array_equal(network.everyone_delta, [0, 0])
+            self.refused("the network is for 'scheme: forward'", pricer.plan, network)
+            self.refused("the network is for 'scheme: forward'", pricer.baseline, network, 'best')
 
     def test_the_rest(self):
         plan = paper(dimension=2)

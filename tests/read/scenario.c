@@ -89,6 +89,109 @@ static void test_refuses(void **state)
     refuse_text("a: &a {b: *a}\n", "there is no key a");
 }
 
+/* The scheme: what chooses it, and that each refuses the keys of the other. */
+static void check_scheme(const char *piece, const char *by, int scheme)
+{
+    char text[1024];
+    const char *at = strstr(good, piece);
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    struct pricer_fault fault = {""};
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s", (int)(at - good), good, by);
+    if (pricer_scenario_read(scratch_text("s.yaml", text), NULL, 0, &scenario,
+                             &fault) != PRICER_OK ||
+        pricer_scenario_network(scenario, NULL, &network, &fault) != PRICER_OK)
+        fail_msg("%s", fault.text);
+    assert_int_equal(scenario->scheme, scheme);
+    assert_true((network->everyone_eps != NULL) ==
+                (scheme == PRICER_SCHEME_FORWARD));
+    for (int i = 0; i < 6 && network->everyone_eps != NULL; i++)
+        assert_true(network->everyone_eps[i] == 4 &&
+                    network->everyone_delta[i] == 1e-5 &&
+                    isinf(network->self_eps[i]));
+    for (int l = 0; l < network->links && network->everyone_eps != NULL; l++)
+        assert_true(isinf(network->eps[l]));
+    pricer_network_free(network);
+    pricer_scenario_free(scenario);
+}
+
+static void test_scheme(void **state)
+{
+    (void)state;
+    check_scheme("trust:", "trust: {eps: 2}\n", PRICER_SCHEME_SUM);
+    check_scheme("trust:", "scheme: sum\ntrust: {eps: 2}\n", PRICER_SCHEME_SUM);
+    check_scheme("trust:", "trust: {everyone: {eps: 4}}\n",
+                 PRICER_SCHEME_FORWARD);
+    check_scheme("trust:",
+                 "scheme: forward\nhops: 0\nrelease: gaussian\n"
+                 "trust: {everyone: {eps: 4, delta: 1e-5}}\n",
+                 PRICER_SCHEME_FORWARD);
+    refuse("trust:", "scheme: forward\ntrust:",
+           "s.yaml:9: trust.eps belongs to 'scheme: sum': with forward a node "
+           "has one budget, trust.everyone");
+    refuse("  eps: 2", "  everyone: {eps: 4}",
+           "s.yaml:9: trust.ring.hops belongs to 'scheme: sum'");
+    refuse(
+        "trust:", "hops: 2\ntrust:",
+        "s.yaml:7: hops belongs to 'scheme: forward', and the scheme is sum");
+    refuse("trust:", "release: best\ntrust:",
+           "s.yaml:7: release belongs to 'scheme: forward'");
+    refuse("trust:", "scheme: sum\ntrust:\n  everyone: {eps: 4}",
+           "s.yaml:9: trust.everyone.eps belongs to 'scheme: forward'");
+    static const char *const both[] = {"repeat: 2", "reference: last",
+                                       "step: .1", "diameter: 1"};
+    static const char *const sum[] = {"horizon: 5", "objective: {lambda: 1}",
+                                      "objective: {bias: l1}",
+                                      "objective: {calibration: classic}"};
+    const char *head = "dimension: 8\n"
+                       "network: {generator: ring, nodes: 6, p: 1, uplink: 1}\n"
+                       "trust: {everyone: {eps: 4}}\n";
+    char text[300];
+    for (int k = 0; k < 4; k++) {
+        snprintf(text, sizeof text, "%s%s\n", head, both[k]);
+        refuse_text(text, "does not work with 'scheme: forward' yet");
+        refuse_text(text, "s.yaml:4: ");
+        snprintf(text, sizeof text, "%s%s\n", head, sum[k]);
+        refuse_text(text,
+                    "belongs to 'scheme: sum', and the scheme is forward");
+        refuse_text(text, "s.yaml:4: ");
+    }
+    snprintf(text, sizeof text, "%shops: 31\n", head);
+    refuse_text(text, "s.yaml:4: hops = 31 is outside [0, 30]");
+    refuse("eps: 2\n  ring: {hops: 1, eps: inf}", "everyone: {delta: 0}",
+           "the key trust.everyone.eps is missing");
+    refuse("eps: 2\n  ring: {hops: 1, eps: inf}", "everyone: {eps: inf}",
+           "s.yaml:8: trust.everyone.eps = inf is outside (0, 1e+300]");
+}
+
+/* The file of nodes decides where no key does, and keys are checked then. */
+static void test_scheme_by_columns(void **state)
+{
+    (void)state;
+    const char *head = "dimension: 8\nnetwork: {files: {nodes: n.csv, links: "
+                       "l.csv}}\n";
+    char text[300];
+    scratch_text("n.csv", "node,p,everyone_eps\n0,1,4\n1,1,4\n");
+    scratch_text("l.csv", "from,to,p\n0,1,.5\n");
+    snprintf(text, sizeof text, "%strust: {eps: 1}\n", head);
+    refuse_text(text, "s.yaml:3: trust.eps belongs to 'scheme: sum'");
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    snprintf(text, sizeof text, "%shops: 2\n", head);
+    assert_int_equal(pricer_scenario_read(scratch_text("s.yaml", text), NULL, 0,
+                                          &scenario, NULL),
+                     PRICER_OK);
+    assert_int_equal(pricer_scenario_network(scenario, NULL, &network, NULL),
+                     PRICER_OK);
+    assert_true(network->everyone_eps[1] == 4 && isinf(network->eps[0]));
+    pricer_network_free(network);
+    pricer_scenario_free(scenario);
+    scratch_text("n.csv", "node,p\n0,1\n1,1\n");
+    snprintf(text, sizeof text, "%shops: 2\ntrust: {eps: 1}\n", head);
+    refuse_text(text, "s.yaml:3: hops belongs to 'scheme: forward'");
+}
+
 static void test_missing_files(void **state)
 {
     (void)state;
@@ -145,6 +248,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_scheme),
+        cmocka_unit_test(test_scheme_by_columns),
         cmocka_unit_test(test_missing_files),
         cmocka_unit_test(test_overrides),
     };

@@ -1,0 +1,120 @@
+/*
+ * Forwarding: a node makes one private release of its vector a round, relays
+ * pass it on unchanged over several hops, and the server counts every node once.
+ * docs/forwarding.md has the mathematics, docs/release.md that of a release.
+ */
+#ifndef PRICER_FORWARD_PUBLIC_H
+#define PRICER_FORWARD_PUBLIC_H
+
+#include "pricer_study.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is asked of a plan. */
+struct pricer_forward_settings {
+    int64_t rounds; /* that the nodes' budgets are for; 0: one */
+    int32_t hops;   /* -1: the fewest with an error within 1 % of 16 hops */
+    enum pricer_release release;
+    uint64_t seed;   /* of the rounds that are drawn */
+    int32_t threads; /* 0: one per core */
+    const struct pricer_watch *watch;
+};
+
+/*
+ * A node's release, and how the server counts it.
+ *
+ * Claim: all releases of the rounds that the plan is for, seen by anyone, are
+ * (everyone_eps, everyone_delta)-private for the network's budgets of the node,
+ * adaptive choice of later data included. Proof: docs/release.md, "Several
+ * rounds".
+ */
+struct pricer_forward_node {
+    enum pricer_release release; /* sphere or gaussian */
+    double threshold, loss;      /* of a sphere: t, and eps of one round */
+    double noise;       /* of a Gaussian: standard deviation of a coordinate */
+    double variance;    /* E|y - x|^2, at most */
+    double coefficient; /* of its release, where it arrives */
+    double arrival;     /* probability of that */
+    int32_t relays;     /* that its release needs at least; -1: never heard */
+};
+
+/*
+ * How the server counts what arrives, and how good the estimate is. The mean
+ * squared error is at most mse_worst_case for all data within the radii.
+ */
+struct pricer_forward_plan {
+    int32_t nodes;
+    int32_t hops;
+    int32_t heard;                    /* nodes with relays within 0 to hops */
+    struct pricer_forward_node *node; /* [nodes] */
+    double mse_worst_case;
+    double mse_stderr;     /* of it; 0 where all patterns were enumerated */
+    double missing, noise; /* mse_worst_case = missing + noise */
+    double mse_alone;      /* without relays: 0 hops */
+    double mse_perfect;    /* the same releases over links that never fail */
+    double zero_mse;       /* of always answering zero: (mean radius)^2 */
+    double gap;            /* no coefficients have an error below (1 - gap)
+                              times that of the sample they are fitted to */
+    double bytes;     /* that a node sends in a round, mean over the nodes, if
+                         every link is up: pricer_forward_packet() bytes to each
+                         neighbour for all that it holds after hops - 1 links,
+                         and to the server for all after hops */
+    int64_t patterns; /* rounds behind mse_worst_case; 0: all of them */
+};
+
+/*
+ * Plan the releases and their coefficients. The network must have budgets
+ * towards everyone. The caller owns *plan and frees it.
+ */
+PRICER_API enum pricer_status pricer_forward_plan_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    struct pricer_forward_plan **plan, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
+
+/* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
+ * coordinate. */
+PRICER_API double pricer_forward_packet(enum pricer_release release,
+                                        int64_t dimension);
+
+/* ----------------------------------------------------------------- study -- */
+
+/* The scheme of a study, which the functions of pricer_study.h about plans,
+ * privacy, simulations and rounds do not ask for: they are of
+ * PRICER_SCHEME_SUM. */
+PRICER_API enum pricer_status pricer_study_scheme(struct pricer_study *study,
+                                                  enum pricer_scheme *scheme,
+                                                  struct pricer_fault *fault);
+
+/* What the scenario asked of a plan; threads and watch are 0 and NULL. */
+PRICER_API enum pricer_status pricer_study_forward_settings(
+    struct pricer_study *study, struct pricer_forward_settings *settings,
+    struct pricer_fault *fault);
+
+/* What is stored with a plan. */
+struct pricer_forward_record {
+    int64_t id; /* the number of the plan in its study; output only */
+    struct pricer_forward_settings settings; /* rounds, release */
+    int64_t made; /* when, in seconds since 1970; 0: not known */
+};
+
+/* Add a plan for the scenario's network. *id (which may be NULL) is its
+ * number. */
+PRICER_API enum pricer_status pricer_study_add_forward_plan(
+    struct pricer_study *study, const struct pricer_forward_plan *plan,
+    const struct pricer_forward_record *record, int64_t *id,
+    struct pricer_fault *fault);
+
+/* Read a plan by its number, or with 0 the latest; record may be NULL. */
+PRICER_API enum pricer_status pricer_study_forward_plan(
+    struct pricer_study *study, int64_t id, struct pricer_forward_plan **plan,
+    struct pricer_forward_record *record, struct pricer_fault *fault);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

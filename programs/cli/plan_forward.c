@@ -1,0 +1,333 @@
+/*
+ * From a study of 'scheme: forward' to a plan: the release of every node and how
+ * the server counts it, as tables or as JSON.
+ */
+#include "plan_forward.h"
+#include "common/crew.h"
+#include "pricer_forward.h"
+
+#include <math.h>
+
+struct work {
+    struct pricer_study *study;
+    struct pricer_network *network;
+    struct pricer_forward_plan *plan;
+    struct pricer_forward_record record;
+    double seconds;
+};
+
+/* What is the same for all nodes or has a range. */
+struct summary {
+    int32_t kinds[PRICER_RELEASE_GAUSSIAN + 1]; /* nodes of each kind */
+    double arrival;                             /* mean probability */
+    double variance_min, variance_max;          /* in squares of the radius */
+    double eps_min, eps_max, delta_max;
+};
+
+static struct summary summarise(const struct work *work)
+{
+    struct summary found = {.variance_min = INFINITY, .eps_min = INFINITY};
+    for (int32_t i = 0; i < work->plan->nodes; i++) {
+        const struct pricer_forward_node *node = &work->plan->node[i];
+        double radius = work->network->node_radius[i];
+        double share = node->variance / (radius * radius);
+        found.kinds[node->release]++;
+        found.arrival += node->arrival / work->plan->nodes;
+        found.variance_min = fmin(found.variance_min, share);
+        found.variance_max = fmax(found.variance_max, share);
+        found.eps_min = fmin(found.eps_min, work->network->everyone_eps[i]);
+        found.eps_max = fmax(found.eps_max, work->network->everyone_eps[i]);
+        found.delta_max =
+            fmax(found.delta_max, work->network->everyone_delta[i]);
+    }
+    return found;
+}
+
+/* The kind of all releases, or that they differ. */
+static const char *kind_word(const struct summary *found)
+{
+    for (int kind = PRICER_RELEASE_SPHERE; kind <= PRICER_RELEASE_GAUSSIAN;
+         kind++)
+        if (found->kinds[PRICER_RELEASE_SPHERE + PRICER_RELEASE_GAUSSIAN -
+                         kind] == 0)
+            return pricer_word(PRICER_WORDS_RELEASE, kind);
+    return "mixed";
+}
+
+static bool is_heard(const struct work *work, int32_t node)
+{
+    int32_t relays = work->plan->node[node].relays;
+    return relays >= 0 && relays <= work->plan->hops;
+}
+
+/* ------------------------------------------------------------------ JSON -- */
+
+static void print_json(const struct work *work)
+{
+    const struct pricer_forward_plan *plan = work->plan;
+    struct summary found = summarise(work);
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_count(&json, "nodes", work->network->nodes);
+    json_count(&json, "links", work->network->links);
+    json_text(&json, "scheme",
+              pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD));
+    json_count(&json, "hops", plan->hops);
+    json_text(&json, "release", kind_word(&found));
+    json_count(&json, "rounds", work->record.settings.rounds);
+    json_number(&json, "eps", found.eps_max);
+    json_number(&json, "delta", found.delta_max);
+    json_number(&json, "mse_worst_case", plan->mse_worst_case);
+    json_number(&json, "mse_stderr", plan->mse_stderr);
+    json_number(&json, "mse_missing", plan->missing);
+    json_number(&json, "mse_noise", plan->noise);
+    json_number(&json, "mse_alone", plan->mse_alone);
+    json_number(&json, "mse_perfect", plan->mse_perfect);
+    json_number(&json, "zero_mse", plan->zero_mse);
+    json_number(&json, "gap", plan->gap);
+    json_count(&json, "patterns", plan->patterns);
+    json_count(&json, "heard", plan->heard);
+    json_number(&json, "arrival_mean", found.arrival);
+    json_number(&json, "release_variance", found.variance_max);
+    json_number(&json, "bytes_per_round", plan->bytes);
+    json_number(&json, "seconds", work->seconds);
+    json_count(&json, "plan", work->record.id);
+    json_open(&json, "unheard", '[');
+    for (int32_t i = 0; i < plan->nodes; i++)
+        if (!is_heard(work, i))
+            json_count(&json, NULL, i);
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+/* ---------------------------------------------------------------- tables -- */
+
+static void add_row(struct table *table, const struct pricer_forward_plan *plan,
+                    const char *words, double error)
+{
+    table_cell(table, "%s", words);
+    table_cell(table, "%.6g", error);
+    table_cell(table, "%.3g %%", 100 * error / plan->zero_mse);
+}
+
+static void print_errors(const struct pricer_forward_plan *plan)
+{
+    char words[300];
+    struct table *table =
+        table_new(3, (const char *const[]){"mean squared error, at worst",
+                                           "error", "of answering zero"});
+    add_row(table, plan, "always answering zero", plan->zero_mse);
+    add_row(table, plan, "no relaying", plan->mse_alone);
+    snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
+             plan->hops == 1 ? "" : "s");
+    add_row(table, plan, words, plan->mse_worst_case);
+    add_row(table, plan, "  of it releases that do not arrive", plan->missing);
+    add_row(table, plan, "  of it noise of releases", plan->noise);
+    add_row(table, plan, "same releases, links that never fail",
+            plan->mse_perfect);
+    table_print(table, stdout);
+    putchar('\n');
+    if (plan->patterns > 0)
+        snprintf(words, sizeof words,
+                 "%.6g +- %.2g with forwarding, on %lld rounds; no other "
+                 "coefficients lower it by more than %.2g of it on the rounds "
+                 "that they are fitted to",
+                 plan->mse_worst_case, plan->mse_stderr,
+                 (long long)plan->patterns, plan->gap);
+    else
+        snprintf(words, sizeof words,
+                 "%.9g with forwarding, over all patterns of links; no other "
+                 "coefficients lower it by more than %.2g of it",
+                 plan->mse_worst_case, plan->gap);
+    program_words("Error:", words);
+}
+
+enum { NAMED = 8 };
+
+static void print_unheard(const struct work *work)
+{
+    const struct pricer_forward_plan *plan = work->plan;
+    int32_t missing = plan->nodes - plan->heard, named = 0;
+    if (missing == 0)
+        return;
+    printf("NEVER HEARD: %d of %d nodes have no path to the server over at "
+           "most %d relay%s,\nand no estimate contains their data:",
+           (int)missing, (int)plan->nodes, (int)plan->hops,
+           plan->hops == 1 ? "" : "s");
+    for (int32_t i = 0; i < plan->nodes && named < NAMED; i++)
+        if (!is_heard(work, i))
+            printf("%s %s", named++ > 0 ? "," : "",
+                   node_label(work->network, i).text);
+    if (missing > named)
+        printf(" and %d more", (int)(missing - named));
+    puts(".\n");
+}
+
+static void print_releases(const struct work *work, const struct summary *found)
+{
+    struct table *table = table_new(
+        4, (const char *const[]){"release", "nodes", "variance / radius^2",
+                                 "bytes of a packet"});
+    for (int kind = PRICER_RELEASE_SPHERE; kind <= PRICER_RELEASE_GAUSSIAN;
+         kind++) {
+        double low = INFINITY, high = 0;
+        if (found->kinds[kind] == 0)
+            continue;
+        for (int32_t i = 0; i < work->plan->nodes; i++) {
+            const struct pricer_forward_node *node = &work->plan->node[i];
+            double radius = work->network->node_radius[i];
+            if ((int)node->release != kind)
+                continue;
+            low = fmin(low, node->variance / (radius * radius));
+            high = fmax(high, node->variance / (radius * radius));
+        }
+        table_cell(table, "%s", pricer_word(PRICER_WORDS_RELEASE, kind));
+        table_cell(table, "%d", (int)found->kinds[kind]);
+        if (high > low * (1 + 1e-9))
+            table_cell(table, "%.5g to %.5g", low, high);
+        else
+            table_cell(table, "%.6g", high);
+        table_cell(table, "%.0f",
+                   pricer_forward_packet((enum pricer_release)kind,
+                                         work->network->dimension));
+    }
+    table_print(table, stdout);
+}
+
+static void print_privacy(const struct work *work, const struct summary *found)
+{
+    long long rounds = work->record.settings.rounds;
+    char eps[64], words[400];
+    if (found->eps_max > found->eps_min)
+        snprintf(eps, sizeof eps, "%.6g to %.6g, each its own", found->eps_min,
+                 found->eps_max);
+    else
+        snprintf(eps, sizeof eps, "%.6g", found->eps_max);
+    snprintf(words, sizeof words,
+             "eps = %s and delta at most %.3g for every node, towards everyone "
+             "together, over %lld round%s. Who takes part, when and over which "
+             "path is not hidden",
+             eps, found->delta_max, rounds, rounds == 1 ? "" : "s");
+    program_words("Privacy:", words);
+}
+
+static void print_tables(const struct work *work)
+{
+    const struct pricer_forward_plan *plan = work->plan;
+    struct summary found = summarise(work);
+    char words[400];
+    printf("%d nodes, %d links; scheme forward, %d hop%s, release %s, %.3g "
+           "s\n\n",
+           (int)plan->nodes, (int)work->network->links, (int)plan->hops,
+           plan->hops == 1 ? "" : "s", kind_word(&found), work->seconds);
+    print_unheard(work);
+    print_errors(plan);
+    putchar('\n');
+    print_releases(work, &found);
+    putchar('\n');
+    print_privacy(work, &found);
+    snprintf(words, sizeof words,
+             "%d of %d nodes; a release arrives with probability %.4g on "
+             "average",
+             (int)plan->heard, (int)plan->nodes, found.arrival);
+    program_words("Heard:", words);
+    snprintf(words, sizeof words,
+             "%.4g bytes a node and round, mean over the nodes, if every link "
+             "is up: a packet to each neighbour for every release that it "
+             "holds after hops - 1 links, and to the server for every one "
+             "after hops",
+             plan->bytes);
+    program_words("Traffic:", words);
+    puts("Fleets do not run plans of this scheme yet.");
+}
+
+/* ------------------------------------------------------------------ verb -- */
+
+bool plan_forward_wanted(const char *path)
+{
+    struct pricer_study *study = NULL;
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
+    if (pricer_study_open(path, false, &study, NULL) != PRICER_OK)
+        return false;
+    if (pricer_study_scheme(study, &scheme, NULL) != PRICER_OK)
+        scheme = PRICER_SCHEME_SUM;
+    pricer_study_close(study);
+    return scheme == PRICER_SCHEME_FORWARD;
+}
+
+/* An option that this scheme does not have, or NULL. */
+static const char *find_stray(const struct plan_request *ask)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } stray[] = {
+        {"--bias", ask->planner.bias >= 0},
+        {"--calibration", ask->planner.calibration >= 0},
+        {"--lambda", !isnan(ask->planner.lambda)},
+        {"--method", ask->method != 0},
+        {"--decoder", ask->decoder >= 0},
+        {"--joint", ask->joint},
+        {"--tolerance", ask->tolerance != 0},
+        {"--weights", ask->weights != NULL},
+        {"--what-if", ask->what_if.count > 0},
+        {"--from-deliveries", ask->from_deliveries},
+        {"--warm", ask->warm},
+        {"--iterations", ask->iterations != 0},
+        {"--name", ask->name != NULL},
+    };
+    for (size_t k = 0; k < sizeof stray / sizeof *stray; k++)
+        if (stray[k].given)
+            return stray[k].option;
+    return NULL;
+}
+
+static enum pricer_status load(struct work *work, const char *path,
+                               struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_study_open(path, true, &work->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_settings(work->study,
+                                               &work->record.settings, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(work->study, &work->network, fault);
+    return status;
+}
+
+int plan_forward(const struct plan_request *ask, const char *path)
+{
+    struct work work = {0};
+    struct pricer_fault fault = {""};
+    struct progress progress;
+    const char *stray = find_stray(ask);
+    if (stray != NULL) {
+        fprintf(stderr,
+                "pricer plan: %s belongs to 'scheme: sum', and the study has "
+                "'scheme: forward'; --help explains\n",
+                stray);
+        return 2;
+    }
+    double start = program_seconds();
+    progress_start(&progress, "plan");
+    enum pricer_status status = load(&work, path, &fault);
+    work.record.settings.threads = program_threads(ask->threads);
+    work.record.settings.watch = &progress.watch;
+    if (status == PRICER_OK)
+        status = pricer_forward_plan_make(work.network, &work.record.settings,
+                                          &work.plan, &fault);
+    work.record.settings.watch = NULL;
+    work.record.made = program_date();
+    if (status == PRICER_OK)
+        status = pricer_study_add_forward_plan(
+            work.study, work.plan, &work.record, &work.record.id, &fault);
+    progress_end(&progress);
+    work.seconds = program_seconds() - start;
+    if (status == PRICER_OK)
+        (ask->as_json ? print_json : print_tables)(&work);
+    pricer_forward_plan_free(work.plan);
+    pricer_network_free(work.network);
+    pricer_study_close(work.study);
+    return status == PRICER_OK ? program_stored("plan", work.record.id)
+                               : program_fault(status, &fault);
+}

@@ -1,0 +1,15 @@
+/*
+ * `pricer plan` for a study of 'scheme: forward'.
+ */
+#ifndef PROGRAM_PLAN_FORWARD_H
+#define PROGRAM_PLAN_FORWARD_H
+
+#include "plan_job.h"
+
+/* Whether there is a study of this scheme at a path. */
+bool plan_forward_wanted(const char *path);
+
+/* Plan, store and print. Returns the exit status. */
+int plan_forward(const struct plan_request *ask, const char *path);
+
+#endif
