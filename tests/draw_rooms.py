@@ -1,14 +1,11 @@
-"""From the uses between files to the two drawings of docs/architecture.md.
+"""Draw the modules and who uses whom, for docs/architecture.md.
 
     draw(files, uses, order, words) -> {path: text}
 
 order: all rooms; words: what each does, at most LETTERS of them.
 
 docs/architecture.svg: the rooms in layers, an arrow from a room to each that
-uses it; arrows that follow from others are left out. docs/uses.svg: all uses,
-as a table. Both speak of files, never of symbols or lines: which file uses
-which does not depend on what a compiler inlines. Nothing here is random, and
-coordinates are whole numbers, so the same uses give the same bytes.
+uses it; arrows that follow from others are left out.
 """
 import itertools
 
@@ -31,9 +28,6 @@ text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f232
 .bar { fill: #dfe8f5; stroke: #4a6fa5; stroke-width: 1.4 }
 .way { fill: none; stroke: #6b7785; stroke-width: 1.5 }
 .head { fill: #6b7785 }
-.line { stroke: #d8dde3; stroke-width: 1 }
-.cell { fill: #4a6fa5 }
-.own { fill: #e4e8ed }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 }
 .side { fill: #9aa5b1 }
@@ -44,9 +38,6 @@ text { fill: #e6edf3 }
 .bar { fill: #1c2a3f; stroke: #7ea6dd }
 .way { stroke: #9aa5b1 }
 .head { fill: #9aa5b1 }
-.line { stroke: #2b323b }
-.cell { fill: #7ea6dd }
-.own { fill: #222932 }
 }
 </style>'''
 
@@ -279,47 +270,8 @@ def draw_layers(order, pairs, words, counts):
         *ground(door + 56, last + 20, 'programs/'), *upper, *lower])
 
 
-def draw_table(order, pairs, counts):
-    """Row: who uses; column: what; number: how many files of the row do."""
-    size, left, top = 38, 172, 84
-    used = order[:-1]
-    high = top + size * len(order) + 40
-    parts = []
-    for k, room in enumerate(order):
-        y = top + size * k
-        parts += ['<line class="line" x1="24" x2="%d" y1="%d" y2="%d"/>' %
-                  (left + size * len(used), y, y),
-                  '<text class="name" x="24" y="%d">%s</text>' %
-                  (y + 25, room.split('/')[1]),
-                  '<text class="side" x="%d" y="%d" text-anchor="end">%s</text>'
-                  % (left - 12, y + 25, plural(counts[room]))]
-    for k, room in enumerate(used):
-        x, y = left + size * k + size // 2, top - 10
-        parts += ['<text transform="translate(%d %d) rotate(-52)">%s</text>' %
-                  (x, y, room.split('/')[1])]
-    for k, row in enumerate(order):
-        for c, column in enumerate(used):
-            x, y = left + size * c, top + size * k
-            count = pairs.get((row, column), 0)
-            if c == k:
-                parts += ['<rect class="own" x="%d" y="%d" width="%d" '
-                          'height="%d"/>' % (x + 1, y + 1, size - 2, size - 2)]
-            if count:
-                share = 12 + 48 * count // counts[row]
-                parts += ['<rect class="cell" x="%d" y="%d" width="%d" '
-                          'height="%d" rx="4" fill-opacity="0.%02d"/>' %
-                          (x + 2, y + 2, size - 4, size - 4, share),
-                          '<text x="%d" y="%d" text-anchor="middle">%d</text>' %
-                          (x + size // 2, y + 24, count)]
-    parts += ['<text class="side" x="24" y="%d">A number: so many files of the '
-              'room on the left use the room above. The shade: the share of its '
-              'files.</text>' % (high - 16)]
-    return page('Who uses whom', left + size * len(used) + 24, high, parts)
-
-
 def draw(files, uses, order, words):
     counts = {room: sum(room_of(file) == room for file in files)
               for room in order}
     pairs = users(uses)
-    return {'docs/architecture.svg': draw_layers(order, pairs, words, counts),
-            'docs/uses.svg': draw_table(order, pairs, counts)}
+    return {'docs/architecture.svg': draw_layers(order, pairs, words, counts)}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the project promises about its own text: format, the length of functions
-# and files, rooms and doors, the names of exported symbols, that pages name what
-# exists, and that every option is in the manual. $1: the build folder.
+# What the project promises about its own text: format, dependencies between
+# modules, the names of exported symbols, that pages name what exists, and that
+# every option is in the manual. $1: the build folder.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -18,27 +18,11 @@ clang-format --dry-run --Werror $sources 2>&1 | head -20
 [ "${PIPESTATUS[0]}" -eq 0 ] || complain "clang-format would change the above"
 
 for file in $sources; do
-    lines=$(wc -l <"$file")
-    case $file in
-    include/pricer.h) ;; # the core of the public interface, half of it explanation
-    *) [ "$lines" -le 500 ] || complain "$file has $lines lines, limit 500" ;;
-    esac
     head -1 "$file" | grep -q '^/\*' ||
         complain "$file does not open with what it is"
 done
 
-# A function starts at '{' in the first column and ends at '}' there.
-# shellcheck disable=SC2086
-awk 'FNR == 1 { open = 0 }
-     /^\{/ { open = FNR; name = last }
-     /^\}/ && open { if (FNR - open - 1 > 60)
-         print FILENAME ": " name ": " FNR - open - 1 " lines, limit 60"
-         open = 0 }
-     /^[a-z].*\(/ { last = $0 }' $sources | while read -r line; do
-    echo "lint: $line"
-done | grep . && bad=1
-
-# The rooms: what the objects use of each other, and the drawing of it.
+# Dependencies between modules, on the symbols of the objects.
 /usr/bin/python3 tests/rooms.py "$build" || bad=1
 
 # The pages: the length of lines, and that what they name exists.
