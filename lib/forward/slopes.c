@@ -375,7 +375,7 @@ static enum pricer_status fit_at(struct sloping *work, int32_t hops,
     enum pricer_status status =
         pri_moments_make(work->arrivals, hops, bits, work->team, &of);
     if (status == PRICER_OK)
-        status = pri_forward_fit(of, work->senders, c, mse, &gap);
+        status = pri_forward_fit(of, work->senders, 0, c, mse, &gap);
     if (status == PRICER_OK) {
         *mse /= (double)n * (double)n;
         take_coefficients(work, of, c, c + n);
