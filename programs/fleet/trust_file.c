@@ -80,12 +80,24 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
                                     struct pricer_fault *fault)
 {
     uint8_t bytes[32];
-    if (to != TRUST_SERVER && !(to >= 0 && to < INT32_MAX && to == floor(to)))
+    bool everyone = to == TRUST_EVERYONE;
+    if (to != TRUST_SERVER && !everyone &&
+        !(to >= 0 && to < INT32_MAX && to == floor(to)))
         return daemon_fault(fault, PRICER_VALUE, "to = %g is no node", to);
     if (!(row->eps > 0 && row->total_eps > 0))
         return daemon_fault(fault, PRICER_VALUE, "eps must be positive");
-    if (!(row->delta > 0 && row->delta <= 1 && row->total_delta > 0 &&
-          row->total_delta <= 1))
+    if (everyone && !(row->delta >= 0 && row->delta <= 1))
+        return daemon_fault(fault, PRICER_VALUE,
+                            "delta of everyone must be in [0, 1]");
+    if (everyone &&
+        (row->total_eps != row->eps || row->total_delta != row->delta))
+        return daemon_fault(fault, PRICER_VALUE,
+                            "eps and delta of everyone are for all rounds: "
+                            "leave total_eps and total_delta empty");
+    if (everyone && row->key[0] != '\0')
+        return daemon_fault(fault, PRICER_VALUE, "everyone has no key");
+    if (!everyone && !(row->delta > 0 && row->delta <= 1 &&
+                       row->total_delta > 0 && row->total_delta <= 1))
         return daemon_fault(fault, PRICER_VALUE, "delta must be in (0, 1]");
     if (row->key[0] != '\0' && !keys_bytes(row->key, bytes))
         return daemon_fault(fault, PRICER_VALUE, "'%s' is not a public key",
@@ -95,8 +107,9 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
 
 static bool parse_receiver(const char *cell, double *to)
 {
-    *to = TRUST_SERVER;
-    return strcmp(cell, "server") == 0 || (parse(cell, to) && *to >= 0);
+    *to = strcmp(cell, "everyone") == 0 ? TRUST_EVERYONE : TRUST_SERVER;
+    return *to == TRUST_EVERYONE || strcmp(cell, "server") == 0 ||
+           (parse(cell, to) && *to >= 0);
 }
 
 /* A text of a row that has so much room. */
@@ -117,17 +130,20 @@ static enum pricer_status read_row(char *line, const struct layout *layout,
                                    struct trust_row *row,
                                    struct pricer_fault *fault)
 {
-    double numbers[CREDIT] = {0};
+    double numbers[CREDIT] = {[TOTAL_EPS] = NAN, [TOTAL_DELTA] = NAN};
     int place = 0;
     *row = (struct trust_row){0};
     for (char *cell; (cell = strsep(&line, ",")) != NULL; place++) {
         cell = trim(cell);
         if (layout->place[TO] == place && !parse_receiver(cell, &numbers[TO]))
             return daemon_fault(fault, PRICER_VALUE,
-                                "'%.60s' is no node's number, nor 'server'",
+                                "'%.60s' is no node's number, nor 'server' or "
+                                "'everyone'",
                                 cell);
+        /* An empty total is none. */
         for (int c = EPS; c < CREDIT; c++)
-            if (layout->place[c] == place && !parse(cell, &numbers[c]))
+            if (layout->place[c] == place && (c < TOTAL_EPS || *cell != '\0') &&
+                !parse(cell, &numbers[c]))
                 return daemon_fault(fault, PRICER_VALUE,
                                     "'%.60s' is not a number for %s", cell,
                                     names[c]);
@@ -148,7 +164,10 @@ static enum pricer_status read_row(char *line, const struct layout *layout,
     if (place != layout->count)
         return daemon_fault(fault, PRICER_FORMAT, "%d cells instead of %d",
                             place, layout->count);
-    bool totals = layout->place[TOTAL_EPS] >= 0;
+    if (isnan(numbers[TOTAL_EPS]) != isnan(numbers[TOTAL_DELTA]))
+        return daemon_fault(fault, PRICER_FORMAT,
+                            "total_eps and total_delta belong together");
+    bool totals = !isnan(numbers[TOTAL_EPS]);
     row->eps = numbers[EPS];
     row->delta = numbers[DELTA];
     row->total_eps = totals ? numbers[TOTAL_EPS] : numbers[EPS];
@@ -197,6 +216,7 @@ static enum pricer_status read_lines(FILE *file, struct trust *trust,
             continue;
         }
         status = read_row(line, &layout, &row, fault);
+        row.line = *number;
         if (status == PRICER_OK)
             status = append(trust, &row);
     }
@@ -221,13 +241,13 @@ enum pricer_status trust_read(const char *path, struct trust *trust,
     if (made.count > 0)
         qsort(made.rows, (size_t)made.count, sizeof *made.rows, compare);
     for (int32_t k = 1; k < made.count && status == PRICER_OK; k++)
-        if (made.rows[k].to == made.rows[k - 1].to)
-            status = made.rows[k].to == TRUST_SERVER
-                         ? daemon_fault(&inner, PRICER_VALUE,
-                                        "the server is there twice")
-                         : daemon_fault(&inner, PRICER_VALUE,
-                                        "node %d is there twice",
-                                        (int)made.rows[k].to);
+        if (made.rows[k].to == made.rows[k - 1].to) {
+            const struct trust_row *row = &made.rows[k - 1];
+            line = row[0].line > row[1].line ? row[0].line : row[1].line;
+            status = daemon_fault(&inner, PRICER_VALUE, "%s%s is there twice",
+                                  made.rows[k].to >= 0 ? "node " : "",
+                                  trust_label(&made, made.rows[k].to).text);
+        }
     if (status != PRICER_OK) {
         trust_free(&made);
         return daemon_fault(fault, status, "%.200s:%lld: %.200s", path,
@@ -256,7 +276,10 @@ struct node_label trust_label(const struct trust *trust, int32_t to)
 {
     struct node_label label;
     const struct trust_row *row = trust_find(trust, to);
-    if (row != NULL && row->name[0] != '\0')
+    if (to < 0)
+        snprintf(label.text, sizeof label.text, "%s",
+                 to == TRUST_EVERYONE ? "everyone" : "server");
+    else if (row != NULL && row->name[0] != '\0')
         snprintf(label.text, sizeof label.text, "%s (%d)", row->name, (int)to);
     else
         snprintf(label.text, sizeof label.text, "%d", (int)to);
