@@ -6,6 +6,7 @@
 #include "tests/test.h"
 #include "tests/scratch.h"
 #include "fleet/ledger_release.h"
+#include "fleet/neighbours.h"
 #include "fleet/trust_file.h"
 
 #include <fcntl.h>
@@ -203,7 +204,6 @@ static void test_terms(void **state)
     struct pricer_fault fault;
     assert_int_equal(ledger_terms_check(&good, &release, &cost, &fault),
                      PRICER_OK);
-                 1); /* of that size */
     assert_true(cost.eps == 8 && cost.delta == 1e-5);
     assert_int_equal(ledger_terms_check(&normal, &release, &cost, &fault),
                      PRICER_OK);
@@ -491,6 +491,59 @@ static void test_trust(void **state)
     trust_free(&trust);
 }
 
+static void test_neighbours(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"node,key\n", ":1: the column address is missing"},
+        {"node,key,address,where\n", "no column 'where'"},
+        {"node,key,address\n-1,K,\n", ":2: '-1' is no node"},
+        {"node,key,address\n1,K,\n\n2,x,\n", ":4: 'x' is not a public key"},
+        {"node,key,address\n1,K,10.0.0.1\n", "'10.0.0.1' is not an address"},
+        {"node,key,address\n1,K,\n2,K,\n", ":3: the key of node"},
+        {"node,key,address\n3,K,\n1,L,\n3,M,\n", ":4: the row of node 3 is"},
+        {"node,key,address,name\n1,K,,a\tb\n", "not a name"},
+    };
+    struct neighbours neighbours = {0};
+    struct pricer_fault fault = {""};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        char text[512] = "";
+        for (const char *at = bad[k][0]; *at != '\0'; at++) {
+            const char *key = *at == 'K'   ? peer
+                              : *at == 'L' ? server
+                              : *at == 'M' ? second
+                                           : NULL;
+            sprintf(text + strlen(text), key != NULL ? "%s" : "%.1s",
+                    key != NULL ? key : at);
+        }
+        assert_int_not_equal(neighbours_read(scratch_text("near.csv", text),
+                                             &neighbours, &fault),
+                             PRICER_OK);
+        if (strstr(fault.text, bad[k][1]) == NULL)
+            fail_msg("'%s' does not say '%s'", fault.text, bad[k][1]);
+    }
+    char text[512];
+    snprintf(text, sizeof text,
+             "# near\naddress,node,key,name\ntcp://10.0.0.3:7100,9,%s,\n"
+             ",4,%s,\"the kitchen\"\n",
+             peer, server);
+    assert_int_equal(
+        neighbours_read(scratch_text("near.csv", text), &neighbours, &fault),
+        PRICER_OK);
+    assert_int_equal(neighbours.count, 2);
+    assert_string_equal(neighbours_find(&neighbours, 4)->name, "the kitchen");
+    assert_string_equal(neighbours_find(&neighbours, 4)->address, "");
+    assert_string_equal(neighbours_find(&neighbours, 9)->key, peer);
+    assert_null(neighbours_find(&neighbours, 5));
+    neighbours_free(&neighbours);
+    assert_int_equal(
+        neighbours_read(scratch_text("near.csv", "node,key,address\n"),
+                        &neighbours, &fault),
+        PRICER_OK);
+    assert_int_equal(neighbours.count, 0);
+    assert_null(neighbours_find(&neighbours, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,7 +551,7 @@ int main(void)
         cmocka_unit_test(test_planned), cmocka_unit_test(test_stored),
         cmocka_unit_test(test_later),   cmocka_unit_test(test_rows),
         cmocka_unit_test(test_sums),    cmocka_unit_test(test_only_grows),
-        cmocka_unit_test(test_upgrade),
+        cmocka_unit_test(test_upgrade), cmocka_unit_test(test_neighbours),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
