@@ -32,8 +32,8 @@ int mesh_type(const void *data, size_t size)
     take_array(&cursor, WIRE_ELEMENTS, 1);
     int64_t version = take_uint(&cursor, any);
     int64_t type = take_uint(&cursor, any);
-    bool known = !cursor.bad && version == MESH_VERSION && type > 0 &&
-                 type < MESH_TYPES;
+    bool known =
+        !cursor.bad && version == MESH_VERSION && type > 0 && type < MESH_TYPES;
     return known ? (int)type : 0;
 }
 

@@ -120,17 +120,16 @@ struct mesh_plan {
     int64_t plan, made; /* its number, and when it was made */
     int32_t nodes;
     int64_t dimension;
-    int64_t rounds;  /* that budgets are for */
-    int64_t repeat;  /* attempts of a round */
-    int32_t hops;    /* relays, at most */
-    double reach;    /* of the data, where rounds are relative; else 0 */
-    int32_t count;   /* of releases */
+    int64_t rounds; /* that budgets are for */
+    int64_t repeat; /* attempts of a round */
+    int32_t hops;   /* relays, at most */
+    double reach;   /* of the data, where rounds are relative; else 0 */
+    int32_t count;  /* of releases */
     const uint8_t *releases; /* mesh_plan_release() reads one */
     const uint8_t *of; /* 2 bytes a node, little-endian: which release is its */
 };
 bool mesh_write_plan(struct wire_bytes *bytes, const struct mesh_plan *plan,
-                     const struct mesh_release *releases,
-                     const uint16_t *of);
+                     const struct mesh_release *releases, const uint16_t *of);
 bool mesh_read_plan(const void *data, size_t size, struct mesh_plan *plan);
 /* The release of a node; false: malformed. */
 bool mesh_plan_release(const struct mesh_plan *plan, int32_t node,
@@ -153,7 +152,7 @@ struct mesh_open {
     int64_t round, attempt;
     int64_t period, ahead; /* as in wire_open */
     int64_t collect;       /* milliseconds: the attempt ends */
-    int64_t reference;     /* the round whose estimate it is relative to, or 0 */
+    int64_t reference; /* the round whose estimate it is relative to, or 0 */
     uint8_t reference_digest[WIRE_DIGEST]; /* zeros without one */
 };
 bool mesh_write_open(struct wire_bytes *bytes, const struct mesh_open *open);

@@ -84,12 +84,10 @@ static void clear(struct packets *packets, struct shelf *shelf)
 {
     for (int32_t i = 0; i < packets->plan.nodes; i++)
         free(shelf->held[i].bytes);
-    memset(shelf->held, 0,
-           (size_t)packets->plan.nodes * sizeof *shelf->held);
+    memset(shelf->held, 0, (size_t)packets->plan.nodes * sizeof *shelf->held);
     memset(shelf->checks, 0,
            (size_t)packets->plan.nodes * (size_t)packets->neighbours);
-    memset(shelf->taken, 0,
-           (size_t)packets->neighbours * sizeof *shelf->taken);
+    memset(shelf->taken, 0, (size_t)packets->neighbours * sizeof *shelf->taken);
     shelf->about = (struct packet_about){.round = 0};
 }
 

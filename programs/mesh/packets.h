@@ -42,14 +42,14 @@ bool packet_verify(const uint8_t *key, const struct packet_about *about,
                    const struct mesh_packet *packet);
 
 enum packet_news {
-    PACKET_NEW,    /* it is kept; pass it on */
-    PACKET_CLOSER, /* known, and over fewer links than before; pass it on */
-    PACKET_SAME,   /* known */
-    PACKET_ROUND,  /* of another round */
+    PACKET_NEW,     /* it is kept; pass it on */
+    PACKET_CLOSER,  /* known, and over fewer links than before; pass it on */
+    PACKET_SAME,    /* known */
+    PACKET_ROUND,   /* of another round */
     PACKET_FOREIGN, /* of a node that does not take part */
-    PACKET_LENGTH,  /* not of the kind or length that the plan says, or too far */
-    PACKET_FORGED,  /* the node has not made it */
-    PACKET_QUOTA,   /* the neighbour has sent too many */
+    PACKET_LENGTH, /* not of the kind or length that the plan says, or too far */
+    PACKET_FORGED, /* the node has not made it */
+    PACKET_QUOTA,  /* the neighbour has sent too many */
     PACKET_NEWS,
 };
 

@@ -65,13 +65,13 @@ bool mesh_announce_fleet(struct mesh_server *server)
     for (size_t i = 0; i < nodes; i++)
         if (server->members.list[i].enrolled)
             memcpy(keys + i * WIRE_KEY, server->members.list[i].key, WIRE_KEY);
-    struct mesh_fleet fleet = {
-        .counter = mesh_next_counter(server),
-        .results = wants_results(server),
-        .plan = (const uint8_t *)server->counting.bytes.data,
-        .plan_size = server->counting.bytes.size,
-        .keys = keys,
-        .keys_size = nodes * WIRE_KEY};
+    struct mesh_fleet fleet = {.counter = mesh_next_counter(server),
+                               .results = wants_results(server),
+                               .plan =
+                                   (const uint8_t *)server->counting.bytes.data,
+                               .plan_size = server->counting.bytes.size,
+                               .keys = keys,
+                               .keys_size = nodes * WIRE_KEY};
     bool good =
         mesh_write_fleet(&server->bytes, &fleet) && mesh_announce(server);
     free(keys);
@@ -174,8 +174,8 @@ static enum pricer_status use_plan(struct mesh_server *server,
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
     server->members.nodes = server->counting.network->nodes;
-    server->members.list = calloc((size_t)server->members.nodes,
-                                  sizeof *server->members.list);
+    server->members.list =
+        calloc((size_t)server->members.nodes, sizeof *server->members.list);
     return server->members.list != NULL ? PRICER_OK : PRICER_MEMORY;
 }
 
@@ -263,8 +263,7 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
     bool changed = false;
     enum pricer_status status = PRICER_OK;
     if (server->study == NULL)
-        status =
-            program_open(server->wishes.path, true, &server->study, fault);
+        status = program_open(server->wishes.path, true, &server->study, fault);
     if (status == PRICER_OK) {
         status = pricer_study_claim(server->study, fault);
         if (status == PRICER_BUSY) /* a server that runs, which does not pass */
@@ -289,9 +288,8 @@ static enum pricer_status load_emulation(struct mesh_server *server,
         return PRICER_OK;
     enum pricer_status status =
         pricer_study_network(server->study, &network, fault);
-    server->emulate =
-        (struct emulate){network, (uint64_t)server->arguments->seed,
-                         server->arguments->after};
+    server->emulate = (struct emulate){
+        network, (uint64_t)server->arguments->seed, server->arguments->after};
     return status;
 }
 
@@ -335,8 +333,8 @@ static enum pricer_status listen(void *context, struct pricer_fault *fault)
                               "this key is not enrolled as the server's in the "
                               "study");
     if (status == PRICER_OK) {
-        hub_limit(server->hub, (int64_t)server->counting.longest + MESH_BATCH +
-                                   WIRE_SLACK);
+        hub_limit(server->hub,
+                  (int64_t)server->counting.longest + MESH_BATCH + WIRE_SLACK);
         status = hub_listen(server->hub,
                             asked != NULL ? asked : members[0].address, fault);
     }
@@ -376,12 +374,11 @@ static enum pricer_status set_up(struct mesh_server *server,
                                       .path = server->wishes.path},
                              opens = {.take = listen,
                                       .cure = daemon_listen_cure};
-    const struct status_source source = {server, mesh_status_page,
-                                         mesh_status_metrics,
-                                         mesh_status_troubles};
+    const struct status_source source = {
+        server, mesh_status_page, mesh_status_metrics, mesh_status_troubles};
     enum pricer_status status = daemon_await(&keys, server, fault);
-    if (status == PRICER_OK && keys_bytes(server->pair.public_key,
-                                          server->said.key))
+    if (status == PRICER_OK &&
+        keys_bytes(server->pair.public_key, server->said.key))
         crypto_generichash(server->members.study, PACKET_DIGEST,
                            server->said.key, KEYS_SIZE, NULL, 0);
     if (status == PRICER_OK)
@@ -410,8 +407,8 @@ static void loop(struct mesh_server *server, struct status_page *page,
     enum { GLANCE = 200 };
     while (*status == PRICER_OK) {
         bool busy = server->round.open || server->round.closed;
-        bool over = server->wishes.rounds > 0 &&
-                    server->done >= server->wishes.rounds;
+        bool over =
+            server->wishes.rounds > 0 && server->done >= server->wishes.rounds;
         if ((!busy && (over || daemon_stopping())) || daemon_stopping() > 1)
             return;
         int64_t now = daemon_clock(), next = mesh_round_next(server);

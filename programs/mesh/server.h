@@ -24,21 +24,21 @@
 struct mesh_member {
     bool enrolled;
     uint8_t key[KEYS_SIZE];
-    int32_t secrets; /* one, or two while its key changes */
+    int32_t secrets;               /* one, or two while its key changes */
     uint8_t secret[2][PACKET_KEY]; /* of its packets */
-    struct hub_peer *peer; /* its own connection, or NULL */
-    struct mesh_hello hello; /* the latest of this connection */
-    int64_t heard;           /* the latest round that its release arrived in */
-    int32_t hops;            /* links of that copy before the uplink */
-    int64_t arrived;         /* rounds that its release arrived in */
-    int64_t packets, bytes;  /* that its own connection has brought */
+    struct hub_peer *peer;         /* its own connection, or NULL */
+    struct mesh_hello hello;       /* the latest of this connection */
+    int64_t heard;          /* the latest round that its release arrived in */
+    int32_t hops;           /* links of that copy before the uplink */
+    int64_t arrived;        /* rounds that its release arrived in */
+    int64_t packets, bytes; /* that its own connection has brought */
 };
 
 struct mesh_members {
-    int32_t nodes, count; /* of the plan; enrolled */
+    int32_t nodes, count;         /* of the plan; enrolled */
     uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
-    struct mesh_member *list; /* [nodes] */
-    int64_t stamp;            /* of the study when they were read */
+    struct mesh_member *list;     /* [nodes] */
+    int64_t stamp;                /* of the study when they were read */
 };
 
 /* Read who is enrolled and let them connect. *changed: anyone else than before. */
@@ -90,9 +90,9 @@ struct mesh_round {
     int64_t next;      /* noted in the study for the next one; 0: none */
     int64_t attempt;
     int64_t began, attempt_began, next_start;
-    int64_t ended; /* number of the last round that is over */
+    int64_t ended;                 /* number of the last round that is over */
     struct mesh_arrival *arrivals; /* [nodes] */
-    int32_t arrived, missing; /* missing: expected and not here */
+    int32_t arrived, missing;      /* missing: expected and not here */
     double *estimate;
     double bar, error;
     int64_t packets, repeated, bytes; /* of this round */

@@ -60,8 +60,8 @@ static bool enter(struct mesh_member *member, const char *key, const char *next,
 {
     uint8_t bytes[KEYS_SIZE];
     bool known = keys_bytes(key, bytes);
-    bool same = member->enrolled &&
-                memcmp(member->key, bytes, sizeof bytes) == 0;
+    bool same =
+        member->enrolled && memcmp(member->key, bytes, sizeof bytes) == 0;
     if (!known || (same && member->secrets == 1 + (next != NULL)))
         return false;
     memcpy(member->key, bytes, sizeof bytes);

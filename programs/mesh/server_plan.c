@@ -41,16 +41,15 @@ static bool write_plan(struct mesh_counting *counting,
                        const struct pricer_forward_record *record)
 {
     const struct pricer_network *network = counting->network;
-    struct mesh_plan plan = {.plan = counting->id,
-                             .made = record->made,
-                             .nodes = network->nodes,
-                             .dimension = network->dimension,
-                             .rounds = record->settings.rounds > 0
-                                           ? record->settings.rounds
-                                           : 1,
-                             .repeat = counting->repeat,
-                             .hops = counting->plan->hops,
-                             .reach = network->reach};
+    struct mesh_plan plan = {
+        .plan = counting->id,
+        .made = record->made,
+        .nodes = network->nodes,
+        .dimension = network->dimension,
+        .rounds = record->settings.rounds > 0 ? record->settings.rounds : 1,
+        .repeat = counting->repeat,
+        .hops = counting->plan->hops,
+        .reach = network->reach};
     size_t nodes = (size_t)network->nodes;
     struct mesh_release *rows = calloc(nodes, sizeof *rows);
     uint16_t *of = calloc(nodes, sizeof *of);
@@ -107,7 +106,8 @@ enum pricer_status mesh_counting_load(struct mesh_counting *counting,
     enum pricer_status status =
         pricer_study_network(study, &made.network, fault);
     if (status == PRICER_OK)
-        status = pricer_study_forward_plan(study, 0, &made.plan, &record, fault);
+        status =
+            pricer_study_forward_plan(study, 0, &made.plan, &record, fault);
     if (status == PRICER_OK)
         status = pricer_forward_receiver_new(made.network, made.plan,
                                              &made.receiver, fault);

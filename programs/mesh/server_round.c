@@ -336,22 +336,24 @@ static enum pricer_status store(struct mesh_server *server,
         hops[i] = round->arrivals[i].here ? round->arrivals[i].hops : -1;
         attempt[i] = round->arrivals[i].attempt;
     }
-    struct pricer_forward_round record = {
+    struct pricer_round_record record = {
         .round = round->number,
         .plan = server->counting.id,
         .nodes = nodes,
         .dimension = server->counting.network->dimension,
         .attempts = (int32_t)server->counting.repeat,
         .hops = hops,
-        .attempt = attempt,
+        .arrival = attempt,
+        .contributors = round->arrived,
+        .weight = (double)round->arrived / nodes,
         .estimate = round->arrived > 0 ? round->estimate : NULL,
         .error = round->error,
         .bar = round->bar};
     memcpy(record.dropped, round->dropped, sizeof record.dropped);
     bool noted = round->next > 0 || count_more(server) <= 0;
-    enum pricer_status status = pricer_study_add_forward_round(
-        server->study, &record, find_least(server),
-        noted ? NULL : &round->next, fault);
+    enum pricer_status status =
+        pricer_study_add_round(server->study, &record, find_least(server),
+                               noted ? NULL : &round->next, fault);
     free(hops);
     free(attempt);
     return status;
@@ -363,8 +365,8 @@ static void publish(struct mesh_server *server)
     bool any = round->arrived > 0;
     struct mesh_fleet fleet;
     const struct announced *said = &server->said.kind[MESH_FLEET];
-    bool whole = any && mesh_read_fleet(said->body, said->size, &fleet) &&
-                 fleet.results;
+    bool whole =
+        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
     struct mesh_result result = {.counter = mesh_next_counter(server),
                                  .round = round->number,
                                  .arrived = round->arrived,
@@ -442,9 +444,9 @@ static bool is_spent(const struct mesh_server *server)
 
 static bool is_due(const struct mesh_server *server, int64_t now)
 {
-    int64_t wait = server->done > 0           ? 1
+    int64_t wait = server->done > 0          ? 1
                    : server->wishes.wait > 0 ? server->wishes.wait
-                                              : server->wishes.quorum;
+                                             : server->wishes.quorum;
     return count_more(server) > 0 && now >= server->round.next_start &&
            mesh_count_ready(server) >= wait && !is_spent(server);
 }
