@@ -75,6 +75,36 @@ PRICER_API enum pricer_status pricer_forward_plan_make(
 
 PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
 
+/*
+ * What would lower the worst case of a plan: derivatives of mse_worst_case, with
+ * the coefficients chosen again, on rounds that are drawn (the same for all), or
+ * over all patterns of links where these are few. A link improves by repairing
+ * a share of its failures, independently of everything else: the derivative is
+ * with respect to its p, and 0 where p = 1. A node that is never heard counts
+ * with the coefficient 1 where it would be; the true derivative is at least as
+ * large.
+ */
+struct pricer_forward_slopes {
+    int32_t nodes, links;
+    double *uplink, *uplink_stderr; /* [nodes] d W / d p */
+    double *link, *link_stderr;     /* [links] d W / d p */
+    double *eps;      /* [nodes] d W / d eps of the node's budget, all kept of
+                         its delta */
+    double hop;       /* W with one more hop, less W */
+    int64_t patterns; /* rounds that were drawn; 0: all patterns */
+};
+
+/* For the hops of a plan of the same network; settings as the plan was made
+ * with. The caller owns *slopes and frees it. */
+PRICER_API enum pricer_status pricer_forward_slopes_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_plan *plan,
+    struct pricer_forward_slopes **slopes, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_slopes_free(
+    struct pricer_forward_slopes *slopes);
+
 /* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
  * coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,

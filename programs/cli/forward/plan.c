@@ -2,7 +2,7 @@
  * From a study of 'scheme: forward' to a plan: the release of every node and how
  * the server counts it, as tables or as JSON.
  */
-#include "plan_forward.h"
+#include "plan.h"
 #include "common/crew.h"
 #include "pricer_forward.h"
 
