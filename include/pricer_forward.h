@@ -80,6 +80,86 @@ PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 
+/* ----------------------------------------------------------------- round -- */
+
+/* Bytes of what a node releases: a seed (16), or 4 a coordinate. */
+PRICER_API int64_t pricer_forward_payload(enum pricer_release release,
+                                          int64_t dimension);
+
+/* A node's side of a round: all that it needs to make releases. One thread at a
+ * time. */
+struct pricer_forward_sender;
+
+/*
+ * Of a node's part of a plan only release, threshold, loss and noise count.
+ * PRICER_VALUE if they are no release. The caller frees *sender.
+ */
+PRICER_API enum pricer_status pricer_forward_sender_new(
+    const struct pricer_forward_node *node, double radius, int64_t dimension,
+    struct pricer_forward_sender **sender, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_sender_free(
+    struct pricer_forward_sender *sender);
+
+/*
+ * Release the data (dimension numbers, clipped to the radius): `payload` gets
+ * pricer_forward_payload() bytes.
+ *
+ * Claim: one call is (loss, 0)-private for a sphere, to the charge of
+ * docs/release.md, and as private as data + N(0, noise^2 I) for a Gaussian;
+ * lib/forward/round.c has the proof. It is one release: to send it again means to
+ * send these bytes, not to call again.
+ *
+ * With `random` NULL all random bits come from the kernel within the call. A
+ * replay, for tests and simulations only, uses pricer_random_replay(seed,
+ * PRICER_PURPOSE_NOISE, round, node, PRICER_SERVER). PRICER_VALUE if the data is
+ * not finite.
+ */
+PRICER_API enum pricer_status pricer_forward_release(
+    struct pricer_forward_sender *sender, const double *data,
+    struct pricer_random *random, unsigned char *payload,
+    struct pricer_fault *fault);
+
+/* The server's side: reads releases and counts them. One thread at a time. */
+struct pricer_forward_receiver;
+
+PRICER_API enum pricer_status pricer_forward_receiver_new(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    struct pricer_forward_receiver **receiver, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_receiver_free(
+    struct pricer_forward_receiver *receiver);
+
+/*
+ * The vector y of a node's payload. PRICER_VALUE, and `value` untouched, where it
+ * does not have the length in bytes of the node's kind, or is a Gaussian that is
+ * longer than honest ones are: these are refused once in 10^9.
+ */
+PRICER_API enum pricer_status pricer_forward_receiver_decode(
+    struct pricer_forward_receiver *receiver, int32_t node,
+    const unsigned char *payload, int64_t bytes, double *value,
+    struct pricer_fault *fault);
+
+/*
+ * Add coefficient y / nodes to the estimate, which starts from zero, or refuse as
+ * above. Call it once for every node that arrived, by ascending node, so that all
+ * who do get the same bits.
+ */
+PRICER_API enum pricer_status pricer_forward_receiver_add(
+    struct pricer_forward_receiver *receiver, int32_t node,
+    const unsigned char *payload, int64_t bytes, double *estimate,
+    struct pricer_fault *fault);
+
+/*
+ * The error bar of a round: the mean squared error, over the noise, of the worst
+ * data for those who arrived [nodes]. Its mean is above mse_worst_case, since data
+ * may here oppose the arrivals. O(nodes).
+ */
+PRICER_API double pricer_forward_bar(const struct pricer_network *network,
+                                     const struct pricer_forward_plan *plan,
+                                     const bool *arrived);
+
 /* ----------------------------------------------------------------- study -- */
 
 /* The scheme of a study, which the functions of pricer_study.h about plans,

@@ -95,16 +95,14 @@ static enum pricer_status make_releases(
 
 /* ----------------------------------------------------------------- bytes -- */
 
-enum { PACKET_FRAME = 24, PACKET_NUMBER = 4 };
+enum { PACKET_FRAME = 24 };
 
 /* Steps of searches that bytes are counted with. */
 #define SEARCH_STEPS (INT64_C(1) << 28)
 
 double pricer_forward_packet(enum pricer_release release, int64_t dimension)
 {
-    return PACKET_FRAME + (release == PRICER_RELEASE_GAUSSIAN
-                               ? PACKET_NUMBER * (double)dimension
-                               : PRI_SEED_BYTES);
+    return (double)(PACKET_FRAME + pricer_forward_payload(release, dimension));
 }
 
 /* A search backwards from a node, over links that are ever up. */
