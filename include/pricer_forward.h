@@ -80,6 +80,11 @@ PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 
+/* What a scenario asks of a plan; threads and watch are 0 and NULL. */
+PRICER_API void pricer_scenario_forward_settings(
+    const struct pricer_scenario *scenario,
+    struct pricer_forward_settings *settings);
+
 /* ----------------------------------------------------------------- round -- */
 
 /* Bytes of what a node releases: a seed (16), or 4 a coordinate. */
