@@ -75,6 +75,36 @@ PRICER_API enum pricer_status pricer_forward_plan_make(
 
 PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
 
+/*
+ * What would lower the worst case of a plan: derivatives of mse_worst_case, with
+ * the coefficients chosen again, on rounds that are drawn (the same for all), or
+ * over all patterns of links where these are few. A link improves by repairing
+ * a share of its failures, independently of everything else: the derivative is
+ * with respect to its p, and 0 where p = 1. A node that is never heard counts
+ * with the coefficient 1 where it would be; the true derivative is at least as
+ * large.
+ */
+struct pricer_forward_slopes {
+    int32_t nodes, links;
+    double *uplink, *uplink_stderr; /* [nodes] d W / d p */
+    double *link, *link_stderr;     /* [links] d W / d p */
+    double *eps;      /* [nodes] d W / d eps of the node's budget, all kept of
+                         its delta */
+    double hop;       /* W with one more hop, less W */
+    int64_t patterns; /* rounds that were drawn; 0: all patterns */
+};
+
+/* For the hops of a plan of the same network; settings as the plan was made
+ * with. The caller owns *slopes and frees it. */
+PRICER_API enum pricer_status pricer_forward_slopes_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_plan *plan,
+    struct pricer_forward_slopes **slopes, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_slopes_free(
+    struct pricer_forward_slopes *slopes);
+
 /* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
  * coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,
@@ -167,9 +197,7 @@ PRICER_API double pricer_forward_bar(const struct pricer_network *network,
 
 /* ----------------------------------------------------------------- study -- */
 
-/* The scheme of a study, which the functions of pricer_study.h about plans,
- * privacy, simulations and rounds do not ask for: they are of
- * PRICER_SCHEME_SUM. */
+/* The scheme of a study, and so of all its plans. */
 PRICER_API enum pricer_status pricer_study_scheme(struct pricer_study *study,
                                                   enum pricer_scheme *scheme,
                                                   struct pricer_fault *fault);
@@ -183,7 +211,9 @@ PRICER_API enum pricer_status pricer_study_forward_settings(
 struct pricer_forward_record {
     int64_t id; /* the number of the plan in its study; output only */
     struct pricer_forward_settings settings; /* rounds, release */
-    int64_t made; /* when, in seconds since 1970; 0: not known */
+    double mse_worst_case, mse_stderr, gap;  /* as in the plan; output only */
+    int64_t made;                /* when, in seconds since 1970; 0: not known */
+    char name[PRICER_NAME_TEXT]; /* what it is called, or empty */
 };
 
 /* Add a plan for the scenario's network. *id (which may be NULL) is its
@@ -192,6 +222,16 @@ PRICER_API enum pricer_status pricer_study_add_forward_plan(
     struct pricer_study *study, const struct pricer_forward_plan *plan,
     const struct pricer_forward_record *record, int64_t *id,
     struct pricer_fault *fault);
+
+/* All plans of a study by their numbers, without their nodes; the caller frees
+ * *records with pricer_forward_records_free(). Plans of both schemes are found,
+ * named and deleted by the functions of pricer_study.h. */
+PRICER_API enum pricer_status pricer_study_forward_plans(
+    struct pricer_study *study, struct pricer_forward_record **records,
+    int32_t *count, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_records_free(
+    struct pricer_forward_record *records);
 
 /* Read a plan by its number, or with 0 the latest; record may be NULL. */
 PRICER_API enum pricer_status pricer_study_forward_plan(

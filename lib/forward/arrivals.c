@@ -75,6 +75,18 @@ static void draw_nodes(void *context, int64_t low, int64_t high)
         draw_node(context, (int32_t)i);
 }
 
+void pri_states_draw(const struct pricer_network *network, uint64_t seed,
+                     int64_t group, struct pri_team *team,
+                     struct pri_states *states)
+{
+    struct search search = {.network = network,
+                            .key = pri_draw_key(seed, group),
+                            .lanes = PRI_LANES,
+                            .up = states->up,
+                            .now = states->uplink};
+    pri_team_share(team, network->nodes, draw_nodes, &search);
+}
+
 /* ---------------------------------------------------------------- search -- */
 
 /* Write the level into the planes where a node has just arrived. */
@@ -378,29 +390,31 @@ int64_t pri_arrivals_count(const struct pricer_network *network, int64_t limit)
 }
 
 /* Pattern k has the digits of k, with as many values as the elements have
- * states: set the bits of 64 patterns, and multiply their probabilities. */
-static void set_patterns(struct search *search)
+ * states: set the bits of 64 patterns, and their probabilities. */
+void pri_states_enumerate(const struct pricer_network *net, int64_t word,
+                          struct pri_states *states, double *weight)
 {
-    const struct pricer_network *net = search->network;
-    struct pri_arrivals *found = search->arrivals;
-    int64_t next = 0, divisor = 1, first = 64 * search->word;
+    int64_t count = pri_arrivals_count(net, INT32_MAX);
+    int64_t next = 0, divisor = 1, first = 64 * word;
     struct element element;
-    memset(search->up, 0, (size_t)net->links * 8);
-    memset(search->now, 0, (size_t)net->nodes * 8);
+    memset(states->up, 0, (size_t)net->links * 8);
+    memset(states->uplink, 0, (size_t)net->nodes * 8);
+    for (int k = 0; k < 64; k++)
+        weight[k] = first + k < count;
     while (next_element(net, &next, &element)) {
         uint64_t ahead = 0, behind = 0;
-        for (int k = 0; k < 64 && first + k < found->patterns; k++) {
+        for (int k = 0; k < 64 && first + k < count; k++) {
             int state = (int)((first + k) / divisor % element.states);
-            found->weight[first + k] *= element.chance[state];
+            weight[k] *= element.chance[state];
             ahead |= (uint64_t)element.ahead[state] << k;
             behind |= (uint64_t)element.behind[state] << k;
         }
         if (element.node >= 0)
-            search->now[element.node] = ahead;
+            states->uplink[element.node] = ahead;
         else
-            search->up[element.link] = ahead;
+            states->up[element.link] = ahead;
         if (element.back >= 0)
-            search->up[element.back] = behind;
+            states->up[element.back] = behind;
         divisor *= element.states;
     }
 }
@@ -420,10 +434,10 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
         .network = network, .arrivals = made, .lanes = 1, .hops = hops};
     made->weight = pri_alloc(64 * made->words, sizeof(double));
     status = made->weight == NULL ? PRICER_MEMORY : make_room(&search);
-    for (int64_t k = 0; k < count && status == PRICER_OK; k++)
-        made->weight[k] = 1;
     for (; search.word < made->words && status == PRICER_OK; search.word++) {
-        set_patterns(&search);
+        pri_states_enumerate(network, search.word,
+                             &(struct pri_states){search.up, search.now},
+                             made->weight + 64 * search.word);
         search_levels(&search);
     }
     free_room(&search);

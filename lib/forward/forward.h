@@ -72,6 +72,26 @@ void pri_arrivals_free(struct pri_arrivals *arrivals);
 void pri_arrivals_within(const struct pri_arrivals *arrivals, int32_t hops,
                          uint64_t *bits);
 
+/*
+ * Which links and uplinks are up in some rounds, a bit a round: rows of as many
+ * words as are asked for. The caller allocates.
+ */
+struct pri_states {
+    uint64_t *up;     /* [links * words] */
+    uint64_t *uplink; /* [nodes * words] */
+};
+
+/* The states of group `group` of 512 rounds as pri_arrivals_draw() draws them,
+ * in rows of 8 words. The team may be NULL. */
+void pri_states_draw(const struct pricer_network *network, uint64_t seed,
+                     int64_t group, struct pri_team *team,
+                     struct pri_states *states);
+
+/* The states of word `word` of all patterns, in rows of one word, and their
+ * probabilities, weight[64]. */
+void pri_states_enumerate(const struct pricer_network *network, int64_t word,
+                          struct pri_states *states, double *weight);
+
 /* How many relays away from the server each node is at least, by links and
  * uplinks that are ever up; -1: it can never be heard. O(links). */
 enum pricer_status pri_forward_distance(const struct pricer_network *network,
@@ -173,5 +193,28 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
                                     struct pri_forward_plan **plan,
                                     struct pricer_fault *fault);
 void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+/* ---------------------------------------------------------------- slopes -- */
+
+/*
+ * How W, with the best coefficients, changes if links change: derivatives with
+ * respect to p and their standard errors, where a link improves by repairing a
+ * share of its failures. 0 where p = 1.
+ */
+struct pri_slopes {
+    double (*uplink)[2]; /* [nodes] d W / d p, standard error */
+    double (*link)[2];   /* [links] */
+    double *noise;       /* [nodes] d W / d v */
+    double hop;          /* W with one more hop, less W */
+    double mse;          /* W on the patterns of the slopes */
+    int64_t patterns;    /* of them; 0: all */
+};
+
+/* For settings->hops, which must be given. O(patterns nodes hops reach), where
+ * reach is how many nodes send over one. */
+enum pricer_status pri_forward_slopes(
+    const struct pricer_network *network, const struct pri_senders *senders,
+    const struct pri_forward_settings *settings, struct pri_slopes **slopes);
+void pri_slopes_free(struct pri_slopes *slopes);
 
 #endif

@@ -3,7 +3,7 @@
  * of how good they are, what they are compared with, and which link's trust
  * would help most.
  */
-#include "plan_forward.h"
+#include "cli/forward/plan.h"
 #include "plan_job.h"
 #include "common/crew.h"
 #include "verbs.h"
