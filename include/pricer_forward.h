@@ -192,9 +192,7 @@ PRICER_API double pricer_forward_bar(const struct pricer_network *network,
 
 /* ----------------------------------------------------------------- study -- */
 
-/* The scheme of a study, which the functions of pricer_study.h about plans,
- * privacy, simulations and rounds do not ask for: they are of
- * PRICER_SCHEME_SUM. */
+/* The scheme of a study, and so of all its plans. */
 PRICER_API enum pricer_status pricer_study_scheme(struct pricer_study *study,
                                                   enum pricer_scheme *scheme,
                                                   struct pricer_fault *fault);
@@ -208,7 +206,9 @@ PRICER_API enum pricer_status pricer_study_forward_settings(
 struct pricer_forward_record {
     int64_t id; /* the number of the plan in its study; output only */
     struct pricer_forward_settings settings; /* rounds, release */
-    int64_t made; /* when, in seconds since 1970; 0: not known */
+    double mse_worst_case, mse_stderr, gap;  /* as in the plan; output only */
+    int64_t made;                /* when, in seconds since 1970; 0: not known */
+    char name[PRICER_NAME_TEXT]; /* what it is called, or empty */
 };
 
 /* Add a plan for the scenario's network. *id (which may be NULL) is its
@@ -217,6 +217,16 @@ PRICER_API enum pricer_status pricer_study_add_forward_plan(
     struct pricer_study *study, const struct pricer_forward_plan *plan,
     const struct pricer_forward_record *record, int64_t *id,
     struct pricer_fault *fault);
+
+/* All plans of a study by their numbers, without their nodes; the caller frees
+ * *records with pricer_forward_records_free(). Plans of both schemes are found,
+ * named and deleted by the functions of pricer_study.h. */
+PRICER_API enum pricer_status pricer_study_forward_plans(
+    struct pricer_study *study, struct pricer_forward_record **records,
+    int32_t *count, struct pricer_fault *fault);
+
+PRICER_API void pricer_forward_records_free(
+    struct pricer_forward_record *records);
 
 /* Read a plan by its number, or with 0 the latest; record may be NULL. */
 PRICER_API enum pricer_status pricer_study_forward_plan(

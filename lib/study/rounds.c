@@ -104,7 +104,7 @@ static enum pricer_status store_summary(
         study,
         "INSERT INTO round (round, plan, arrived, contributors, weight, error,"
         " estimate, decoder, bar, attempts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, " PRI_PLAN_NUMBER ", ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status == PRICER_OK)
         status = bind_estimate(insert, 7, record, &words);

@@ -75,12 +75,37 @@ plan four.yaml release=gaussian
 awk -v v="$(json release_variance)" 'BEGIN { exit !(v > 9.351287 && v < 9.351289) }' ||
     fail "variance of the Gaussian: $(cat out.json)"
 "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
-for words in "always answering zero" "no relaying" "forward, 2 hops" "links that never fail" \
+for words in "always answering zero" "no relaying" "the paper's scheme, same guarantee" \
+    "forward, 2 hops" "links that never fail" "would lower the error most" "d error / d eps" \
     "eps = 4" "towards everyone" "Traffic:" "gaussian"; do
     grep -qF "$words" plan.txt ||
         fail "plan does not say '$words': $(cat plan.txt)"
 done
 [ "$(sqlite3 s.pricer 'SELECT count(*) FROM forward_plan')" = 2 ] || fail "plans are stored"
+
+# The steepest derivative is that of plans for links which are a little better.
+plan four.yaml hops=2
+now=$(json mse_worst_case)
+what=$(json sensitivity.links[0].of),$(json sensitivity.links[0].from)
+slope=$(json sensitivity.links[0].slope)
+[ "$what $(json sensitivity.patterns)" = "uplink,1 0" ] || fail "sensitivity: $(cat out.json)"
+sed -i 's/^1,.2$/1,.20001/' nodes.csv
+plan four.yaml hops=2
+awk -v a="$now" -v b="$(json mse_worst_case)" -v s="$slope" \
+    'BEGIN { t = (b - a) / 1e-5; exit !(t < 0 && s / t > .999 && s / t < 1.001) }' ||
+    fail "the slope is $slope: $now becomes $(json mse_worst_case)"
+sed -i 's/^1,.20001$/1,.2/' nodes.csv
+# The paper's scheme at the same guarantee is a study of that scheme.
+plan four.yaml
+sum=$(json mse_sum)
+sed 's/everyone: {eps: 4}/eps: 4, self: {eps: 4}, server: {eps: 4}/' four.yaml >sum.yaml
+plan sum.yaml
+awk -v a="$sum" -v b="$(json mse_worst_case)" \
+    'BEGIN { exit !(a > 0 && a / b > .99999 && a / b < 1.00001) }' ||
+    fail "the paper's scheme: $sum, $(cat out.json)"
+plan four.yaml trust.everyone.delta=0
+[ "$(sqlite3 :memory: "SELECT json_type(readfile('out.json'), '\$.mse_sum')")" = null ] ||
+    fail "a sum without delta: $(cat out.json)"
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
 "$pricer" new s.pricer four.yaml --force >new.txt || fail "new exited $?"

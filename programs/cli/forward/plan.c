@@ -4,7 +4,7 @@
  */
 #include "plan.h"
 #include "common/crew.h"
-#include "pricer_forward.h"
+#include "levers.h"
 
 #include <math.h>
 
@@ -13,6 +13,8 @@ struct work {
     struct pricer_network *network;
     struct pricer_forward_plan *plan;
     struct pricer_forward_record record;
+    struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
+    double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
     double seconds;
 };
 
@@ -82,6 +84,7 @@ static void print_json(const struct work *work)
     json_number(&json, "mse_missing", plan->missing);
     json_number(&json, "mse_noise", plan->noise);
     json_number(&json, "mse_alone", plan->mse_alone);
+    json_number(&json, "mse_sum", work->mse_sum);
     json_number(&json, "mse_perfect", plan->mse_perfect);
     json_number(&json, "zero_mse", plan->zero_mse);
     json_number(&json, "gap", plan->gap);
@@ -97,6 +100,8 @@ static void print_json(const struct work *work)
         if (!is_heard(work, i))
             json_count(&json, NULL, i);
     json_close(&json, ']');
+    if (work->slopes != NULL)
+        forward_json_levers(&json, work->network, plan, work->slopes);
     json_close(&json, '}');
 }
 
@@ -110,14 +115,18 @@ static void add_row(struct table *table, const struct pricer_forward_plan *plan,
     table_cell(table, "%.3g %%", 100 * error / plan->zero_mse);
 }
 
-static void print_errors(const struct pricer_forward_plan *plan)
+static void print_errors(const struct work *work)
 {
+    const struct pricer_forward_plan *plan = work->plan;
     char words[300];
     struct table *table =
         table_new(3, (const char *const[]){"mean squared error, at worst",
                                            "error", "of answering zero"});
     add_row(table, plan, "always answering zero", plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
+    if (!isnan(work->mse_sum))
+        add_row(table, plan, "the paper's scheme, same guarantee",
+                work->mse_sum);
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
     add_row(table, plan, words, plan->mse_worst_case);
@@ -221,7 +230,7 @@ static void print_tables(const struct work *work)
            (int)plan->nodes, (int)work->network->links, (int)plan->hops,
            plan->hops == 1 ? "" : "s", kind_word(&found), work->seconds);
     print_unheard(work);
-    print_errors(plan);
+    print_errors(work);
     putchar('\n');
     print_releases(work, &found);
     putchar('\n');
@@ -239,6 +248,15 @@ static void print_tables(const struct work *work)
              plan->bytes);
     program_words("Traffic:", words);
     puts("Fleets do not run plans of this scheme yet.");
+    if (isnan(work->mse_sum))
+        printf("The paper's scheme is compared with in networks of at most %d "
+               "links, where\nevery delta is above 0.\n",
+               SUM_LINKS);
+    putchar('\n');
+    if (work->slopes != NULL)
+        forward_print_levers(work->network, plan, work->slopes);
+    else
+        printf("Sensitivities are found for at most %d nodes.\n", SLOPE_NODES);
 }
 
 /* ------------------------------------------------------------------ verb -- */
@@ -295,9 +313,23 @@ static enum pricer_status load(struct work *work, const char *path,
     return status;
 }
 
+/* What a plan that is stored is compared with; stopped: what is missing is. */
+static enum pricer_status compare(struct work *work, struct progress *progress,
+                                  struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    work->mse_sum = forward_sum_error(
+        work->network, work->record.settings.rounds, &progress->watch);
+    if (work->network->nodes <= SLOPE_NODES)
+        status =
+            pricer_forward_slopes_make(work->network, &work->record.settings,
+                                       work->plan, &work->slopes, fault);
+    return status == PRICER_STOPPED ? PRICER_OK : status;
+}
+
 int plan_forward(const struct plan_request *ask, const char *path)
 {
-    struct work work = {0};
+    struct work work = {.mse_sum = NAN};
     struct pricer_fault fault = {""};
     struct progress progress;
     const char *stray = find_stray(ask);
@@ -316,15 +348,19 @@ int plan_forward(const struct plan_request *ask, const char *path)
     if (status == PRICER_OK)
         status = pricer_forward_plan_make(work.network, &work.record.settings,
                                           &work.plan, &fault);
-    work.record.settings.watch = NULL;
     work.record.made = program_date();
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);
+    if (status == PRICER_OK) {
+        progress_start(&progress, "sensitivity");
+        status = compare(&work, &progress, &fault);
+    }
     progress_end(&progress);
     work.seconds = program_seconds() - start;
     if (status == PRICER_OK)
         (ask->as_json ? print_json : print_tables)(&work);
+    pricer_forward_slopes_free(work.slopes);
     pricer_forward_plan_free(work.plan);
     pricer_network_free(work.network);
     pricer_study_close(work.study);
