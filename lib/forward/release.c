@@ -3,7 +3,6 @@
  * over rounds, and the payloads of lib/forward/round.c for many vectors at once.
  */
 #include "pricer_release.h"
-#include "calibrate/calibrate.h"
 #include "forward.h"
 #include "pricer_forward.h"
 #include "release/release.h"
@@ -122,82 +121,6 @@ double pricer_release_variance(const struct pricer_release_law *law,
 
 /* ----------------------------------------------------------- composition -- */
 
-/* Rounds of a release, as far as privacy goes. */
-struct rounds {
-    struct pri_release_loss loss; /* of a sphere */
-    long double mu;               /* of a Gaussian, over all rounds */
-    bool gaussian;
-};
-
-/* pri_release_list_delta() of one entry, without its search for the cap. */
-static double curve(const void *of, double eps)
-{
-    const struct rounds *rounds = of;
-    return rounds->gaussian ? pri_gaussian_above(eps, rounds->mu)
-                            : pri_release_delta(&rounds->loss, eps);
-}
-
-static enum pricer_status compose(const struct pricer_release_law *law,
-                                  int64_t count, struct rounds *rounds,
-                                  struct pricer_fault *fault)
-{
-    struct pri_release release = release_of(law);
-    if (law->kind != PRICER_RELEASE_SPHERE &&
-        law->kind != PRICER_RELEASE_GAUSSIAN)
-        return pri_fault(fault, PRICER_VALUE,
-                         "a release is of kind sphere or gaussian");
-    if (count < 1 || count > PRI_ROUNDS_MOST ||
-        (law->kind == PRICER_RELEASE_SPHERE && count > PRI_RELEASE_ROUNDS))
-        return pri_fault(fault, PRICER_VALUE,
-                         "rounds = %lld is not between 1 and %d",
-                         (long long)count,
-                         law->kind == PRICER_RELEASE_SPHERE ? PRI_RELEASE_ROUNDS
-                                                            : PRI_ROUNDS_MOST);
-    rounds->gaussian = law->kind == PRICER_RELEASE_GAUSSIAN;
-    if (rounds->gaussian)
-        rounds->mu = 2 * (long double)law->radius / law->noise *
-                     sqrtl((long double)count) * (1 + 4 * PRI_HALF_ULP);
-    else
-        pri_release_loss(&release, count, &rounds->loss);
-    return PRICER_OK;
-}
-
-enum pricer_status pricer_release_delta(const struct pricer_release_law *law,
-                                        double eps, int64_t rounds,
-                                        double *delta,
-                                        struct pricer_fault *fault)
-{
-    struct rounds composed;
-    if (!(eps >= 0))
-        return pri_fault(fault, PRICER_VALUE, "eps = %g is negative", eps);
-    enum pricer_status status = compose(law, rounds, &composed, fault);
-    if (status == PRICER_OK)
-        *delta = curve(&composed, eps);
-    return status;
-}
-
-enum pricer_status pricer_release_epsilon(const struct pricer_release_law *law,
-                                          double delta, int64_t rounds,
-                                          double *eps,
-                                          struct pricer_fault *fault)
-{
-    struct rounds composed;
-    if (!(delta >= 0 && delta <= 1))
-        return pri_fault(fault, PRICER_VALUE, "delta = %g is outside [0, 1]",
-                         delta);
-    enum pricer_status status = compose(law, rounds, &composed, fault);
-    if (status != PRICER_OK)
-        return status;
-    *eps = composed.gaussian && delta == 0
-               ? INFINITY
-               : pri_search_eps(curve, &composed, delta, 0x1p-45).high;
-    return PRICER_OK;
-}
-
-/* -------------------------------------------------------------- payloads -- */
-
-#define ROWS_MANY "%lld rows are not between 0 and %d"
-
 static struct pricer_forward_node node_of(const struct pricer_release_law *law)
 {
     return (struct pricer_forward_node){.release = law->kind,
@@ -206,6 +129,34 @@ static struct pricer_forward_node node_of(const struct pricer_release_law *law)
                                         .noise = law->noise,
                                         .variance = law->variance};
 }
+
+enum pricer_status pricer_release_delta(const struct pricer_release_law *law,
+                                        double eps, int64_t rounds,
+                                        double *delta,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_forward_node node = node_of(law);
+    return pricer_forward_privacy_delta(&node, law->radius, law->dimension,
+                                        rounds, eps, delta, fault);
+}
+
+enum pricer_status pricer_release_epsilon(const struct pricer_release_law *law,
+                                          double delta, int64_t rounds,
+                                          double *eps,
+                                          struct pricer_fault *fault)
+{
+    struct pricer_forward_node node = node_of(law);
+    struct pricer_forward_privacy found;
+    enum pricer_status status = pricer_forward_privacy_eps(
+        &node, law->radius, law->dimension, rounds, delta, &found, fault);
+    if (status == PRICER_OK)
+        *eps = found.eps;
+    return status;
+}
+
+/* -------------------------------------------------------------- payloads -- */
+
+#define ROWS_MANY "%lld rows are not between 0 and %d"
 
 static enum pricer_status check_rows(const struct pricer_release_rows *rows,
                                      int64_t dimension,
