@@ -1073,6 +1073,7 @@ PRICER_API double pricer_outcome_edge(const struct pricer_outcome *outcome,
  * each was up, `both` those in which a link and its partner were.
  */
 struct pricer_simulation {
+    enum pricer_scheme scheme;
     enum pricer_engine engine;
     enum pricer_data data;
     uint64_t seed;

@@ -89,11 +89,14 @@ void pri_states_draw(const struct pricer_network *network, uint64_t seed,
 
 /* ---------------------------------------------------------------- search -- */
 
-/* Write the level into the planes where a node has just arrived. */
+/* Write the level into the planes, if there are any, where a node has just
+ * arrived. */
 static void note_level(const struct search *search, int32_t i, int k,
                        uint64_t arrived)
 {
     struct pri_arrivals *found = search->arrivals;
+    if (found == NULL)
+        return;
     size_t at = (size_t)(i * found->words + search->word + k);
     for (int b = 0; b < PRI_LEVEL_BITS; b++)
         if ((search->level >> b & 1) == 0)
@@ -150,6 +153,24 @@ static void search_levels(struct search *search)
         search->now = search->next;
         search->next = swap;
     }
+}
+
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare)
+{
+    size_t count = (size_t)network->nodes * (size_t)words;
+    struct search search = {.network = network,
+                            .lanes = words,
+                            .hops = hops,
+                            .up = states->up,
+                            .now = arrived,
+                            .next = spare};
+    for (size_t k = 0; k < count; k++)
+        arrived[k] |= states->uplink[k];
+    search_levels(&search);
+    if (search.now != arrived)
+        memcpy(arrived, search.now, count * sizeof *arrived);
 }
 
 static enum pricer_status make_room(struct search *search)

@@ -87,6 +87,15 @@ void pri_states_draw(const struct pricer_network *network, uint64_t seed,
                      int64_t group, struct pri_team *team,
                      struct pri_states *states);
 
+/*
+ * Whose releases arrive over at most `hops` relays in rounds of these states:
+ * rows of `words` words, at most 8. Where `arrived` has a bit already, a release
+ * that reaches the node arrives. `spare` is room of the same size.
+ */
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare);
+
 /* The states of word `word` of all patterns, in rows of one word, and their
  * probabilities, weight[64]. */
 void pri_states_enumerate(const struct pricer_network *network, int64_t word,
