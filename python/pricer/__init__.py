@@ -31,7 +31,7 @@ from .planning import (Calibration, Certificate, Error, Plan, SolveInfo,
                        erdos_renyi, plan)
 from .privacy import Accountant, PaperBound, Statements, privacy
 from .releasing import Release
-from .rounds import Played, Rounds, Stream
+from .rounds import ForwardRounds, Played, Rounds, Stream
 from .simulation import (Outcome, Simulation, read_vectors, simulate,
                          write_npy)
 from .stacking import Repeated, Stack
@@ -41,7 +41,7 @@ __version__ = version
 __all__ = [
     "Accountant", "BusyFault", "Calibration", "Certificate", "Components",
     "Decoded", "Decoder", "Error", "FORWARD_NODE", "Fault", "FileFault",
-    "FormatFault", "ForwardPlan", "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
+    "FormatFault", "ForwardPlan", "ForwardRounds", "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
     "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
     "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
     "RefusedFault", "Release", "Repeated", "Result", "Round", "Rounds", "Scenario",

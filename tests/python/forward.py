@@ -239,6 +239,49 @@ class Plans(Faults):
         none = pricer.Accountant(plan, rounds=0)
         self.assertEqual((none.get_epsilon(1e-5), none.get_delta(1)), (0, 0))
 
+    def test_rounds_are_the_simulators_trials(self):
+        network = pricer.Network.from_arrays(
+            **dict(FOUR, reciprocity=.5), everyone_eps=[4, 2, 4, 8],
+            node_radius=[1, .5, .5, .2])
+        plan = pricer.plan(network, hops=2)
+        data = np.random.default_rng(1).normal(size=(4, 2))
+        data *= (network.node_radius / np.linalg.norm(data, axis=1))[:, None]
+        rounds = pricer.ForwardRounds(plan, seed=4)
+        played = [rounds.play(data, t) for t in range(60)]
+        mine = [np.sum((one.estimate - data.mean(0)) ** 2) for one in played]
+        theirs = pricer.simulate(plan, engine='faithful', trials=60, seed=4,
+                                 data=data)
+        np.testing.assert_allclose(np.mean(mine), theirs.mse, rtol=1e-12)
+        np.testing.assert_allclose(np.mean([one.bar for one in played]),
+                                   theirs.outcomes[0].bar, rtol=1e-12)
+        np.testing.assert_array_equal(sum(one.uplink for one in played),
+                                      theirs.uplink)
+        np.testing.assert_array_equal(sum(one.link for one in played),
+                                      theirs.link)
+        self.assertTrue(all((one.arrived >= one.uplink).all()
+                            for one in played))
+        self.assertEqual(rounds.play(2 * data).clipped, 4)
+        again = pickle.loads(pickle.dumps(rounds))
+        np.testing.assert_array_equal(again.play(data, 7).estimate,
+                                      played[7].estimate)
+        self.assertIn('seed 4', repr(rounds))
+        secret = pricer.ForwardRounds(plan, seed=4, secret=True)
+        self.assertTrue((secret.play(data, 0).estimate
+                         != played[0].estimate).any())
+
+    def test_simulation(self):
+        """Within 5 standard errors of the worst case, which these data have."""
+        plan = pricer.plan(pricer.Network.from_arrays(**FOUR, everyone_eps=4))
+        for engine, trials in (('fast', 10 ** 5), ('faithful', 4000)):
+            found = pricer.simulate(plan, trials=trials, engine=engine)
+            self.assertLess(abs(found.mse - plan.mse_worst_case),
+                            5 * found.mse_stderr)
+        one, two = (pricer.simulate(plan, trials=3000, threads=threads)
+                    for threads in (1, 3))
+        self.assertEqual(one.mse, two.mse)
+        self.refused('a plan of forwarding is played alone', pricer.simulate,
+                     plan, decoder='minimax')
+
     def test_faults(self):
         network = pricer.Network.from_arrays(**FOUR, everyone_eps=4)
         plan = pricer.plan(network)
