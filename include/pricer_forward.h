@@ -110,6 +110,11 @@ PRICER_API void pricer_forward_slopes_free(
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 
+/* What a scenario asks of a plan; threads and watch are 0 and NULL. */
+PRICER_API void pricer_scenario_forward_settings(
+    const struct pricer_scenario *scenario,
+    struct pricer_forward_settings *settings);
+
 /* ----------------------------------------------------------------- round -- */
 
 /* Bytes of what a node releases: a seed (16), or 4 a coordinate. */
@@ -189,6 +194,40 @@ PRICER_API enum pricer_status pricer_forward_receiver_add(
 PRICER_API double pricer_forward_bar(const struct pricer_network *network,
                                      const struct pricer_forward_plan *plan,
                                      const bool *arrived);
+
+/* --------------------------------------------------------------- privacy -- */
+
+/*
+ * What a number of releases of a node cost together. Everyone may see all of
+ * them: link, relay, server, reader, listener or any coalition have the same
+ * numbers, since copies of a release teach nobody anything new.
+ *
+ * Claim: for any two data of each round, later ones chosen after seeing earlier
+ * releases, the releases are (eps, delta)-private. No eps below eps_lower has
+ * that at this delta, by the pair R, -R of opposite data in every round. Proof:
+ * docs/release.md, "Several rounds". The two differ by rounding and by the charge
+ * for all that is not quite uniform, a part of 1e-8 or less.
+ */
+struct pricer_forward_privacy {
+    double eps, eps_lower;
+    double delta;
+};
+
+/*
+ * The least eps at a delta (0 to 1) over so many rounds; INFINITY for a Gaussian
+ * at delta = 0. Of the node only release, threshold, loss and noise count.
+ * PRICER_VALUE if they are no release, or a number is out of range. O(rounds)
+ * for each of some 60 steps of a search.
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_eps(
+    const struct pricer_forward_node *node, double radius, int64_t dimension,
+    int64_t rounds, double delta, struct pricer_forward_privacy *privacy,
+    struct pricer_fault *fault);
+
+/* The least delta at an eps, rounded up. O(rounds). */
+PRICER_API enum pricer_status pricer_forward_privacy_delta(
+    const struct pricer_forward_node *node, double radius, int64_t dimension,
+    int64_t rounds, double eps, double *delta, struct pricer_fault *fault);
 
 /* ------------------------------------------------------------ simulation -- */
 
