@@ -254,6 +254,19 @@ PRICER_API enum pricer_status pricer_forward_privacy_eps(
     int64_t rounds, double delta, struct pricer_forward_privacy *privacy,
     struct pricer_fault *fault);
 
+/*
+ * A statement for every node of a plan, at the question's delta (0: that of the
+ * node's budget) over its rounds (0: one); all else of the question is ignored,
+ * since everyone sees the same. Statements are exact, but for rounds that are
+ * relative to the last estimate. The caller frees *statements, one a node, with
+ * pricer_statements_free().
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_account(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, struct pricer_fault *fault);
+
 /* The least delta at an eps, rounded up. O(rounds). */
 PRICER_API enum pricer_status pricer_forward_privacy_delta(
     const struct pricer_forward_node *node, double radius, int64_t dimension,

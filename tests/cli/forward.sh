@@ -194,8 +194,8 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | show | reproduce | keygen) continue ;; # they know it, or no study
-    plans | advise | privacy | simulate | audit | report | enrol | demo) line="s.pricer" ;;
+    import | new | plan | privacy | audit | show | reproduce | keygen) continue ;; # they know it, or no study
+    plans | advise | simulate | report | enrol | demo) line="s.pricer" ;;
     diff) line="s.pricer 1 2" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
     export) line="s.pricer --to out" ;;
