@@ -42,6 +42,9 @@ struct ledger {
 /* Within a transaction: this round of the server is charged. */
 bool ledger_mark(struct ledger *ledger, int64_t round);
 
+/* a + b, rounded up. */
+double ledger_add_up(double a, double b);
+
 /* Read what all entries cost together. */
 bool ledger_read_released(struct ledger *ledger);
 
