@@ -22,7 +22,7 @@ struct ledger {
     int64_t last, session;
     const struct trust *trust; /* or NULL: charges bring the only budgets */
     int32_t own;               /* the node's own number in the trust file */
-    sqlite3_stmt *find, *above, *store, *note, *mark;
+    sqlite3_stmt *find, *claim, *store, *note, *mark;
 };
 
 /* The keys that key ?1 follows, itself included; and these with every key that
