@@ -168,6 +168,7 @@ enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
     if (!ledger_run(ledger, "BEGIN IMMEDIATE"))
         return ledger_fail(ledger, fault);
     enum pricer_status status = admit(ledger, &at, fault);
+    ledger->sums_fit = false;
     if (status == PRICER_OK && !ledger_run(ledger, "COMMIT"))
         status = ledger_fail(ledger, fault);
     if (status != PRICER_OK)
@@ -304,6 +305,7 @@ enum pricer_status ledger_use_trust(struct ledger *ledger,
     bool any = false;
     ledger->trust = trust;
     ledger->own = own;
+    ledger->sums_fit = false;
     bool good = list_residents(ledger, &all, &count);
     for (int32_t k = 0; k < count && good; k++) {
         good = find_move(ledger, all, count, &all[k]);

@@ -169,12 +169,11 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | show | reproduce | keygen) continue ;; # they know it, or no study
-    plans | advise | privacy | simulate | audit | report | enrol | demo) line="s.pricer" ;;
+    import | new | plan | show | reproduce | keygen | enrol | fleet) continue ;; # they know it, or no study
+    plans | advise | privacy | simulate | audit | report | demo) line="s.pricer" ;;
     diff) line="s.pricer 1 2" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
     export) line="s.pricer --to out" ;;
-    fleet) line="s.pricer --to out --server tcp://127.0.0.1:1" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;
     *) fail "what does $verb do with 'scheme: forward'?" ;;
     esac
