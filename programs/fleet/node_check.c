@@ -432,8 +432,12 @@ static void run_checks(struct check *check, struct node *node,
     bool trust = check_trust(check, node, files);
     bool ledger = keys && check_ledger(check, node, files);
     if (ledger && check->forward) {
-        ledger_use_trust(node->ledger, &node->trust, node->number);
-        check_releases(&check->found, node->ledger, NULL);
+        struct pricer_fault fault = {""};
+        if (ledger_use_trust(node->ledger, &node->trust, node->number,
+                             &fault) == PRICER_OK)
+            check_releases(&check->found, node->ledger, NULL);
+        else
+            check_tell(&check->found, FOUND_BAD, "ledger", "%s", fault.text);
     }
     if (check->forward)
         check_neighbour_file(check, node, files->neighbours);
