@@ -141,11 +141,18 @@ void mesh_round_pause(struct mesh_server *server);
 /* Nodes that have the announcement of the plan, by their own connection. */
 int32_t mesh_count_ready(const struct mesh_server *server);
 
-/* Announce the plan and who takes part; what server->bytes holds, to all. */
+/* server_announce.c: announce the plan and who takes part, or the body that
+ * server->bytes holds, to all that are connected; send the latest of a kind to
+ * one. */
 bool mesh_announce_fleet(struct mesh_server *server);
 bool mesh_announce(struct mesh_server *server);
-/* The next counter; those of a round are above all before. */
+void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
+                      enum mesh_kind kind);
+/* The next counter: above all before, also before a restart, since the number of
+ * a round, of which no two are the same, is its upper part. */
 int64_t mesh_next_counter(struct mesh_server *server);
+/* Whether anyone who is connected asks for estimates. */
+bool mesh_wants_results(const struct mesh_server *server);
 
 /* server_status.c: for status_page.h. */
 void mesh_status_page(FILE *out, const void *server);
