@@ -113,6 +113,7 @@ static void see_opened(void *context, struct hub_peer *peer)
         return;
     if (hub_is_guest(peer))
         node->links.list[from].in = peer;
+    node->links.list[from].updated = 0;
     node->next_hello = 0;
     mesh_links_refill(node, from);
 }

@@ -29,7 +29,8 @@ struct mesh_link {
     int32_t node;              /* PRICER_SERVER: the server */
     struct hub_peer *out, *in; /* we connect to it; it has connected to us */
     struct mesh_batch batch;   /* packets that wait for the end of a turn */
-    int64_t blamed; /* announcements of it are not looked at until then */
+    int64_t blamed;  /* announcements of it are not looked at until then */
+    int64_t updated; /* when it was last sent what its HELLO lacked */
     int64_t sent, received; /* bytes */
 };
 
@@ -93,6 +94,8 @@ struct mesh_node {
 enum pricer_status mesh_links_open(struct mesh_node *node,
                                    struct pricer_fault *fault);
 void mesh_links_free(struct mesh_links *links);
+/* How long frames of neighbours may be, by what is known of the plan. */
+void mesh_links_limit(struct mesh_node *node);
 /* The link of a peer, or -1. */
 int32_t mesh_links_find(const struct mesh_node *node,
                         const struct hub_peer *peer);

@@ -36,9 +36,17 @@ void mesh_links_free(struct mesh_links *links)
     *links = (struct mesh_links){0};
 }
 
-/* The largest frame that a peer may send: a batch, or a packet alone, or an
- * announcement. */
-enum { LARGEST = WIRE_SLICE_SIZE };
+/* The largest frame that a peer may send: a batch, a packet alone, an estimate, or
+ * what says who takes part, of which nothing is known at first. */
+enum { FIRST = 8 << 20, THE_HUBS = -1 };
+
+void mesh_links_limit(struct mesh_node *node)
+{
+    int64_t vector = 8 * node->plan.dimension + MESH_BATCH + WIRE_SLACK;
+    int64_t fleet = 2 * (int64_t)node->said.kind[MESH_FLEET].size;
+    int64_t most = vector > fleet ? vector : fleet;
+    hub_limit(node->hub, most > FIRST ? most : FIRST);
+}
 
 static enum pricer_status connect_to(struct mesh_node *node,
                                      struct mesh_link *link,
@@ -50,8 +58,9 @@ static enum pricer_status connect_to(struct mesh_node *node,
         return PRICER_OK;
     if (!keys_bytes(key, bytes))
         return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key", key);
-    return hub_connect(node->hub, address, bytes, LARGEST, NULL, &link->out,
-                       fault);
+    return hub_connect(node->hub, address, bytes,
+                       link->node == PRICER_SERVER ? WIRE_SLICE_SIZE : THE_HUBS,
+                       NULL, &link->out, fault);
 }
 
 enum pricer_status mesh_links_open(struct mesh_node *node,
@@ -78,7 +87,7 @@ enum pricer_status mesh_links_open(struct mesh_node *node,
                             fault);
     }
     if (status == PRICER_OK) {
-        hub_limit(node->hub, LARGEST);
+        mesh_links_limit(node);
         status = hub_admit(node->hub, entries, count);
     }
     free(entries);
@@ -178,9 +187,16 @@ void mesh_links_greet(struct mesh_node *node)
 void mesh_links_update(struct mesh_node *node, int32_t to,
                        const struct mesh_hello *hello)
 {
+    enum { AGAIN = 500 }; /* milliseconds: what is sent may be long */
     const int64_t has[MESH_KINDS] = {0, hello->fleet, hello->open,
                                      hello->result};
+    struct mesh_link *link = &node->links.list[to];
+    int64_t now = daemon_clock();
+    if (to == 0 || now < link->updated + AGAIN)
+        return;
     for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)
-        if (has[kind] < node->said.kind[kind].counter)
-            send(&node->links.list[to], &node->said.kind[kind].message);
+        if (has[kind] < node->said.kind[kind].counter) {
+            send(link, &node->said.kind[kind].message);
+            link->updated = now;
+        }
 }

@@ -100,6 +100,7 @@ void mesh_own_use_fleet(struct mesh_node *node)
         return;
     }
     memcpy(node->digest, digest, sizeof digest);
+    mesh_links_limit(node);
     vector_stop(&node->vector);
     mesh_own_free(&node->own);
     packets_free(node->packets);

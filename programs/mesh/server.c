@@ -28,19 +28,26 @@ static struct mesh_member *find_member(struct mesh_server *server,
 static void take_hello(struct mesh_server *server, struct mesh_member *member,
                        const void *data, size_t size)
 {
+    enum { AGAIN = 500 }; /* milliseconds: what is sent may be long */
     struct mesh_hello hello;
     if (!mesh_read_hello(data, size, &hello)) {
         mesh_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
-    bool asks = hello.results && !mesh_wants_results(server);
     member->hello = hello;
-    if (asks)
+    if (hello.results && !server->results) {
+        server->results = true;
         mesh_announce_fleet(server);
+    }
+    int64_t now = daemon_clock();
+    if (now < member->updated + AGAIN)
+        return;
     const int64_t has[MESH_KINDS] = {0, hello.fleet, hello.open, hello.result};
     for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)
-        if (has[kind] < server->said.kind[kind].counter)
+        if (has[kind] < server->said.kind[kind].counter) {
             mesh_announce_to(server, member->peer, kind);
+            member->updated = now;
+        }
 }
 
 static void see_opened(void *context, struct hub_peer *peer)
@@ -53,6 +60,7 @@ static void see_opened(void *context, struct hub_peer *peer)
         hub_forget(member->peer);
     member->peer = peer;
     member->hello = (struct mesh_hello){0};
+    member->updated = 0;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -360,6 +368,8 @@ static void loop(struct mesh_server *server, struct status_page *page,
 static void tear_down(struct mesh_server *server, struct status_page *page)
 {
     status_page_close(page);
+    if (server->done > 0)
+        mesh_round_pause(server);
     hub_close(server->hub);
     mesh_round_free(server);
     pricer_network_free((struct pricer_network *)server->emulate.network);

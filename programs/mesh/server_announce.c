@@ -41,14 +41,6 @@ bool mesh_announce(struct mesh_server *server)
     return true;
 }
 
-bool mesh_wants_results(const struct mesh_server *server)
-{
-    for (int32_t i = 0; i < server->members.nodes; i++)
-        if (server->members.list[i].hello.results)
-            return true;
-    return false;
-}
-
 bool mesh_announce_fleet(struct mesh_server *server)
 {
     size_t nodes = (size_t)server->members.nodes;
@@ -59,7 +51,7 @@ bool mesh_announce_fleet(struct mesh_server *server)
         if (server->members.list[i].enrolled)
             memcpy(keys + i * WIRE_KEY, server->members.list[i].key, WIRE_KEY);
     struct mesh_fleet fleet = {.counter = mesh_next_counter(server),
-                               .results = mesh_wants_results(server),
+                               .results = server->results,
                                .plan =
                                    (const uint8_t *)server->counting.bytes.data,
                                .plan_size = server->counting.bytes.size,
