@@ -27,7 +27,7 @@ LIB = ['base', 'random', 'read', 'network', 'calibrate', 'release', 'plan',
        'optimise', 'observe', 'privacy', 'account', 'round', 'forward',
        'decode', 'simulate', 'audit',
        'kmeans', 'power', 'study']
-PROGRAMS = ['common', 'page', 'transport', 'fleet', 'cli', 'mpi']
+PROGRAMS = ['common', 'page', 'transport', 'fleet', 'mesh', 'cli', 'mpi']
 ORDER = ['lib/' + room for room in LIB] + \
         ['programs/' + room for room in PROGRAMS]
 DEFINED = set('TDRBVWi')
