@@ -63,9 +63,10 @@ static bool prepare_all(struct ledger *ledger)
                                         " WHERE key IN family GROUP BY mu",
                           &ledger->find) &&
            ledger_prepare(ledger,
-                          LEDGER_ABOVE " SELECT a.key, p.row FROM above a LEFT"
-                                       " JOIN principal p ON p.key = a.key",
-                          &ledger->above) &&
+                          LEDGER_FAMILY
+                          " SELECT f.key, p.row FROM family f LEFT JOIN"
+                          " principal p ON p.key = f.key",
+                          &ledger->claim) &&
            ledger_prepare(
                ledger,
                "INSERT INTO account VALUES (?, ?, 1) ON CONFLICT (key, mu)"
@@ -127,7 +128,7 @@ void ledger_close(struct ledger *ledger)
     if (ledger == NULL)
         return;
     sqlite3_finalize(ledger->find);
-    sqlite3_finalize(ledger->above);
+    sqlite3_finalize(ledger->claim);
     sqlite3_finalize(ledger->store);
     sqlite3_finalize(ledger->note);
     sqlite3_finalize(ledger->mark);
@@ -175,14 +176,6 @@ enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
     return PRICER_OK;
 }
 
-void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
-                      int32_t own)
-{
-    ledger->trust = trust;
-    ledger->own = own;
-    ledger->sums_fit = false;
-}
-
 /* False: cannot read, or it is no account. */
 static bool find_spent(struct ledger *ledger, const char *key,
                        struct spent *spent)
@@ -207,16 +200,14 @@ double ledger_spent(struct ledger *ledger, const char *key)
     return find_spent(ledger, key, &spent) ? spent_ratio(&spent) : INFINITY;
 }
 
-/* The row that has this number in the ledger, if the trust file names no key for
- * it; else NULL. */
-static const struct trust_row *find_unnamed(const struct ledger *ledger,
-                                            int64_t row)
+/* The row of the trust file that has this number in the ledger, or NULL. */
+static const struct trust_row *find_row(const struct ledger *ledger,
+                                        int64_t row)
 {
-    int32_t to = row == LEDGER_OWN ? ledger->own : (int32_t)row;
     if (row == LEDGER_ALL || row == ledger->own)
         return NULL;
-    const struct trust_row *found = trust_find(ledger->trust, to);
-    return found != NULL && found->key[0] == '\0' ? found : NULL;
+    return trust_find(ledger->trust,
+                      row == LEDGER_OWN ? ledger->own : (int32_t)row);
 }
 
 bool ledger_leave_room(const struct ledger *ledger, double *eps, double *delta)
@@ -275,24 +266,23 @@ static bool find_left(struct ledger *ledger, const struct ledger_charge *charge,
     *rows = 0;
     if (ledger->trust == NULL)
         return true;
-    sqlite3_bind_text(ledger->above, 1, charge->key, -1, SQLITE_STATIC);
-    while (*left > 0 && (step = sqlite3_step(ledger->above)) == SQLITE_ROW) {
-        const char *key = (const char *)sqlite3_column_text(ledger->above, 0);
-        const struct trust_row *row = ledger->trust->rows, *unnamed = NULL;
+    sqlite3_bind_text(ledger->claim, 1, charge->key, -1, SQLITE_STATIC);
+    while (*left > 0 && (step = sqlite3_step(ledger->claim)) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(ledger->claim, 0);
+        const struct trust_row *row = ledger->trust->rows, *last = NULL;
         for (int32_t k = 0; key != NULL && k < ledger->trust->count; k++)
             if (row[k].to >= 0 && strcmp(row[k].key, key) == 0) {
                 lower(ledger, &spent, *charge, &row[k], once, left);
                 ++*rows;
             }
-        if (sqlite3_column_type(ledger->above, 1) != SQLITE_NULL)
-            unnamed =
-                find_unnamed(ledger, sqlite3_column_int64(ledger->above, 1));
-        if (unnamed != NULL) {
-            lower(ledger, &spent, *charge, unnamed, once, left);
+        if (sqlite3_column_type(ledger->claim, 1) != SQLITE_NULL)
+            last = find_row(ledger, sqlite3_column_int64(ledger->claim, 1));
+        if (last != NULL) {
+            lower(ledger, &spent, *charge, last, once, left);
             ++*rows;
         }
     }
-    sqlite3_reset(ledger->above);
+    sqlite3_reset(ledger->claim);
     return step == SQLITE_DONE || *left == 0;
 }
 
