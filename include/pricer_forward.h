@@ -145,6 +145,11 @@ PRICER_API void pricer_forward_slopes_free(
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 
+/* What a scenario asks of a plan; threads and watch are 0 and NULL. */
+PRICER_API void pricer_scenario_forward_settings(
+    const struct pricer_scenario *scenario,
+    struct pricer_forward_settings *settings);
+
 /* ----------------------------------------------------------------- round -- */
 
 /* Bytes of what a node releases: a seed (16), or 4 a coordinate. */
@@ -271,6 +276,23 @@ PRICER_API enum pricer_status pricer_forward_privacy_account(
 PRICER_API enum pricer_status pricer_forward_privacy_delta(
     const struct pricer_forward_node *node, double radius, int64_t dimension,
     int64_t rounds, double eps, double *delta, struct pricer_fault *fault);
+
+/* ------------------------------------------------------------ simulation -- */
+
+/*
+ * Play a plan of forwarding as pricer_simulation_run() plays plans of sums, and
+ * with the same promises: settings, links, threads, processes, stopping. The
+ * simulation has one outcome. Its error bar is the mean of pricer_forward_bar(),
+ * and what is predicted is exact where the plan's patterns were enumerated, else
+ * NAN. The faithful engine makes every release and passes it from node to node.
+ * settings->decoder must be NULL. O(links hops / 64 + nodes min(nodes, dimension))
+ * a trial; with the faithful engine O(links nodes + nodes dimension).
+ */
+PRICER_API enum pricer_status pricer_forward_simulate(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- study -- */
 

@@ -184,7 +184,7 @@ awk 'length > 100 { wide = 1 } END { exit wide }' plan.txt || fail "too wide: $(
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \
     "--decoder minimax" --joint "--tolerance .1" "--weights f.csv" "--what-if 0,1=3" \
-    --from-deliveries --warm "--name first"; do
+    --from-deliveries --warm; do
     # shellcheck disable=SC2086
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
         "$pricer" plan s.pricer $option
@@ -194,12 +194,10 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | privacy | audit | show | reproduce | keygen) continue ;; # they know it, or no study
-    plans | advise | simulate | report | enrol | demo) line="s.pricer" ;;
-    diff) line="s.pricer 1 2" ;;
+    import | new | plan | plans | diff | privacy | audit | simulate | show | export | reproduce | keygen | enrol | fleet)
+        continue ;; # they know it, or no study
+    advise | report | demo) line="s.pricer" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
-    export) line="s.pricer --to out" ;;
-    fleet) line="s.pricer --to out --server tcp://127.0.0.1:1" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;
     *) fail "what does $verb do with 'scheme: forward'?" ;;
     esac

@@ -3,6 +3,7 @@
  * the server counts it, as tables or as JSON.
  */
 #include "plan.h"
+#include "cli/material.h"
 #include "common/crew.h"
 #include "levers.h"
 
@@ -319,7 +320,6 @@ static const char *find_stray(const struct plan_request *ask)
         {"--from-deliveries", ask->from_deliveries},
         {"--warm", ask->warm},
         {"--iterations", ask->iterations != 0},
-        {"--name", ask->name != NULL},
     };
     for (size_t k = 0; k < sizeof stray / sizeof *stray; k++)
         if (stray[k].given)
@@ -328,10 +328,14 @@ static const char *find_stray(const struct plan_request *ask)
 }
 
 static enum pricer_status load(struct work *work, const char *path,
-                               struct pricer_fault *fault)
+                               const char *name, struct pricer_fault *fault)
 {
     enum pricer_status status =
         pricer_study_open(path, true, &work->study, fault);
+    if (status == PRICER_OK && name != NULL) {
+        snprintf(work->record.name, sizeof work->record.name, "%s", name);
+        status = material_name(work->study, name, fault);
+    }
     if (status == PRICER_OK)
         status = pricer_study_forward_settings(work->study,
                                                &work->record.settings, fault);
@@ -387,7 +391,7 @@ int plan_forward(const struct plan_request *ask, const char *path)
     }
     double start = program_seconds();
     progress_start(&progress, "plan");
-    enum pricer_status status = load(&work, path, &fault);
+    enum pricer_status status = load(&work, path, ask->name, &fault);
     work.record.settings.threads = program_threads(ask->threads);
     work.record.settings.watch = &progress.watch;
     if (status == PRICER_OK)
