@@ -67,6 +67,9 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
                                           int32_t hops,
                                           struct pri_arrivals **arrivals);
 
+/* Patterns in which nothing arrives, to be filled. */
+enum pricer_status pri_arrivals_new(int32_t nodes, int64_t patterns,
+                                    struct pri_arrivals **arrivals);
 void pri_arrivals_free(struct pri_arrivals *arrivals);
 
 /* Who arrives over at most `hops` relays: rows of `words` words. */
@@ -209,7 +212,25 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
                                     const struct pri_forward_settings *settings,
                                     struct pri_forward_plan **plan,
                                     struct pricer_fault *fault);
+enum pricer_status pri_forward_plan_new(int32_t nodes,
+                                        struct pri_forward_plan **plan);
 void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+/* Links that never fail: n^2 W with everybody there. */
+enum pricer_status pri_forward_perfect(const struct pri_senders *senders,
+                                       double *objective);
+
+/*
+ * The same from rounds that were run, without a model of links: relays[t * nodes
+ * + i] is how many relays the release of node i took in round t, -1 where it
+ * did not arrive. At least two rounds. Coefficients are fitted to all rounds;
+ * W is that of coefficients fitted to every other round on the rounds between,
+ * and the other way round, with measured covariances by their absolute values.
+ */
+enum pricer_status pri_forward_plan_measured(const struct pri_senders *senders,
+                                             const int8_t *relays,
+                                             int64_t rounds, int32_t hops,
+                                             struct pri_forward_plan **plan);
 
 /* ---------------------------------------------------------------- slopes -- */
 

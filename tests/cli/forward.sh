@@ -168,6 +168,27 @@ printf 'node,p\n0,0\n1,0\n' >nodes.csv
 printf 'from,to,p\n0,1,1\n' >links.csv
 expect 1 "no node can be heard" "$pricer" new none.pricer four.yaml
 
+# From rounds that were run: node 1 arrives only when node 0 does not, over one relay.
+printf 'node,p\n0,.5\n1,.5\n2,0\n' >nodes.csv
+printf 'from,to,p\n1,0,.5\n2,0,.5\n' >links.csv
+plan four.yaml
+expect 1 "0 rounds: at least two are needed" "$pricer" plan s.pricer --from-deliveries
+sqlite3 s.pricer "WITH RECURSIVE t(k) AS (VALUES (1) UNION ALL SELECT k + 1 FROM t WHERE k < 40)
+    INSERT INTO round SELECT k, 1, 1, 1, 1, 1, NULL, NULL, 'constant', NULL FROM t;
+    INSERT INTO round_arrival SELECT round, round / 2 % 2, round / 2 % 2, 0 FROM round"
+"$pricer" plan s.pricer --from-deliveries --json >out.json || fail "from deliveries exited $?"
+[ "$(json measured_rounds) $(json hops) $(json heard) $(json unheard)" = "40 1 2 [2]" ] ||
+    fail "from deliveries: $(cat out.json)"
+[ "$(sqlite3 s.pricer "SELECT measured, (SELECT group_concat(arrival, ' ') FROM forward_plan_node
+    WHERE plan = 2) FROM forward_plan WHERE plan = 2")" = "40|0.5 0.5 0.0" ] ||
+    fail "what was measured is not stored"
+# Half of the nodes' bound: each arrives every other round, never together.
+awk -v w="$(json mse_worst_case)" -v z="$(json zero_mse)" 'BEGIN { exit !(w > .3 && w < z) }' ||
+    fail "the bound of what was measured: $(cat out.json)"
+"$pricer" plan s.pricer --from-deliveries >plan.txt || fail "from deliveries exited $?"
+grep -q "half of 40" plan.txt && grep -q "No model of links" plan.txt ||
+    fail "from deliveries says: $(cat plan.txt)"
+
 # A sample: the error of a larger network comes with its standard error.
 cat >many.yaml <<'YAML'
 dimension: 2
@@ -184,7 +205,7 @@ awk 'length > 100 { wide = 1 } END { exit wide }' plan.txt || fail "too wide: $(
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \
     "--decoder minimax" --joint "--tolerance .1" "--weights f.csv" "--what-if 0,1=3" \
-    --from-deliveries --warm; do
+    --warm; do
     # shellcheck disable=SC2086
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
         "$pricer" plan s.pricer $option
