@@ -208,7 +208,12 @@ static enum pricer_status open_ledger(void *context, struct pricer_fault *fault)
                          node->server_key, &node->ledger, fault);
     if (status != PRICER_OK)
         return status;
-    ledger_use_trust(node->ledger, &node->trust, node->number);
+    status = ledger_use_trust(node->ledger, &node->trust, node->number, fault);
+    if (status != PRICER_OK) {
+        ledger_close(node->ledger);
+        node->ledger = NULL;
+        return status;
+    }
     /* What was announced before the last round that it has charged is old. */
     node->said.floor = ledger_last(node->ledger) << A_ROUND;
     return PRICER_OK;
@@ -271,9 +276,14 @@ static void read_again(struct mesh_node *node)
     }
     trust_free(&node->trust);
     node->trust = trust;
-    ledger_use_trust(node->ledger, &node->trust, node->number);
+    bool good = ledger_use_trust(node->ledger, &node->trust, node->number,
+                                 &fault) == PRICER_OK;
     memset(node->digest, 0, sizeof node->digest);
     mesh_own_use_fleet(node);
+    if (!good) { /* nothing is released until it can be used */
+        mesh_own_free(&node->own);
+        daemon_say("%s", fault.text);
+    }
     daemon_say("the trust file is read again");
 }
 

@@ -196,6 +196,24 @@ static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
     return status;
 }
 
+static enum pricer_status check_key(const struct mesh_server *server,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_members(server->study, &members, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool enrolled = count > 0 && members[0].node == PRICER_SERVER &&
+                    strcmp(members[0].key, server->pair.public_key) == 0;
+    pricer_members_free(members);
+    return enrolled ? PRICER_OK
+                    : daemon_fault(fault, PRICER_VALUE,
+                                   "this key is not enrolled as the server's "
+                                   "in the study");
+}
+
 /* The study, claimed; plan, members, and the number of the first round, by which
  * counters are above those of all announcements before. */
 static enum pricer_status read_study(void *context, struct pricer_fault *fault)
@@ -211,6 +229,8 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
         if (status == PRICER_BUSY) /* a server that runs, which does not pass */
             status = PRICER_VALUE;
     }
+    if (status == PRICER_OK)
+        status = check_key(server, fault);
     if (status == PRICER_OK)
         status = use_plan(server, fault);
     if (status == PRICER_OK)

@@ -455,11 +455,12 @@ static bool is_spent(const struct mesh_server *server)
     return any;
 }
 
+/* The quorum is of nodes that arrive; how many will is seen in rounds alone, since
+ * most may have no connection of their own. */
 static bool is_due(const struct mesh_server *server, int64_t now)
 {
-    int64_t wait = server->done > 0          ? 1
-                   : server->wishes.wait > 0 ? server->wishes.wait
-                                             : server->wishes.quorum;
+    int64_t wait =
+        server->done == 0 && server->wishes.wait > 1 ? server->wishes.wait : 1;
     return count_more(server) > 0 && now >= server->round.next_start &&
            mesh_count_ready(server) >= wait && !is_spent(server);
 }
