@@ -238,8 +238,7 @@ static void print_check(const struct work *work)
 {
     const struct pricer_forward_check *check = &work->check;
     long long rounds = work->record.settings.rounds;
-    char error[120] = "the network is too large to count its error again",
-         words[400];
+    char error[120] = "the error is not counted again", words[400];
     if (check->patterns > 0)
         snprintf(error, sizeof error,
                  "data in one direction have the error %.5g +- %.1g on %lld "
@@ -392,12 +391,12 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 }
 
 /* A plan that fails the check is not stored. */
-static enum pricer_status check_plan(struct work *work,
+static enum pricer_status check_plan(struct work *work, bool measured,
                                      struct pricer_fault *fault)
 {
     enum pricer_status status =
         pricer_forward_plan_verify(work->network, work->record.settings.rounds,
-                                   work->plan, false, &work->check, fault);
+                                   work->plan, measured, &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,
@@ -431,7 +430,7 @@ int plan_forward(const struct plan_request *ask, const char *path)
         status = make(&work, ask->from_deliveries, &fault);
     work.record.made = program_date();
     if (status == PRICER_OK)
-        status = check_plan(&work, &fault);
+        status = check_plan(&work, ask->from_deliveries, &fault);
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);
