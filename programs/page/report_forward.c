@@ -14,7 +14,7 @@
 enum {
     WHOLE = 26,   /* nodes of which all have a bar, */
     BARS = 12,    /* and of how many among more */
-    POINTS = 400, /* of the curve over more nodes */
+    POINTS = 200, /* of the curve over more nodes */
     LISTED = 20,  /* nodes that are listed at once, */
     MOST = 500,   /* and behind a click */
     RIGHT = 330,
@@ -99,7 +99,6 @@ static void draw_curve(const struct report *report, const int32_t *order)
     struct chart chart = {.title = "How likely nodes’ releases arrive",
                           .x_name = "nodes, the least likely first",
                           .y_name = "probability that it arrives",
-                          .dots = true,
                           .lines = 1,
                           .line = {{"a node", x, y, count}}};
     fputs("<figure>\n", report->out);

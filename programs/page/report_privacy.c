@@ -165,9 +165,14 @@ static void observers_table(const struct report *report)
           out);
     for (int32_t k = 0; k < report->privacy_count; k++)
         observer_row(out, &report->privacy[k]);
-    fputs("</table></div>\n<p class=\"soft\">Radio: a packet lost on the way "
-          "counts as heard; receiver: it was heard by nobody. Relays, the "
-          "server, readers and coalitions: " MEANING_OTHERS ".</p>\n",
+    fputs(report->forward != NULL
+              ? "</table></div>\n<p class=\"soft\">As <code>pricer "
+                "privacy</code> found from the releases alone; nothing is "
+                "assumed of links, relays, the server or other nodes.</p>\n"
+              : "</table></div>\n<p class=\"soft\">Radio: a packet lost on the "
+                "way counts as heard; receiver: it was heard by nobody. "
+                "Relays, the server, readers and coalitions: " MEANING_OTHERS
+                ".</p>\n",
           out);
 }
 
