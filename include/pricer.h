@@ -657,6 +657,7 @@ enum pricer_observer {
     PRICER_OBSERVER_COALITION, /* several relays, perhaps with the server */
     PRICER_OBSERVER_READER,    /* whoever gets the published estimate */
     PRICER_OBSERVER_LISTENER,  /* near a node: hears all that it sends */
+    PRICER_OBSERVER_EVERYONE,  /* all of them, of releases that are forwarded */
 };
 
 /* What is kept from the observer: the node's data, or whether it took part. */

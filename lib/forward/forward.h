@@ -9,6 +9,7 @@
 #define PRICER_FORWARD_H
 
 #include "base/base.h"
+#include "pricer_forward.h"
 
 enum {
     PRI_LEVEL_BITS = 5,
@@ -225,5 +226,27 @@ enum pricer_status pri_forward_slopes(
     const struct pricer_network *network, const struct pri_senders *senders,
     const struct pri_forward_settings *settings, struct pri_slopes **slopes);
 void pri_slopes_free(struct pri_slopes *slopes);
+
+/* ---------------------------------------------------------------- verify -- */
+
+/* The numbers of a release, found by other code than that of lib/release. */
+struct pri_release_check {
+    long double share; /* q */
+    long double m;
+    long double variance; /* at most, of a radius of 1 */
+    long double charge;   /* a round */
+    long double delta;    /* over all rounds at the eps of the budget */
+    bool pure;            /* eps alone is enough: delta is 0 */
+};
+
+/*
+ * Check one release of radius 1 over the rounds of its budget. False, and *found
+ * untouched, where its numbers are out of range or an integral does not converge.
+ *
+ * Claim: delta bounds what anyone learns beyond eps from all rounds.
+ */
+bool pri_release_recompute(const struct pricer_forward_node *node,
+                           int64_t dimension, int64_t rounds, double eps,
+                           double delta, struct pri_release_check *found);
 
 #endif

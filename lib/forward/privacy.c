@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* A part that covers every rounding of pri_release_delta(). */
 #define ROUNDING 0x1p-36
@@ -129,5 +130,59 @@ enum pricer_status pricer_forward_privacy_delta(
         prepare(node, radius, dimension, rounds, &law, fault);
     if (status == PRICER_OK)
         *delta = delta_above(&law, eps);
+    return status;
+}
+
+/* Whether two releases cost the same, which does not depend on the radius. */
+static bool is_same(const struct pricer_network *net,
+                    const struct pricer_forward_plan *plan, int32_t a,
+                    int32_t b)
+{
+    const struct pricer_forward_node *x = &plan->node[a], *y = &plan->node[b];
+    return x->release == y->release && x->threshold == y->threshold &&
+           x->loss == y->loss && x->noise == y->noise &&
+           net->node_radius[a] == net->node_radius[b] &&
+           net->everyone_delta[a] == net->everyone_delta[b];
+}
+
+enum pricer_status pricer_forward_privacy_account(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, struct pricer_fault *fault)
+{
+    int64_t rounds = question->rounds > 0 ? question->rounds : 1;
+    struct pricer_forward_privacy found = {0};
+    enum pricer_status status = PRICER_OK;
+    if (network->everyone_eps == NULL || plan->nodes != network->nodes)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
+    struct pricer_statement *made = pri_alloc(plan->nodes, sizeof *made);
+    if (made == NULL)
+        return pri_fault(fault, PRICER_MEMORY, "out of memory");
+    for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++) {
+        double delta =
+            question->delta > 0 ? question->delta : network->everyone_delta[i];
+        if (i == 0 || !is_same(network, plan, i, i - 1))
+            status = pricer_forward_privacy_eps(
+                &plan->node[i], network->node_radius[i], network->dimension,
+                rounds, delta, &found, fault);
+        made[i] = (struct pricer_statement){
+            .observer = PRICER_OBSERVER_EVERYONE,
+            .protect = PRICER_PROTECT_DATA,
+            .node = i,
+            .at = -1,
+            .exact = network->reach == 0 || rounds == 1,
+            .delta = delta,
+            .eps = found.eps,
+            .eps_lower = found.eps_lower};
+        if (status == PRICER_OK &&
+            !pri_tick(question->watch, (double)(i + 1) / plan->nodes))
+            status = PRICER_STOPPED;
+    }
+    if (status == PRICER_OK)
+        *statements = made;
+    else
+        free(made);
     return status;
 }
