@@ -158,12 +158,19 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap).
+ * within these bounds have less than *objective (1 - *gap). Stops where the gap
+ * is at most `tolerance`; 0: 1e-10.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
-                                   double *coefficient, double *objective,
-                                   double *gap);
+                                   double tolerance, double *coefficient,
+                                   double *objective, double *gap);
+
+/* The same without relays, for the probabilities of the uplinks: exact for any
+ * number of nodes. */
+void pri_forward_fit_alone(const struct pri_senders *senders,
+                           const double *arrival, double *coefficient,
+                           double *objective, double *gap);
 
 /* ------------------------------------------------------------------ plan -- */
 
@@ -188,11 +195,11 @@ struct pri_forward_plan {
     int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
                             heard, however many */
     double mse,
-        mse_stderr;     /* W on patterns that the fit has not seen; the error
+        mse_stderr;        /* W on patterns that the fit has not seen; the error
                                is 0 where all patterns were enumerated */
-    double mse_perfect; /* W with links that never fail */
-    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
-    double gap;         /* of the fit */
+    double mse_perfect;    /* W with links that never fail */
+    double mse_alone;      /* W without relaying (0 hops), exact */
+    double gap;            /* of the fit */
     double missing, noise; /* W = missing + noise */
     int64_t patterns;      /* behind mse; 0: all of them */
 };

@@ -278,6 +278,14 @@ const char *const pri_study_schema[] = {
     " bar REAL"
     ")",
 
+    "CREATE TABLE round_arrival ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " hops INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " PRIMARY KEY (round, node)"
+    ") WITHOUT ROWID",
+
     "CREATE TABLE arrival ("
     " round INTEGER NOT NULL REFERENCES round,"
     " attempt INTEGER NOT NULL,"

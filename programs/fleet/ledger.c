@@ -4,6 +4,7 @@
  */
 #include "ledger_file.h"
 #include "common/daemon.h"
+#include "release/release.h"
 #include "spent.h"
 #include "trust_file.h"
 #include "wire.h"
@@ -101,7 +102,7 @@ enum pricer_status ledger_open(const char *path, const char *server,
             daemon_fault(fault, PRICER_FORMAT,
                          "%.300s: made by another version of pricer", path);
     if (status == PRICER_OK &&
-        (!prepare_all(made) ||
+        (!prepare_all(made) || !ledger_read_released(made) ||
          !ledger_ask(made, "SELECT last FROM server WHERE key = ?", server,
                      NULL, 0, &made->last) ||
          !ledger_ask(made, "SELECT number FROM session WHERE server = ?",
@@ -179,6 +180,7 @@ void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
 {
     ledger->trust = trust;
     ledger->own = own;
+    ledger->sums_fit = false;
 }
 
 /* False: cannot read, or it is no account. */
@@ -217,70 +219,132 @@ static const struct trust_row *find_unnamed(const struct ledger *ledger,
     return found != NULL && found->key[0] == '\0' ? found : NULL;
 }
 
-/* How many releases fit, or whether one does. */
-static int64_t count_left(const struct spent *spent,
-                          const struct ledger_charge *charge, bool once)
+bool ledger_leave_room(const struct ledger *ledger, double *eps, double *delta)
 {
-    return once ? spent_fits(spent, charge, 1) : spent_left(spent, charge);
+    const struct trust_row *row =
+        ledger->trust != NULL ? trust_find(ledger->trust, TRUST_EVERYONE)
+                              : NULL;
+    struct pricer_budget whole = {.eps = *eps, .delta = *delta}, part = {0};
+    if (isinf(*eps) || *delta >= 1)
+        return true;
+    part.eps = row != NULL ? fmin(row->eps, *eps) : 0;
+    part.delta = row != NULL ? fmin(row->delta, *delta) : 0;
+    part.eps = fmax(part.eps, ledger->released_eps);
+    part.delta = fmax(part.delta, ledger->released_delta);
+    if (part.eps == 0 && part.delta == 0)
+        return true;
+    return pri_release_subtract(&whole, &part, eps, delta) && *eps > 0 &&
+           *delta > 0;
+}
+
+/* How many releases fit, or whether one does, next to what everyone hears. */
+static int64_t count_left(const struct ledger *ledger,
+                          const struct spent *spent,
+                          struct ledger_charge charge, bool once)
+{
+    if (!ledger_leave_room(ledger, &charge.total_eps, &charge.total_delta))
+        return 0;
+    return once ? spent_fits(spent, &charge, 1) : spent_left(spent, &charge);
 }
 
 /* The same by the budget of another row, if that is less. */
-static void lower(const struct spent *spent, struct ledger_charge charge,
-                  const struct trust_row *row, bool once, int64_t *left)
+static void lower(const struct ledger *ledger, const struct spent *spent,
+                  struct ledger_charge charge, const struct trust_row *row,
+                  bool once, int64_t *left)
 {
     charge.total_eps = row->total_eps;
     charge.total_delta = row->total_delta;
-    int64_t found = count_left(spent, &charge, once);
+    int64_t found = count_left(ledger, spent, charge, once);
     *left = found < *left ? found : *left;
 }
 
 /*
  * How many releases like this one fit the budgets of all rows that have to do
- * with its receiver; `once`: whether one does, which is quicker. False: the
- * ledger cannot be read.
+ * with its receiver; `once`: whether one does, which is quicker. *rows counts
+ * the rows that were found by the receiver's key. False: the ledger cannot be
+ * read.
  */
 static bool find_left(struct ledger *ledger, const struct ledger_charge *charge,
-                      bool once, int64_t *left)
+                      bool once, int64_t *left, int32_t *rows)
 {
     struct spent spent;
     int step = SQLITE_DONE;
     if (!find_spent(ledger, charge->key, &spent))
         return false;
-    *left = count_left(&spent, charge, once);
+    *left = count_left(ledger, &spent, *charge, once);
+    *rows = 0;
     if (ledger->trust == NULL)
         return true;
     sqlite3_bind_text(ledger->above, 1, charge->key, -1, SQLITE_STATIC);
     while (*left > 0 && (step = sqlite3_step(ledger->above)) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(ledger->above, 0);
-        const struct trust_row *rows = ledger->trust->rows, *unnamed = NULL;
+        const struct trust_row *row = ledger->trust->rows, *unnamed = NULL;
         for (int32_t k = 0; key != NULL && k < ledger->trust->count; k++)
-            if (rows[k].to != TRUST_SERVER && strcmp(rows[k].key, key) == 0)
-                lower(&spent, *charge, &rows[k], once, left);
+            if (row[k].to >= 0 && strcmp(row[k].key, key) == 0) {
+                lower(ledger, &spent, *charge, &row[k], once, left);
+                ++*rows;
+            }
         if (sqlite3_column_type(ledger->above, 1) != SQLITE_NULL)
             unnamed =
                 find_unnamed(ledger, sqlite3_column_int64(ledger->above, 1));
-        if (unnamed != NULL)
-            lower(&spent, *charge, unnamed, once, left);
+        if (unnamed != NULL) {
+            lower(ledger, &spent, *charge, unnamed, once, left);
+            ++*rows;
+        }
     }
     sqlite3_reset(ledger->above);
     return step == SQLITE_DONE || *left == 0;
 }
 
+/* Whether a charge is of all that the server gets, where the trust file has a row
+ * for everyone and none for the server: then nothing may be sent. */
+static bool is_unbounded(const struct ledger *ledger,
+                         const struct ledger_charge *charge)
+{
+    return charge->all && ledger->trust != NULL &&
+           trust_find(ledger->trust, TRUST_EVERYONE) != NULL &&
+           trust_find(ledger->trust, TRUST_SERVER) == NULL;
+}
+
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
 {
     int64_t left = 0;
+    int32_t rows;
     if (charge->mu == 0)
         return LEDGER_NO_END;
-    return find_left(ledger, charge, false, &left) ? left : -1;
+    if (is_unbounded(ledger, charge))
+        return 0;
+    return find_left(ledger, charge, false, &left, &rows) ? left : -1;
+}
+
+bool ledger_sums_fit(struct ledger *ledger, const char *key, bool *fit,
+                     int32_t *rows)
+{
+    struct ledger_charge charge = {key, 0, INFINITY, 1, false, false};
+    const struct trust_row *row = NULL;
+    int64_t left = 0;
+    if (strncmp(key, LEDGER_ALL_TO, sizeof LEDGER_ALL_TO - 1) == 0)
+        row = trust_find(ledger->trust, TRUST_SERVER);
+    if (row != NULL) {
+        charge.total_eps = row->total_eps;
+        charge.total_delta = row->total_delta;
+    }
+    if (!find_left(ledger, &charge, true, &left, rows))
+        return false;
+    *rows += row != NULL;
+    *fit = left > 0;
+    return true;
 }
 
 /* Whether a release fits its budgets; false: the ledger cannot be read. */
 static bool judge(struct ledger *ledger, struct ledger_charge *charge)
 {
     int64_t left = 1;
-    if (charge->mu != 0 && !find_left(ledger, charge, true, &left))
+    int32_t rows;
+    if (charge->mu != 0 && !find_left(ledger, charge, true, &left, &rows))
         return false;
-    charge->allowed = left > 0;
+    charge->allowed =
+        left > 0 && (charge->mu == 0 || !is_unbounded(ledger, charge));
     return true;
 }
 
@@ -300,7 +364,7 @@ static bool store(struct ledger *ledger, int64_t round,
     return stored && noted;
 }
 
-static bool mark_round(struct ledger *ledger, int64_t round)
+bool ledger_mark(struct ledger *ledger, int64_t round)
 {
     sqlite3_bind_text(ledger->mark, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->mark, 2, round);
@@ -326,7 +390,7 @@ enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
                             "ledger is",
                             (long long)round, (long long)ledger->last);
     bool good = ledger_run(ledger, "BEGIN IMMEDIATE") &&
-                (round <= ledger->last || mark_round(ledger, round)) &&
+                (round <= ledger->last || ledger_mark(ledger, round)) &&
                 run_at(ledger, set_session, -1) && ledger_run(ledger, "COMMIT");
     if (!good) {
         enum pricer_status status = ledger_fail(ledger, fault);
@@ -359,7 +423,8 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
     }
     if (all != NULL && any && good)
         good = store(ledger, round, all);
-    good = good && mark_round(ledger, round) && prune(ledger, round) &&
+    ledger->sums_fit = false;
+    good = good && ledger_mark(ledger, round) && prune(ledger, round) &&
            ledger_run(ledger, "COMMIT");
     if (good) {
         ledger->last = round;

@@ -191,6 +191,7 @@ enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
     if (!ledger_run(ledger, "BEGIN IMMEDIATE"))
         return ledger_fail(ledger, fault);
     enum pricer_status status = admit(ledger, &at, fault);
+    ledger->sums_fit = false;
     if (status == PRICER_OK && !ledger_run(ledger, "COMMIT"))
         status = ledger_fail(ledger, fault);
     if (status != PRICER_OK)

@@ -188,8 +188,10 @@ static enum pricer_status set_up(struct server *server,
     if (status == PRICER_OK)
         status = daemon_await(&listen, &beginning, fault);
     if (status == PRICER_OK && arguments->port > 0)
-        status = status_page_open(server, arguments->status_address,
-                                  arguments->port, page, fault);
+        status = status_page_open(
+            &(struct status_source){server, status_live, status_metrics,
+                                    server_troubles},
+            arguments->status_address, arguments->port, page, fault);
     if (status == PRICER_OK)
         daemon_say(
             "listening at %s: %d of %d nodes enrolled, plan %lld, "

@@ -194,9 +194,9 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | plans | diff | privacy | audit | show | export | reproduce | keygen)
+    import | new | plan | plans | diff | privacy | simulate | audit | show | export | reproduce | keygen)
         continue ;; # they know it, or no study
-    advise | simulate | report | enrol | demo) line="s.pricer" ;;
+    advise | report | enrol | demo) line="s.pricer" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
     fleet) line="s.pricer --to out --server tcp://127.0.0.1:1" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;

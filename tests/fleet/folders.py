@@ -272,7 +272,7 @@ def test_addresses():
         make = 'pricer fleet f.pricer --to fleet --addresses w.csv'
         for text, complaint in (
                 ('node,where\n', "no column 'where'"),
-                ('node\n0\n', 'lacks node or address'),
+                ('node\n0\n', 'the column address is missing'),
                 ('node,address\n0,10.0.0.1\n', 'w.csv:2: \'10.0.0.1\' is not'),
                 ('node,address\n0,h:70000\n', 'is not an address'),
                 ('node,address\n9,h:7000\n', "w.csv:2: '9' is no node"),
