@@ -147,6 +147,12 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
     return NULL;
 }
 
+void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
+{
+    packets->fleet = *fleet;
+    mesh_read_plan(fleet->plan, fleet->plan_size, &packets->plan);
+}
+
 /* ------------------------------------------------------------------ rounds -- */
 
 void packets_begin(struct packets *packets, const struct packet_about *about)

@@ -60,6 +60,10 @@ struct packets;
 struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours);
 void packets_free(struct packets *packets);
 
+/* Another announcement of the same plan takes the place of the one that was
+ * borrowed: keys may have changed. */
+void packets_renew(struct packets *packets, const struct mesh_fleet *fleet);
+
 /* A round begins: it and the next one are kept, others forgotten. Earlier rounds
  * never come back. */
 void packets_begin(struct packets *packets, const struct packet_about *about);

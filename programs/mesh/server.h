@@ -31,6 +31,8 @@ struct mesh_member {
     int64_t heard;          /* the latest round that its release arrived in */
     int32_t hops;           /* links of that copy before the uplink */
     int64_t arrived;        /* rounds that its release arrived in */
+    int64_t updated;        /* when it was last sent what its HELLO lacked */
+    int64_t taken;          /* packets that it has brought in this round */
     int64_t packets, bytes; /* that its own connection has brought */
 };
 
@@ -123,6 +125,8 @@ struct mesh_server {
 
     int64_t started, looked;
     int64_t failing, failed_until, failure_said; /* the study cannot be used */
+    bool results; /* what is announced carries estimates */
+    bool paused;  /* nobody has anything left to release */
     int64_t done, estimates;
     int64_t packets, repeated, received, total[PRICER_DROP_KINDS];
 };
@@ -141,10 +145,15 @@ void mesh_round_pause(struct mesh_server *server);
 /* Nodes that have the announcement of the plan, by their own connection. */
 int32_t mesh_count_ready(const struct mesh_server *server);
 
-/* Announce the plan and who takes part; what server->bytes holds, to all. */
+/* server_announce.c: announce the plan and who takes part, or the body that
+ * server->bytes holds, to all that are connected; send the latest of a kind to
+ * one. */
 bool mesh_announce_fleet(struct mesh_server *server);
 bool mesh_announce(struct mesh_server *server);
-/* The next counter; those of a round are above all before. */
+void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
+                      enum mesh_kind kind);
+/* The next counter: above all before, also before a restart, since the number of
+ * a round, of which no two are the same, is its upper part. */
 int64_t mesh_next_counter(struct mesh_server *server);
 
 /* server_status.c: for status_page.h. */

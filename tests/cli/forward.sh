@@ -194,11 +194,10 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | plans | diff | privacy | simulate | audit | show | export | reproduce | keygen)
+    import | new | plan | plans | diff | privacy | audit | simulate | show | export | reproduce | keygen | enrol | fleet | demo)
         continue ;; # they know it, or no study
-    advise | report | enrol | demo) line="s.pricer" ;;
+    advise | report) line="s.pricer" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
-    fleet) line="s.pricer --to out --server tcp://127.0.0.1:1" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;
     *) fail "what does $verb do with 'scheme: forward'?" ;;
     esac
@@ -207,8 +206,8 @@ for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 done
 [ ! -e out ] || fail "a folder for what is refused"
 "$pricer" keygen server.key >/dev/null && "$pricer" keygen node.key >/dev/null || fail keygen
-expect 1 "$words" timeout 60 "$build"/pricer-server s.pricer --key server.key \
-    --listen tcp://127.0.0.1:0
+expect 1 "this key is not enrolled as the server's" timeout 60 "$build"/pricer-server s.pricer \
+    --key server.key --listen tcp://127.0.0.1:0
 expect 1 "$words" timeout 60 "$build"/pricer-server s.pricer --key server.key --check
 echo to,eps,delta >trust.csv
 expect 1 "$words" timeout 60 "$build"/pricer-node --node 0 --key node.key \
