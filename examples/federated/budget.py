@@ -14,6 +14,7 @@ of the client's data. The server takes the mean of the releases that it gets:
     gaussian     the Gaussian mechanism, links that never fail
     mesh         sphere, in the network of mesh.yaml: who arrives is drawn, and the
                  plan's coefficients count it
+    no relays    the same without forwarding: who has no uplink is not heard
 
 Images become 21 numbers that depend on no data: low frequencies of the cosine
 transform, weighted by the root of the frequency, scaled to length 1. Clients send
@@ -47,7 +48,7 @@ EPS, DELTA, CLASSES = 8.0, 1e-5, federated.CLASSES
 FREQUENCIES = 6   # u + v < 6: 21 of them
 STEP = 4.0        # of a gradient of length 1
 FLOOR = 0.2       # of eigenvalues of a covariance, in parts of their mean
-WAYS = ("no privacy", "sphere", "gaussian", "mesh")
+WAYS = ("no privacy", "sphere", "gaussian", "mesh", "no relays")
 
 Data = federated.Data
 
@@ -211,11 +212,12 @@ def clip(vectors: np.ndarray) -> np.ndarray:
                                 1)
 
 
-def mesh_plan(clients: int, size: int, rounds: int) -> pricer.ForwardPlan:
+def mesh_plan(clients: int, size: int, rounds: int,
+              hops: Optional[int] = None) -> pricer.ForwardPlan:
     return pricer.plan(pricer.Network.from_scenario(
         os.path.join(HERE, "mesh.yaml"),
         {"network.nodes": clients, "dimension": size, "rounds": rounds,
-         "release": "sphere"}))
+         "release": "sphere"}), hops=hops)
 
 
 class Budget:
@@ -225,14 +227,15 @@ class Budget:
         self.laws = {kind: pricer.Release.for_budget(
             EPS, DELTA, size, rounds=rounds, kind=kind)
             for kind in ("sphere", "gaussian")}
-        self.plan = mesh_plan(clients, size, rounds)
+        self.plans = {"mesh": mesh_plan(clients, size, rounds),
+                      "no relays": mesh_plan(clients, size, rounds, 0)}
 
     def server(self, way: str, seed: int) -> Server:
         """From the vectors of a round to the estimate of their mean."""
         if way == "no privacy":
             return lambda vectors, _: clip(vectors).mean(0)
-        if way == "mesh":
-            rounds = pricer.ForwardRounds(self.plan, seed)
+        if way in self.plans:
+            rounds = pricer.ForwardRounds(self.plans[way], seed)
             return lambda vectors, t: rounds.play(vectors, t).estimate
         law = self.laws[way]
         return lambda vectors, t: law.decode(
