@@ -186,7 +186,8 @@ static int64_t live(uint64_t *seed, int number)
             assert_int_equal(
                 ledger_open(scratch_path(name), servers[who], &ledger, &fault),
                 PRICER_OK);
-            ledger_use_trust(ledger, &trust, 0);
+            assert_int_equal(ledger_use_trust(ledger, &trust, 0, NULL),
+                             PRICER_OK);
         }
         assert_int_equal(ledger_last(ledger), rounds[who]);
         if (pick(seed, 3) == 0)
@@ -312,7 +313,7 @@ static bool ledger_allows(const struct menu *menu, const int *path, int length,
     assert_int_equal(
         ledger_open(scratch_path("path"), servers[0], &ledger, NULL),
         PRICER_OK);
-    ledger_use_trust(ledger, trust, 0);
+    assert_int_equal(ledger_use_trust(ledger, trust, 0, NULL), PRICER_OK);
     for (int k = 0; k < length && allowed; k++) {
         struct ledger_round round = {.round = k + 1};
         struct ledger_packet packet = {.size = 0};

@@ -190,7 +190,8 @@ static void live(const char *name, int64_t call, int out)
     fault_at.dies = true;
     if (ledger_open(scratch_path(name), server, &ledger, NULL))
         _exit(1);
-    ledger_use_trust(ledger, &trust, 0);
+    if (ledger_use_trust(ledger, &trust, 0, NULL))
+        _exit(1);
     for (int64_t k = 0, last = ledger_last(ledger); k < 3; k++) {
         if (last + k == 0)
             continue;
@@ -250,7 +251,7 @@ static void test_full(void **state)
     struct sent sent;
     assert_int_equal(ledger_open(scratch_path("full"), server, &ledger, NULL),
                      PRICER_OK);
-    ledger_use_trust(ledger, &trust, 0);
+    assert_int_equal(ledger_use_trust(ledger, &trust, 0, NULL), PRICER_OK);
     for (int64_t k = 0; k < 60; k++) {
         int64_t round = ledger_last(ledger) + 1;
         fault_at.count = 0;
@@ -271,7 +272,8 @@ static void test_full(void **state)
             assert_int_equal(
                 ledger_open(scratch_path("full"), server, &ledger, NULL),
                 PRICER_OK);
-            ledger_use_trust(ledger, &trust, 0);
+            assert_int_equal(ledger_use_trust(ledger, &trust, 0, NULL),
+                             PRICER_OK);
         }
     }
     assert_true(failed > 10);
@@ -290,7 +292,7 @@ static void test_locked(void **state)
     fault_at.last = 0;
     assert_int_equal(ledger_open(scratch_path("locked"), server, &ledger, NULL),
                      PRICER_OK);
-    ledger_use_trust(ledger, &trust, 0);
+    assert_int_equal(ledger_use_trust(ledger, &trust, 0, NULL), PRICER_OK);
     assert_true(release(ledger, 1, &sent));
     assert_int_equal(ledger_open(scratch_path("locked"), server, &other, NULL),
                      PRICER_BUSY);
