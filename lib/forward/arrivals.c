@@ -36,10 +36,21 @@ struct search {
 
 /* ----------------------------------------------------------------- links -- */
 
-static void keep(const struct search *search, const uint64_t *drawn,
-                 uint64_t *out)
+/* Draw a pair of links, or an uplink, and keep the words that are searched;
+ * `back` may be NULL. */
+static void draw(const struct search *search, const struct pri_pair *pair,
+                 int32_t low, int32_t high, uint64_t *out, uint64_t *back)
 {
-    memcpy(out, drawn + search->lane, (size_t)search->lanes * sizeof *out);
+    uint64_t words[2][PRI_LANES];
+    size_t size = (size_t)search->lanes * sizeof *out;
+    if (search->lanes == PRI_LANES) {
+        pri_draw_pair(pair, &search->key, low, high, out, back);
+        return;
+    }
+    pri_draw_pair(pair, &search->key, low, high, words[0], words[1]);
+    memcpy(out, words[0] + search->lane, size);
+    if (back != NULL)
+        memcpy(back, words[1] + search->lane, size);
 }
 
 /* Draw the links of a node; those to a higher node together with the opposite
@@ -47,24 +58,22 @@ static void keep(const struct search *search, const uint64_t *drawn,
 static void draw_node(const struct search *search, int32_t i)
 {
     const struct pricer_network *net = search->network;
-    uint64_t ahead[PRI_LANES], back[PRI_LANES];
     struct pri_pair pair = pri_pair_make(net->uplink[i], 0, 0);
     size_t lanes = (size_t)search->lanes;
-    pri_draw_pair(&pair, &search->key, i, PRICER_SERVER, ahead, NULL);
-    keep(search, ahead, search->now + (size_t)i * lanes);
+    uint64_t unused[PRI_LANES];
+    draw(search, &pair, i, PRICER_SERVER, search->now + (size_t)i * lanes,
+         NULL);
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         int32_t j = net->to[l], other = net->partner[l];
+        uint64_t *up = search->up + (size_t)l * lanes;
         if (j > i) {
             pair = pri_pair_make(net->p[l], other < 0 ? 0 : net->p[other],
                                  other < 0 ? 0 : net->joint[l]);
-            pri_draw_pair(&pair, &search->key, i, j, ahead, back);
-            keep(search, ahead, search->up + (size_t)l * lanes);
-            if (other >= 0)
-                keep(search, back, search->up + (size_t)other * lanes);
+            draw(search, &pair, i, j, up,
+                 other < 0 ? NULL : search->up + (size_t)other * lanes);
         } else if (other < 0) {
             pair = pri_pair_make(0, net->p[l], 0);
-            pri_draw_pair(&pair, &search->key, j, i, ahead, back);
-            keep(search, back, search->up + (size_t)l * lanes);
+            draw(search, &pair, j, i, unused, up);
         }
     }
 }
@@ -75,24 +84,38 @@ static void draw_nodes(void *context, int64_t low, int64_t high)
         draw_node(context, (int32_t)i);
 }
 
+void pri_states_draw(const struct pricer_network *network, uint64_t seed,
+                     int64_t group, struct pri_team *team,
+                     struct pri_states *states)
+{
+    struct search search = {.network = network,
+                            .key = pri_draw_key(seed, group),
+                            .lanes = PRI_LANES,
+                            .up = states->up,
+                            .now = states->uplink};
+    pri_team_share(team, network->nodes, draw_nodes, &search);
+}
+
 /* ---------------------------------------------------------------- search -- */
 
-/* Write the level into the planes where a node has just arrived. */
+/* Write the level into the planes, if there are any, where a node has just
+ * arrived. */
 static void note_level(const struct search *search, int32_t i, int k,
                        uint64_t arrived)
 {
     struct pri_arrivals *found = search->arrivals;
+    if (found == NULL)
+        return;
     size_t at = (size_t)(i * found->words + search->word + k);
     for (int b = 0; b < PRI_LEVEL_BITS; b++)
         if ((search->level >> b & 1) == 0)
             found->plane[b][at] &= ~arrived;
 }
 
-PRI_CLONES
-static void advance_rows(struct search *search, int64_t low, int64_t high)
+PRI_INLINE void advance_lanes(struct search *search, int lanes, int64_t low,
+                              int64_t high)
 {
     const struct pricer_network *net = search->network;
-    int lanes = search->lanes;
     for (int64_t i = low; i < high; i++) {
         const uint64_t *old = search->now + i * lanes;
         uint64_t word[PRI_LANES];
@@ -107,10 +130,20 @@ static void advance_rows(struct search *search, int64_t low, int64_t high)
         }
         for (int k = 0; k < lanes; k++) {
             search->next[i * lanes + k] = word[k];
-            if (word[k] != old[k])
+            if (search->arrivals != NULL && word[k] != old[k])
                 note_level(search, (int32_t)i, k, word[k] & ~old[k]);
         }
     }
+}
+
+/* The usual number of lanes is a constant, so that the compiler unrolls it. */
+PRI_CLONES
+static void advance_rows(struct search *search, int64_t low, int64_t high)
+{
+    if (search->lanes == PRI_LANES)
+        advance_lanes(search, PRI_LANES, low, high);
+    else
+        advance_lanes(search, search->lanes, low, high);
 }
 
 /* The clones stay inside this file: the compiler would export them. */
@@ -138,6 +171,24 @@ static void search_levels(struct search *search)
         search->now = search->next;
         search->next = swap;
     }
+}
+
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare)
+{
+    size_t count = (size_t)network->nodes * (size_t)words;
+    struct search search = {.network = network,
+                            .lanes = words,
+                            .hops = hops,
+                            .up = states->up,
+                            .now = arrived,
+                            .next = spare};
+    for (size_t k = 0; k < count; k++)
+        arrived[k] |= states->uplink[k];
+    search_levels(&search);
+    if (search.now != arrived)
+        memcpy(arrived, search.now, count * sizeof *arrived);
 }
 
 static enum pricer_status make_room(struct search *search)
@@ -378,29 +429,31 @@ int64_t pri_arrivals_count(const struct pricer_network *network, int64_t limit)
 }
 
 /* Pattern k has the digits of k, with as many values as the elements have
- * states: set the bits of 64 patterns, and multiply their probabilities. */
-static void set_patterns(struct search *search)
+ * states: set the bits of 64 patterns, and their probabilities. */
+void pri_states_enumerate(const struct pricer_network *net, int64_t word,
+                          struct pri_states *states, double *weight)
 {
-    const struct pricer_network *net = search->network;
-    struct pri_arrivals *found = search->arrivals;
-    int64_t next = 0, divisor = 1, first = 64 * search->word;
+    int64_t count = pri_arrivals_count(net, INT32_MAX);
+    int64_t next = 0, divisor = 1, first = 64 * word;
     struct element element;
-    memset(search->up, 0, (size_t)net->links * 8);
-    memset(search->now, 0, (size_t)net->nodes * 8);
+    memset(states->up, 0, (size_t)net->links * 8);
+    memset(states->uplink, 0, (size_t)net->nodes * 8);
+    for (int k = 0; k < 64; k++)
+        weight[k] = first + k < count;
     while (next_element(net, &next, &element)) {
         uint64_t ahead = 0, behind = 0;
-        for (int k = 0; k < 64 && first + k < found->patterns; k++) {
+        for (int k = 0; k < 64 && first + k < count; k++) {
             int state = (int)((first + k) / divisor % element.states);
-            found->weight[first + k] *= element.chance[state];
+            weight[k] *= element.chance[state];
             ahead |= (uint64_t)element.ahead[state] << k;
             behind |= (uint64_t)element.behind[state] << k;
         }
         if (element.node >= 0)
-            search->now[element.node] = ahead;
+            states->uplink[element.node] = ahead;
         else
-            search->up[element.link] = ahead;
+            states->up[element.link] = ahead;
         if (element.back >= 0)
-            search->up[element.back] = behind;
+            states->up[element.back] = behind;
         divisor *= element.states;
     }
 }
@@ -420,10 +473,10 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
         .network = network, .arrivals = made, .lanes = 1, .hops = hops};
     made->weight = pri_alloc(64 * made->words, sizeof(double));
     status = made->weight == NULL ? PRICER_MEMORY : make_room(&search);
-    for (int64_t k = 0; k < count && status == PRICER_OK; k++)
-        made->weight[k] = 1;
     for (; search.word < made->words && status == PRICER_OK; search.word++) {
-        set_patterns(&search);
+        pri_states_enumerate(network, search.word,
+                             &(struct pri_states){search.up, search.now},
+                             made->weight + 64 * search.word);
         search_levels(&search);
     }
     free_room(&search);

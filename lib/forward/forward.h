@@ -9,6 +9,7 @@
 #define PRICER_FORWARD_H
 
 #include "base/base.h"
+#include "pricer_forward.h"
 
 enum {
     PRI_LEVEL_BITS = 5,
@@ -72,6 +73,35 @@ void pri_arrivals_free(struct pri_arrivals *arrivals);
 void pri_arrivals_within(const struct pri_arrivals *arrivals, int32_t hops,
                          uint64_t *bits);
 
+/*
+ * Which links and uplinks are up in some rounds, a bit a round: rows of as many
+ * words as are asked for. The caller allocates.
+ */
+struct pri_states {
+    uint64_t *up;     /* [links * words] */
+    uint64_t *uplink; /* [nodes * words] */
+};
+
+/* The states of group `group` of 512 rounds as pri_arrivals_draw() draws them,
+ * in rows of 8 words. The team may be NULL. */
+void pri_states_draw(const struct pricer_network *network, uint64_t seed,
+                     int64_t group, struct pri_team *team,
+                     struct pri_states *states);
+
+/*
+ * Whose releases arrive over at most `hops` relays in rounds of these states:
+ * rows of `words` words, at most 8. Where `arrived` has a bit already, a release
+ * that reaches the node arrives. `spare` is room of the same size.
+ */
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare);
+
+/* The states of word `word` of all patterns, in rows of one word, and their
+ * probabilities, weight[64]. */
+void pri_states_enumerate(const struct pricer_network *network, int64_t word,
+                          struct pri_states *states, double *weight);
+
 /* How many relays away from the server each node is at least, by links and
  * uplinks that are ever up; -1: it can never be heard. O(links). */
 enum pricer_status pri_forward_distance(const struct pricer_network *network,
@@ -128,12 +158,19 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap).
+ * within these bounds have less than *objective (1 - *gap). Stops where the gap
+ * is at most `tolerance`; 0: 1e-10.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
-                                   double *coefficient, double *objective,
-                                   double *gap);
+                                   double tolerance, double *coefficient,
+                                   double *objective, double *gap);
+
+/* The same without relays, for the probabilities of the uplinks: exact for any
+ * number of nodes. */
+void pri_forward_fit_alone(const struct pri_senders *senders,
+                           const double *arrival, double *coefficient,
+                           double *objective, double *gap);
 
 /* ------------------------------------------------------------------ plan -- */
 
@@ -158,11 +195,11 @@ struct pri_forward_plan {
     int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
                             heard, however many */
     double mse,
-        mse_stderr;     /* W on patterns that the fit has not seen; the error
+        mse_stderr;        /* W on patterns that the fit has not seen; the error
                                is 0 where all patterns were enumerated */
-    double mse_perfect; /* W with links that never fail */
-    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
-    double gap;         /* of the fit */
+    double mse_perfect;    /* W with links that never fail */
+    double mse_alone;      /* W without relaying (0 hops), exact */
+    double gap;            /* of the fit */
     double missing, noise; /* W = missing + noise */
     int64_t patterns;      /* behind mse; 0: all of them */
 };
@@ -173,5 +210,50 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
                                     struct pri_forward_plan **plan,
                                     struct pricer_fault *fault);
 void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+/* ---------------------------------------------------------------- slopes -- */
+
+/*
+ * How W, with the best coefficients, changes if links change: derivatives with
+ * respect to p and their standard errors, where a link improves by repairing a
+ * share of its failures. 0 where p = 1.
+ */
+struct pri_slopes {
+    double (*uplink)[2]; /* [nodes] d W / d p, standard error */
+    double (*link)[2];   /* [links] */
+    double *noise;       /* [nodes] d W / d v */
+    double hop;          /* W with one more hop, less W */
+    double mse;          /* W on the patterns of the slopes */
+    int64_t patterns;    /* of them; 0: all */
+};
+
+/* For settings->hops, which must be given. O(patterns nodes hops reach), where
+ * reach is how many nodes send over one. */
+enum pricer_status pri_forward_slopes(
+    const struct pricer_network *network, const struct pri_senders *senders,
+    const struct pri_forward_settings *settings, struct pri_slopes **slopes);
+void pri_slopes_free(struct pri_slopes *slopes);
+
+/* ---------------------------------------------------------------- verify -- */
+
+/* The numbers of a release, found by other code than that of lib/release. */
+struct pri_release_check {
+    long double share; /* q */
+    long double m;
+    long double variance; /* at most, of a radius of 1 */
+    long double charge;   /* a round */
+    long double delta;    /* over all rounds at the eps of the budget */
+    bool pure;            /* eps alone is enough: delta is 0 */
+};
+
+/*
+ * Check one release of radius 1 over the rounds of its budget. False, and *found
+ * untouched, where its numbers are out of range or an integral does not converge.
+ *
+ * Claim: delta bounds what anyone learns beyond eps from all rounds.
+ */
+bool pri_release_recompute(const struct pricer_forward_node *node,
+                           int64_t dimension, int64_t rounds, double eps,
+                           double delta, struct pri_release_check *found);
 
 #endif

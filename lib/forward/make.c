@@ -1,7 +1,7 @@
 /*
  * From a network with budgets towards everyone to a plan: the release of every
- * node for its budget, the coefficients of lib/forward/plan.c, and what the
- * nodes send.
+ * node for its budget, the coefficients of lib/forward/plan.c, what the nodes
+ * send, and the slopes of lib/forward/slopes.c.
  */
 #include "forward.h"
 #include "pricer_forward.h"
@@ -65,16 +65,17 @@ static enum pricer_status find_release(
     return status;
 }
 
+/* The release of every node for `factor` times its eps. */
 static enum pricer_status make_releases(
     const struct pricer_network *network,
-    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_settings *settings, double factor,
     struct pricer_forward_node *nodes, struct pricer_fault *fault)
 {
     struct holder *holders = pri_alloc(network->nodes, sizeof *holders);
     struct pri_release release = {0};
     enum pricer_status status = holders != NULL ? PRICER_OK : PRICER_MEMORY;
     for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++)
-        holders[i] = (struct holder){network->everyone_eps[i],
+        holders[i] = (struct holder){factor * network->everyone_eps[i],
                                      network->everyone_delta[i], i};
     if (status == PRICER_OK)
         qsort(holders, (size_t)network->nodes, sizeof *holders,
@@ -95,16 +96,14 @@ static enum pricer_status make_releases(
 
 /* ----------------------------------------------------------------- bytes -- */
 
-enum { PACKET_FRAME = 24, PACKET_NUMBER = 4 };
+enum { PACKET_FRAME = 24 };
 
 /* Steps of searches that bytes are counted with. */
 #define SEARCH_STEPS (INT64_C(1) << 28)
 
 double pricer_forward_packet(enum pricer_release release, int64_t dimension)
 {
-    return PACKET_FRAME + (release == PRICER_RELEASE_GAUSSIAN
-                               ? PACKET_NUMBER * (double)dimension
-                               : PRI_SEED_BYTES);
+    return (double)(PACKET_FRAME + pricer_forward_payload(release, dimension));
 }
 
 /* A search backwards from a node, over links that are ever up. */
@@ -170,7 +169,7 @@ static enum pricer_status count_bytes(const struct pricer_network *net,
     return room ? PRICER_OK : PRICER_MEMORY;
 }
 
-/* ------------------------------------------------------------------ plan -- */
+/* ---------------------------------------------------------- coefficients -- */
 
 void pricer_forward_plan_free(struct pricer_forward_plan *plan)
 {
@@ -229,6 +228,116 @@ static enum pricer_status fit(const struct pricer_network *network,
     return status;
 }
 
+/* ---------------------------------------------------------------- slopes -- */
+
+/* Of eps, between the releases whose variances are compared. */
+#define EPS_STEP 1e-3
+
+void pricer_forward_slopes_free(struct pricer_forward_slopes *slopes)
+{
+    if (slopes == NULL)
+        return;
+    free(slopes->uplink);
+    free(slopes->link);
+    free(slopes->eps);
+    free(slopes);
+}
+
+static enum pricer_status slopes_new(const struct pricer_network *network,
+                                     struct pricer_forward_slopes **slopes)
+{
+    struct pricer_forward_slopes *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->nodes = network->nodes;
+    made->links = network->links;
+    made->uplink = pri_alloc(2 * (int64_t)made->nodes, sizeof(double));
+    made->link = pri_alloc(2 * (int64_t)made->links, sizeof(double));
+    made->eps = pri_alloc(made->nodes, sizeof(double));
+    if (!made->uplink || !made->link || !made->eps) {
+        pricer_forward_slopes_free(made);
+        return PRICER_MEMORY;
+    }
+    made->uplink_stderr = made->uplink + made->nodes;
+    made->link_stderr = made->link + made->links;
+    *slopes = made;
+    return PRICER_OK;
+}
+
+static void take_slopes(const struct pri_slopes *from,
+                        struct pricer_forward_slopes *slopes)
+{
+    for (int32_t i = 0; i < slopes->nodes; i++) {
+        slopes->uplink[i] = from->uplink[i][0];
+        slopes->uplink_stderr[i] = from->uplink[i][1];
+        slopes->eps[i] = from->noise[i];
+    }
+    for (int32_t l = 0; l < slopes->links; l++) {
+        slopes->link[l] = from->link[l][0];
+        slopes->link_stderr[l] = from->link[l][1];
+    }
+    slopes->hop = from->hop;
+    slopes->patterns = from->patterns;
+}
+
+/* From d W / d variance to d W / d eps, by releases for a little less and a
+ * little more. */
+static enum pricer_status slope_budgets(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    struct pricer_forward_slopes *slopes, struct pricer_fault *fault)
+{
+    int64_t n = network->nodes;
+    struct pricer_forward_node *nodes = pri_alloc(2 * n, sizeof *nodes);
+    if (nodes == NULL)
+        return PRICER_MEMORY;
+    enum pricer_status status =
+        make_releases(network, settings, 1 - EPS_STEP, nodes, fault);
+    if (status == PRICER_OK)
+        status =
+            make_releases(network, settings, 1 + EPS_STEP, nodes + n, fault);
+    for (int64_t i = 0; i < n && status == PRICER_OK; i++)
+        slopes->eps[i] *= (nodes[n + i].variance - nodes[i].variance) /
+                          (2 * EPS_STEP * network->everyone_eps[i]);
+    free(nodes);
+    return status;
+}
+
+enum pricer_status pricer_forward_slopes_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_plan *plan,
+    struct pricer_forward_slopes **slopes, struct pricer_fault *fault)
+{
+    struct pri_slopes *found = NULL;
+    struct pricer_forward_slopes *made = NULL;
+    double *variance = pri_alloc(plan->nodes, sizeof *variance);
+    enum pricer_status status =
+        variance != NULL ? slopes_new(network, &made) : PRICER_MEMORY;
+    for (int32_t i = 0; i < plan->nodes && variance != NULL; i++)
+        variance[i] = plan->node[i].variance;
+    if (status == PRICER_OK)
+        status = pri_forward_slopes(
+            network,
+            &(struct pri_senders){plan->nodes, network->node_radius, variance},
+            &(struct pri_forward_settings){plan->hops, settings->seed,
+                                           settings->threads, settings->watch},
+            &found);
+    if (status == PRICER_OK) {
+        take_slopes(found, made);
+        status = slope_budgets(network, settings, made, fault);
+    }
+    free(variance);
+    pri_slopes_free(found);
+    if (status == PRICER_OK)
+        *slopes = made;
+    else
+        pricer_forward_slopes_free(made);
+    return status;
+}
+
+/* ------------------------------------------------------------------ plan -- */
+
 enum pricer_status pricer_forward_plan_make(
     const struct pricer_network *network,
     const struct pricer_forward_settings *settings,
@@ -244,7 +353,7 @@ enum pricer_status pricer_forward_plan_make(
     made->node = pri_alloc(network->nodes, sizeof *made->node);
     enum pricer_status status = made->node != NULL ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
-        status = make_releases(network, settings, made->node, fault);
+        status = make_releases(network, settings, 1, made->node, fault);
     if (status == PRICER_OK)
         status = fit(network, settings, made, fault);
     if (status == PRICER_OK)

@@ -21,24 +21,22 @@ static enum pricer_status store_summary(
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
-        "INSERT INTO forward_plan (network, made, release, rounds, hops, heard,"
+        "INSERT INTO forward_plan (network, release, rounds, hops, heard,"
         " mse_worst_case, mse_stderr, missing, noise, mse_alone, mse_perfect,"
         " gap, bytes, patterns)"
-        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
-    if (record->made > 0)
-        sqlite3_bind_int64(insert, 1, record->made);
     sqlite3_bind_text(
-        insert, 2, pricer_word(PRICER_WORDS_RELEASE, record->settings.release),
+        insert, 1, pricer_word(PRICER_WORDS_RELEASE, record->settings.release),
         -1, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 3, rounds > 0 ? rounds : 1);
-    sqlite3_bind_int(insert, 4, plan->hops);
-    sqlite3_bind_int(insert, 5, plan->heard);
+    sqlite3_bind_int64(insert, 2, rounds > 0 ? rounds : 1);
+    sqlite3_bind_int(insert, 3, plan->hops);
+    sqlite3_bind_int(insert, 4, plan->heard);
     for (int k = 0; k < COUNT; k++)
-        sqlite3_bind_double(insert, 6 + k, numbers[k]);
-    sqlite3_bind_int64(insert, 6 + COUNT, plan->patterns);
+        sqlite3_bind_double(insert, 5 + k, numbers[k]);
+    sqlite3_bind_int64(insert, 5 + COUNT, plan->patterns);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -89,6 +87,9 @@ enum pricer_status pricer_study_add_forward_plan(
     status = store_summary(study, plan, record, fault);
     made = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
+        status =
+            pri_study_add_note(study, made, record->made, record->name, fault);
+    if (status == PRICER_OK)
         status = store_nodes(study, made, plan, fault);
     status = pri_study_end(study, status, fault);
     if (status == PRICER_OK && id != NULL)
@@ -122,7 +123,7 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
     sqlite3_stmt *query = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
-        "SELECT plan, made, release, rounds, hops, heard, mse_worst_case,"
+        "SELECT plan, release, rounds, hops, heard, mse_worst_case,"
         " mse_stderr, missing, noise, mse_alone, mse_perfect, gap, bytes,"
         " patterns FROM forward_plan WHERE plan = ?1 OR ?1 = 0"
         " ORDER BY plan DESC LIMIT 1",
@@ -131,25 +132,27 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
         return status;
     sqlite3_bind_int64(query, 1, id);
     if (sqlite3_step(query) == SQLITE_ROW) {
-        int kind = read_release(query, 2);
+        int kind = read_release(query, 1);
         *record = (struct pricer_forward_record){
             .id = sqlite3_column_int64(query, 0),
-            .made = sqlite3_column_int64(query, 1),
-            .settings = {.rounds = sqlite3_column_int64(query, 3),
-                         .hops = sqlite3_column_int(query, 4),
+            .settings = {.rounds = sqlite3_column_int64(query, 2),
+                         .hops = sqlite3_column_int(query, 3),
                          .release = (enum pricer_release)kind}};
         plan->hops = record->settings.hops;
-        plan->heard = sqlite3_column_int(query, 5);
+        plan->heard = sqlite3_column_int(query, 4);
         bool good = kind >= 0 && record->settings.rounds >= 1 &&
                     plan->hops >= 0 && plan->hops <= PRICER_HOPS_MAX;
         for (int k = 0; k < COUNT; k++) {
-            good = good && pri_study_is_number(query, 6 + k);
-            *numbers[k] = sqlite3_column_double(query, 6 + k);
+            good = good && pri_study_is_number(query, 5 + k);
+            *numbers[k] = sqlite3_column_double(query, 5 + k);
         }
-        plan->patterns = sqlite3_column_int64(query, 6 + COUNT);
+        plan->patterns = sqlite3_column_int64(query, 5 + COUNT);
         if (!good)
             status =
                 pri_study_damaged(study, "forward_plan", record->id, fault);
+        record->mse_worst_case = plan->mse_worst_case;
+        record->mse_stderr = plan->mse_stderr;
+        record->gap = plan->gap;
     } else {
         status = pri_fault(fault, PRICER_VALUE,
                            "%.300s: there is no such plan: 'pricer plan' makes "
@@ -157,6 +160,9 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
                            study->path);
     }
     sqlite3_finalize(query);
+    if (status == PRICER_OK)
+        status = pri_study_load_note(study, record->id, &record->made,
+                                     record->name, fault);
     return status;
 }
 
@@ -241,4 +247,44 @@ enum pricer_status pricer_study_forward_plan(
     if (record != NULL)
         *record = found;
     return PRICER_OK;
+}
+
+enum pricer_status pricer_study_forward_plans(
+    struct pricer_study *study, struct pricer_forward_record **records,
+    int32_t *count, struct pricer_fault *fault)
+{
+    struct pricer_forward_record *made = NULL;
+    sqlite3_stmt *query = NULL;
+    int64_t plans = 0;
+    int32_t used = 0;
+    enum pricer_status status = pri_study_count(
+        study, "SELECT count(*) FROM forward_plan", &plans, fault);
+    if (status == PRICER_OK)
+        status = pri_study_prepare(
+            study, "SELECT plan FROM forward_plan ORDER BY plan", &query,
+            fault);
+    if (status != PRICER_OK)
+        return status;
+    made = pri_alloc(plans + 1, sizeof *made);
+    status = made == NULL ? PRICER_MEMORY : PRICER_OK;
+    while (status == PRICER_OK && used < plans &&
+           sqlite3_step(query) == SQLITE_ROW) {
+        struct pricer_forward_plan plan;
+        status = load_summary(study, sqlite3_column_int64(query, 0), &plan,
+                              &made[used], fault);
+        used++;
+    }
+    sqlite3_finalize(query);
+    if (status != PRICER_OK) {
+        free(made);
+        return status;
+    }
+    *records = made;
+    *count = used;
+    return PRICER_OK;
+}
+
+void pricer_forward_records_free(struct pricer_forward_record *records)
+{
+    free(records);
 }

@@ -124,7 +124,8 @@ enum pricer_status pricer_study_add_plan(
         status = store_summary(study, for_network, plan, record, fault);
     made = sqlite3_last_insert_rowid(study->database);
     if (status == PRICER_OK)
-        status = pri_study_add_note(study, made, record, fault);
+        status =
+            pri_study_add_note(study, made, record->made, record->name, fault);
     if (status == PRICER_OK)
         status = store_nodes(study, made, plan, fault);
     if (status == PRICER_OK)
@@ -298,7 +299,7 @@ enum pricer_status pri_study_load_record(struct pricer_study *study, int64_t id,
         status = pri_study_network_record(study, found.network.id,
                                           &found.network, fault);
     if (status == PRICER_OK)
-        status = pri_study_load_note(study, id, &found, fault);
+        status = pri_study_load_note(study, id, &found.made, found.name, fault);
     found.id = id;
     if (status == PRICER_OK)
         *record = found;
@@ -321,7 +322,7 @@ enum pricer_status pricer_study_plan(struct pricer_study *study, int64_t id,
         status = pri_study_load_network(study, found.network.id, &net,
                                         &found.network, fault);
     if (status == PRICER_OK)
-        status = pri_study_load_note(study, id, &found, fault);
+        status = pri_study_load_note(study, id, &found.made, found.name, fault);
     if (status == PRICER_OK)
         status = pricer_plan_new(net, &made, fault);
     if (status == PRICER_OK)
@@ -348,6 +349,9 @@ enum pricer_status pricer_study_latest_plan(struct pricer_study *study,
                                             int64_t *id,
                                             struct pricer_fault *fault)
 {
-    return pri_study_count(study, "SELECT coalesce(max(plan), 0) FROM plan", id,
-                           fault);
+    return pri_study_count(
+        study,
+        "SELECT max(coalesce((SELECT max(plan) FROM plan), 0),"
+        " coalesce((SELECT max(plan) FROM forward_plan), 0))",
+        id, fault);
 }

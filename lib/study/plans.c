@@ -34,12 +34,13 @@ enum pricer_status pricer_study_find_plan(struct pricer_study *study,
     int64_t found = 0;
     bool number = text[0] != '\0' && strlen(text) < 19 &&
                   strspn(text, "0123456789") == strlen(text);
-    enum pricer_status status = find_text(
-        study,
-        number ? "SELECT plan FROM plan WHERE plan = CAST(? AS INTEGER)"
-               : "SELECT plan FROM plan JOIN plan_note USING (plan)"
-                 " WHERE name = ?",
-        text, &found, fault);
+    enum pricer_status status =
+        find_text(study,
+                  number ? "SELECT plan FROM " PRI_ANY_PLAN
+                           " WHERE plan = CAST(? AS INTEGER)"
+                         : "SELECT plan FROM " PRI_ANY_PLAN
+                           " JOIN plan_note USING (plan) WHERE name = ?",
+                  text, &found, fault);
     if (status == PRICER_OK && found == 0)
         status = pri_fault(fault, PRICER_VALUE,
                            "%.300s: there is no plan %.80s", study->path, text);
@@ -152,16 +153,20 @@ static const char *const removals[] = {
     "DELETE FROM decoder WHERE plan = ?",
     "DELETE FROM plan_link WHERE plan = ?",
     "DELETE FROM plan_node WHERE plan = ?",
+    "DELETE FROM forward_plan_node WHERE plan = ?",
     "DELETE FROM plan_note WHERE plan = ?",
     "DELETE FROM plan WHERE plan = ?",
+    "DELETE FROM forward_plan WHERE plan = ?",
 };
 
 /* A measured network goes with the last plan that was made for it. */
 static const char unused_networks[] =
-    "DELETE FROM network_link WHERE network NOT IN (SELECT network FROM plan);"
-    "DELETE FROM network_node WHERE network NOT IN (SELECT network FROM plan);"
+    "DELETE FROM network_link"
+    " WHERE network NOT IN (SELECT network FROM " PRI_ANY_PLAN ");"
+    "DELETE FROM network_node"
+    " WHERE network NOT IN (SELECT network FROM " PRI_ANY_PLAN ");"
     "DELETE FROM network WHERE network > 1"
-    " AND network NOT IN (SELECT network FROM plan)";
+    " AND network NOT IN (SELECT network FROM " PRI_ANY_PLAN ")";
 
 enum pricer_status pricer_study_delete_plan(struct pricer_study *study,
                                             int64_t id,

@@ -46,7 +46,7 @@ static enum pricer_status store_question(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO privacy (plan, observer, protect, eavesdropper, rounds,"
-        " coalition) VALUES (?, ?, ?, ?, ?, ?)",
+        " coalition) VALUES (" PRI_PLAN_NUMBER ", ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;

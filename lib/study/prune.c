@@ -33,9 +33,9 @@ static enum pricer_status count_pruned(struct pricer_study *study, int64_t cut,
 enum pricer_status pricer_study_prune(struct pricer_study *study, int64_t keep,
                                       struct pricer_fault *fault)
 {
-    static const char *const tables[] = {"dropped", "withheld", "delivery",
-                                         "arrival", "round"};
-    enum { ROUND = 4 };
+    static const char *const tables[] = {"dropped", "withheld",      "delivery",
+                                         "arrival", "round_arrival", "round"};
+    enum { ROUND = 5 };
     int64_t last = 0, cut = 0;
     char sql[300];
     if (keep <= 0)
@@ -72,8 +72,8 @@ enum pricer_status pricer_study_rounds_run(struct pricer_study *study,
     sqlite3_stmt *query = NULL;
     int64_t plans = 0;
     int32_t filled = 0;
-    enum pricer_status status =
-        pri_study_count(study, "SELECT count(*) FROM plan", &plans, fault);
+    enum pricer_status status = pri_study_count(
+        study, "SELECT count(*) FROM " PRI_ANY_PLAN, &plans, fault);
     if (status == PRICER_OK &&
         (made = pri_alloc(plans + 1, sizeof *made)) == NULL)
         status = PRICER_MEMORY;
@@ -81,7 +81,8 @@ enum pricer_status pricer_study_rounds_run(struct pricer_study *study,
         status = pri_study_prepare(
             study,
             "SELECT plan.plan, coalesce(kept, 0) + coalesce(value, 0) AS ran"
-            " FROM plan LEFT JOIN (SELECT plan, count(*) AS kept FROM round"
+            " FROM " PRI_ANY_PLAN
+            " AS plan LEFT JOIN (SELECT plan, count(*) AS kept FROM round"
             " GROUP BY plan) AS ran_with ON ran_with.plan = plan.plan"
             " LEFT JOIN setting ON key = 'pruned.' || plan.plan"
             " WHERE ran <> 0 ORDER BY plan.plan",

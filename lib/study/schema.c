@@ -1,5 +1,7 @@
 /*
- * The tables of a study; docs/study.md explains them.
+ * The tables of a study; docs/study.md explains them. Notes, statements,
+ * simulations and rounds are of a plan of either scheme, which no foreign key can
+ * check: PRI_PLAN_NUMBER does.
  */
 #include "study.h"
 
@@ -82,7 +84,7 @@ const char *const pri_study_schema[] = {
     ")",
 
     "CREATE TABLE plan_note ("
-    " plan INTEGER PRIMARY KEY REFERENCES plan,"
+    " plan INTEGER PRIMARY KEY,"
     " made INTEGER,"
     " name TEXT UNIQUE"
     ")",
@@ -109,7 +111,6 @@ const char *const pri_study_schema[] = {
     "CREATE TABLE forward_plan ("
     " plan INTEGER PRIMARY KEY,"
     " network INTEGER NOT NULL REFERENCES network,"
-    " made INTEGER,"
     " release TEXT NOT NULL,"
     " rounds INTEGER NOT NULL,"
     " hops INTEGER NOT NULL,"
@@ -168,7 +169,7 @@ const char *const pri_study_schema[] = {
 
     "CREATE TABLE privacy ("
     " privacy INTEGER PRIMARY KEY,"
-    " plan INTEGER NOT NULL REFERENCES plan,"
+    " plan INTEGER NOT NULL,"
     " observer TEXT NOT NULL,"
     " protect TEXT NOT NULL,"
     " eavesdropper TEXT NOT NULL,"
@@ -191,7 +192,7 @@ const char *const pri_study_schema[] = {
 
     "CREATE TABLE simulation ("
     " simulation INTEGER PRIMARY KEY,"
-    " plan INTEGER NOT NULL REFERENCES plan,"
+    " plan INTEGER NOT NULL,"
     " engine TEXT NOT NULL,"
     " data TEXT NOT NULL,"
     " seed INTEGER NOT NULL,"
@@ -266,7 +267,7 @@ const char *const pri_study_schema[] = {
 
     "CREATE TABLE round ("
     " round INTEGER PRIMARY KEY,"
-    " plan INTEGER NOT NULL REFERENCES plan,"
+    " plan INTEGER NOT NULL,"
     " attempts INTEGER NOT NULL,"
     " arrived INTEGER NOT NULL,"
     " contributors INTEGER NOT NULL,"
@@ -276,6 +277,14 @@ const char *const pri_study_schema[] = {
     " decoder TEXT NOT NULL,"
     " bar REAL"
     ")",
+
+    "CREATE TABLE round_arrival ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " hops INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " PRIMARY KEY (round, node)"
+    ") WITHOUT ROWID",
 
     "CREATE TABLE arrival ("
     " round INTEGER NOT NULL REFERENCES round,"

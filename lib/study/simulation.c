@@ -17,7 +17,7 @@ static enum pricer_status store_summary(
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO simulation (plan, engine, data, seed, trials, clipped,"
-        " decoder) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        " decoder) VALUES (" PRI_PLAN_NUMBER ", ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;

@@ -25,7 +25,7 @@ struct pricer_study {
 extern const char *const pri_study_schema[];
 
 /* "PrCR", which file(1) and sqlite3 see; and the version of the schema. */
-enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 7 };
+enum { PRI_STUDY_ID = 0x50724352, PRI_STUDY_VERSION = 8 };
 
 /* Of a study's file, whatever the umask: it is its owner's alone. SQLite gives the
  * files beside it the same. */
@@ -96,19 +96,28 @@ enum pricer_status pri_study_add_decoder(const struct pricer_study *study,
                                          const struct pricer_decoder *decoder,
                                          struct pricer_fault *fault);
 
+/* Plans of either scheme, with their networks, in place of a table. */
+#define PRI_ANY_PLAN                                                           \
+    "(SELECT plan, network FROM plan UNION ALL"                                \
+    " SELECT plan, network FROM forward_plan)"
+
+/* The number of a plan, to be inserted: NULL, which its column refuses, where
+ * there is no such plan. */
+#define PRI_PLAN_NUMBER "(SELECT plan FROM " PRI_ANY_PLAN " WHERE plan = ?)"
+
 /* Whether a plan may be called so. */
 enum pricer_status pri_study_check_name(const char *name,
                                         struct pricer_fault *fault);
 
-/* Inside a transaction: add when a plan was made and how it is called, if its
- * record says so. And read that back; untouched where nothing is noted. */
+/* Inside a transaction: add when a plan was made (0: not known) and how it is
+ * called (or ""). And read that back; untouched where nothing is noted. */
 enum pricer_status pri_study_add_note(const struct pricer_study *study,
-                                      int64_t plan,
-                                      const struct pricer_plan_record *record,
+                                      int64_t plan, int64_t made,
+                                      const char *name,
                                       struct pricer_fault *fault);
 enum pricer_status pri_study_load_note(const struct pricer_study *study,
-                                       int64_t plan,
-                                       struct pricer_plan_record *record,
+                                       int64_t plan, int64_t *made,
+                                       char name[PRICER_NAME_TEXT],
                                        struct pricer_fault *fault);
 
 /* The record of a plan, with how its network came about. */

@@ -38,6 +38,17 @@ enum pricer_status material_plan(struct material *material, const char *plan,
                              &material->plan, &material->record, fault);
 }
 
+enum pricer_status material_name(struct pricer_study *study, const char *name,
+                                 struct pricer_fault *fault)
+{
+    int64_t taken = 0;
+    if (pricer_study_find_plan(study, name, &taken, NULL) != PRICER_OK)
+        return PRICER_OK;
+    snprintf(fault->text, sizeof fault->text,
+             "plan %lld is called by this name already", (long long)taken);
+    return PRICER_VALUE;
+}
+
 void material_close(struct material *material)
 {
     pricer_plan_free(material->plan);

@@ -41,6 +41,10 @@ enum pricer_status material_network(struct material *material,
 enum pricer_status material_plan(struct material *material, const char *plan,
                                  struct pricer_fault *fault);
 
+/* Whether a new plan may be called so: PRICER_VALUE where another one is. */
+enum pricer_status material_name(struct pricer_study *study, const char *name,
+                                 struct pricer_fault *fault);
+
 /* Close what is open; what is not stays alone. */
 void material_close(struct material *material);
 

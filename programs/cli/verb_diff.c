@@ -1,9 +1,12 @@
 /*
- * pricer diff: two plans of a study beside each other, and the links whose
- * weight moved most.
+ * pricer diff: two plans of a study next to each other, and the links or nodes
+ * that changed most.
  */
 #include "common/meaning.h"
+#include "cli/forward/diff.h"
+#include "cli/forward/plan.h"
 #include "material.h"
+#include "print_diff.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -12,26 +15,18 @@
 
 static const struct usage usage = {
     "diff", "STUDY PLAN [PLAN]",
-    "Show two plans of a study beside each other: what was asked for, the "
+    "Show two plans of a study next to each other: what was asked for, the "
     "error\n"
-    "and its parts, and the links that changed most. A plan is named by its\n"
-    "number or its name; the second is the latest unless it is given.",
+    "and its parts, and the links, or with 'scheme: forward' the nodes, that\n"
+    "changed most. A plan is named by its number or its name; the second is\n"
+    "the latest unless it is given.",
     "pricer diff ten.pricer 1 2"};
-
-enum { MOVED = 10 };
 
 /* Two plans, each with its network and its error. */
 struct pair {
     struct material side[2]; /* the first has the study of both */
     struct pricer_error error[2];
     double eps[2]; /* towards the server as it is stored, or NAN */
-};
-
-/* A link, or with from == to a node's own part, by what the server is expected
- * to count of it. */
-struct moved {
-    int32_t from, to;
-    double share[2], noise[2];
 };
 
 static enum pricer_status load(struct pair *pair, int side, const char *path,
@@ -52,21 +47,12 @@ static enum pricer_status load(struct pair *pair, int side, const char *path,
 
 /* --------------------------------------------------------------- moved -- */
 
-static double distance(const struct moved *moved)
-{
-    return fabs(moved->share[1] - moved->share[0]);
-}
-
+/* Links, and with from == to nodes' own parts, by what the server is expected to
+ * count of them, and their noise. */
 static int keep(struct moved *list, int count, struct moved moved)
 {
-    int at = count < MOVED ? count : MOVED - 1;
-    if (!(distance(&moved) > 1e-9) ||
-        (count == MOVED && distance(&moved) <= distance(&list[at])))
-        return count;
-    for (; at > 0 && distance(&list[at - 1]) < distance(&moved); at--)
-        list[at] = list[at - 1];
-    list[at] = moved;
-    return count < MOVED ? count + 1 : count;
+    moved.distance = fabs(moved.first[1] - moved.first[0]);
+    return moved_keep(list, count, moved);
 }
 
 static int find_moved(const struct pair *pair, struct moved list[MOVED])
@@ -78,9 +64,9 @@ static int find_moved(const struct pair *pair, struct moved list[MOVED])
         for (int side = 0; side < 2; side++) {
             const struct pricer_network *own = pair->side[side].network;
             const struct pricer_plan *plan = pair->side[side].plan;
-            moved.share[side] =
+            moved.first[side] =
                 own->uplink[moved.to] * own->p[l] * plan->weight[l];
-            moved.noise[side] = plan->noise[l];
+            moved.second[side] = plan->noise[l];
         }
         count = keep(list, count, moved);
     }
@@ -88,9 +74,9 @@ static int find_moved(const struct pair *pair, struct moved list[MOVED])
         struct moved moved = {.from = i, .to = i};
         for (int side = 0; side < 2; side++) {
             const struct pricer_plan *plan = pair->side[side].plan;
-            moved.share[side] =
+            moved.first[side] =
                 pair->side[side].network->uplink[i] * plan->self_weight[i];
-            moved.noise[side] = plan->self_noise[i];
+            moved.second[side] = plan->self_noise[i];
         }
         count = keep(list, count, moved);
     }
@@ -98,16 +84,6 @@ static int find_moved(const struct pair *pair, struct moved list[MOVED])
 }
 
 /* --------------------------------------------------------------- tables -- */
-
-static void number_row(struct table *table, const char *name, double one,
-                       double two)
-{
-    table_cell(table, "%s", name);
-    table_cell(table, isnan(one) ? "-" : "%.6g", one);
-    table_cell(table, isnan(two) ? "-" : "%.6g", two);
-    double change = one > 0 ? 100 * (two - one) / one : NAN;
-    table_cell(table, isnan(change) ? "-" : "%+.3g %%", change);
-}
 
 static double used_links(const struct pricer_plan *plan)
 {
@@ -120,27 +96,22 @@ static double used_links(const struct pricer_plan *plan)
 static void print_numbers(const struct pair *pair)
 {
     const struct pricer_error *a = &pair->error[0], *b = &pair->error[1];
-    char heading[2][32];
-    for (int side = 0; side < 2; side++)
-        snprintf(heading[side], sizeof heading[side], "plan %lld",
-                 (long long)pair->side[side].record.id);
-    struct table *table =
-        table_new(4, (const char *const[]){"squared units of the data",
-                                           heading[0], heading[1], "change"});
-    number_row(table, "objective", a->objective, b->objective);
-    number_row(table, "worst case", a->mse_worst_case, b->mse_worst_case);
-    number_row(table, "= variance", a->variance, b->variance);
-    number_row(table, "+ noise", a->piv, b->piv);
-    number_row(table, "+ bias", a->mse_worst_case - a->variance - a->piv,
-               b->mse_worst_case - b->variance - b->piv);
-    number_row(table, "gap, relative", pair->side[0].record.gap,
-               pair->side[1].record.gap);
-    number_row(table, "links in use, how many", used_links(pair->side[0].plan),
-               used_links(pair->side[1].plan));
+    const int64_t id[2] = {pair->side[0].record.id, pair->side[1].record.id};
+    struct table *table = diff_table(id);
+    diff_row(table, "objective", a->objective, b->objective);
+    diff_row(table, "worst case", a->mse_worst_case, b->mse_worst_case);
+    diff_row(table, "= variance", a->variance, b->variance);
+    diff_row(table, "+ noise", a->piv, b->piv);
+    diff_row(table, "+ bias", a->mse_worst_case - a->variance - a->piv,
+             b->mse_worst_case - b->variance - b->piv);
+    diff_row(table, "gap, relative", pair->side[0].record.gap,
+             pair->side[1].record.gap);
+    diff_row(table, "links in use, how many", used_links(pair->side[0].plan),
+             used_links(pair->side[1].plan));
     bool known = !isnan(pair->eps[0]) || !isnan(pair->eps[1]);
     if (known)
-        number_row(table, "largest eps at the server", pair->eps[0],
-                   pair->eps[1]);
+        diff_row(table, "largest eps at the server", pair->eps[0],
+                 pair->eps[1]);
     table_print(table, stdout);
     if (known)
         puts("eps at the server, where it counts the noise of "
@@ -151,14 +122,8 @@ static void print_moved(const struct pair *pair, const struct moved *list,
                         int count)
 {
     const struct pricer_network *net = pair->side[0].network;
-    char heading[4][40];
-    for (int k = 0; k < 4; k++)
-        snprintf(heading[k], sizeof heading[k], "%s, plan %lld",
-                 k < 2 ? "weight" : "noise",
-                 (long long)pair->side[k % 2].record.id);
-    struct table *table =
-        table_new(5, (const char *const[]){"moved most", heading[0], heading[1],
-                                           heading[2], heading[3]});
+    const int64_t id[2] = {pair->side[0].record.id, pair->side[1].record.id};
+    struct table *table = moved_table("weight", "noise", id);
     for (int k = 0; k < count; k++) {
         if (list[k].from == list[k].to)
             table_cell(table, "%s to server",
@@ -166,10 +131,7 @@ static void print_moved(const struct pair *pair, const struct moved *list,
         else
             table_cell(table, "%s to %s", node_label(net, list[k].from).text,
                        node_label(net, list[k].to).text);
-        for (int side = 0; side < 2; side++)
-            table_cell(table, "%.5g", list[k].share[side]);
-        for (int side = 0; side < 2; side++)
-            table_cell(table, "%.5g", list[k].noise[side]);
+        moved_cells(table, &list[k]);
     }
     table_print(table, stdout);
     puts(
@@ -184,11 +146,9 @@ static void print_pair(const struct pair *pair)
     int count = find_moved(pair, list);
     for (int side = 0; side < 2; side++) {
         const struct pricer_plan_record *record = &pair->side[side].record;
-        char asked[ASKED_TEXT], made[MADE_TEXT];
+        char asked[ASKED_TEXT];
         plan_asked(record, asked);
-        plan_made(record, made);
-        printf("plan %lld%s%s, made %s: %s\n", (long long)record->id,
-               record->name[0] != '\0' ? " " : "", record->name, made, asked);
+        diff_title(record->id, record->name, record->made, asked);
     }
     putchar('\n');
     print_numbers(pair);
@@ -229,10 +189,10 @@ static void json_pair(const struct pair *pair)
         json_name(&json, "from_name", net, list[k].from);
         json_count(&json, "to", list[k].to);
         json_name(&json, "to_name", net, list[k].to);
-        json_number(&json, "weight_before", list[k].share[0]);
-        json_number(&json, "weight", list[k].share[1]);
-        json_number(&json, "noise_before", list[k].noise[0]);
-        json_number(&json, "noise", list[k].noise[1]);
+        json_number(&json, "weight_before", list[k].first[0]);
+        json_number(&json, "weight", list[k].first[1]);
+        json_number(&json, "noise_before", list[k].second[0]);
+        json_number(&json, "noise", list[k].second[1]);
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -249,6 +209,8 @@ int verb_diff(int argc, char **argv)
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return diff_forward(operands[0], operands + 1, as_json);
     struct pair pair = {0};
     struct pricer_fault fault = {""};
     enum pricer_status status =

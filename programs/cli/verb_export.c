@@ -185,7 +185,7 @@ int verb_export(int argc, char **argv)
     struct pricer_fault fault = {""};
     struct pricer_study *study = NULL;
     enum pricer_status status =
-        program_open(operands[0], false, &study, &fault);
+        pricer_study_open(operands[0], false, &study, &fault);
     if (status != PRICER_OK)
         return program_fault(status, &fault);
     int failed = 0;

@@ -3,7 +3,7 @@
  * of how good they are, what they are compared with, and which link's trust
  * would help most.
  */
-#include "plan_forward.h"
+#include "cli/forward/plan.h"
 #include "plan_job.h"
 #include "common/crew.h"
 #include "verbs.h"
@@ -203,13 +203,10 @@ static enum pricer_status load(struct plan_job *job, const char *path)
         status = material_network(&job->from, &job->fault);
     if (status == PRICER_OK && ask->from_deliveries)
         status = measure_network(job);
+    if (status == PRICER_OK && ask->name != NULL)
+        status = material_name(job->from.study, ask->name, &job->fault);
     if (status != PRICER_OK)
         return status;
-    int64_t taken = 0;
-    if (ask->name != NULL && pricer_study_find_plan(job->from.study, ask->name,
-                                                    &taken, NULL) == PRICER_OK)
-        return refuse(job, "plan %.0f is called by this name already",
-                      (double)taken);
     *settings = job->from.settings;
     status = planner_override(&ask->planner, settings, &job->fault);
     if (status != PRICER_OK)

@@ -1,7 +1,7 @@
 /*
  * pricer plans: the plans of a study, what they are called, and the end of some.
  */
-#include "material.h"
+#include "common/options.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -10,7 +10,8 @@
 static const struct usage usage = {
     "plans", "STUDY",
     "List the plans of a study: when each was made, what was asked for, its\n"
-    "error, its certificate and what the server learns where that is stored.\n"
+    "error, its certificate and what the server learns where that is stored,\n"
+    "or with 'scheme: forward' what anyone learns.\n"
     "First call plans by names and delete others, if that is asked for.",
     "pricer plans ten.pricer --name 2=strict --delete 1"};
 
@@ -60,23 +61,23 @@ int verb_plans(int argc, char **argv)
     int go = options_parse(&usage, options, argc, argv, operands);
     if (go != OPTIONS_GO)
         return go;
-    struct material from = {0};
+    struct pricer_study *study = NULL;
     struct pricer_fault fault = {""};
     bool change = names.count > 0 || deleted.count > 0;
     enum pricer_status status =
-        material_open(operands[0], change, &from, &fault);
+        pricer_study_open(operands[0], change, &study, &fault);
     for (int k = 0; k < names.count && status == PRICER_OK; k++)
-        status = name_plan(from.study, names.items[k], &fault);
+        status = name_plan(study, names.items[k], &fault);
     for (int k = 0; k < deleted.count && status == PRICER_OK; k++)
-        status = delete_plan(from.study, deleted.items[k], &fault);
+        status = delete_plan(study, deleted.items[k], &fault);
     if (status == PRICER_OK && as_json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
-        status = plans_json(&json, from.study, &fault);
+        status = plans_json(&json, study, &fault);
         json_close(&json, '}');
     } else if (status == PRICER_OK) {
-        status = plans_table(from.study, &fault);
+        status = plans_table(study, &fault);
     }
-    material_close(&from);
+    pricer_study_close(study);
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }

@@ -3,7 +3,6 @@
  */
 #include "common/options.h"
 #include "common/program.h"
-#include "pricer_forward.h"
 #include "print_plans.h"
 #include "verbs.h"
 
@@ -110,10 +109,7 @@ static enum pricer_status show_tables(struct view *view,
         table_cell(table, "%lld", (long long)view->tables[k].rows);
     }
     table_print(table, stdout);
-    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
-    if (status == PRICER_OK)
-        status = pricer_study_scheme(view->study, &scheme, fault);
-    if (status != PRICER_OK || scheme == PRICER_SCHEME_FORWARD)
+    if (status != PRICER_OK)
         return status;
     putchar('\n');
     return plans_table(view->study, fault);

@@ -7,11 +7,8 @@
 
 static enum pricer_status refuse(const char *path, struct pricer_fault *fault)
 {
-    snprintf(
-        fault->text, sizeof fault->text,
-        "%.300s: this command does not know 'scheme: forward' yet; 'pricer "
-        "new', 'plan' and 'show' do",
-        path);
+    snprintf(fault->text, sizeof fault->text,
+             "%.300s: this command does not know 'scheme: forward' yet", path);
     return PRICER_FORMAT;
 }
 

@@ -461,8 +461,9 @@ static void print_counts(FILE *out, const struct server *server)
     fputs("</table></div></details>\n", out);
 }
 
-void status_live(FILE *out, const struct server *server)
+void status_live(FILE *out, const void *context)
 {
+    const struct server *server = context;
     live_open(out, "pricer-server");
     fputs("<h1>pricer-server</h1>\n", out);
     print_summary(out, server);

@@ -83,8 +83,9 @@ static void print_connections(FILE *out, const struct server *server)
                 hub_end_text((enum hub_end)k), (long long)counts->ends[k]);
 }
 
-void status_metrics(FILE *out, const struct server *server)
+void status_metrics(FILE *out, const void *context)
 {
+    const struct server *server = context;
     struct drift drifts[DRIFTS];
     metric(out, "rounds_total", "counter", "Rounds stored since the start.",
            (double)server->done);

@@ -104,4 +104,47 @@ expect 0 "measured links" "$pricer" plans ten.pricer
 expect 0 "loose" "$pricer" plans ten.pricer --delete 4
 [ "$(sqlite3 ten.pricer "SELECT (SELECT count(*) FROM network), (SELECT count(*) FROM network_node)")" = "1|0" ] ||
     fail "the measured network is still there"
+
+# The same with 'scheme: forward': W by hops of the four nodes as other programs found it.
+printf 'node,p,name\n0,.9,gate\n1,.2,\n2,0,\n3,.1,\n' >nodes.csv
+printf 'from,to,p\n1,0,.8\n2,1,.7\n3,2,.6\n2,0,.3\n3,1,.2\n' >links.csv
+printf 'dimension: 2\nhops: 1\nnetwork: {files: {nodes: nodes.csv, links: links.csv}}
+trust: {everyone: {eps: 4}}\n' >four.yaml
+"$pricer" new four.pricer four.yaml >/dev/null
+expect 0 "No plan yet" "$pricer" plans four.pricer
+"$pricer" plan four.pricer --name near >/dev/null || fail "plan --name exited $?"
+sqlite3 four.pricer "UPDATE setting SET value = 3 WHERE key = 'hops';
+    UPDATE setting SET value = 'sphere' WHERE key = 'release'"
+expect 1 "plan 1 is called by this name already" "$pricer" plan four.pricer --name near
+"$pricer" plan four.pricer >/dev/null || fail "plan exited $?"
+expect 0 "near  2023-11-14 22:13  forward, 1 hop  " "$pricer" plans four.pricer
+expect 0 "forward, 3 hops, sphere  " "$pricer" show four.pricer
+"$pricer" plans four.pricer | awk 'length > 100 { wide = 1 } END { exit wide }' || fail "plans: wide"
+for verb in plans show; do
+    json $verb four.pricer
+    holds "o->>'\$.plans[0].name' = 'near' AND o->>'\$.plans[0].made' = 1700000000"
+    holds "o->>'\$.plans[1].scheme' = 'forward' AND o->>'\$.plans[1].hops' = 3"
+    holds "abs(o->>'\$.plans[0].mse_worst_case' - .296581048) < 1e-9"
+    holds "abs(o->>'\$.plans[1].mse_worst_case' - .259830408) < 1e-9"
+    holds "o->>'\$.plans[1].eps' = 4 AND o->>'\$.plans[1].release' = 'sphere'"
+done
+json diff four.pricer near 2
+holds "abs(o->>'\$.plans[1].mse_worst_case' - .259830408) < 1e-9"
+holds "(SELECT group_concat(value->>'node') FROM json_each(o, '\$.moved')) = '3,2,1'"
+holds "abs(o->>'\$.moved[0].arrival_before' - .136) < 1e-9"
+holds "abs(o->>'\$.moved[0].arrival' - .527064) < 1e-6"
+holds "abs(o->>'\$.moved[1].coefficient_before' - 1.096803) < 1e-6"
+cp out.json latest.json
+json diff four.pricer near
+cmp -s out.json latest.json || fail "the second plan is the latest by default"
+expect 0 "arrival, plan 2" "$pricer" diff four.pricer 1 2
+expect 0 "Every node arrives and counts the same" "$pricer" diff four.pricer 1 near
+expect 1 "there is no plan strict" "$pricer" diff four.pricer strict
+"$pricer" export four.pricer --to four >/dev/null || fail "export exited $?"
+[ "$(sqlite3 :memory: -cmd '.import --csv four/forward_plan_node.csv n' \
+    'SELECT count(*), round(max(arrival), 6) FROM n WHERE plan = 2')" = "4|0.9" ] || fail "export"
+expect 0 "far" "$pricer" plans four.pricer --name 2=far --delete near
+[ "$(sqlite3 four.pricer "SELECT (SELECT group_concat(plan) FROM forward_plan),
+    (SELECT count(*) FROM forward_plan_node), (SELECT count(*) FROM plan_note)")" = "2|4|1" ] ||
+    fail "what is left of forward plans is wrong"
 exit $bad

@@ -187,13 +187,46 @@ static void test_refused(void **state)
     pricer_network_free(net);
 }
 
+/* d W / d eps of each node against plans for other budgets. */
+static void test_slopes(void **state)
+{
+    (void)state;
+    struct pricer_network *net = make_four(3);
+    struct pricer_forward_settings settings = {.rounds = 2, .hops = 2};
+    struct pricer_forward_plan *plan =
+        make_plan(net, 2, 2, PRICER_RELEASE_BEST);
+    struct pricer_forward_slopes *slopes = NULL;
+    assert_int_equal(
+        pricer_forward_slopes_make(net, &settings, plan, &slopes, NULL),
+        PRICER_OK);
+    assert_int_equal(slopes->patterns, 0);
+    assert_true(slopes->hop < 0);
+    for (int i = 0; i < 4; i++) {
+        double mse[2], step = 3e-3;
+        for (int side = 0; side < 2; side++) {
+            net->everyone_eps[i] = 3 + (side ? step : -step);
+            struct pricer_forward_plan *other =
+                make_plan(net, 2, 2, PRICER_RELEASE_BEST);
+            mse[side] = other->mse_worst_case;
+            pricer_forward_plan_free(other);
+        }
+        net->everyone_eps[i] = 3;
+        double truth = (mse[1] - mse[0]) / (2 * step);
+        assert_true(truth < 0);
+        assert_close(slopes->eps[i], truth, 1e-3);
+        assert_true(slopes->uplink[i] < 0 && slopes->uplink_stderr[i] == 0);
+    }
+    pricer_forward_slopes_free(slopes);
+    pricer_forward_plan_free(plan);
+    pricer_network_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_four),
-        cmocka_unit_test(test_releases),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_four),   cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_kinds),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_slopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

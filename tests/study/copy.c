@@ -41,10 +41,13 @@ static int set_up(void **state)
     }
     pricer_scenario_free(scenario);
     study = open_study("s.pricer");
-    sqlite3_exec(study->database,
-                 "PRAGMA foreign_keys = OFF; INSERT INTO member VALUES"
-                 " (0, 'k', 'a')",
-                 NULL, NULL, NULL);
+    sqlite3_exec(
+        study->database,
+        "PRAGMA foreign_keys = OFF; INSERT INTO member VALUES"
+        " (0, 'k', 'a'); INSERT INTO plan VALUES (1, 1, 'worst-case', 0,"
+        " 'analytic', 'exact', 1, 'none', NULL, NULL, NULL, NULL,"
+        " NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0)",
+        NULL, NULL, NULL);
     return 0;
 }
 

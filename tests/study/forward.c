@@ -138,7 +138,7 @@ static void test_plan(void **state)
     (void)state;
     struct pricer_network *network = NULL;
     struct pricer_forward_plan *made = NULL, *read = NULL;
-    struct pricer_forward_record record = {.made = 12}, found;
+    struct pricer_forward_record record = {.made = 12, .name = "first"}, found;
     int64_t id = 0;
     assert_int_equal(pricer_study_forward_plan(study, 0, &read, NULL, NULL),
                      PRICER_VALUE);
@@ -152,10 +152,11 @@ static void test_plan(void **state)
             pricer_study_add_forward_plan(study, made, &record, &id, NULL),
             PRICER_OK);
         assert_int_equal(id, k);
+        record.name[0] = '\0';
     }
     assert_int_equal(pricer_study_forward_plan(study, 0, &read, &found, NULL),
                      PRICER_OK);
-    assert_true(found.id == 2 && found.made == 12 &&
+    assert_true(found.id == 2 && found.made == 12 && found.name[0] == '\0' &&
                 found.settings.rounds == 3 && found.settings.hops == 2 &&
                 found.settings.release == PRICER_RELEASE_SPHERE);
     assert_int_equal(read->nodes, 4);
@@ -196,6 +197,73 @@ static void test_plan(void **state)
     }
 }
 
+/* Plans are listed, found, named and deleted as those of sums are. */
+static void test_plans(void **state)
+{
+    (void)state;
+    struct pricer_network *network = NULL;
+    struct pricer_forward_plan *made = NULL;
+    struct pricer_forward_record record = {.made = 12, .name = "first"};
+    struct pricer_forward_record *list = NULL;
+    int32_t count = 9;
+    int64_t id = 0;
+    assert_int_equal(pricer_study_forward_plans(study, &list, &count, NULL),
+                     PRICER_OK);
+    assert_int_equal(count, 0);
+    pricer_forward_records_free(list);
+    pricer_study_forward_settings(study, &record.settings, NULL);
+    assert_int_equal(pricer_study_network(study, &network, NULL), PRICER_OK);
+    assert_int_equal(
+        pricer_forward_plan_make(network, &record.settings, &made, NULL),
+        PRICER_OK);
+    assert_int_equal(
+        pricer_study_add_forward_plan(study, made, &record, NULL, NULL),
+        PRICER_OK);
+    assert_int_not_equal(/* the name is taken, and nothing is stored */
+                         pricer_study_add_forward_plan(study, made, &record,
+                                                       NULL, NULL),
+                         PRICER_OK);
+    record.name[0] = '\0';
+    assert_int_equal(
+        pricer_study_add_forward_plan(study, made, &record, NULL, NULL),
+        PRICER_OK);
+    assert_int_equal(pricer_study_latest_plan(study, &id, NULL), PRICER_OK);
+    assert_int_equal(id, 2);
+    assert_int_equal(pricer_study_find_plan(study, "first", &id, NULL),
+                     PRICER_OK);
+    assert_int_equal(id, 1);
+    assert_int_equal(pricer_study_find_plan(study, "3", &id, NULL),
+                     PRICER_VALUE);
+    assert_int_equal(pricer_study_name_plan(study, 2, "first", NULL),
+                     PRICER_VALUE);
+    assert_int_equal(pricer_study_name_plan(study, 2, "second", NULL),
+                     PRICER_OK);
+    assert_int_equal(pricer_study_forward_plans(study, &list, &count, NULL),
+                     PRICER_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(list[0].name, "first");
+    assert_string_equal(list[1].name, "second");
+    assert_true(list[0].id == 1 && list[1].id == 2 && list[1].made == 12 &&
+                list[1].settings.rounds == 3 && list[1].settings.hops == 2 &&
+                list[1].mse_worst_case == made->mse_worst_case &&
+                list[1].gap == made->gap);
+    pricer_forward_records_free(list);
+    edit("INSERT INTO round VALUES (1, 2, 1, 1, 1, 1, NULL, NULL, 'constant',"
+         " NULL)");
+    assert_int_equal(pricer_study_delete_plan(study, 2, NULL), PRICER_VALUE);
+    assert_int_equal(pricer_study_delete_plan(study, 1, NULL), PRICER_OK);
+    assert_int_equal(pricer_study_find_plan(study, "first", &id, NULL),
+                     PRICER_VALUE);
+    int64_t rows = 0;
+    assert_int_equal(pri_study_count(study,
+                                     "SELECT count(*) FROM forward_plan_node",
+                                     &rows, NULL),
+                     PRICER_OK);
+    assert_int_equal(rows, 4);
+    pricer_forward_plan_free(made);
+    pricer_network_free(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_network, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_plans, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

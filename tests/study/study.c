@@ -175,7 +175,7 @@ static void test_refuses_files(void **state)
     refuse(path, false, PRICER_FORMAT, "newer pricer");
     change(path, "PRAGMA user_version = 1");
     refuse(path, false, PRICER_FORMAT, "older pricer");
-    change(path, "PRAGMA user_version = 7; DROP TABLE plan_node;"
+    change(path, "PRAGMA user_version = 8; DROP TABLE plan_node;"
                  "DROP TABLE plan_link; DROP TABLE plan");
     refuse(path, false, PRICER_FORMAT, "damaged");
 }

@@ -2,9 +2,10 @@
  * From a study of 'scheme: forward' to a plan: the release of every node and how
  * the server counts it, as tables or as JSON.
  */
-#include "plan_forward.h"
+#include "plan.h"
+#include "cli/material.h"
 #include "common/crew.h"
-#include "pricer_forward.h"
+#include "levers.h"
 
 #include <math.h>
 
@@ -13,6 +14,9 @@ struct work {
     struct pricer_network *network;
     struct pricer_forward_plan *plan;
     struct pricer_forward_record record;
+    struct pricer_forward_check check;
+    struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
+    double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
     double seconds;
 };
 
@@ -82,6 +86,7 @@ static void print_json(const struct work *work)
     json_number(&json, "mse_missing", plan->missing);
     json_number(&json, "mse_noise", plan->noise);
     json_number(&json, "mse_alone", plan->mse_alone);
+    json_number(&json, "mse_sum", work->mse_sum);
     json_number(&json, "mse_perfect", plan->mse_perfect);
     json_number(&json, "zero_mse", plan->zero_mse);
     json_number(&json, "gap", plan->gap);
@@ -90,6 +95,8 @@ static void print_json(const struct work *work)
     json_number(&json, "arrival_mean", found.arrival);
     json_number(&json, "release_variance", found.variance_max);
     json_number(&json, "bytes_per_round", plan->bytes);
+    json_number(&json, "budget_used", work->check.used);
+    json_number(&json, "mse_checked", work->check.mse_one_sided);
     json_number(&json, "seconds", work->seconds);
     json_count(&json, "plan", work->record.id);
     json_open(&json, "unheard", '[');
@@ -97,6 +104,8 @@ static void print_json(const struct work *work)
         if (!is_heard(work, i))
             json_count(&json, NULL, i);
     json_close(&json, ']');
+    if (work->slopes != NULL)
+        forward_json_levers(&json, work->network, plan, work->slopes);
     json_close(&json, '}');
 }
 
@@ -110,14 +119,18 @@ static void add_row(struct table *table, const struct pricer_forward_plan *plan,
     table_cell(table, "%.3g %%", 100 * error / plan->zero_mse);
 }
 
-static void print_errors(const struct pricer_forward_plan *plan)
+static void print_errors(const struct work *work)
 {
+    const struct pricer_forward_plan *plan = work->plan;
     char words[300];
     struct table *table =
         table_new(3, (const char *const[]){"mean squared error, at worst",
                                            "error", "of answering zero"});
     add_row(table, plan, "always answering zero", plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
+    if (!isnan(work->mse_sum))
+        add_row(table, plan, "the paper's scheme, same guarantee",
+                work->mse_sum);
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
     add_row(table, plan, words, plan->mse_worst_case);
@@ -211,6 +224,29 @@ static void print_privacy(const struct work *work, const struct summary *found)
     program_words("Privacy:", words);
 }
 
+/* What was computed a second time, by other code. */
+static void print_check(const struct work *work)
+{
+    const struct pricer_forward_check *check = &work->check;
+    long long rounds = work->record.settings.rounds;
+    char error[120] = "the network is too large to count its error again",
+         words[400];
+    if (check->patterns > 0)
+        snprintf(error, sizeof error,
+                 "data in one direction have the error %.5g +- %.1g on %lld "
+                 "other rounds",
+                 check->mse_one_sided, check->mse_stderr,
+                 (long long)check->patterns);
+    else if (!isnan(check->mse_one_sided))
+        snprintf(error, sizeof error,
+                 "the error over all patterns is the same");
+    snprintf(words, sizeof words,
+             "by other code, all %d nodes keep their (eps, delta) over %lld "
+             "round%s, every packet counted as heard by everyone; %s",
+             (int)work->plan->nodes, rounds, rounds == 1 ? "" : "s", error);
+    program_words("Checked:", words);
+}
+
 static void print_tables(const struct work *work)
 {
     const struct pricer_forward_plan *plan = work->plan;
@@ -221,11 +257,12 @@ static void print_tables(const struct work *work)
            (int)plan->nodes, (int)work->network->links, (int)plan->hops,
            plan->hops == 1 ? "" : "s", kind_word(&found), work->seconds);
     print_unheard(work);
-    print_errors(plan);
+    print_errors(work);
     putchar('\n');
     print_releases(work, &found);
     putchar('\n');
     print_privacy(work, &found);
+    print_check(work);
     snprintf(words, sizeof words,
              "%d of %d nodes; a release arrives with probability %.4g on "
              "average",
@@ -239,6 +276,15 @@ static void print_tables(const struct work *work)
              plan->bytes);
     program_words("Traffic:", words);
     puts("Fleets do not run plans of this scheme yet.");
+    if (isnan(work->mse_sum))
+        printf("The paper's scheme is compared with in networks of at most %d "
+               "links, where\nevery delta is above 0.\n",
+               SUM_LINKS);
+    putchar('\n');
+    if (work->slopes != NULL)
+        forward_print_levers(work->network, plan, work->slopes);
+    else
+        printf("Sensitivities are found for at most %d nodes.\n", SLOPE_NODES);
 }
 
 /* ------------------------------------------------------------------ verb -- */
@@ -274,7 +320,6 @@ static const char *find_stray(const struct plan_request *ask)
         {"--from-deliveries", ask->from_deliveries},
         {"--warm", ask->warm},
         {"--iterations", ask->iterations != 0},
-        {"--name", ask->name != NULL},
     };
     for (size_t k = 0; k < sizeof stray / sizeof *stray; k++)
         if (stray[k].given)
@@ -283,10 +328,14 @@ static const char *find_stray(const struct plan_request *ask)
 }
 
 static enum pricer_status load(struct work *work, const char *path,
-                               struct pricer_fault *fault)
+                               const char *name, struct pricer_fault *fault)
 {
     enum pricer_status status =
         pricer_study_open(path, true, &work->study, fault);
+    if (status == PRICER_OK && name != NULL) {
+        snprintf(work->record.name, sizeof work->record.name, "%s", name);
+        status = material_name(work->study, name, fault);
+    }
     if (status == PRICER_OK)
         status = pricer_study_forward_settings(work->study,
                                                &work->record.settings, fault);
@@ -295,9 +344,41 @@ static enum pricer_status load(struct work *work, const char *path,
     return status;
 }
 
+/* What a plan that is stored is compared with; stopped: what is missing is. */
+static enum pricer_status compare(struct work *work, struct progress *progress,
+                                  struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    work->mse_sum = forward_sum_error(
+        work->network, work->record.settings.rounds, &progress->watch);
+    if (work->network->nodes <= SLOPE_NODES)
+        status =
+            pricer_forward_slopes_make(work->network, &work->record.settings,
+                                       work->plan, &work->slopes, fault);
+    return status == PRICER_STOPPED ? PRICER_OK : status;
+}
+
+/* A plan that fails the check is not stored. */
+static enum pricer_status check_plan(struct work *work,
+                                     struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_forward_plan_verify(work->network, work->record.settings.rounds,
+                                   work->plan, false, &work->check, fault);
+    if (status == PRICER_OK && !work->check.good) {
+        snprintf(
+            fault->text, sizeof fault->text,
+            "the plan fails the check of its privacy and its error, and is "
+            "not stored: %s; please report this",
+            work->check.words);
+        status = PRICER_INFEASIBLE;
+    }
+    return status;
+}
+
 int plan_forward(const struct plan_request *ask, const char *path)
 {
-    struct work work = {0};
+    struct work work = {.mse_sum = NAN};
     struct pricer_fault fault = {""};
     struct progress progress;
     const char *stray = find_stray(ask);
@@ -310,21 +391,27 @@ int plan_forward(const struct plan_request *ask, const char *path)
     }
     double start = program_seconds();
     progress_start(&progress, "plan");
-    enum pricer_status status = load(&work, path, &fault);
+    enum pricer_status status = load(&work, path, ask->name, &fault);
     work.record.settings.threads = program_threads(ask->threads);
     work.record.settings.watch = &progress.watch;
     if (status == PRICER_OK)
         status = pricer_forward_plan_make(work.network, &work.record.settings,
                                           &work.plan, &fault);
-    work.record.settings.watch = NULL;
     work.record.made = program_date();
+    if (status == PRICER_OK)
+        status = check_plan(&work, &fault);
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);
+    if (status == PRICER_OK) {
+        progress_start(&progress, "sensitivity");
+        status = compare(&work, &progress, &fault);
+    }
     progress_end(&progress);
     work.seconds = program_seconds() - start;
     if (status == PRICER_OK)
         (ask->as_json ? print_json : print_tables)(&work);
+    pricer_forward_slopes_free(work.slopes);
     pricer_forward_plan_free(work.plan);
     pricer_network_free(work.network);
     pricer_study_close(work.study);

@@ -1,10 +1,10 @@
 /*
  * `pricer plan` for a study of 'scheme: forward'.
  */
-#ifndef PROGRAM_PLAN_FORWARD_H
-#define PROGRAM_PLAN_FORWARD_H
+#ifndef PROGRAM_FORWARD_PLAN_H
+#define PROGRAM_FORWARD_PLAN_H
 
-#include "plan_job.h"
+#include "cli/plan_job.h"
 
 /* Whether there is a study of this scheme at a path. */
 bool plan_forward_wanted(const char *path);
