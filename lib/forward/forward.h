@@ -9,6 +9,7 @@
 #define PRICER_FORWARD_H
 
 #include "base/base.h"
+#include "pricer_forward.h"
 
 enum {
     PRI_LEVEL_BITS = 5,
@@ -157,12 +158,19 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap).
+ * within these bounds have less than *objective (1 - *gap). Stops where the gap
+ * is at most `tolerance`; 0: 1e-10.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
-                                   double *coefficient, double *objective,
-                                   double *gap);
+                                   double tolerance, double *coefficient,
+                                   double *objective, double *gap);
+
+/* The same without relays, for the probabilities of the uplinks: exact for any
+ * number of nodes. */
+void pri_forward_fit_alone(const struct pri_senders *senders,
+                           const double *arrival, double *coefficient,
+                           double *objective, double *gap);
 
 /* ------------------------------------------------------------------ plan -- */
 
@@ -187,11 +195,11 @@ struct pri_forward_plan {
     int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
                             heard, however many */
     double mse,
-        mse_stderr;     /* W on patterns that the fit has not seen; the error
+        mse_stderr;        /* W on patterns that the fit has not seen; the error
                                is 0 where all patterns were enumerated */
-    double mse_perfect; /* W with links that never fail */
-    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
-    double gap;         /* of the fit */
+    double mse_perfect;    /* W with links that never fail */
+    double mse_alone;      /* W without relaying (0 hops), exact */
+    double gap;            /* of the fit */
     double missing, noise; /* W = missing + noise */
     int64_t patterns;      /* behind mse; 0: all of them */
 };
@@ -225,5 +233,27 @@ enum pricer_status pri_forward_slopes(
     const struct pricer_network *network, const struct pri_senders *senders,
     const struct pri_forward_settings *settings, struct pri_slopes **slopes);
 void pri_slopes_free(struct pri_slopes *slopes);
+
+/* ---------------------------------------------------------------- verify -- */
+
+/* The numbers of a release, found by other code than that of lib/release. */
+struct pri_release_check {
+    long double share; /* q */
+    long double m;
+    long double variance; /* at most, of a radius of 1 */
+    long double charge;   /* a round */
+    long double delta;    /* over all rounds at the eps of the budget */
+    bool pure;            /* eps alone is enough: delta is 0 */
+};
+
+/*
+ * Check one release of radius 1 over the rounds of its budget. False, and *found
+ * untouched, where its numbers are out of range or an integral does not converge.
+ *
+ * Claim: delta bounds what anyone learns beyond eps from all rounds.
+ */
+bool pri_release_recompute(const struct pricer_forward_node *node,
+                           int64_t dimension, int64_t rounds, double eps,
+                           double delta, struct pri_release_check *found);
 
 #endif

@@ -17,7 +17,7 @@ struct pri_forward_fast {
     struct pri_job *job;
     struct pri_states states;
     uint64_t *arrived, *spare; /* [nodes * PRI_LANES] */
-    struct pri_sums sums;
+    struct pri_arrival_sums sums;
     pri_four *room;
     double *errors, *bars; /* [PRI_ROUNDS] */
 };
@@ -30,7 +30,7 @@ void pri_forward_fast_free(struct pri_forward_fast *fast)
     free(fast->states.uplink);
     free(fast->arrived);
     free(fast->spare);
-    pri_sums_free(&fast->sums);
+    pri_arrival_sums_free(&fast->sums);
     free(fast->room);
     free(fast->errors);
     free(fast->bars);
@@ -51,7 +51,8 @@ enum pricer_status pri_forward_fast_new(struct pri_job *job,
     made->spare = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
     made->errors = pri_alloc(PRI_ROUNDS, sizeof *made->errors);
     made->bars = pri_alloc(PRI_ROUNDS, sizeof *made->bars);
-    enum pricer_status status = pri_sums_make(job, job->factor, &made->sums);
+    enum pricer_status status =
+        pri_arrival_sums_make(job, job->factor, &made->sums);
     if (status == PRICER_OK)
         made->room = pri_alloc((int64_t)made->sums.blocks * PRI_ROUNDS,
                                sizeof *made->room);
@@ -121,8 +122,8 @@ enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
     pri_states_arrive(job->network, job->forward->hops, PRI_LANES,
                       &fast->states, fast->arrived, fast->spare);
     count_states(fast, count, tally);
-    pri_sums_find(&fast->sums, fast->arrived, PRI_LANES, PRI_LANES, fast->room,
-                  fast->errors, fast->bars);
+    pri_arrival_sums_find(&fast->sums, fast->arrived, PRI_LANES, PRI_LANES,
+                          fast->room, fast->errors, fast->bars);
     memcpy(errors, fast->errors, (size_t)count * sizeof *errors);
     memcpy(errors + PRI_ROUNDS, fast->bars, (size_t)count * sizeof *errors);
     return PRICER_OK;
@@ -132,7 +133,8 @@ enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
 
 /* The mean error over all patterns of links. */
 static enum pricer_status enumerate(const struct pri_job *job,
-                                    const struct pri_sums *sums, double *mean)
+                                    const struct pri_arrival_sums *sums,
+                                    double *mean)
 {
     struct pri_arrivals *all = NULL;
     enum pricer_status status =
@@ -147,7 +149,8 @@ static enum pricer_status enumerate(const struct pri_job *job,
     if (status == PRICER_OK)
         pri_arrivals_within(all, job->forward->hops, bits);
     for (int64_t w = 0; w < all->words && status == PRICER_OK; w++) {
-        pri_sums_find(sums, bits + w, all->words, 1, room, errors, bars);
+        pri_arrival_sums_find(sums, bits + w, all->words, 1, room, errors,
+                              bars);
         for (int64_t k = 0; k < 64 && 64 * w + k < all->patterns; k++)
             total += all->weight[64 * w + k] * errors[k];
     }
@@ -180,7 +183,7 @@ enum pricer_status pri_forward_predict(const struct pri_job *job,
 {
     struct pricer_outcome *outcome = &simulation->outcomes[0];
     struct pri_factor factor = {0};
-    struct pri_sums sums = {0};
+    struct pri_arrival_sums sums = {0};
     bool worst = simulation->data == PRICER_DATA_WORST_CASE;
     enum pricer_status status = PRICER_OK;
     outcome->worst_case = job->forward->mse_worst_case;
@@ -191,14 +194,14 @@ enum pricer_status pri_forward_predict(const struct pri_job *job,
     if (!worst)
         status = pri_factor_make(job->data, 1, &factor);
     if (status == PRICER_OK)
-        status = pri_sums_make(job, worst ? NULL : &factor, &sums);
+        status = pri_arrival_sums_make(job, worst ? NULL : &factor, &sums);
     if (status == PRICER_OK)
         status = enumerate(job, &sums, &outcome->predicted);
     if (status == PRICER_OK)
         status = predict_bias(job, &outcome->bias_predicted);
     if (status == PRICER_OK)
         pri_outcome_centre(outcome->predicted, outcome);
-    pri_sums_free(&sums);
+    pri_arrival_sums_free(&sums);
     pri_factor_free(&factor);
     return status;
 }

@@ -20,7 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 10000 }; /* rounds whose releases are listed one by one */
+enum {
+    KEPT = 10000, /* rounds whose releases are listed one by one */
+    EXACT = 256,  /* ratios of a key that are counted as they are */
+};
 
 /* A name in a folder lasts only when the folder is on the disk too. */
 static void flush_folder(const char *path)
@@ -72,6 +75,10 @@ static bool prepare_all(struct ledger *ledger)
                "INSERT INTO account VALUES (?, ?, 1) ON CONFLICT (key, mu)"
                " DO UPDATE SET releases = releases + 1",
                &ledger->store) &&
+           ledger_prepare(
+               ledger,
+               "SELECT count(*), total(mu = ?2) FROM account WHERE key = ?1",
+               &ledger->ratios) &&
            ledger_prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?)",
                           &ledger->note) &&
            ledger_prepare(
@@ -129,6 +136,7 @@ void ledger_close(struct ledger *ledger)
         return;
     sqlite3_finalize(ledger->find);
     sqlite3_finalize(ledger->claim);
+    sqlite3_finalize(ledger->ratios);
     sqlite3_finalize(ledger->store);
     sqlite3_finalize(ledger->note);
     sqlite3_finalize(ledger->mark);
@@ -338,11 +346,38 @@ static bool judge(struct ledger *ledger, struct ledger_charge *charge)
     return true;
 }
 
+/*
+ * The ratio to count a release under: its own, or the next larger one with five
+ * binary digits where the key has many already. A server that asks for another
+ * noise in every round would otherwise make the ledger longer and slower with
+ * each; this way a key has some ten thousand ratios at most.
+ */
+static bool find_ratio(struct ledger *ledger,
+                       const struct ledger_charge *charge, double *mu)
+{
+    int exponent = 0;
+    sqlite3_bind_text(ledger->ratios, 1, charge->key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(ledger->ratios, 2, charge->mu);
+    bool good = sqlite3_step(ledger->ratios) == SQLITE_ROW;
+    bool full = good && sqlite3_column_int64(ledger->ratios, 0) >= EXACT;
+    bool known = good && sqlite3_column_int64(ledger->ratios, 1) > 0;
+    sqlite3_reset(ledger->ratios);
+    *mu = charge->mu;
+    if (full && !known && isfinite(*mu)) {
+        double digits = ceil(32 * frexp(*mu, &exponent)) / 32;
+        *mu = fmax(*mu, ldexp(digits, exponent));
+    }
+    return good;
+}
+
 static bool store(struct ledger *ledger, int64_t round,
                   const struct ledger_charge *charge)
 {
+    double mu = 0;
+    if (!find_ratio(ledger, charge, &mu))
+        return false;
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(ledger->store, 2, charge->mu);
+    sqlite3_bind_double(ledger->store, 2, mu);
     sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->note, 2, round);
     sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
@@ -366,7 +401,7 @@ bool ledger_mark(struct ledger *ledger, int64_t round)
 /* Accounts hold every release for good; the list of them ends somewhere. */
 static bool prune(struct ledger *ledger, int64_t round)
 {
-    return round % 64 != 0 ||
+    return round / 64 == ledger->last / 64 ||
            run_at(ledger, "DELETE FROM release WHERE server = ? AND round <= ?",
                   round - KEPT);
 }

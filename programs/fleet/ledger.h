@@ -35,7 +35,8 @@
  * half a unit. Equal ratios are counted, not added up, so the ratio of all is
  * right within 2^-51, however many they are, and stays below M, which
  * trust_allows() accepts; for T = 1 see there. T + 1 rounds are above M by a
- * factor of sqrt(1 + 1 / T), so the budget ends there, and not later.
+ * factor of sqrt(1 + 1 / T), so the budget ends there, and not later. After 256
+ * ratios of one key, those that are new count as up to a sixteenth larger.
  */
 #ifndef PROGRAM_LEDGER_H
 #define PROGRAM_LEDGER_H

@@ -24,7 +24,7 @@ struct ledger {
     bool sums_fit; /* with releases, by the trust file; false: not known */
     const struct trust *trust; /* or NULL: charges bring the only budgets */
     int32_t own;               /* the node's own number in the trust file */
-    sqlite3_stmt *find, *claim, *store, *note, *mark;
+    sqlite3_stmt *find, *claim, *ratios, *store, *note, *mark;
 };
 
 /* Before the server's key, in the key of what it gets in all. */

@@ -194,9 +194,9 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | plans | diff | show | export | reproduce | keygen | enrol | fleet | demo)
+    import | new | plan | plans | diff | privacy | audit | simulate | show | export | reproduce | keygen | enrol | fleet | demo)
         continue ;; # they know it, or no study
-    advise | privacy | simulate | audit | report) line="s.pricer" ;;
+    advise | report) line="s.pricer" ;;
     sweep) line="many.yaml --vary network.nodes=10,20" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;
     *) fail "what does $verb do with 'scheme: forward'?" ;;
