@@ -276,16 +276,23 @@ struct pricer_forward_privacy {
     double delta;
 };
 
+/* Releases of a node in so many rounds. Of the node only release, threshold, loss
+ * and noise count. */
+struct pricer_forward_releases {
+    const struct pricer_forward_node *node;
+    double radius;
+    int64_t dimension;
+    int64_t rounds;
+};
+
 /*
- * The least eps at a delta (0 to 1) over so many rounds; INFINITY for a Gaussian
- * at delta = 0. Of the node only release, threshold, loss and noise count.
- * PRICER_VALUE if they are no release, or a number is out of range. O(rounds)
- * for each of some 60 steps of a search.
+ * The least eps at a delta (0 to 1); INFINITY for a Gaussian at delta = 0.
+ * PRICER_VALUE if a number is out of range. O(rounds) for each of some 60 steps
+ * of a search.
  */
 PRICER_API enum pricer_status pricer_forward_privacy_eps(
-    const struct pricer_forward_node *node, double radius, int64_t dimension,
-    int64_t rounds, double delta, struct pricer_forward_privacy *privacy,
-    struct pricer_fault *fault);
+    const struct pricer_forward_releases *releases, double delta,
+    struct pricer_forward_privacy *privacy, struct pricer_fault *fault);
 
 /*
  * A statement for every node of a plan, at the question's delta (0: that of the
@@ -302,8 +309,8 @@ PRICER_API enum pricer_status pricer_forward_privacy_account(
 
 /* The least delta at an eps, rounded up. O(rounds). */
 PRICER_API enum pricer_status pricer_forward_privacy_delta(
-    const struct pricer_forward_node *node, double radius, int64_t dimension,
-    int64_t rounds, double eps, double *delta, struct pricer_fault *fault);
+    const struct pricer_forward_releases *releases, double eps, double *delta,
+    struct pricer_fault *fault);
 
 /* ------------------------------------------------------------ simulation -- */
 
