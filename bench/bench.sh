@@ -31,6 +31,8 @@ benches=(
     "noise|the noise of the round, samples a second|$build/bench/bench_noise"
     "release|expanding seeds against NumPy's normals, and releases against expansions|/usr/bin/python3 bench/release.py $build/bench/bench_release"
     "simulate|simulated trials against NumPy and the random bits|bench/simulate.sh $build"
+    "forward_simulate|simulated rounds with forwarding, 150 nodes, 3 hops, against NumPy (asked: 50 times)|/usr/bin/python3 bench/forward_simulate.py $build"
+    "forward_plan|plans of forwarding, geometric networks up to 10^5 nodes (10^6 with --big)|$build/bench/bench_forward_plan"
     "decoder|the minimax decoder: worst case against the constant one, and its speed|$build/bench/bench_decoder"
     "decoder_rounds|simulated rounds with the minimax decoder against NumPy|/usr/bin/python3 bench/decoder.py $build/bench/bench_decoder"
     "load|a server with 1,000 and 10,000 nodes, and their throughput, played by one process|/usr/bin/python3 bench/load.py $build"

@@ -62,6 +62,8 @@ struct pricer_forward_plan {
                          neighbour for all that it holds after hops - 1 links,
                          and to the server for all after hops */
     int64_t patterns; /* rounds behind mse_worst_case; 0: all of them */
+    int64_t measured; /* rounds of a fleet that it is fitted to; 0: it is made
+                         for a model of links */
 };
 
 /*
@@ -74,6 +76,67 @@ PRICER_API enum pricer_status pricer_forward_plan_make(
     struct pricer_forward_plan **plan, struct pricer_fault *fault);
 
 PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
+
+/* Whose releases arrived in rounds that were run. */
+struct pricer_forward_arrivals {
+    int32_t nodes;
+    int64_t rounds;
+    int64_t first, last; /* numbers of the first and the last round */
+    int8_t *relays; /* [rounds * nodes] that the release of a node took, round
+                       after round; -1: it did not arrive */
+};
+
+PRICER_API void pricer_forward_arrivals_free(
+    struct pricer_forward_arrivals *arrivals);
+
+/*
+ * Plan for arrivals as they were measured, in at least two rounds. Links of the
+ * network do not count, and arrivals may depend on each other in any way.
+ * Coefficients are fitted to all rounds. mse_worst_case is for coefficients that
+ * are fitted to every other round, on those between, and the other way round:
+ * covariances count by their absolute value, so that it is a bound for all data,
+ * and one that falls with more rounds. settings->hops of -1: all that arrived.
+ */
+PRICER_API enum pricer_status pricer_forward_plan_measured(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_arrivals *arrivals,
+    struct pricer_forward_plan **plan, struct pricer_fault *fault);
+
+/*
+ * What pricer_forward_plan_verify() finds. A plan is `good` if every node keeps
+ * its budget and all other numbers that are checked agree; else words has the
+ * first thing that is wrong.
+ */
+struct pricer_forward_check {
+    bool good;
+    int32_t violations;   /* nodes that do not keep their budgets */
+    double used;          /* the largest share of its budget that a node uses:
+                              of eps where that alone is enough, else of delta */
+    double mse_one_sided; /* the error of data in one direction, counted again
+                              on other rounds; NAN: not counted */
+    double mse_stderr;    /* of it; 0: over all patterns of links */
+    double gap;           /* where all patterns were counted, else NAN */
+    int64_t patterns;     /* that were counted; 0: all */
+    char words[160];
+};
+
+/*
+ * Check a plan by code that shares nothing with what made it: the share of a cap
+ * and its moments by numerical integration, several rounds as a mixture of
+ * compositions of randomised response, the Gaussian by integration of its density,
+ * and the error by a search of paths for one pattern of links at a time, over all
+ * patterns where these are few, else over some thousands; networks that are too
+ * large for 512 are not counted. With `releases_only` the error is left out: for
+ * coefficients that do not come from the links of the network.
+ *
+ * Claim: `good` is only set where every node's releases of `rounds` rounds are
+ * (everyone_eps, everyone_delta)-private; all rounding is against us.
+ */
+PRICER_API enum pricer_status pricer_forward_plan_verify(
+    const struct pricer_network *network, int64_t rounds,
+    const struct pricer_forward_plan *plan, bool releases_only,
+    struct pricer_forward_check *check, struct pricer_fault *fault);
 
 /*
  * What would lower the worst case of a plan: derivatives of mse_worst_case, with
@@ -109,6 +172,11 @@ PRICER_API void pricer_forward_slopes_free(
  * coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
+
+/* What a scenario asks of a plan; threads and watch are 0 and NULL. */
+PRICER_API void pricer_scenario_forward_settings(
+    const struct pricer_scenario *scenario,
+    struct pricer_forward_settings *settings);
 
 /* ----------------------------------------------------------------- round -- */
 
@@ -190,12 +258,82 @@ PRICER_API double pricer_forward_bar(const struct pricer_network *network,
                                      const struct pricer_forward_plan *plan,
                                      const bool *arrived);
 
+/* --------------------------------------------------------------- privacy -- */
+
+/*
+ * What a number of releases of a node cost together. Everyone may see all of
+ * them: link, relay, server, reader, listener or any coalition have the same
+ * numbers, since copies of a release teach nobody anything new.
+ *
+ * Claim: for any two data of each round, later ones chosen after seeing earlier
+ * releases, the releases are (eps, delta)-private. No eps below eps_lower has
+ * that at this delta, by the pair R, -R of opposite data in every round. Proof:
+ * docs/release.md, "Several rounds". The two differ by rounding and by the charge
+ * for all that is not quite uniform, a part of 1e-8 or less.
+ */
+struct pricer_forward_privacy {
+    double eps, eps_lower;
+    double delta;
+};
+
+/*
+ * The least eps at a delta (0 to 1) over so many rounds; INFINITY for a Gaussian
+ * at delta = 0. Of the node only release, threshold, loss and noise count.
+ * PRICER_VALUE if they are no release, or a number is out of range. O(rounds)
+ * for each of some 60 steps of a search.
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_eps(
+    const struct pricer_forward_node *node, double radius, int64_t dimension,
+    int64_t rounds, double delta, struct pricer_forward_privacy *privacy,
+    struct pricer_fault *fault);
+
+/*
+ * A statement for every node of a plan, at the question's delta (0: that of the
+ * node's budget) over its rounds (0: one); all else of the question is ignored,
+ * since everyone sees the same. Statements are exact, but for rounds that are
+ * relative to the last estimate. The caller frees *statements, one a node, with
+ * pricer_statements_free().
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_account(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, struct pricer_fault *fault);
+
+/* The least delta at an eps, rounded up. O(rounds). */
+PRICER_API enum pricer_status pricer_forward_privacy_delta(
+    const struct pricer_forward_node *node, double radius, int64_t dimension,
+    int64_t rounds, double eps, double *delta, struct pricer_fault *fault);
+
+/* ------------------------------------------------------------ simulation -- */
+
+/*
+ * Play a plan of forwarding as pricer_simulation_run() plays plans of sums, and
+ * with the same promises: settings, links, threads, processes, stopping. The
+ * simulation has one outcome. Its error bar is the mean of pricer_forward_bar(),
+ * and what is predicted is exact where the plan's patterns were enumerated, else
+ * NAN. The faithful engine makes every release and passes it from node to node.
+ * settings->decoder must be NULL. O(links hops / 64 + nodes min(nodes, dimension))
+ * a trial; with the faithful engine O(links nodes + nodes dimension).
+ */
+PRICER_API enum pricer_status pricer_forward_simulate(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault);
+
 /* ----------------------------------------------------------------- study -- */
 
 /* The scheme of a study, and so of all its plans. */
 PRICER_API enum pricer_status pricer_study_scheme(struct pricer_study *study,
                                                   enum pricer_scheme *scheme,
                                                   struct pricer_fault *fault);
+
+/* Who arrived in the study's rounds of plans that forward, in the latest
+ * `rounds` of them, 0: all. There may be none. */
+PRICER_API enum pricer_status pricer_study_arrivals(
+    struct pricer_study *study, int64_t rounds,
+    struct pricer_forward_arrivals **arrivals, struct pricer_fault *fault);
 
 /* What the scenario asked of a plan; threads and watch are 0 and NULL. */
 PRICER_API enum pricer_status pricer_study_forward_settings(

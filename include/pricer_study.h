@@ -258,6 +258,11 @@ struct pricer_round_record {
     enum pricer_decode decode; /* what made the estimate from the sums */
     double bar; /* its squared error is at most about this; NAN: not known */
     int64_t dropped[PRICER_DROP_KINDS]; /* messages, since the last round */
+    /* Of a round that forwards, where uplink, link, own and withheld are NULL:
+       the relays that a node's release came over (0: its own uplink) and the attempt in which it
+       arrived; -1: it did not. NULL in rounds of sums. */
+    const int32_t *hops;    /* [nodes] */
+    const int32_t *arrival; /* [nodes] */
 };
 
 /* The number of the next round, noted so that it is never used again, also

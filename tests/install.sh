@@ -16,7 +16,7 @@ export PKG_CONFIG_PATH=${library%/*} PKG_CONFIG_SYSROOT_DIR=$folder
 cc -Wall -Wextra -Werror examples/embed.c -o "$folder/embed" \
     $(pkg-config --cflags --libs pricer) \
     -Wl,-rpath,"$(dirname "${library%/*}")"
-for header in pricer pricer_decode pricer_study pricer_forward pricer_audit pricer_kmeans \
+for header in pricer pricer_decode pricer_study pricer_forward pricer_release pricer_audit pricer_kmeans \
     pricer_power pricer_reference pricer_input; do
     for language in 'c -std=c99' 'c++ -std=c++11'; do
         # shellcheck disable=SC2046,SC2086

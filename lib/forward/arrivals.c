@@ -36,10 +36,21 @@ struct search {
 
 /* ----------------------------------------------------------------- links -- */
 
-static void keep(const struct search *search, const uint64_t *drawn,
-                 uint64_t *out)
+/* Draw a pair of links, or an uplink, and keep the words that are searched;
+ * `back` may be NULL. */
+static void draw(const struct search *search, const struct pri_pair *pair,
+                 int32_t low, int32_t high, uint64_t *out, uint64_t *back)
 {
-    memcpy(out, drawn + search->lane, (size_t)search->lanes * sizeof *out);
+    uint64_t words[2][PRI_LANES];
+    size_t size = (size_t)search->lanes * sizeof *out;
+    if (search->lanes == PRI_LANES) {
+        pri_draw_pair(pair, &search->key, low, high, out, back);
+        return;
+    }
+    pri_draw_pair(pair, &search->key, low, high, words[0], words[1]);
+    memcpy(out, words[0] + search->lane, size);
+    if (back != NULL)
+        memcpy(back, words[1] + search->lane, size);
 }
 
 /* Draw the links of a node; those to a higher node together with the opposite
@@ -47,24 +58,22 @@ static void keep(const struct search *search, const uint64_t *drawn,
 static void draw_node(const struct search *search, int32_t i)
 {
     const struct pricer_network *net = search->network;
-    uint64_t ahead[PRI_LANES], back[PRI_LANES];
     struct pri_pair pair = pri_pair_make(net->uplink[i], 0, 0);
     size_t lanes = (size_t)search->lanes;
-    pri_draw_pair(&pair, &search->key, i, PRICER_SERVER, ahead, NULL);
-    keep(search, ahead, search->now + (size_t)i * lanes);
+    uint64_t unused[PRI_LANES];
+    draw(search, &pair, i, PRICER_SERVER, search->now + (size_t)i * lanes,
+         NULL);
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         int32_t j = net->to[l], other = net->partner[l];
+        uint64_t *up = search->up + (size_t)l * lanes;
         if (j > i) {
             pair = pri_pair_make(net->p[l], other < 0 ? 0 : net->p[other],
                                  other < 0 ? 0 : net->joint[l]);
-            pri_draw_pair(&pair, &search->key, i, j, ahead, back);
-            keep(search, ahead, search->up + (size_t)l * lanes);
-            if (other >= 0)
-                keep(search, back, search->up + (size_t)other * lanes);
+            draw(search, &pair, i, j, up,
+                 other < 0 ? NULL : search->up + (size_t)other * lanes);
         } else if (other < 0) {
             pair = pri_pair_make(0, net->p[l], 0);
-            pri_draw_pair(&pair, &search->key, j, i, ahead, back);
-            keep(search, back, search->up + (size_t)l * lanes);
+            draw(search, &pair, j, i, unused, up);
         }
     }
 }
@@ -89,22 +98,24 @@ void pri_states_draw(const struct pricer_network *network, uint64_t seed,
 
 /* ---------------------------------------------------------------- search -- */
 
-/* Write the level into the planes where a node has just arrived. */
+/* Write the level into the planes, if there are any, where a node has just
+ * arrived. */
 static void note_level(const struct search *search, int32_t i, int k,
                        uint64_t arrived)
 {
     struct pri_arrivals *found = search->arrivals;
+    if (found == NULL)
+        return;
     size_t at = (size_t)(i * found->words + search->word + k);
     for (int b = 0; b < PRI_LEVEL_BITS; b++)
         if ((search->level >> b & 1) == 0)
             found->plane[b][at] &= ~arrived;
 }
 
-PRI_CLONES
-static void advance_rows(struct search *search, int64_t low, int64_t high)
+PRI_INLINE void advance_lanes(struct search *search, int lanes, int64_t low,
+                              int64_t high)
 {
     const struct pricer_network *net = search->network;
-    int lanes = search->lanes;
     for (int64_t i = low; i < high; i++) {
         const uint64_t *old = search->now + i * lanes;
         uint64_t word[PRI_LANES];
@@ -119,10 +130,20 @@ static void advance_rows(struct search *search, int64_t low, int64_t high)
         }
         for (int k = 0; k < lanes; k++) {
             search->next[i * lanes + k] = word[k];
-            if (word[k] != old[k])
+            if (search->arrivals != NULL && word[k] != old[k])
                 note_level(search, (int32_t)i, k, word[k] & ~old[k]);
         }
     }
+}
+
+/* The usual number of lanes is a constant, so that the compiler unrolls it. */
+PRI_CLONES
+static void advance_rows(struct search *search, int64_t low, int64_t high)
+{
+    if (search->lanes == PRI_LANES)
+        advance_lanes(search, PRI_LANES, low, high);
+    else
+        advance_lanes(search, search->lanes, low, high);
 }
 
 /* The clones stay inside this file: the compiler would export them. */
@@ -152,6 +173,24 @@ static void search_levels(struct search *search)
     }
 }
 
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare)
+{
+    size_t count = (size_t)network->nodes * (size_t)words;
+    struct search search = {.network = network,
+                            .lanes = words,
+                            .hops = hops,
+                            .up = states->up,
+                            .now = arrived,
+                            .next = spare};
+    for (size_t k = 0; k < count; k++)
+        arrived[k] |= states->uplink[k];
+    search_levels(&search);
+    if (search.now != arrived)
+        memcpy(arrived, search.now, count * sizeof *arrived);
+}
+
 static enum pricer_status make_room(struct search *search)
 {
     const struct pricer_network *net = search->network;
@@ -171,8 +210,8 @@ static void free_room(struct search *search)
 
 /* -------------------------------------------------------------- patterns -- */
 
-static enum pricer_status arrivals_new(int32_t nodes, int64_t patterns,
-                                       struct pri_arrivals **arrivals)
+enum pricer_status pri_arrivals_new(int32_t nodes, int64_t patterns,
+                                    struct pri_arrivals **arrivals)
 {
     struct pri_arrivals *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
@@ -306,7 +345,7 @@ enum pricer_status pri_arrivals_draw(
                            .settings = settings,
                            .lanes = lanes_that_fit(network->links)};
     enum pricer_status status =
-        arrivals_new(network->nodes, settings->patterns, &work.arrivals);
+        pri_arrivals_new(network->nodes, settings->patterns, &work.arrivals);
     if (status == PRICER_OK)
         status = draw_all(&work);
     if (status == PRICER_OK)
@@ -427,7 +466,7 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
     int64_t count = pri_arrivals_count(network, INT32_MAX);
     if (count < 0)
         return PRICER_VALUE;
-    enum pricer_status status = arrivals_new(network->nodes, count, &made);
+    enum pricer_status status = pri_arrivals_new(network->nodes, count, &made);
     if (status != PRICER_OK)
         return status;
     struct search search = {

@@ -1,16 +1,23 @@
 /*
  * From the moments of arrivals to the coefficients of the estimate.
  *
- * With z_i = R_i c_i, S = sum R_i and w_i = v_i / R_i^2 the worst case is the
- * convex quadratic
+ * With z_i = R_i c_i, S = sum R_i, w_i = v_i / R_i^2 and n_i = pi_i w_i the worst
+ * case is the convex quadratic
  *
- *     f(z) = z' M z - 2 S pi' z + S^2 + sum_i pi_i w_i z_i^2,   M = E[a a'],
+ *     f(z) = z' M z - 2 S pi' z + S^2 + sum_i n_i z_i^2,   M = E[a a'],
  *
- * over the box 0 <= z_i <= R_i / pi_i. A projected Newton method: conjugate
- * gradients on the variables that are free, then a search along the projected
- * path (Bertsekas 1982). f is convex, so for the gradient g at z no point of the
- * box has less than f(z) - sum_i max over s in the box of g_i (z_i - s_i): that
- * is the gap, whatever led to z.
+ * over the box 0 <= z_i <= R_i / pi_i. It is solved by its dual. For every x, of
+ * any sign, with the pull s = S pi - M x,
+ *
+ *     D(x) = S^2 - x' M x + sum_i min over z in the box of n_i z^2 - 2 z s_i
+ *
+ * is at most the least f: with u = S - sum_i a_i x_i in each pattern it is the
+ * Lagrangian of f with the sum missing in a pattern as a variable of its own
+ * and u as its multiplier. D is concave and once differentiable, and at its
+ * maximum z_i(x) = s_i / n_i within the box equals x. A Newton method on that
+ * equation (semismooth: only the z_i inside the box move with s), each step by
+ * conjugate gradients, each length by halving until D rises no more. The gap is
+ * f(z(x)) - D(x), whatever led to x.
  */
 #include "forward.h"
 
@@ -18,19 +25,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWTON_STEPS = 60, CONJUGATE_STEPS = 200, HALVINGS = 10 };
+enum {
+    NEWTON_STEPS = 100,
+    CONJUGATE_STEPS = 500,
+    HALVINGS = 30,
+    BISECTIONS = 60
+};
 #define GAP 1e-10         /* relative; where rounding allows it */
-#define VALUE_ERROR 1e-14 /* of f, in units of S^2 */
+#define VALUE_ERROR 1e-15 /* of D, in units of S^2 */
+#define RESIDUAL 1e-3     /* of a Newton step, relative */
+#define LEAST_NOISE 1e-12 /* w, of a release without noise */
 
 struct problem {
     struct pri_moments *moments;
     int32_t n;
-    double sum;    /* S */
-    double *noise; /* pi w */
-    double *upper; /* R / pi; 0: never heard */
-    double *z, *gradient, *product;
-    double *step, *residual, *scaled, *direction, *image, *trial;
-    bool *free;
+    double sum;       /* S */
+    double *noise;    /* n */
+    double *upper;    /* R / pi; 0: never heard */
+    double *x, *pull; /* s = S pi - M x */
+    double *z;        /* z(x) */
+    double *step;     /* of x */
+    double *along;    /* M step */
+    double *residual, *scaled, *direction, *image;
 };
 
 enum { VECTORS = 11 };
@@ -42,66 +58,76 @@ static enum pricer_status make_problem(struct pri_moments *moments,
     int64_t n = moments->nodes;
     *p = (struct problem){.moments = moments, .n = moments->nodes};
     double *all = pri_alloc(VECTORS * n, sizeof(double));
-    p->free = pri_alloc(n, sizeof(bool));
-    p->noise = all;
-    if (all == NULL || p->free == NULL)
+    if (all == NULL)
         return PRICER_MEMORY;
-    double **vectors[VECTORS] = {&p->noise,    &p->upper,   &p->z,
-                                 &p->gradient, &p->product, &p->step,
-                                 &p->residual, &p->scaled,  &p->direction,
-                                 &p->image,    &p->trial};
+    double **vectors[VECTORS] = {
+        &p->noise, &p->upper,    &p->x,      &p->pull,      &p->z,    &p->step,
+        &p->along, &p->residual, &p->scaled, &p->direction, &p->image};
     for (int k = 0; k < VECTORS; k++)
         *vectors[k] = all + k * n;
     for (int32_t i = 0; i < n; i++) {
         double r = senders->radius[i], pi = moments->pi[i];
         p->sum += r;
-        p->noise[i] = pi * (senders->variance[i] / (r * r));
+        p->noise[i] = pi * fmax(senders->variance[i] / (r * r), LEAST_NOISE);
         p->upper[i] = pi > 0 ? r / pi : 0;
-        p->z[i] = .5 * p->upper[i];
     }
     return PRICER_OK;
 }
 
-static void free_problem(struct problem *p)
+static double inside(const struct problem *p, int32_t i, double pull)
 {
-    free(p->noise);
-    free(p->free);
+    return p->upper[i] > 0 ? fmin(fmax(pull / p->noise[i], 0), p->upper[i]) : 0;
 }
 
-/* f at z, and its gradient / 2 if asked for. */
-static double value_at(struct problem *p, const double *z, double *gradient)
+/* D at x + length step. */
+static double dual_value(const struct problem *p, double length)
 {
-    const double *pi = p->moments->pi;
     double value = p->sum * p->sum;
-    pri_moments_product(p->moments, z, p->product);
     for (int32_t i = 0; i < p->n; i++) {
-        double half = p->product[i] + p->noise[i] * z[i];
-        value += z[i] * (half - 2 * p->sum * pi[i]);
-        if (gradient != NULL)
-            gradient[i] = half - p->sum * pi[i];
+        double x = p->x[i] + length * p->step[i];
+        double pull = p->pull[i] - length * p->along[i];
+        double z = inside(p, i, pull);
+        value -= x * (p->sum * p->moments->pi[i] - pull);
+        value += z * (p->noise[i] * z - 2 * pull);
     }
     return value;
 }
 
-/* How far f(z) can be above the optimum, and which variables are free. */
-static double find_gap(struct problem *p)
+/* f at z(x), which is filled. */
+static double primal_value(struct problem *p)
 {
-    double gap = 0;
-    for (int32_t i = 0; i < p->n; i++) {
-        double z = p->z[i], g = p->gradient[i];
-        gap += 2 * (g > 0 ? g * z : -g * (p->upper[i] - z));
-        p->free[i] = p->upper[i] > 0 && !(z <= 0 && g >= 0) &&
-                     !(z >= p->upper[i] && g <= 0);
-    }
-    return gap;
+    double value = p->sum * p->sum;
+    for (int32_t i = 0; i < p->n; i++)
+        p->z[i] = inside(p, i, p->pull[i]);
+    pri_moments_product(p->moments, p->z, p->image);
+    for (int32_t i = 0; i < p->n; i++)
+        value += p->z[i] * (p->image[i] + p->noise[i] * p->z[i] -
+                            2 * p->sum * p->moments->pi[i]);
+    return value;
 }
 
-/* (M + noise)_FF times x, which is 0 outside of F. */
-static void multiply(struct problem *p, const double *x, double *out)
+/* The solution if all nodes were independent and failed just enough: M = pi
+ * pi', where the sum that is missing is a root. */
+static void start(struct problem *p)
 {
-    pri_moments_product(p->moments, x, out);
+    const double *pi = p->moments->pi;
+    double low = 0, high = p->sum;
+    for (int step = 0; step < BISECTIONS; step++) {
+        double missing = (low + high) / 2, left = p->sum - missing;
+        for (int32_t i = 0; i < p->n; i++)
+            left -= pi[i] * inside(p, i, pi[i] * missing);
+        *(left > 0 ? &low : &high) = missing;
+    }
     for (int32_t i = 0; i < p->n; i++)
-        out[i] = p->free[i] ? out[i] + p->noise[i] * x[i] : 0;
+        p->x[i] = inside(p, i, pi[i] * low);
+    pri_moments_product(p->moments, p->x, p->pull);
+    for (int32_t i = 0; i < p->n; i++)
+        p->pull[i] = p->sum * pi[i] - p->pull[i];
+}
+
+static bool moves(const struct problem *p, int32_t i)
+{
+    return p->z[i] > 0 && p->z[i] < p->upper[i];
 }
 
 static double dot(const double *a, const double *b, int32_t n)
@@ -116,27 +142,34 @@ static double dot(const double *a, const double *b, int32_t n)
 static void precondition(struct problem *p)
 {
     for (int32_t i = 0; i < p->n; i++)
-        p->scaled[i] =
-            p->free[i] ? p->residual[i] / (p->moments->pi[i] + p->noise[i]) : 0;
+        p->scaled[i] = moves(p, i)
+                           ? p->residual[i] / (p->moments->pi[i] + p->noise[i])
+                           : 0;
 }
 
-/* The Newton step of the free variables, to a relative residual. */
-static void solve_free(struct problem *p, double tolerance)
+/*
+ * (1 + N^-1 M) step = z - x with N^-1 = 1 / n_i where z_i moves, else 0: what
+ * does not move steps to z at once, and the rest is symmetric,
+ * (N + M)_FF step_F = n_F (z - x)_F - M_FA step_A.
+ */
+static void find_step(struct problem *p)
 {
-    for (int32_t i = 0; i < p->n; i++) {
-        p->step[i] = 0;
-        p->residual[i] = p->free[i] ? -p->gradient[i] : 0;
-    }
+    for (int32_t i = 0; i < p->n; i++)
+        p->step[i] = moves(p, i) ? 0 : p->z[i] - p->x[i];
+    pri_moments_product(p->moments, p->step, p->image);
+    for (int32_t i = 0; i < p->n; i++)
+        p->residual[i] =
+            moves(p, i) ? p->noise[i] * (p->z[i] - p->x[i]) - p->image[i] : 0;
     precondition(p);
     memcpy(p->direction, p->scaled, (size_t)p->n * sizeof(double));
     double rho = dot(p->residual, p->scaled, p->n), first = rho;
-    for (int k = 0; k < CONJUGATE_STEPS && rho > first * tolerance * tolerance;
+    for (int k = 0; k < CONJUGATE_STEPS && rho > first * RESIDUAL * RESIDUAL;
          k++) {
-        multiply(p, p->direction, p->image);
-        double curvature = dot(p->direction, p->image, p->n);
-        if (!(curvature > 0))
-            break;
-        double length = rho / curvature;
+        pri_moments_product(p->moments, p->direction, p->image);
+        for (int32_t i = 0; i < p->n; i++)
+            p->image[i] =
+                moves(p, i) ? p->image[i] + p->noise[i] * p->direction[i] : 0;
+        double length = rho / dot(p->direction, p->image, p->n);
         for (int32_t i = 0; i < p->n; i++) {
             p->step[i] += length * p->direction[i];
             p->residual[i] -= length * p->image[i];
@@ -147,56 +180,95 @@ static void solve_free(struct problem *p, double tolerance)
             p->direction[i] = p->scaled[i] + next / rho * p->direction[i];
         rho = next;
     }
+    pri_moments_product(p->moments, p->step, p->along);
 }
 
-/* Halve the step until f does not rise; false: it always does. */
-static bool move(struct problem *p, double *value)
+/* Halve the step as long as D rises by that; false: it does not rise. */
+static bool climb(struct problem *p, double *value)
 {
-    double length = 1;
-    for (int k = 0; k < HALVINGS; k++, length /= 2) {
-        for (int32_t i = 0; i < p->n; i++)
-            p->trial[i] =
-                fmin(fmax(p->z[i] + length * p->step[i], 0), p->upper[i]);
-        double reached = value_at(p, p->trial, p->image);
-        if (reached <= *value + VALUE_ERROR * p->sum * p->sum) {
-            double *swap = p->z;
-            p->z = p->trial;
-            p->trial = swap;
-            swap = p->gradient;
-            p->gradient = p->image;
-            p->image = swap;
-            *value = reached;
-            return true;
-        }
+    double length = 1, reached = dual_value(p, 1);
+    for (int k = 0; k < HALVINGS; k++) {
+        double shorter = dual_value(p, length / 2);
+        if (!(shorter > reached))
+            break;
+        length /= 2;
+        reached = shorter;
     }
-    return false;
+    if (!(reached > *value))
+        return false;
+    for (int32_t i = 0; i < p->n; i++) {
+        p->x[i] += length * p->step[i];
+        p->pull[i] -= length * p->along[i];
+    }
+    *value = reached;
+    return true;
 }
 
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
-                                   double *coefficient, double *objective,
-                                   double *gap)
+                                   double tolerance, double *coefficient,
+                                   double *objective, double *gap)
 {
     struct problem p;
     enum pricer_status status = make_problem(moments, senders, &p);
-    if (status == PRICER_OK) {
-        double value = value_at(&p, p.z, p.gradient);
-        double above = find_gap(&p), tolerance = .1;
-        for (int k = 0, stalls = 0;
-             k < NEWTON_STEPS && stalls < 3 && above > GAP * value; k++) {
-            double before = above;
-            solve_free(&p, tolerance);
-            tolerance = fmax(tolerance * .1, 1e-8);
-            if (!move(&p, &value))
-                break;
-            above = find_gap(&p);
-            stalls = above > .5 * before ? stalls + 1 : 0;
-        }
-        for (int32_t i = 0; i < p.n; i++)
-            coefficient[i] = p.z[i] / senders->radius[i];
-        *objective = value;
-        *gap = fmax(above / value, 0);
+    if (status != PRICER_OK)
+        return status;
+    start(&p);
+    double lower = dual_value(&p, 0), value = primal_value(&p);
+    double error = VALUE_ERROR * p.sum * p.sum;
+    tolerance = tolerance > 0 ? tolerance : GAP;
+    for (int k = 0;
+         k < NEWTON_STEPS && value - lower > fmax(tolerance * value, error);
+         k++) {
+        find_step(&p);
+        if (!climb(&p, &lower))
+            break;
+        value = primal_value(&p);
     }
-    free_problem(&p);
-    return status;
+    for (int32_t i = 0; i < p.n; i++)
+        coefficient[i] = p.z[i] / senders->radius[i];
+    *objective = value;
+    *gap = fmax((value - lower) / value, 0);
+    free(p.noise);
+    return PRICER_OK;
+}
+
+/* ----------------------------------------------------------------- alone -- */
+
+/*
+ * Uplinks are independent: n^2 W = (S - sum_i pi_i z_i)^2 + sum_i pi_i (1 - pi_i
+ * + w_i) z_i^2. With the sum that is missing, s, each z_i is s / (1 - pi_i +
+ * w_i) within its bounds, and s is a root that bisection finds.
+ */
+void pri_forward_fit_alone(const struct pri_senders *senders,
+                           const double *arrival, double *coefficient,
+                           double *objective, double *gap)
+{
+    double sum = 0, low = 0, high, total = 0, value = 0, above = 0;
+    for (int32_t i = 0; i < senders->nodes; i++)
+        sum += senders->radius[i];
+    high = sum;
+    for (int step = 0; step <= BISECTIONS; step++) {
+        double missing = (low + high) / 2;
+        total = value = 0;
+        for (int32_t i = 0; i < senders->nodes; i++) {
+            double r = senders->radius[i], pi = arrival[i];
+            double own = r * (1 - pi) + senders->variance[i] / r;
+            double c = pi > 0 ? fmin(missing / own, 1 / pi) : 0;
+            coefficient[i] = c;
+            total += pi * c * r;
+            value += pi * c * c * r * own;
+        }
+        *(sum - total > missing ? &low : &high) = missing;
+    }
+    value += (sum - total) * (sum - total);
+    for (int32_t i = 0; i < senders->nodes; i++) {
+        double r = senders->radius[i], pi = arrival[i], c = coefficient[i];
+        double own = r * (1 - pi) + senders->variance[i] / r;
+        double slope = 2 * r * pi * (own * c - (sum - total));
+        if (pi > 0)
+            above += slope > 0 ? slope * c : -slope * (1 / pi - c);
+    }
+    *objective = value;
+    *gap = fmax(above / value, 0);
 }

@@ -9,6 +9,7 @@
 #define PRICER_FORWARD_H
 
 #include "base/base.h"
+#include "pricer_forward.h"
 
 enum {
     PRI_LEVEL_BITS = 5,
@@ -66,6 +67,9 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
                                           int32_t hops,
                                           struct pri_arrivals **arrivals);
 
+/* Patterns in which nothing arrives, to be filled. */
+enum pricer_status pri_arrivals_new(int32_t nodes, int64_t patterns,
+                                    struct pri_arrivals **arrivals);
 void pri_arrivals_free(struct pri_arrivals *arrivals);
 
 /* Who arrives over at most `hops` relays: rows of `words` words. */
@@ -86,6 +90,15 @@ struct pri_states {
 void pri_states_draw(const struct pricer_network *network, uint64_t seed,
                      int64_t group, struct pri_team *team,
                      struct pri_states *states);
+
+/*
+ * Whose releases arrive over at most `hops` relays in rounds of these states:
+ * rows of `words` words, at most 8. Where `arrived` has a bit already, a release
+ * that reaches the node arrives. `spare` is room of the same size.
+ */
+void pri_states_arrive(const struct pricer_network *network, int32_t hops,
+                       int words, const struct pri_states *states,
+                       uint64_t *arrived, uint64_t *spare);
 
 /* The states of word `word` of all patterns, in rows of one word, and their
  * probabilities, weight[64]. */
@@ -148,12 +161,19 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap).
+ * within these bounds have less than *objective (1 - *gap). Stops where the gap
+ * is at most `tolerance`; 0: 1e-10.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
-                                   double *coefficient, double *objective,
-                                   double *gap);
+                                   double tolerance, double *coefficient,
+                                   double *objective, double *gap);
+
+/* The same without relays, for the probabilities of the uplinks: exact for any
+ * number of nodes. */
+void pri_forward_fit_alone(const struct pri_senders *senders,
+                           const double *arrival, double *coefficient,
+                           double *objective, double *gap);
 
 /* ------------------------------------------------------------------ plan -- */
 
@@ -178,11 +198,11 @@ struct pri_forward_plan {
     int32_t *distance;   /* [nodes] relays that are needed at least; -1: never
                             heard, however many */
     double mse,
-        mse_stderr;     /* W on patterns that the fit has not seen; the error
+        mse_stderr;        /* W on patterns that the fit has not seen; the error
                                is 0 where all patterns were enumerated */
-    double mse_perfect; /* W with links that never fail */
-    double mse_alone;   /* W without relaying (0 hops), on the fit's patterns */
-    double gap;         /* of the fit */
+    double mse_perfect;    /* W with links that never fail */
+    double mse_alone;      /* W without relaying (0 hops), exact */
+    double gap;            /* of the fit */
     double missing, noise; /* W = missing + noise */
     int64_t patterns;      /* behind mse; 0: all of them */
 };
@@ -192,7 +212,25 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
                                     const struct pri_forward_settings *settings,
                                     struct pri_forward_plan **plan,
                                     struct pricer_fault *fault);
+enum pricer_status pri_forward_plan_new(int32_t nodes,
+                                        struct pri_forward_plan **plan);
 void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+/* Links that never fail: n^2 W with everybody there. */
+enum pricer_status pri_forward_perfect(const struct pri_senders *senders,
+                                       double *objective);
+
+/*
+ * The same from rounds that were run, without a model of links: relays[t * nodes
+ * + i] is how many relays the release of node i took in round t, -1 where it
+ * did not arrive. At least two rounds. Coefficients are fitted to all rounds;
+ * W is that of coefficients fitted to every other round on the rounds between,
+ * and the other way round, with measured covariances by their absolute values.
+ */
+enum pricer_status pri_forward_plan_measured(const struct pri_senders *senders,
+                                             const int8_t *relays,
+                                             int64_t rounds, int32_t hops,
+                                             struct pri_forward_plan **plan);
 
 /* ---------------------------------------------------------------- slopes -- */
 
@@ -216,5 +254,63 @@ enum pricer_status pri_forward_slopes(
     const struct pricer_network *network, const struct pri_senders *senders,
     const struct pri_forward_settings *settings, struct pri_slopes **slopes);
 void pri_slopes_free(struct pri_slopes *slopes);
+
+/* ---------------------------------------------------------------- verify -- */
+
+/* The numbers of a release, found by other code than that of lib/release. */
+struct pri_release_check {
+    long double share; /* q */
+    long double m;
+    long double variance; /* at most, of a radius of 1 */
+    long double charge;   /* a round */
+    long double delta;    /* over all rounds at the eps of the budget */
+    bool pure;            /* eps alone is enough: delta is 0 */
+};
+
+/*
+ * Check one release of radius 1 over the rounds of its budget. False, and *found
+ * untouched, where its numbers are out of range or an integral does not converge.
+ *
+ * Claim: delta bounds what anyone learns beyond eps from all rounds.
+ */
+bool pri_release_recompute(const struct pricer_forward_node *node,
+                           int64_t dimension, int64_t rounds, double eps,
+                           double delta, struct pri_release_check *found);
+
+/* ---------------------------------------------------------------- trials -- */
+
+struct pricer_forward_settings;
+struct pricer_forward_node;
+
+/* The release of every node for `factor` times its eps. */
+enum pricer_status pri_forward_releases(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, double factor,
+    struct pricer_forward_node *nodes, struct pricer_fault *fault);
+
+/*
+ * Errors of many plans for one network, all on the same patterns: settings->hops
+ * is the largest number of hops that may be asked about. The network must
+ * outlive it.
+ */
+struct pri_trials;
+enum pricer_status pri_trials_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, struct pri_trials **trials);
+void pri_trials_free(struct pri_trials *trials);
+
+/* A plan as it could be. */
+struct pri_forward_trial {
+    double factor;  /* of every eps */
+    bool noiseless; /* vectors as they are, without privacy */
+    int64_t rounds, dimension;
+    enum pricer_release release;
+    int32_t hops;
+};
+
+/* W with the best coefficients. */
+enum pricer_status pri_trials_error(struct pri_trials *trials,
+                                    const struct pri_forward_trial *what,
+                                    double *mse, struct pricer_fault *fault);
 
 #endif

@@ -165,10 +165,30 @@ static void fill_subsets(const double *values, int count, double *table)
             table[filled + k] = table[k] + (m < count ? values[m] : 0);
 }
 
+enum { FEW = 32 }; /* of 512 bits, one by one rather than by tables */
+
+static int count_bits(const uint64_t row[8], uint64_t flip, int count)
+{
+    int bits = 0;
+    for (int m = 0; m < count; m++)
+        bits += __builtin_popcountll(row[m] ^ flip);
+    return bits;
+}
+
+/* Add sign times the value of each row where its bits, flipped, are set. */
+PRI_INLINE void add_bits(const uint64_t row[8], uint64_t flip, int count,
+                         double sign, const double *values, double *sums)
+{
+    for (int m = 0; m < count; m++)
+        for (uint64_t bits = row[m] ^ flip; bits != 0; bits &= bits - 1)
+            sums[__builtin_ctzll(bits)] += sign * values[m];
+}
+
 /*
  * Nodes go in eights: byte b of the eight rows of a word makes an 8 x 8 square
  * of bits, and a column of it, the nodes that arrive in one pattern, is the
- * index of their sum.
+ * index of their sum. Where nearly all or nearly none arrive, the others are
+ * counted one by one.
  */
 PRI_CLONES
 static void sum_words(const struct summing *work, int64_t low, int64_t high)
@@ -185,6 +205,16 @@ static void sum_words(const struct summing *work, int64_t low, int64_t high)
             uint64_t row[8] = {0};
             for (int m = 0; m < count; m++)
                 row[m] = of->bits[(i + m) * of->words + k];
+            if (count_bits(row, 0, count) < FEW) {
+                add_bits(row, 0, count, 1, work->values + i, sums);
+                continue;
+            }
+            if (count_bits(row, ~UINT64_C(0), count) < FEW) {
+                for (int m = 0; m < 64; m++)
+                    sums[m] += table[(1 << count) - 1];
+                add_bits(row, ~UINT64_C(0), count, -1, work->values + i, sums);
+                continue;
+            }
             for (int b = 0; b < 8; b++) {
                 uint64_t square = 0;
                 for (int m = 0; m < 8; m++)
@@ -209,7 +239,7 @@ void pri_moments_sums(const struct pri_moments *moments, const double *values,
     pri_team_share(moments->team, moments->words, sum_some, &work);
 }
 
-/* out_i = the sum of weight[k] sums[k] over the patterns in which i arrives. */
+/* out_i = the sum of sums[k] over the patterns in which i arrives. */
 static void gather(void *context, int64_t low, int64_t high)
 {
     struct summing *work = context;

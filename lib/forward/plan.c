@@ -43,7 +43,7 @@ struct planning {
     struct pri_arrivals *arrivals; /* of the fit */
     uint64_t *bits;
     struct pri_team *team;
-    bool exact;
+    bool exact; /* the objective of the fit is W */
 };
 
 /* As many as the draws allow, and the work of moments or of their products. */
@@ -82,7 +82,7 @@ static enum pricer_status sample(struct planning *work)
 
 /* Fit within `hops`; the plan gets coefficients, arrivals and gap. */
 static enum pricer_status fit(struct planning *work, int32_t hops,
-                              double *objective)
+                              double tolerance, double *objective)
 {
     struct pri_moments *moments = NULL;
     struct pri_forward_plan *plan = work->plan;
@@ -90,13 +90,26 @@ static enum pricer_status fit(struct planning *work, int32_t hops,
         work->arrivals, hops, work->bits, work->team, &moments);
     if (status != PRICER_OK)
         return status;
-    status = pri_forward_fit(moments, work->senders, plan->coefficient,
-                             objective, &plan->gap);
+    status = pri_forward_fit(moments, work->senders, tolerance,
+                             plan->coefficient, objective, &plan->gap);
     memcpy(plan->arrival, moments->pi, (size_t)plan->nodes * sizeof(double));
     plan->hops = hops;
     pri_moments_free(moments);
     return status;
 }
+
+/* Without relays: exact for networks of any size. */
+static void fit_alone(struct planning *work, double *objective)
+{
+    struct pri_forward_plan *plan = work->plan;
+    memcpy(plan->arrival, work->network->uplink,
+           (size_t)plan->nodes * sizeof(double));
+    pri_forward_fit_alone(work->senders, plan->arrival, plan->coefficient,
+                          objective, &plan->gap);
+    plan->hops = 0;
+}
+
+#define CHOICE 1e-4 /* errors are compared to 1 % */
 
 /* W falls with every hop: the fewest hops within 1 % of the most, by halving,
  * or those that were asked for. */
@@ -104,23 +117,28 @@ static enum pricer_status choose_hops(struct planning *work, double *objective)
 {
     double n2 = (double)work->plan->nodes * work->plan->nodes, alone, best;
     int32_t low = 0, high = work->settings->hops;
-    enum pricer_status status = fit(work, 0, &alone);
+    enum pricer_status status = PRICER_OK;
+    fit_alone(work, &alone);
     work->plan->mse_alone = alone / n2;
-    if (high < 0 && status == PRICER_OK) {
+    if (high < 0) {
         high = PRI_HOPS_ENOUGH;
-        status = fit(work, high, &best);
+        status = fit(work, high, CHOICE, &best);
         if (alone <= 1.01 * best)
             high = 0;
         while (status == PRICER_OK && high - low > 1) {
             int32_t middle = (low + high) / 2;
-            status = fit(work, middle, objective);
+            status = fit(work, middle, CHOICE, objective);
             if (*objective <= 1.01 * best)
                 high = middle;
             else
                 low = middle;
         }
     }
-    return status == PRICER_OK ? fit(work, high, objective) : status;
+    if (status == PRICER_OK && high > 0)
+        return fit(work, high, 0, objective);
+    fit_alone(work, objective);
+    work->exact = true;
+    return status;
 }
 
 /* ----------------------------------------------------------------- error -- */
@@ -253,11 +271,12 @@ static void measure_exactly(struct planning *work, double objective)
 
 /* ------------------------------------------------------------------ plan -- */
 
-/* Links that never fail: one pattern, in which everybody arrives. */
-static enum pricer_status find_perfect(struct planning *work)
+/* One pattern, in which everybody arrives. */
+enum pricer_status pri_forward_perfect(const struct pri_senders *senders,
+                                       double *objective)
 {
-    int32_t n = work->network->nodes;
-    double one[64] = {1}, objective, gap;
+    int32_t n = senders->nodes;
+    double one[64] = {1}, gap;
     struct pri_moments of = {
         .nodes = n, .patterns = 1, .words = 1, .weight = one};
     double *unused = pri_alloc(n, sizeof(double));
@@ -271,8 +290,7 @@ static enum pricer_status find_perfect(struct planning *work)
             bits[i] = 1;
         }
         of.bits = bits;
-        status = pri_forward_fit(&of, work->senders, unused, &objective, &gap);
-        work->plan->mse_perfect = objective / ((double)n * n);
+        status = pri_forward_fit(&of, senders, 0, unused, objective, &gap);
     }
     free(unused);
     free(bits);
@@ -281,8 +299,8 @@ static enum pricer_status find_perfect(struct planning *work)
     return status;
 }
 
-static enum pricer_status plan_new(int32_t nodes,
-                                   struct pri_forward_plan **plan)
+enum pricer_status pri_forward_plan_new(int32_t nodes,
+                                        struct pri_forward_plan **plan)
 {
     struct pri_forward_plan *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
@@ -330,26 +348,27 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
 {
     struct planning work = {
         .network = network, .senders = senders, .settings = settings};
-    double objective = 0;
+    double objective = 0, perfect = 0, n = network->nodes;
     enum pricer_status status = check(network, senders, settings, fault);
     if (status != PRICER_OK)
         return status;
     work.team = pri_team_new(pri_threads(
         settings->threads, (int64_t)network->links + network->nodes));
-    status = plan_new(network->nodes, &work.plan);
-    if (status == PRICER_OK)
+    status = pri_forward_plan_new(network->nodes, &work.plan);
+    if (status == PRICER_OK && settings->hops != 0)
         status = sample(&work);
     if (status == PRICER_OK)
         status = choose_hops(&work, &objective);
     if (status == PRICER_OK)
         status = pri_forward_distance(network, work.plan->distance);
     if (status == PRICER_OK)
-        status = find_perfect(&work);
+        status = pri_forward_perfect(senders, &perfect);
     if (status == PRICER_OK && work.exact)
         measure_exactly(&work, objective);
     else if (status == PRICER_OK)
         status = measure(&work);
     if (status == PRICER_OK) {
+        work.plan->mse_perfect = perfect / (n * n);
         work.plan->missing = work.plan->mse - work.plan->noise;
         for (int32_t i = 0; i < network->nodes; i++)
             work.plan->heard += work.plan->distance[i] >= 0 &&

@@ -31,8 +31,8 @@
 #include <string.h>
 
 /* Patterns that are enumerated, times nodes; and of a sample. */
-#define ENUMERATED (INT64_C(1) << 22)
-#define SAMPLED (INT64_C(1) << 22)
+#define EXACT_PATTERNS (INT64_C(1) << 22)
+#define SLOPE_PATTERNS (INT64_C(1) << 22)
 enum { SAMPLE_MAX = 1 << 15 };
 
 /* A search that one worker makes at a time. */
@@ -325,10 +325,10 @@ static enum pricer_status sample(struct sloping *work,
 {
     const struct pricer_network *net = work->network;
     int32_t hops = work->hops < PRI_HOPS_MAX ? work->hops + 1 : work->hops;
-    work->exact = pri_arrivals_count(net, ENUMERATED / net->nodes) > 0;
+    work->exact = pri_arrivals_count(net, EXACT_PATTERNS / net->nodes) > 0;
     if (work->exact)
         return pri_arrivals_enumerate(net, hops, &work->arrivals);
-    int64_t count = SAMPLED / net->nodes;
+    int64_t count = SLOPE_PATTERNS / net->nodes;
     count = count > SAMPLE_MAX ? SAMPLE_MAX : count < 512 ? 512 : count;
     return pri_arrivals_draw(
         net,
@@ -375,7 +375,7 @@ static enum pricer_status fit_at(struct sloping *work, int32_t hops,
     enum pricer_status status =
         pri_moments_make(work->arrivals, hops, bits, work->team, &of);
     if (status == PRICER_OK)
-        status = pri_forward_fit(of, work->senders, c, mse, &gap);
+        status = pri_forward_fit(of, work->senders, 0, c, mse, &gap);
     if (status == PRICER_OK) {
         *mse /= (double)n * (double)n;
         take_coefficients(work, of, c, c + n);

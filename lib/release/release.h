@@ -179,7 +179,8 @@ bool pri_release_entry_allows(const struct pri_release_entry *entry,
 /*
  * What of (eps, delta) is left for the list once (eps', delta') of another plan
  * is taken out by basic composition; false, and outputs untouched, where that
- * is more than there is.
+ * is more than there is. The split must be fixed together with the list, before
+ * its first release: docs/release.md, "Several releases of one budget".
  */
 bool pri_release_subtract(const struct pricer_budget *whole,
                           const struct pricer_budget *part, double *eps,
@@ -269,18 +270,9 @@ enum pricer_status pri_release_decode(const struct pri_release *release,
 /* ------------------------------------------------------------------ coin -- */
 
 /*
- * A coin that says yes with probability exp(-e0), e0 = steps 2^-40 <= 12: the
- * first 32 bits of a uniform number are compared with `first`; only where they
- * are equal are more drawn, as many as it takes.
+ * A uniform 64-bit number below *threshold says yes with probability exp(-e0),
+ * e0 on its grid and at most 12, rounded up by less than a part 2^-45.
  */
-struct pri_coin {
-    uint64_t steps;
-    uint32_t first; /* floor(2^32 exp(-e0)), or 2^32 - 1 */
-};
-enum pricer_status pri_coin_prepare(double e0, struct pri_coin *coin);
-
-/* Decide a coin whose first 32 bits are `bits`. */
-enum pricer_status pri_coin_decide(const struct pri_coin *coin, uint32_t bits,
-                                   const struct pri_entropy *source, bool *yes);
+enum pricer_status pri_coin_threshold(double e0, uint64_t *threshold);
 
 #endif

@@ -31,13 +31,14 @@
 enum {
     PAD = 16,   /* vectors are padded to a multiple of this */
     BATCH = 32, /* tries whose bytes are drawn together, at most */
-    TRY_BYTES = PRI_SEED_BYTES + 4,
+    COIN_BYTES = 8,
+    TRY_BYTES = COIN_BYTES + PRI_SEED_BYTES,
 };
 
 struct pri_sampler {
     struct pri_release release;
     struct pri_expander *expander;
-    struct pri_coin coin;
+    uint64_t coin; /* below this one is yes */
     int64_t most;  /* tries: more happen with probability e^-44 */
     int64_t batch; /* tries whose bytes are drawn together */
     bool set;
@@ -95,7 +96,7 @@ enum pricer_status pri_sampler_new(const struct pri_release *release,
     made->batch =
         (int64_t)fmin(BATCH, 2.6 / sqrt(all)); /* call against waste */
     if (made->along == NULL || pri_expander_new(&made->expander) != PRICER_OK ||
-        pri_coin_prepare(release->e0, &made->coin) != PRICER_OK) {
+        pri_coin_threshold(release->e0, &made->coin) != PRICER_OK) {
         pri_sampler_free(made);
         return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
@@ -152,19 +153,15 @@ enum pricer_status pri_sampler_inside(struct pri_sampler *sampler,
 
 /* One try on TRY_BYTES random bytes: the coin's, then the seed. */
 static enum pricer_status attempt(struct pri_sampler *sampler,
-                                  const unsigned char *bytes,
-                                  const struct pri_entropy *source,
-                                  bool *accepted)
+                                  const unsigned char *bytes, bool *accepted)
 {
-    uint32_t bits;
-    bool coin = false, inside = false;
-    memcpy(&bits, bytes, sizeof bits);
+    uint64_t coin;
+    bool inside = false;
+    memcpy(&coin, bytes, sizeof coin);
     enum pricer_status status =
-        pri_coin_decide(&sampler->coin, bits, source, &coin);
+        pri_sampler_inside(sampler, bytes + COIN_BYTES, &inside);
     if (status == PRICER_OK)
-        status = pri_sampler_inside(sampler, bytes + sizeof bits, &inside);
-    if (status == PRICER_OK)
-        *accepted = (int)coin | (int)inside;
+        *accepted = (int)(coin < sampler->coin) | (int)inside;
     return status;
 }
 
@@ -186,10 +183,11 @@ enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
         for (int64_t k = 0; k < sampler->batch && count < sampler->most &&
                             !accepted && status == PRICER_OK;
              k++) {
-            status = attempt(sampler, bytes + k * TRY_BYTES, source, &accepted);
+            status = attempt(sampler, bytes + k * TRY_BYTES, &accepted);
             count++;
             if (accepted)
-                memcpy(seed, bytes + k * TRY_BYTES + 4, PRI_SEED_BYTES);
+                memcpy(seed, bytes + k * TRY_BYTES + COIN_BYTES,
+                       PRI_SEED_BYTES);
         }
     }
     sodium_memzero(bytes, sizeof bytes);

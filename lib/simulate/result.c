@@ -71,6 +71,12 @@ static void expect_decoded(const struct pri_job *job,
                               : NAN;
 }
 
+void pri_outcome_centre(double scale, struct pricer_outcome *outcome)
+{
+    bool usable = scale > 1e-290 && scale < 1e290;
+    outcome->first_octave = (usable ? ilogb(scale) : 0) - OCTAVES_BELOW;
+}
+
 enum pricer_status pri_simulation_predict(const struct pri_job *job,
                                           struct pricer_simulation *simulation)
 {
@@ -89,9 +95,7 @@ enum pricer_status pri_simulation_predict(const struct pri_job *job,
         if (status != PRICER_OK)
             return status;
         outcome->worst_case = error.mse_worst_case;
-        double scale = outcome->predicted;
-        bool usable = scale > 1e-290 && scale < 1e290;
-        outcome->first_octave = (usable ? ilogb(scale) : 0) - OCTAVES_BELOW;
+        pri_outcome_centre(outcome->predicted, outcome);
         outcome->bar = NAN;
     }
     if (job->decoder != NULL)

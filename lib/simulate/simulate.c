@@ -10,6 +10,7 @@
  * begun, since later ones may have been played already.
  */
 #include "simulate.h"
+#include "pricer_forward.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,30 +21,44 @@ enum {
     MOST_THREADS = 64, /* parts of a team */
 };
 
+/* The engine of a thread: one of these. */
+struct player {
+    struct pri_fast *fast;
+    struct pri_faithful *faithful;
+    struct pri_forward_fast *forward_fast;
+    struct pri_forward_faithful *forward_faithful;
+};
+
 /* A simulation while it runs. */
 struct run {
     struct pri_job job;
     enum pricer_engine engine;
     int32_t threads;
-    int unit;       /* trials that are played together */
-    int64_t trials; /* how many to play */
-    int64_t wave;   /* units between two questions to the watch */
+    bool worst_case; /* data */
+    int unit;        /* trials that are played together */
+    int64_t trials;  /* how many to play */
+    int64_t wave;    /* units between two questions to the watch */
     const struct pricer_crew *crew; /* NULL: alone */
     struct pri_team *team;
     struct pri_data data;
     struct pri_factor factor;
     double *mean;
     struct pricer_grid *grids;
-    struct pri_fast **fast;         /* [threads] */
-    struct pri_faithful **faithful; /* [threads] */
-    struct pri_tally *tallies;      /* [threads] */
-    double *errors;                 /* [threads][plans + 1][PRI_ROUNDS] */
-    int64_t *bins;                  /* [threads][plans][PRICER_BINS] */
-    struct pri_mean *merged; /* [plans][error, difference], [bar]: a unit's */
-    int64_t *used;           /* [links] as in the tallies */
-    pri_total *excess;       /* [nodes] as in the tallies */
-    pri_total *total;        /* [plans][dimension] as in the tallies */
+    struct player *players;    /* [threads] */
+    struct pri_tally *tallies; /* [threads] */
+    double *errors;            /* [threads][plans + 1][PRI_ROUNDS] */
+    int64_t *bins;             /* [threads][plans][PRICER_BINS] */
+    struct pri_mean *merged;   /* [plans][error, difference], [bar]: a unit's */
+    int64_t *used;             /* [links] as in the tallies */
+    pri_total *excess;         /* [nodes] as in the tallies */
+    pri_total *total;          /* [plans][dimension] as in the tallies */
 };
+
+/* Whether the server weighs what arrived and says how far off it may be. */
+static bool has_bars(const struct pri_job *job)
+{
+    return job->decoder != NULL || job->forward != NULL;
+}
 
 /* --------------------------------------------------------------- prepare -- */
 
@@ -90,7 +105,10 @@ static enum pricer_status prepare_faithful(struct run *run,
             run->mean[c] += pri_data_row(&run->data, i)[c];
     for (int64_t c = 0; c < d; c++)
         run->mean[c] /= run->data.nodes;
-    for (int32_t k = 0; k < job->count; k++) {
+    /* Of decoded estimates: fine steps of the radius. */
+    if (job->forward != NULL)
+        run->grids[0].exponent = ilogb(job->network->radius) - PRI_FRACTION;
+    for (int32_t k = 0; k < job->count && job->forward == NULL; k++) {
         enum pricer_status status = pricer_grid_choose(
             job->network, job->plans[k], &run->grids[k], fault);
         if (status != PRICER_OK)
@@ -117,26 +135,38 @@ static enum pricer_status prepare_thread(struct run *run, int32_t t)
     if (!pri_tally_new(network, fast, totals(run), &run->tallies[t]))
         return PRICER_MEMORY;
     bool stored = (double)network->links * run->threads * 64 < 0x1p30;
-    return fast ? pri_fast_new(&run->job, stored, &run->fast[t])
-                : pri_faithful_new(&run->job, &run->faithful[t]);
+    struct player *player = &run->players[t];
+    if (run->job.forward != NULL)
+        return fast ? pri_forward_fast_new(&run->job, &player->forward_fast)
+                    : pri_forward_faithful_new(&run->job,
+                                               &player->forward_faithful);
+    return fast ? pri_fast_new(&run->job, stored, &player->fast)
+                : pri_faithful_new(&run->job, &player->faithful);
+}
+
+/* The factor of the data, which the fast engine needs: not where a plan of
+ * forwarding has all of them in one direction. */
+static enum pricer_status prepare_fast(struct run *run)
+{
+    if (run->job.forward != NULL && run->worst_case)
+        return PRICER_OK;
+    run->job.factor = &run->factor;
+    return pri_factor_make(&run->data, run->threads, &run->factor);
 }
 
 /* All that waves need; clean() frees what there is if some of it fails. */
 static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
 {
     struct pri_job *job = &run->job;
-    enum pricer_status status =
-        run->engine == PRICER_ENGINE_FAST
-            ? pri_factor_make(&run->data, run->threads, &run->factor)
-            : prepare_faithful(run, fault);
+    enum pricer_status status = run->engine == PRICER_ENGINE_FAST
+                                    ? prepare_fast(run)
+                                    : prepare_faithful(run, fault);
     if (status != PRICER_OK)
         return status;
-    job->factor = &run->factor;
     run->wave = wave_units(run);
     int64_t each = (int64_t)run->threads * job->count;
     int64_t with_bars = (int64_t)run->threads * (job->count + 1);
-    run->fast = pri_alloc(run->threads, sizeof(struct pri_fast *));
-    run->faithful = pri_alloc(run->threads, sizeof(struct pri_faithful *));
+    run->players = pri_alloc(run->threads, sizeof *run->players);
     run->tallies = pri_alloc(run->threads, sizeof *run->tallies);
     run->errors = pri_alloc(with_bars * PRI_ROUNDS, sizeof *run->errors);
     run->bins = pri_alloc(each * PRICER_BINS, sizeof *run->bins);
@@ -144,30 +174,34 @@ static enum pricer_status prepare(struct run *run, struct pricer_fault *fault)
     run->used = pri_alloc(job->network->links, sizeof *run->used);
     run->excess = pri_alloc(job->network->nodes, sizeof *run->excess);
     run->team = pri_team_new(run->threads);
-    if (!run->fast || !run->faithful || !run->tallies || !run->errors ||
-        !run->bins || !run->merged || !run->used || !run->excess || !run->team)
+    if (!run->players || !run->tallies || !run->errors || !run->bins ||
+        !run->merged || !run->used || !run->excess || !run->team)
         return PRICER_MEMORY;
     for (int32_t t = 0; t < run->threads && status == PRICER_OK; t++)
         status = prepare_thread(run, t);
     return status == PRICER_VALUE
-               ? pri_fault(fault, status,
-                           "the decoder is not one of this network and plan")
+               ? pri_fault(fault, status, "%s",
+                           job->forward != NULL
+                               ? "the plan has a release that cannot be made"
+                               : "the decoder is not one of this network and "
+                                 "plan")
                : status;
 }
 
 static void clean(struct run *run)
 {
     for (int32_t t = 0; t < run->threads; t++) {
-        if (run->fast != NULL)
-            pri_fast_free(run->fast[t]);
-        if (run->faithful != NULL)
-            pri_faithful_free(run->faithful[t]);
+        if (run->players != NULL) {
+            pri_fast_free(run->players[t].fast);
+            pri_faithful_free(run->players[t].faithful);
+            pri_forward_fast_free(run->players[t].forward_fast);
+            pri_forward_faithful_free(run->players[t].forward_faithful);
+        }
         if (run->tallies != NULL)
             pri_tally_free(&run->tallies[t]);
     }
     pri_team_free(run->team);
-    free(run->fast);
-    free(run->faithful);
+    free(run->players);
     free(run->tallies);
     free(run->errors);
     free(run->bins);
@@ -198,6 +232,25 @@ static void sort_into_bins(const double *errors, int count,
     }
 }
 
+/* Some trials by a thread's engine. */
+static enum pricer_status play_trials(struct run *run, int32_t thread,
+                                      int64_t first, int count, double *errors,
+                                      struct pricer_fault *fault)
+{
+    const struct player *player = &run->players[thread];
+    struct pri_tally *tally = &run->tallies[thread];
+    if (player->forward_fast != NULL)
+        return pri_forward_fast_play(player->forward_fast, first, count, tally,
+                                     errors);
+    if (player->forward_faithful != NULL)
+        return pri_forward_faithful_play(player->forward_faithful, first, count,
+                                         tally, errors, fault);
+    return player->fast != NULL
+               ? pri_fast_play(player->fast, first, count, tally, errors)
+               : pri_faithful_play(player->faithful, first, count, tally,
+                                   errors, fault);
+}
+
 /* Play unit `unit` of all on `thread`; its means are as run->merged. */
 static enum pricer_status play_unit(struct run *run,
                                     const struct pricer_simulation *simulation,
@@ -210,11 +263,7 @@ static enum pricer_status play_unit(struct run *run,
     int64_t first = unit * run->unit, left = run->trials - first;
     int count = left < run->unit ? (int)left : run->unit;
     enum pricer_status status =
-        run->engine == PRICER_ENGINE_FAST
-            ? pri_fast_play(run->fast[thread], first, count,
-                            &run->tallies[thread], errors)
-            : pri_faithful_play(run->faithful[thread], first, count,
-                                &run->tallies[thread], errors, fault);
+        play_trials(run, thread, first, count, errors, fault);
     for (int32_t k = 0; k < plans && status == PRICER_OK; k++) {
         double *own = errors + (int64_t)k * PRI_ROUNDS, gap[PRI_ROUNDS];
         for (int t = 0; t < count; t++)
@@ -224,7 +273,7 @@ static enum pricer_status play_unit(struct run *run,
         sort_into_bins(own, count, simulation->outcomes[k].first_octave,
                        run->bins + ((int64_t)thread * plans + k) * PRICER_BINS);
     }
-    int bars = run->job.decoder != NULL ? count : 0;
+    int bars = has_bars(&run->job) ? count : 0;
     if (status == PRICER_OK)
         means[2 * plans] =
             pri_mean_of(errors + (int64_t)plans * PRI_ROUNDS, bars);
@@ -382,14 +431,15 @@ static double faithful_bias(const struct run *run, int32_t k, double trials,
     return sqrt(square);
 }
 
-/* What decoding changes: there is a bar, and the bias is of decoded weights.
- * `excess` and `vector` are room. */
+/* What decoding and forwarding change: there is a bar, and the bias is of
+ * weights that depend on the trial. `excess` and `vector` are room. */
 static void summarise_decoded(const struct run *run,
                               struct pricer_outcome *outcome, double *excess,
                               double *vector)
 {
     outcome->bar = run->merged[2 * run->job.count].mean;
-    outcome->bias_predicted = NAN;
+    if (run->job.decoder != NULL)
+        outcome->bias_predicted = NAN;
     if (run->engine == PRICER_ENGINE_FAITHFUL)
         return;
     for (int32_t i = 0; i < run->data.nodes; i++)
@@ -410,40 +460,45 @@ static enum pricer_status summarise(const struct run *run,
     vector = excess + simulation->nodes;
     for (int32_t k = 0; k < simulation->plans; k++) {
         struct pricer_outcome *outcome = &simulation->outcomes[k];
-        const struct pricer_plan *plan = run->job.plans[k];
+        const struct pricer_plan *plan =
+            run->job.plans != NULL ? run->job.plans[k] : NULL;
         outcome->mse = run->merged[2 * k].mean;
         outcome->mse_stderr = pri_mean_error(run->merged[2 * k]);
         outcome->difference = run->merged[2 * k + 1].mean;
         outcome->difference_stderr = pri_mean_error(run->merged[2 * k + 1]);
-        pri_mean_excess(&run->job, plan, NULL, NULL, excess);
-        outcome->bias_predicted = pri_bias_length(&run->data, excess, vector);
+        if (run->job.forward == NULL) {
+            pri_mean_excess(&run->job, plan, NULL, NULL, excess);
+            outcome->bias_predicted =
+                pri_bias_length(&run->data, excess, vector);
+        }
         if (run->engine == PRICER_ENGINE_FAITHFUL) {
             outcome->bias =
                 faithful_bias(run, k, (double)simulation->trials, vector);
-        } else {
+        } else if (run->job.forward == NULL) {
             pri_mean_excess(&run->job, plan, simulation, run->used, excess);
             outcome->bias = pri_bias_length(&run->data, excess, vector);
         }
         outcome->mse_given = pri_given_mse(&run->data, outcome->mse, vector);
     }
-    if (run->job.decoder != NULL)
+    if (has_bars(&run->job))
         summarise_decoded(run, &simulation->outcomes[0], excess, vector);
     free(excess);
     return PRICER_OK;
 }
 
-/* A run of which nothing is prepared yet, with the defaults filled in. */
-static void begin(const struct pricer_network *network,
-                  const struct pricer_plan *const *plans, int32_t count,
+/* A run of which nothing is prepared yet, with the defaults filled in. What is
+ * simulated is in `job`. */
+static void begin(const struct pri_job *job,
                   const struct pricer_simulation_settings *settings,
                   struct run *run)
 {
     bool faithful = settings->engine == PRICER_ENGINE_FAITHFUL;
     int64_t trials = faithful ? 1000 : 100000;
     memset(run, 0, sizeof *run);
-    run->job.network = network;
-    run->job.plans = plans;
-    run->job.count = count;
+    run->job.network = job->network;
+    run->job.plans = job->plans;
+    run->job.forward = job->forward;
+    run->job.count = job->count;
     run->job.seed = settings->seed;
     run->job.watch = settings->watch;
     run->job.decode = settings->decode;
@@ -452,6 +507,7 @@ static void begin(const struct pricer_network *network,
     run->job.data = &run->data;
     run->job.caller = pthread_self();
     run->engine = settings->engine;
+    run->worst_case = settings->data == PRICER_DATA_WORST_CASE;
     run->unit = faithful ? FAITHFUL_UNIT : PRI_ROUNDS;
     run->threads = pri_threads(settings->threads, INT64_MAX);
     if (run->threads > MOST_THREADS)
@@ -460,41 +516,76 @@ static void begin(const struct pricer_network *network,
     run->trials = settings->trials > 0 ? settings->trials : trials;
 }
 
-enum pricer_status pricer_simulation_run(
-    const struct pricer_network *network,
-    const struct pricer_plan *const *plans, int32_t count,
+/* Threads that have room for the links of 512 rounds each. */
+static void limit_threads(struct run *run)
+{
+    double each = 64.0 * run->job.network->links;
+    while (run->job.forward != NULL && run->engine == PRICER_ENGINE_FAST &&
+           run->threads > 1 && each * run->threads > 0x1p32)
+        run->threads--;
+}
+
+static enum pricer_status simulate(
+    const struct pri_job *job,
     const struct pricer_simulation_settings *settings,
     struct pricer_simulation **simulation, struct pricer_fault *fault)
 {
     struct run run;
     struct pricer_simulation *made = NULL;
+    begin(job, settings, &run);
+    limit_threads(&run);
     enum pricer_status status =
-        pri_simulation_check(network, plans, count, settings, fault);
-    if (status != PRICER_OK)
-        return status;
-    begin(network, plans, count, settings, &run);
-    status = pri_data_make(network, settings, &run.data, fault);
+        pri_data_make(job->network, settings, &run.data, fault);
     if (status == PRICER_OK)
-        status = pri_simulation_new(network, count, &made);
-    if (status == PRICER_OK)
-        status = pri_simulation_predict(&run.job, made);
-    if (status == PRICER_OK)
-        status = prepare(&run, fault);
-    if (status == PRICER_OK)
-        status = play(&run, made, fault);
-    if (status == PRICER_OK)
-        status = summarise(&run, made);
+        status = pri_simulation_new(job->network, job->count, &made);
     if (status == PRICER_OK) {
+        made->scheme =
+            job->forward != NULL ? PRICER_SCHEME_FORWARD : PRICER_SCHEME_SUM;
         made->engine = settings->engine;
         made->data = settings->data;
         made->seed = settings->seed;
         made->decode =
             run.job.decoder != NULL ? settings->decode : PRICER_DECODE_CONSTANT;
         made->clipped = run.data.clipped;
-        *simulation = made;
-    } else {
-        pricer_simulation_free(made);
+        status = job->forward != NULL ? pri_forward_predict(&run.job, made)
+                                      : pri_simulation_predict(&run.job, made);
     }
+    if (status == PRICER_OK)
+        status = prepare(&run, fault);
+    if (status == PRICER_OK)
+        status = play(&run, made, fault);
+    if (status == PRICER_OK)
+        status = summarise(&run, made);
+    if (status == PRICER_OK)
+        *simulation = made;
+    else
+        pricer_simulation_free(made);
     clean(&run);
     return status;
+}
+
+enum pricer_status pricer_simulation_run(
+    const struct pricer_network *network,
+    const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault)
+{
+    struct pri_job job = {.network = network, .plans = plans, .count = count};
+    enum pricer_status status =
+        pri_simulation_check(network, plans, count, settings, fault);
+    return status == PRICER_OK ? simulate(&job, settings, simulation, fault)
+                               : status;
+}
+
+enum pricer_status pricer_forward_simulate(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_simulation **simulation, struct pricer_fault *fault)
+{
+    struct pri_job job = {.network = network, .forward = plan, .count = 1};
+    enum pricer_status status =
+        pri_simulation_check_forward(network, plan, settings, fault);
+    return status == PRICER_OK ? simulate(&job, settings, simulation, fault)
+                               : status;
 }

@@ -9,6 +9,8 @@
 #include "decode/decode.h"
 #include "round/round.h"
 
+struct pricer_forward_plan; /* of pricer_forward.h */
+
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,6 +19,13 @@
 enum pricer_status pri_simulation_check(
     const struct pricer_network *network,
     const struct pricer_plan *const *plans, int32_t count,
+    const struct pricer_simulation_settings *settings,
+    struct pricer_fault *fault);
+
+/* The same for a plan of forwarding. */
+enum pricer_status pri_simulation_check_forward(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
     const struct pricer_simulation_settings *settings,
     struct pricer_fault *fault);
 
@@ -88,6 +97,8 @@ struct pri_job {
     const struct pricer_network *network;
     const struct pricer_plan *const *plans;
     int32_t count; /* how many plans */
+    const struct pricer_forward_plan
+        *forward; /* the one plan of forwarding, or NULL: `plans` are sums */
     uint64_t seed;
     const struct pri_data *data;
     const struct pri_factor *factor; /* of the data; fast engine only */
@@ -126,8 +137,9 @@ struct pri_tally {
     pri_total *total;  /* [plans][dimension] sums of the server's sums, or of n
                          times decoded estimates in steps of the grid; faithful
                          engine only */
-    pri_total *excess; /* [nodes] sums of the weight less 1 that decoding gave
-                          each node, in 2^-PRI_FRACTION; fast engine only */
+    pri_total *excess; /* [nodes] sums of the weight less 1 that decoding or
+                          arriving gave each node, in 2^-PRI_FRACTION; fast
+                          engine only */
 };
 
 /* Room for `totals` numbers of the server's sums; false: no memory, and what
@@ -193,6 +205,24 @@ enum pricer_status pri_faithful_play(struct pri_faithful *faithful,
                                      struct pri_tally *tally, double *errors,
                                      struct pricer_fault *fault);
 
+/* The same two for a plan of forwarding; error bars follow the errors. */
+struct pri_forward_fast;
+enum pricer_status pri_forward_fast_new(struct pri_job *job,
+                                        struct pri_forward_fast **fast);
+void pri_forward_fast_free(struct pri_forward_fast *fast);
+enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
+                                         int64_t first, int count,
+                                         struct pri_tally *tally,
+                                         double *errors);
+
+struct pri_forward_faithful;
+enum pricer_status pri_forward_faithful_new(
+    struct pri_job *job, struct pri_forward_faithful **faithful);
+void pri_forward_faithful_free(struct pri_forward_faithful *faithful);
+enum pricer_status pri_forward_faithful_play(
+    struct pri_forward_faithful *faithful, int64_t first, int count,
+    struct pri_tally *tally, double *errors, struct pricer_fault *fault);
+
 /*
  * A round of several attempts, through the functions of real rounds: which links
  * are up, [attempts][nodes] and [attempts][links]; every payload made and added
@@ -228,6 +258,13 @@ enum pricer_status pri_simulation_new(const struct pricer_network *network,
 /* What to expect of each plan; the bins are laid around that. */
 enum pricer_status pri_simulation_predict(const struct pri_job *job,
                                           struct pricer_simulation *simulation);
+
+/* The same of a plan of forwarding: exact where its patterns are enumerated. */
+enum pricer_status pri_forward_predict(const struct pri_job *job,
+                                       struct pricer_simulation *simulation);
+
+/* Lay the bins of an outcome around an error. */
+void pri_outcome_centre(double scale, struct pricer_outcome *outcome);
 
 /* Every node's mean weight less 1: expected, or measured if there are counts,
  * with `used` the trials in which each link and its relay's uplink were up. */

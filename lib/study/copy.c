@@ -62,8 +62,8 @@ static enum pricer_status attach(const struct pricer_study *study,
 static enum pricer_status join(const struct pricer_study *study, int64_t after,
                                struct pricer_fault *fault)
 {
-    static const char *const tables[] = {"round", "arrival", "delivery",
-                                         "withheld", "dropped"};
+    static const char *const tables[] = {
+        "round", "round_arrival", "arrival", "delivery", "withheld", "dropped"};
     enum pricer_status status = PRICER_OK;
     char sql[160];
     for (size_t k = 0; k < sizeof tables / sizeof *tables && !status; k++) {

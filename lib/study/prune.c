@@ -33,9 +33,9 @@ static enum pricer_status count_pruned(struct pricer_study *study, int64_t cut,
 enum pricer_status pricer_study_prune(struct pricer_study *study, int64_t keep,
                                       struct pricer_fault *fault)
 {
-    static const char *const tables[] = {"dropped", "withheld", "delivery",
-                                         "arrival", "round"};
-    enum { ROUND = 4 };
+    static const char *const tables[] = {"dropped", "withheld",      "delivery",
+                                         "arrival", "round_arrival", "round"};
+    enum { ROUND = 5 };
     int64_t last = 0, cut = 0;
     char sql[300];
     if (keep <= 0)

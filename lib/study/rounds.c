@@ -98,7 +98,11 @@ static enum pricer_status store_summary(
     sqlite3_stmt *insert = NULL;
     uint64_t *words = NULL;
     int64_t arrived = 0;
-    for (int64_t i = 0; i < (int64_t)record->nodes * attempts_of(record); i++)
+    for (int64_t i = 0; record->hops != NULL && i < record->nodes; i++)
+        arrived += record->hops[i] >= 0;
+    for (int64_t i = 0; record->hops == NULL &&
+                        i < (int64_t)record->nodes * attempts_of(record);
+         i++)
         arrived += record->uplink[i] == 1;
     enum pricer_status status = pri_study_keep(
         study,
@@ -215,6 +219,43 @@ static enum pricer_status store_withheld(
         record->round, record->withheld, record->links, fault);
 }
 
+/* One row for each release that arrived. */
+static enum pricer_status store_releases(
+    struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_fault *fault)
+{
+    sqlite3_stmt *insert = NULL;
+    enum pricer_status status = pri_study_keep(
+        study, "INSERT INTO round_arrival VALUES (?, ?, ?, ?)", &insert, fault);
+    for (int32_t i = 0; i < record->nodes && status == PRICER_OK; i++) {
+        if (record->hops[i] < 0)
+            continue;
+        sqlite3_bind_int64(insert, 1, record->round);
+        sqlite3_bind_int(insert, 2, i);
+        sqlite3_bind_int(insert, 3, record->hops[i]);
+        sqlite3_bind_int(insert, 4, record->arrival[i]);
+        status = pri_study_step(study, insert, fault);
+    }
+    return status;
+}
+
+/* All that is known of who was heard. */
+static enum pricer_status store_heard(struct pricer_study *study,
+                                      const struct pricer_round_record *record,
+                                      struct pricer_fault *fault)
+{
+    if (record->hops != NULL)
+        return store_releases(study, record, fault);
+    enum pricer_status status = store_arrivals(
+        study, "arrival", record, record->uplink, record->nodes, fault);
+    if (status == PRICER_OK)
+        status = store_arrivals(study, "delivery", record, record->link,
+                                record->links, fault);
+    if (status == PRICER_OK)
+        status = store_withheld(study, record, fault);
+    return status;
+}
+
 static enum pricer_status store_dropped(
     struct pricer_study *study, const struct pricer_round_record *record,
     struct pricer_fault *fault)
@@ -244,13 +285,7 @@ enum pricer_status pricer_study_add_round(
         return status;
     status = store_summary(study, record, fault);
     if (status == PRICER_OK)
-        status = store_arrivals(study, "arrival", record, record->uplink,
-                                record->nodes, fault);
-    if (status == PRICER_OK)
-        status = store_arrivals(study, "delivery", record, record->link,
-                                record->links, fault);
-    if (status == PRICER_OK)
-        status = store_withheld(study, record, fault);
+        status = store_heard(study, record, fault);
     if (status == PRICER_OK)
         status = store_dropped(study, record, fault);
     if (status == PRICER_OK && next != NULL)

@@ -123,7 +123,8 @@ const char *const pri_study_schema[] = {
     " mse_perfect REAL NOT NULL,"
     " gap REAL NOT NULL,"
     " bytes REAL NOT NULL,"
-    " patterns INTEGER NOT NULL"
+    " patterns INTEGER NOT NULL,"
+    " measured INTEGER NOT NULL"
     ")",
 
     "CREATE TABLE forward_plan_node ("
@@ -277,6 +278,14 @@ const char *const pri_study_schema[] = {
     " decoder TEXT NOT NULL,"
     " bar REAL"
     ")",
+
+    "CREATE TABLE round_arrival ("
+    " round INTEGER NOT NULL REFERENCES round,"
+    " node INTEGER NOT NULL REFERENCES node,"
+    " hops INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " PRIMARY KEY (round, node)"
+    ") WITHOUT ROWID",
 
     "CREATE TABLE arrival ("
     " round INTEGER NOT NULL REFERENCES round,"

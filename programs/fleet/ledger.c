@@ -4,6 +4,7 @@
  */
 #include "ledger_file.h"
 #include "common/daemon.h"
+#include "release/release.h"
 #include "spent.h"
 #include "trust_file.h"
 #include "wire.h"
@@ -19,7 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 10000 }; /* rounds whose releases are listed one by one */
+enum {
+    KEPT = 10000, /* rounds whose releases are listed one by one */
+    EXACT = 256,  /* ratios of a key that are counted as they are */
+};
 
 /* A name in a folder lasts only when the folder is on the disk too. */
 static void flush_folder(const char *path)
@@ -62,14 +66,19 @@ static bool prepare_all(struct ledger *ledger)
                                         " WHERE key IN family GROUP BY mu",
                           &ledger->find) &&
            ledger_prepare(ledger,
-                          LEDGER_ABOVE " SELECT a.key, p.row FROM above a LEFT"
-                                       " JOIN principal p ON p.key = a.key",
-                          &ledger->above) &&
+                          LEDGER_FAMILY
+                          " SELECT f.key, p.row FROM family f LEFT JOIN"
+                          " principal p ON p.key = f.key",
+                          &ledger->claim) &&
            ledger_prepare(
                ledger,
                "INSERT INTO account VALUES (?, ?, 1) ON CONFLICT (key, mu)"
                " DO UPDATE SET releases = releases + 1",
                &ledger->store) &&
+           ledger_prepare(
+               ledger,
+               "SELECT count(*), total(mu = ?2) FROM account WHERE key = ?1",
+               &ledger->ratios) &&
            ledger_prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?)",
                           &ledger->note) &&
            ledger_prepare(
@@ -101,7 +110,7 @@ enum pricer_status ledger_open(const char *path, const char *server,
             daemon_fault(fault, PRICER_FORMAT,
                          "%.300s: made by another version of pricer", path);
     if (status == PRICER_OK &&
-        (!prepare_all(made) ||
+        (!prepare_all(made) || !ledger_read_released(made) ||
          !ledger_ask(made, "SELECT last FROM server WHERE key = ?", server,
                      NULL, 0, &made->last) ||
          !ledger_ask(made, "SELECT number FROM session WHERE server = ?",
@@ -126,7 +135,8 @@ void ledger_close(struct ledger *ledger)
     if (ledger == NULL)
         return;
     sqlite3_finalize(ledger->find);
-    sqlite3_finalize(ledger->above);
+    sqlite3_finalize(ledger->claim);
+    sqlite3_finalize(ledger->ratios);
     sqlite3_finalize(ledger->store);
     sqlite3_finalize(ledger->note);
     sqlite3_finalize(ledger->mark);
@@ -174,13 +184,6 @@ enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
     return PRICER_OK;
 }
 
-void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
-                      int32_t own)
-{
-    ledger->trust = trust;
-    ledger->own = own;
-}
-
 /* False: cannot read, or it is no account. */
 static bool find_spent(struct ledger *ledger, const char *key,
                        struct spent *spent)
@@ -205,90 +208,176 @@ double ledger_spent(struct ledger *ledger, const char *key)
     return find_spent(ledger, key, &spent) ? spent_ratio(&spent) : INFINITY;
 }
 
-/* The row that has this number in the ledger, if the trust file names no key for
- * it; else NULL. */
-static const struct trust_row *find_unnamed(const struct ledger *ledger,
-                                            int64_t row)
+/* The row of the trust file that has this number in the ledger, or NULL. */
+static const struct trust_row *find_row(const struct ledger *ledger,
+                                        int64_t row)
 {
-    int32_t to = row == LEDGER_OWN ? ledger->own : (int32_t)row;
     if (row == LEDGER_ALL || row == ledger->own)
         return NULL;
-    const struct trust_row *found = trust_find(ledger->trust, to);
-    return found != NULL && found->key[0] == '\0' ? found : NULL;
+    return trust_find(ledger->trust,
+                      row == LEDGER_OWN ? ledger->own : (int32_t)row);
 }
 
-/* How many releases fit, or whether one does. */
-static int64_t count_left(const struct spent *spent,
-                          const struct ledger_charge *charge, bool once)
+bool ledger_leave_room(const struct ledger *ledger, double *eps, double *delta)
 {
-    return once ? spent_fits(spent, charge, 1) : spent_left(spent, charge);
+    const struct trust_row *row =
+        ledger->trust != NULL ? trust_find(ledger->trust, TRUST_EVERYONE)
+                              : NULL;
+    struct pricer_budget whole = {.eps = *eps, .delta = *delta}, part = {0};
+    if (isinf(*eps) || *delta >= 1)
+        return true;
+    part.eps = row != NULL ? fmin(row->eps, *eps) : 0;
+    part.delta = row != NULL ? fmin(row->delta, *delta) : 0;
+    part.eps = fmax(part.eps, ledger->released_eps);
+    part.delta = fmax(part.delta, ledger->released_delta);
+    if (part.eps == 0 && part.delta == 0)
+        return true;
+    return pri_release_subtract(&whole, &part, eps, delta) && *eps > 0 &&
+           *delta > 0;
+}
+
+/* How many releases fit, or whether one does, next to what everyone hears. */
+static int64_t count_left(const struct ledger *ledger,
+                          const struct spent *spent,
+                          struct ledger_charge charge, bool once)
+{
+    if (!ledger_leave_room(ledger, &charge.total_eps, &charge.total_delta))
+        return 0;
+    return once ? spent_fits(spent, &charge, 1) : spent_left(spent, &charge);
 }
 
 /* The same by the budget of another row, if that is less. */
-static void lower(const struct spent *spent, struct ledger_charge charge,
-                  const struct trust_row *row, bool once, int64_t *left)
+static void lower(const struct ledger *ledger, const struct spent *spent,
+                  struct ledger_charge charge, const struct trust_row *row,
+                  bool once, int64_t *left)
 {
     charge.total_eps = row->total_eps;
     charge.total_delta = row->total_delta;
-    int64_t found = count_left(spent, &charge, once);
+    int64_t found = count_left(ledger, spent, charge, once);
     *left = found < *left ? found : *left;
 }
 
 /*
  * How many releases like this one fit the budgets of all rows that have to do
- * with its receiver; `once`: whether one does, which is quicker. False: the
- * ledger cannot be read.
+ * with its receiver; `once`: whether one does, which is quicker. *rows counts
+ * the rows that were found by the receiver's key. False: the ledger cannot be
+ * read.
  */
 static bool find_left(struct ledger *ledger, const struct ledger_charge *charge,
-                      bool once, int64_t *left)
+                      bool once, int64_t *left, int32_t *rows)
 {
     struct spent spent;
     int step = SQLITE_DONE;
     if (!find_spent(ledger, charge->key, &spent))
         return false;
-    *left = count_left(&spent, charge, once);
+    *left = count_left(ledger, &spent, *charge, once);
+    *rows = 0;
     if (ledger->trust == NULL)
         return true;
-    sqlite3_bind_text(ledger->above, 1, charge->key, -1, SQLITE_STATIC);
-    while (*left > 0 && (step = sqlite3_step(ledger->above)) == SQLITE_ROW) {
-        const char *key = (const char *)sqlite3_column_text(ledger->above, 0);
-        const struct trust_row *rows = ledger->trust->rows, *unnamed = NULL;
+    sqlite3_bind_text(ledger->claim, 1, charge->key, -1, SQLITE_STATIC);
+    while (*left > 0 && (step = sqlite3_step(ledger->claim)) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(ledger->claim, 0);
+        const struct trust_row *row = ledger->trust->rows, *last = NULL;
         for (int32_t k = 0; key != NULL && k < ledger->trust->count; k++)
-            if (rows[k].to != TRUST_SERVER && strcmp(rows[k].key, key) == 0)
-                lower(&spent, *charge, &rows[k], once, left);
-        if (sqlite3_column_type(ledger->above, 1) != SQLITE_NULL)
-            unnamed =
-                find_unnamed(ledger, sqlite3_column_int64(ledger->above, 1));
-        if (unnamed != NULL)
-            lower(&spent, *charge, unnamed, once, left);
+            if (row[k].to >= 0 && strcmp(row[k].key, key) == 0) {
+                lower(ledger, &spent, *charge, &row[k], once, left);
+                ++*rows;
+            }
+        if (sqlite3_column_type(ledger->claim, 1) != SQLITE_NULL)
+            last = find_row(ledger, sqlite3_column_int64(ledger->claim, 1));
+        if (last != NULL) {
+            lower(ledger, &spent, *charge, last, once, left);
+            ++*rows;
+        }
     }
-    sqlite3_reset(ledger->above);
+    sqlite3_reset(ledger->claim);
     return step == SQLITE_DONE || *left == 0;
+}
+
+/* Whether a charge is of all that the server gets, where the trust file has a row
+ * for everyone and none for the server: then nothing may be sent. */
+static bool is_unbounded(const struct ledger *ledger,
+                         const struct ledger_charge *charge)
+{
+    return charge->all && ledger->trust != NULL &&
+           trust_find(ledger->trust, TRUST_EVERYONE) != NULL &&
+           trust_find(ledger->trust, TRUST_SERVER) == NULL;
 }
 
 int64_t ledger_left(struct ledger *ledger, const struct ledger_charge *charge)
 {
     int64_t left = 0;
+    int32_t rows;
     if (charge->mu == 0)
         return LEDGER_NO_END;
-    return find_left(ledger, charge, false, &left) ? left : -1;
+    if (is_unbounded(ledger, charge))
+        return 0;
+    return find_left(ledger, charge, false, &left, &rows) ? left : -1;
+}
+
+bool ledger_sums_fit(struct ledger *ledger, const char *key, bool *fit,
+                     int32_t *rows)
+{
+    struct ledger_charge charge = {key, 0, INFINITY, 1, false, false};
+    const struct trust_row *row = NULL;
+    int64_t left = 0;
+    if (strncmp(key, LEDGER_ALL_TO, sizeof LEDGER_ALL_TO - 1) == 0)
+        row = trust_find(ledger->trust, TRUST_SERVER);
+    if (row != NULL) {
+        charge.total_eps = row->total_eps;
+        charge.total_delta = row->total_delta;
+    }
+    if (!find_left(ledger, &charge, true, &left, rows))
+        return false;
+    *rows += row != NULL;
+    *fit = left > 0;
+    return true;
 }
 
 /* Whether a release fits its budgets; false: the ledger cannot be read. */
 static bool judge(struct ledger *ledger, struct ledger_charge *charge)
 {
     int64_t left = 1;
-    if (charge->mu != 0 && !find_left(ledger, charge, true, &left))
+    int32_t rows;
+    if (charge->mu != 0 && !find_left(ledger, charge, true, &left, &rows))
         return false;
-    charge->allowed = left > 0;
+    charge->allowed =
+        left > 0 && (charge->mu == 0 || !is_unbounded(ledger, charge));
     return true;
+}
+
+/*
+ * The ratio to count a release under: its own, or the next larger one with five
+ * binary digits where the key has many already. A server that asks for another
+ * noise in every round would otherwise make the ledger longer and slower with
+ * each; this way a key has some ten thousand ratios at most.
+ */
+static bool find_ratio(struct ledger *ledger,
+                       const struct ledger_charge *charge, double *mu)
+{
+    int exponent = 0;
+    sqlite3_bind_text(ledger->ratios, 1, charge->key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(ledger->ratios, 2, charge->mu);
+    bool good = sqlite3_step(ledger->ratios) == SQLITE_ROW;
+    bool full = good && sqlite3_column_int64(ledger->ratios, 0) >= EXACT;
+    bool known = good && sqlite3_column_int64(ledger->ratios, 1) > 0;
+    sqlite3_reset(ledger->ratios);
+    *mu = charge->mu;
+    if (full && !known && isfinite(*mu)) {
+        double digits = ceil(32 * frexp(*mu, &exponent)) / 32;
+        *mu = fmax(*mu, ldexp(digits, exponent));
+    }
+    return good;
 }
 
 static bool store(struct ledger *ledger, int64_t round,
                   const struct ledger_charge *charge)
 {
+    double mu = 0;
+    if (!find_ratio(ledger, charge, &mu))
+        return false;
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(ledger->store, 2, charge->mu);
+    sqlite3_bind_double(ledger->store, 2, mu);
     sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->note, 2, round);
     sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
@@ -300,7 +389,7 @@ static bool store(struct ledger *ledger, int64_t round,
     return stored && noted;
 }
 
-static bool mark_round(struct ledger *ledger, int64_t round)
+bool ledger_mark(struct ledger *ledger, int64_t round)
 {
     sqlite3_bind_text(ledger->mark, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->mark, 2, round);
@@ -312,7 +401,7 @@ static bool mark_round(struct ledger *ledger, int64_t round)
 /* Accounts hold every release for good; the list of them ends somewhere. */
 static bool prune(struct ledger *ledger, int64_t round)
 {
-    return round % 64 != 0 ||
+    return round / 64 == ledger->last / 64 ||
            run_at(ledger, "DELETE FROM release WHERE server = ? AND round <= ?",
                   round - KEPT);
 }
@@ -326,7 +415,7 @@ enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
                             "ledger is",
                             (long long)round, (long long)ledger->last);
     bool good = ledger_run(ledger, "BEGIN IMMEDIATE") &&
-                (round <= ledger->last || mark_round(ledger, round)) &&
+                (round <= ledger->last || ledger_mark(ledger, round)) &&
                 run_at(ledger, set_session, -1) && ledger_run(ledger, "COMMIT");
     if (!good) {
         enum pricer_status status = ledger_fail(ledger, fault);
@@ -359,7 +448,8 @@ enum pricer_status ledger_charge(struct ledger *ledger, int64_t round,
     }
     if (all != NULL && any && good)
         good = store(ledger, round, all);
-    good = good && mark_round(ledger, round) && prune(ledger, round) &&
+    ledger->sums_fit = false;
+    good = good && ledger_mark(ledger, round) && prune(ledger, round) &&
            ledger_run(ledger, "COMMIT");
     if (good) {
         ledger->last = round;

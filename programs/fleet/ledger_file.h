@@ -10,7 +10,7 @@
 
 enum {
     LEDGER_ID = 0x50724C67, /* "PrLg" */
-    LEDGER_VERSION = 3,
+    LEDGER_VERSION = 4,
 };
 
 struct ledger {
@@ -20,10 +20,15 @@ struct ledger {
     char server[PRICER_KEY_TEXT];
     char path[4096];
     int64_t last, session;
+    double released_eps, released_delta; /* of all entries: ledger_release.h */
+    bool sums_fit; /* with releases, by the trust file; false: not known */
     const struct trust *trust; /* or NULL: charges bring the only budgets */
     int32_t own;               /* the node's own number in the trust file */
-    sqlite3_stmt *find, *above, *store, *note, *mark;
+    sqlite3_stmt *find, *claim, *ratios, *store, *note, *mark;
 };
+
+/* Before the server's key, in the key of what it gets in all. */
+#define LEDGER_ALL_TO "all to "
 
 /* The keys that key ?1 follows, itself included; and these with every key that
  * follows one of them. UNION visits a key once, so cycles end. */
@@ -33,6 +38,23 @@ struct ledger {
 #define LEDGER_FAMILY                                                          \
     LEDGER_ABOVE ", family (key) AS (SELECT key FROM above UNION SELECT f.key" \
                  " FROM follow f JOIN family m ON f.old = m.key)"
+
+/* Within a transaction: this round of the server is charged. */
+bool ledger_mark(struct ledger *ledger, int64_t round);
+
+/* a + b, rounded up. */
+double ledger_add_up(double a, double b);
+
+/* Read what all entries cost together. */
+bool ledger_read_released(struct ledger *ledger);
+
+/* What a row's totals leave for sums, in place; false: nothing. */
+bool ledger_leave_room(const struct ledger *ledger, double *eps, double *delta);
+
+/* Whether the sums of an account fit what releases leave them, by every row that
+ * has to do with its key; *rows is how many these are. False: it cannot be read. */
+bool ledger_sums_fit(struct ledger *ledger, const char *key, bool *fit,
+                     int32_t *rows);
 
 /* What SQLite says, as a fault. */
 enum pricer_status ledger_fail(const struct ledger *ledger,

@@ -11,12 +11,15 @@
  * the key that each row of the trust file had last. What a budget is compared
  * with is computed from these (ledger.h); nothing is stored twice.
  *
- * A release that everyone hears would be counted under a key of its own, which
- * every family contains; principals have numbers to spare below 0.
+ * `entry` is the account of releases that everyone hears: rounds of one release
+ * and the (eps, delta) that they keep together. `packet` has what was released
+ * in the last round of every server. Entries only ever grow; a packet is never
+ * changed, and may go only when a later round of its server is charged.
  */
 #include "ledger_file.h"
 #include "common/daemon.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { PATIENCE = 250 }; /* milliseconds for another program to let go */
@@ -40,6 +43,30 @@ static const char schema[] =
     " server TEXT NOT NULL, round INTEGER NOT NULL, key TEXT NOT NULL,"
     " mu REAL NOT NULL);"
     "CREATE INDEX IF NOT EXISTS release_round ON release (server, round);"
+    "CREATE TABLE IF NOT EXISTS entry ("
+    " id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, dimension INTEGER NOT"
+    " NULL, t REAL NOT NULL, e0 REAL NOT NULL, ratio REAL NOT NULL, rounds"
+    " INTEGER NOT NULL, used INTEGER NOT NULL, eps REAL NOT NULL, delta REAL"
+    " NOT NULL, CHECK (used >= 0 AND used <= rounds AND eps >= 0 AND delta >="
+    " 0));"
+    "CREATE TABLE IF NOT EXISTS packet ("
+    " server TEXT NOT NULL, round INTEGER NOT NULL, study BLOB NOT NULL, plan"
+    " BLOB NOT NULL, reference INTEGER NOT NULL, kind INTEGER NOT NULL, entry"
+    " INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (server, round));"
+    "CREATE TRIGGER IF NOT EXISTS entry_grows BEFORE UPDATE ON entry WHEN"
+    " new.id <> old.id OR new.kind <> old.kind OR new.dimension <>"
+    " old.dimension OR new.t <> old.t OR new.e0 <> old.e0 OR new.ratio <>"
+    " old.ratio OR new.rounds <> old.rounds OR new.used < old.used OR"
+    " new.eps <> old.eps OR new.delta <> old.delta"
+    " BEGIN SELECT RAISE(ABORT, 'an entry only grows'); END;"
+    "CREATE TRIGGER IF NOT EXISTS entry_stays BEFORE DELETE ON entry"
+    " BEGIN SELECT RAISE(ABORT, 'an entry only grows'); END;"
+    "CREATE TRIGGER IF NOT EXISTS packet_same BEFORE UPDATE ON packet"
+    " BEGIN SELECT RAISE(ABORT, 'a packet never changes'); END;"
+    "CREATE TRIGGER IF NOT EXISTS packet_stays BEFORE DELETE ON packet WHEN"
+    " NOT EXISTS (SELECT 1 FROM server WHERE key = old.server AND last >"
+    " old.round)"
+    " BEGIN SELECT RAISE(ABORT, 'the last packet stays'); END;"
     "CREATE TRIGGER IF NOT EXISTS account_grows BEFORE UPDATE ON account"
     " WHEN new.key <> old.key OR new.mu <> old.mu OR"
     " new.releases < old.releases"
@@ -81,8 +108,7 @@ static const char from_2[] =
     " server s, old_account a WHERE a.key NOT LIKE 'all to %' AND NOT EXISTS"
     " (SELECT 1 FROM old_account WHERE key = 'all to ' || s.key)"
     " GROUP BY s.key, mu;"
-    "DROP TABLE old_account; DROP TABLE old_release; DROP TABLE neighbour;"
-    "PRAGMA user_version = 3;";
+    "DROP TABLE old_account; DROP TABLE old_release; DROP TABLE neighbour;";
 
 /* A file that is no ledger stays none; all else may pass. Without a database SQLite
  * says that memory is out. */
@@ -128,23 +154,57 @@ bool ledger_ask(struct ledger *ledger, const char *sql, const char *first,
     return good;
 }
 
-/* All steps in one transaction: half a ledger is of no version. */
-static bool upgrade(struct ledger *ledger, int64_t version)
+/* The error of the sum is known exactly (Knuth). */
+double ledger_add_up(double a, double b)
 {
-    bool good = ledger_run(ledger, "BEGIN IMMEDIATE") &&
-                (version != 1 || ledger_run(ledger, from_1)) &&
-                ledger_run(ledger, before_3) && ledger_run(ledger, schema) &&
-                ledger_run(ledger, from_2) && ledger_run(ledger, "COMMIT");
-    return good;
+    volatile double sum = a + b, part = sum - a;
+    volatile double error = (a - (sum - part)) + (b - part);
+    return error > 0 ? nextafter(sum, INFINITY) : sum;
 }
 
-static bool make(struct ledger *ledger)
+bool ledger_read_released(struct ledger *ledger)
+{
+    sqlite3_stmt *query = NULL;
+    double eps = 0, delta = 0;
+    int step = SQLITE_ERROR;
+    if (ledger_prepare(ledger, "SELECT eps, delta FROM entry ORDER BY id",
+                       &query))
+        while ((step = sqlite3_step(query)) == SQLITE_ROW) {
+            eps = ledger_add_up(eps, sqlite3_column_double(query, 0));
+            delta = ledger_add_up(delta, sqlite3_column_double(query, 1));
+        }
+    sqlite3_finalize(query);
+    /* What is not known is too much. */
+    ledger->released_eps = step == SQLITE_DONE ? eps : INFINITY;
+    ledger->released_delta = step == SQLITE_DONE ? delta : INFINITY;
+    return step == SQLITE_DONE;
+}
+
+/* Say in the file what it is. */
+static bool sign(struct ledger *ledger)
 {
     char sql[96];
     snprintf(sql, sizeof sql,
              "PRAGMA application_id = %d; PRAGMA user_version = %d;", LEDGER_ID,
              LEDGER_VERSION);
-    return ledger_run(ledger, "BEGIN IMMEDIATE") && ledger_run(ledger, sql) &&
+    return ledger_run(ledger, sql);
+}
+
+/* All steps in one transaction: half a ledger is of no version. Since version 3
+ * there are only more tables. */
+static bool upgrade(struct ledger *ledger, int64_t version)
+{
+    return ledger_run(ledger, "BEGIN IMMEDIATE") &&
+           (version != 1 || ledger_run(ledger, from_1)) &&
+           (version > 2 || ledger_run(ledger, before_3)) &&
+           ledger_run(ledger, schema) &&
+           (version > 2 || ledger_run(ledger, from_2)) && sign(ledger) &&
+           ledger_run(ledger, "COMMIT");
+}
+
+static bool make(struct ledger *ledger)
+{
+    return ledger_run(ledger, "BEGIN IMMEDIATE") && sign(ledger) &&
            ledger_run(ledger, schema) && ledger_run(ledger, "COMMIT");
 }
 
@@ -162,7 +222,7 @@ bool ledger_set_up(struct ledger *ledger, int64_t *id, int64_t *version)
                     &tables))
         return false;
     bool fresh = *id == 0 && tables == 0;
-    bool old = *id == LEDGER_ID && (*version == 1 || *version == 2);
+    bool old = *id == LEDGER_ID && *version >= 1 && *version < LEDGER_VERSION;
     bool now = *id == LEDGER_ID && *version == LEDGER_VERSION;
     if (!fresh && !old && !now)
         return true;

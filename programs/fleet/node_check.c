@@ -7,6 +7,8 @@
 #include "node_check.h"
 #include "check.h"
 #include "feed_listen.h"
+#include "ledger_release.h"
+#include "neighbours.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,6 +28,7 @@ struct check {
     enum hub_end why; /* the server's last end */
     bool opened;      /* the server was reached and knows us */
     bool refused;     /* the slice asks for what the node will not do */
+    bool forward; /* it has neighbours that forward: the server may be far */
 };
 
 bool node_trouble(const struct node *node, enum hub_end why, char *text,
@@ -102,9 +105,19 @@ static bool check_trust(struct check *check, struct node *node,
 {
     struct pricer_fault fault = {""};
     bool good = trust_read(files->trust, &node->trust, &fault) == PRICER_OK;
+    const struct trust_row *everyone = trust_find(&node->trust, TRUST_EVERYONE);
     if (!good)
         check_tell(&check->found, FOUND_BAD, "trust",
                    "%s; its columns are in pricer-node(1)", fault.text);
+    else if (files->neighbours != NULL && everyone == NULL)
+        check_tell(&check->found, FOUND_BAD, "trust",
+                   "%s: no row 'everyone', so nothing is released; add "
+                   "everyone,eps,delta for all rounds of all plans",
+                   files->trust);
+    else if (files->neighbours != NULL)
+        check_tell(&check->found, FOUND_GOOD, "trust",
+                   "%s: eps = %g, delta = %g towards everyone", files->trust,
+                   everyone->eps, everyone->delta);
     else if (trust_find(&node->trust, node->number) == NULL)
         check_tell(
             &check->found, FOUND_BAD, "trust",
@@ -162,6 +175,31 @@ static bool check_ledger(struct check *check, struct node *node,
     }
     rmdir(spare);
     return made;
+}
+
+static void check_neighbour_file(struct check *check, const struct node *node,
+                                 const char *path)
+{
+    struct pricer_fault fault = {""};
+    struct neighbours near = {0};
+    int32_t dialled = 0;
+    if (neighbours_read(path, &near, &fault) != PRICER_OK) {
+        check_tell(&check->found, FOUND_BAD, "neighbours",
+                   "%s; its columns are in pricer-node(1)", fault.text);
+        return;
+    }
+    for (int32_t k = 0; k < near.count; k++)
+        dialled += near.rows[k].address[0] != '\0';
+    if (neighbours_find(&near, node->number) != NULL)
+        check_tell(&check->found, FOUND_BAD, "neighbours",
+                   "%s:%lld: this is node %d itself; remove the row", path,
+                   (long long)neighbours_find(&near, node->number)->line,
+                   (int)node->number);
+    else
+        check_tell(&check->found, FOUND_GOOD, "neighbours",
+                   "%s: %d, and %d of them are connected to from here", path,
+                   (int)near.count, (int)dialled);
+    neighbours_free(&near);
 }
 
 /* ----------------------------------------------------------------- server -- */
@@ -228,7 +266,7 @@ static bool reach_server(struct check *check, struct node *node)
     const struct hub_events events = {node, see_opened, see_frame, see_ended};
     char text[512];
     uint8_t key[KEYS_SIZE];
-    int64_t end = daemon_clock() + PATIENCE;
+    int64_t end = daemon_clock() + (check->forward ? NEIGHBOURS : PATIENCE);
     if (!keys_bytes(node->server_key, key) ||
         hub_open(&node->pair, &events, &node->hub, &fault) != PRICER_OK ||
         hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE, NULL,
@@ -251,8 +289,10 @@ static bool reach_server(struct check *check, struct node *node)
                  "nobody answers at %s (%s): does pricer-server run, is the "
                  "address right, does a firewall let this node through?",
                  node->server_address, hub_end_text(check->why));
-    check_tell(&check->found, FOUND_BAD,
-               check->why == HUB_REFUSED ? "enrolment" : "server", "%s", text);
+    bool far = check->forward && !is_final(check->why);
+    check_tell(&check->found, far ? FOUND_NOTE : FOUND_BAD,
+               check->why == HUB_REFUSED ? "enrolment" : "server", "%s%s", text,
+               far ? " Where it never does, neighbours forward" : "");
     return false;
 }
 
@@ -391,12 +431,22 @@ static void run_checks(struct check *check, struct node *node,
     bool keys = check_keys(check, node, files);
     bool trust = check_trust(check, node, files);
     bool ledger = keys && check_ledger(check, node, files);
+    if (ledger && check->forward) {
+        struct pricer_fault fault = {""};
+        if (ledger_use_trust(node->ledger, &node->trust, node->number,
+                             &fault) == PRICER_OK)
+            check_releases(&check->found, node->ledger, NULL);
+        else
+            check_tell(&check->found, FOUND_BAD, "ledger", "%s", fault.text);
+    }
+    if (check->forward)
+        check_neighbour_file(check, node, files->neighbours);
     check_disk(&check->found, files->ledger, "the ledger");
     if (node->estimate != NULL)
         check_disk(&check->found, node->estimate, "estimates");
     check_clock(&check->found, files->key);
-    if (ledger && reach_server(check, node) && trust && node->listening &&
-        take_slice(check, node)) {
+    if (ledger && reach_server(check, node) && !check->forward && trust &&
+        node->listening && take_slice(check, node)) {
         check_descriptors(&check->found,
                           node->slice.out_count + node->slice.in_count + 1);
         check_neighbours(check, node);
@@ -409,7 +459,8 @@ static void run_checks(struct check *check, struct node *node,
 
 int node_check(struct node *node, const struct node_files *files, bool as_json)
 {
-    struct check check = {.why = HUB_UNREACHED};
+    struct check check = {.why = HUB_UNREACHED,
+                          .forward = files->neighbours != NULL};
     node->check = &check;
     node->checking = see_refusal;
     check_begin(&check.found, as_json);

@@ -6,9 +6,9 @@
 
 #include "node.h"
 
-/* The files that the command line names. */
+/* The files that the command line names; with neighbours the node forwards. */
 struct node_files {
-    const char *key, *server_key, *trust, *ledger, *feed;
+    const char *key, *server_key, *trust, *ledger, *feed, *neighbours;
 };
 
 /* Say of everything that a node needs whether it is there, and of what is not

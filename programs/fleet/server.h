@@ -11,6 +11,7 @@
 #include "transport/transport.h"
 #include "pricer_decode.h"
 #include "pricer_members.h"
+#include "status_page.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -320,7 +321,7 @@ void server_reference_keep(struct server *server);
 /* server_watch.c: what is wrong, a line each; answers how many. How many nodes
  * have their slice, and how many of them could send something; whether that is
  * over for good; what the log should say now; and one more message dropped. */
-int server_troubles(const struct server *server, FILE *out);
+int server_troubles(const void *context, FILE *out);
 int32_t server_ready(const struct server *server);
 int32_t server_able(const struct server *server);
 
@@ -366,20 +367,9 @@ void server_history_note(struct server *server);
 int32_t server_history_at(const struct history *history, int32_t k);
 int64_t server_last_round(const struct server *server);
 
-/* status_live.c and status_metrics.c: the state as a page, and as metrics. */
-void status_live(FILE *out, const struct server *server);
-void status_metrics(FILE *out, const struct server *server);
-
-/* status_page.c: http://ADDRESS:PORT/ with /metrics and /health; and whether it
- * could be served, PRICER_BUSY: not now. */
-struct status_page;
-enum pricer_status status_page_check(const char *address, int64_t port,
-                                     struct pricer_fault *fault);
-enum pricer_status status_page_open(struct server *server, const char *address,
-                                    int64_t port, struct status_page **page,
-                                    struct pricer_fault *fault);
-int status_page_file(const struct status_page *page);
-void status_page_serve(struct status_page *page);
-void status_page_close(struct status_page *page);
+/* status_live.c and status_metrics.c: the state as a page, and as metrics; of the
+ * server that the context is. */
+void status_live(FILE *out, const void *context);
+void status_metrics(FILE *out, const void *context);
 
 #endif

@@ -167,8 +167,9 @@ static struct waiting find_waiting(const struct server *server)
     return found;
 }
 
-int server_troubles(const struct server *server, FILE *out)
+int server_troubles(const void *context, FILE *out)
 {
+    const struct server *server = context;
     struct lines lines = {out, 0};
     int64_t now = daemon_clock();
     long long last = server_last_round(server);

@@ -3,25 +3,15 @@
  * member of a fleet.
  */
 #include "setup.h"
+#include "common/cells.h"
 #include "common/daemon.h"
 #include "transport/keys.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NODE, ADDRESS, KEY, COLUMNS, FIRST_PORT = 7100 };
-
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\"");
-    text[strcspn(text, "\r\n")] = '\0';
-    size_t length = strlen(text);
-    while (length > 0 && strchr(" \t\"", text[length - 1]) != NULL)
-        text[--length] = '\0';
-    return text;
-}
 
 /* "HOST:PORT" may stand for "tcp://HOST:PORT". */
 static enum pricer_status put_address(const char *text, char *address,
@@ -41,90 +31,41 @@ static enum pricer_status put_address(const char *text, char *address,
     return PRICER_OK;
 }
 
-static enum pricer_status read_header(char *line, int place[COLUMNS],
-                                      struct pricer_fault *fault)
-{
-    static const char *const names[COLUMNS] = {"node", "address", "key"};
-    int column = 0;
-    for (char *cell; (cell = strsep(&line, ",")) != NULL; column++) {
-        int c = 0;
-        cell = trim(cell);
-        while (c < COLUMNS && strcmp(cell, names[c]) != 0)
-            c++;
-        if (c < COLUMNS)
-            place[c] = column;
-        else
-            return daemon_fault(fault, PRICER_FORMAT,
-                                "there is no column '%.60s' here: "
-                                "node,address[,key]",
-                                cell);
-    }
-    if (place[NODE] < 0 || place[ADDRESS] < 0)
-        return daemon_fault(fault, PRICER_FORMAT,
-                            "the header lacks node or address");
-    return PRICER_OK;
-}
-
-static enum pricer_status read_row(struct setup *setup, char *line,
-                                   const int place[COLUMNS],
+static enum pricer_status take_row(void *context, int64_t line,
+                                   char *const *cell,
                                    struct pricer_fault *fault)
 {
-    const char *cells[COLUMNS] = {"", "", ""};
-    int column = 0;
+    struct setup *setup = context;
     char *end;
-    for (char *cell; (cell = strsep(&line, ",")) != NULL; column++)
-        for (int c = 0; c < COLUMNS; c++)
-            if (place[c] == column)
-                cells[c] = trim(cell);
     long node = -1;
-    if (strcmp(cells[NODE], "server") != 0) {
-        node = strtol(cells[NODE], &end, 10);
-        if (end == cells[NODE] || *end != '\0' || node < 0 ||
+    (void)line;
+    if (strcmp(cell[NODE], "server") != 0) {
+        node = strtol(cell[NODE], &end, 10);
+        if (end == cell[NODE] || *end != '\0' || node < 0 ||
             node >= setup->network->nodes)
             return daemon_fault(fault, PRICER_VALUE,
                                 "'%.60s' is no node of the study, nor 'server'",
-                                cells[NODE]);
+                                cell[NODE]);
     }
     struct setup_member *member = &setup->members[node + 1];
     if (member->address[0] != '\0')
         return daemon_fault(fault, PRICER_VALUE, "'%.60s' is there twice",
-                            cells[NODE]);
+                            cell[NODE]);
     enum pricer_status status =
-        put_address(cells[ADDRESS], member->address, fault);
-    member->given = cells[KEY][0] != '\0';
+        put_address(cell[ADDRESS], member->address, fault);
+    member->given = cell[KEY][0] != '\0';
     if (status == PRICER_OK && member->given)
-        status = keys_public(cells[KEY], member->key, fault);
+        status = keys_public(cell[KEY], member->key, fault);
     return status;
 }
 
 static enum pricer_status read_file(struct setup *setup,
                                     struct pricer_fault *fault)
 {
-    int place[COLUMNS] = {-1, -1, -1};
-    struct pricer_fault inner = {""};
-    enum pricer_status status = PRICER_OK;
-    int64_t number = 0;
-    bool headed = false;
-    char *line = NULL;
-    size_t room = 0;
-    FILE *file = fopen(setup->addresses, "re");
-    if (file == NULL)
-        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", setup->addresses,
-                            strerror(errno));
-    while (status == PRICER_OK && getline(&line, &room, file) >= 0) {
-        number++;
-        if (*trim(line) == '\0' || *trim(line) == '#')
-            continue;
-        status = headed ? read_row(setup, line, place, &inner)
-                        : read_header(line, place, &inner);
-        headed = true;
-    }
-    free(line);
-    fclose(file);
-    if (status != PRICER_OK)
-        return daemon_fault(fault, status, "%.200s:%lld: %.200s",
-                            setup->addresses, (long long)number, inner.text);
-    return PRICER_OK;
+    static const char *const names[COLUMNS] = {"node", "address", "key"};
+    const struct cells cells = {setup->addresses, names,    COLUMNS,
+                                ADDRESS + 1,      take_row, setup};
+    return cells_read(&cells, fault);
 }
 
 /* Where the file says nothing, what is enrolled stays; and under which keys. */

@@ -83,8 +83,9 @@ static void print_connections(FILE *out, const struct server *server)
                 hub_end_text((enum hub_end)k), (long long)counts->ends[k]);
 }
 
-void status_metrics(FILE *out, const struct server *server)
+void status_metrics(FILE *out, const void *context)
 {
+    const struct server *server = context;
     struct drift drifts[DRIFTS];
     metric(out, "rounds_total", "counter", "Rounds stored since the start.",
            (double)server->done);
@@ -121,7 +122,7 @@ void status_metrics(FILE *out, const struct server *server)
            (double)server_troubles(server, NULL));
     if (server->contributors > 0)
         metric(out, "squared_error_bar", "gauge",
-               "The squared error of the latest estimate is at most about "
+               "Expected squared error of the latest estimate, at most about "
                "this.",
                server->decoding.bar);
     if (!isnan(server->decoding.planned))

@@ -5,7 +5,8 @@
  * not by the library, which is busy with waiting when there are no descriptors.
  * Where its port is in use rounds go on without it.
  */
-#include "server.h"
+#include "status_page.h"
+#include "common/daemon.h"
 #include "page/live.h"
 
 #include <arpa/inet.h>
@@ -33,7 +34,7 @@ struct status_page {
     socklen_t size;
     struct MHD_Daemon *daemon; /* NULL: the port is not to be had */
     int64_t again;             /* when it is tried again, then */
-    struct server *server;
+    struct status_source source;
     int file;      /* an epoll of the library's own and the listener; or -1 */
     int listener;  /* or -1 */
     bool shut;     /* the listener is not watched */
@@ -124,15 +125,15 @@ static bool is_host(const char *host)
 }
 
 /* The metrics, and what the page loads; false: there is no such path. */
-static bool print_part(FILE *out, const struct server *server, const char *url,
-                       const char **type)
+static bool print_part(FILE *out, const struct status_source *source,
+                       const char *url, const char **type)
 {
     if (strcmp(url, "/") == 0) {
         *type = "text/html; charset=utf-8";
-        status_live(out, server);
+        source->page(out, source->context);
     } else if (strcmp(url, "/metrics") == 0) {
         *type = "text/plain; version=0.0.4";
-        status_metrics(out, server);
+        source->metrics(out, source->context);
     } else if (strcmp(url, "/page.css") == 0) {
         *type = "text/css; charset=utf-8";
         live_style(out);
@@ -153,7 +154,8 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
                               const char *version, const char *data,
                               size_t *data_size, void **state)
 {
-    struct server *server = context;
+    const struct status_page *page = context;
+    const struct status_source *source = &page->source;
     const char *type = "text/plain; charset=utf-8";
     unsigned code = MHD_HTTP_OK;
     char *body = NULL;
@@ -172,11 +174,11 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection,
         code = MHD_HTTP_METHOD_NOT_ALLOWED;
         fputs("only GET\n", out);
     } else if (strcmp(url, "/health") == 0) {
-        if (server_troubles(server, out) == 0)
+        if (source->troubles(source->context, out) == 0)
             fputs("ok\n", out);
         else
             code = MHD_HTTP_SERVICE_UNAVAILABLE;
-    } else if (!print_part(out, server, url, &type)) {
+    } else if (!print_part(out, source, url, &type)) {
         code = MHD_HTTP_NOT_FOUND;
         fputs("there is /, /metrics and /health\n", out);
     }
@@ -252,7 +254,7 @@ static int start(struct status_page *page)
         errno = 0;
         page->daemon = MHD_start_daemon(
             MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, answer,
-            page->server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+            page, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT,
             MHD_OPTION_NOTIFY_CONNECTION, see_guest, page, MHD_OPTION_END);
     }
@@ -300,14 +302,15 @@ static enum pricer_status refuse(const char *address,
                         address);
 }
 
-enum pricer_status status_page_open(struct server *server, const char *address,
-                                    int64_t port, struct status_page **page,
+enum pricer_status status_page_open(const struct status_source *source,
+                                    const char *address, int64_t port,
+                                    struct status_page **page,
                                     struct pricer_fault *fault)
 {
     struct status_page *made = calloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
-    made->server = server;
+    made->source = *source;
     made->file = made->listener = -1;
     if (!find_address(made, address, port)) {
         free(made);

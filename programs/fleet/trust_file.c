@@ -3,12 +3,11 @@
  */
 #include "trust_file.h"
 #include "transport/keys.h"
+#include "common/cells.h"
 #include "common/daemon.h"
 
-#include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,48 +26,6 @@ enum column {
 static const char *const names[COLUMNS] = {
     "to", "eps", "delta", "total_eps", "total_delta", "credit", "key", "name"};
 
-/* Where each column stands, -1 for none. */
-struct layout {
-    int place[COLUMNS];
-    int count;
-};
-
-static char *trim(char *cell)
-{
-    cell += strspn(cell, " \t");
-    cell[strcspn(cell, "\r\n")] = '\0';
-    size_t length = strlen(cell);
-    while (length > 0 && strchr(" \t", cell[length - 1]) != NULL)
-        cell[--length] = '\0';
-    return cell;
-}
-
-static enum pricer_status read_header(char *line, struct layout *layout,
-                                      struct pricer_fault *fault)
-{
-    for (int c = 0; c < COLUMNS; c++)
-        layout->place[c] = -1;
-    layout->count = 0;
-    for (char *cell; (cell = strsep(&line, ",")) != NULL; layout->count++) {
-        int c = 0;
-        cell = trim(cell);
-        while (c < COLUMNS && strcmp(cell, names[c]) != 0)
-            c++;
-        if (c == COLUMNS || layout->place[c] >= 0)
-            return daemon_fault(fault, PRICER_FORMAT,
-                                "'%.60s' is no column, or there twice", cell);
-        layout->place[c] = layout->count;
-    }
-    for (int c = TO; c <= DELTA; c++)
-        if (layout->place[c] < 0)
-            return daemon_fault(fault, PRICER_FORMAT,
-                                "the column %s is missing", names[c]);
-    if ((layout->place[TOTAL_EPS] < 0) != (layout->place[TOTAL_DELTA] < 0))
-        return daemon_fault(fault, PRICER_FORMAT,
-                            "total_eps and total_delta belong together");
-    return PRICER_OK;
-}
-
 static bool parse(const char *cell, double *value)
 {
     char *end;
@@ -80,12 +37,24 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
                                     struct pricer_fault *fault)
 {
     uint8_t bytes[32];
-    if (to != TRUST_SERVER && !(to >= 0 && to < INT32_MAX && to == floor(to)))
+    bool everyone = to == TRUST_EVERYONE;
+    if (to != TRUST_SERVER && !everyone &&
+        !(to >= 0 && to < INT32_MAX && to == floor(to)))
         return daemon_fault(fault, PRICER_VALUE, "to = %g is no node", to);
     if (!(row->eps > 0 && row->total_eps > 0))
         return daemon_fault(fault, PRICER_VALUE, "eps must be positive");
-    if (!(row->delta > 0 && row->delta <= 1 && row->total_delta > 0 &&
-          row->total_delta <= 1))
+    if (everyone && !(row->delta >= 0 && row->delta <= 1))
+        return daemon_fault(fault, PRICER_VALUE,
+                            "delta of everyone must be in [0, 1]");
+    if (everyone &&
+        (row->total_eps != row->eps || row->total_delta != row->delta))
+        return daemon_fault(fault, PRICER_VALUE,
+                            "eps and delta of everyone are for all rounds: "
+                            "leave total_eps and total_delta empty");
+    if (everyone && row->key[0] != '\0')
+        return daemon_fault(fault, PRICER_VALUE, "everyone has no key");
+    if (!everyone && !(row->delta > 0 && row->delta <= 1 &&
+                       row->total_delta > 0 && row->total_delta <= 1))
         return daemon_fault(fault, PRICER_VALUE, "delta must be in (0, 1]");
     if (row->key[0] != '\0' && !keys_bytes(row->key, bytes))
         return daemon_fault(fault, PRICER_VALUE, "'%s' is not a public key",
@@ -95,8 +64,9 @@ static enum pricer_status check_row(const struct trust_row *row, double to,
 
 static bool parse_receiver(const char *cell, double *to)
 {
-    *to = TRUST_SERVER;
-    return strcmp(cell, "server") == 0 || (parse(cell, to) && *to >= 0);
+    *to = strcmp(cell, "everyone") == 0 ? TRUST_EVERYONE : TRUST_SERVER;
+    return *to == TRUST_EVERYONE || strcmp(cell, "server") == 0 ||
+           (parse(cell, to) && *to >= 0);
 }
 
 /* A text of a row that has so much room. */
@@ -113,50 +83,24 @@ static enum pricer_status copy(const char *cell, char *text, size_t room,
     return PRICER_OK;
 }
 
-static enum pricer_status read_row(char *line, const struct layout *layout,
-                                   struct trust_row *row,
-                                   struct pricer_fault *fault)
+static enum pricer_status read_numbers(char *const *cell, double *numbers,
+                                       struct pricer_fault *fault)
 {
-    double numbers[CREDIT] = {0};
-    int place = 0;
-    *row = (struct trust_row){0};
-    for (char *cell; (cell = strsep(&line, ",")) != NULL; place++) {
-        cell = trim(cell);
-        if (layout->place[TO] == place && !parse_receiver(cell, &numbers[TO]))
+    if (!parse_receiver(cell[TO], &numbers[TO]))
+        return daemon_fault(fault, PRICER_VALUE,
+                            "'%.60s' is no node's number, nor 'server' or "
+                            "'everyone'",
+                            cell[TO]);
+    /* An empty total is none. */
+    for (int c = EPS; c < CREDIT; c++)
+        if ((c < TOTAL_EPS || *cell[c] != '\0') && !parse(cell[c], &numbers[c]))
             return daemon_fault(fault, PRICER_VALUE,
-                                "'%.60s' is no node's number, nor 'server'",
-                                cell);
-        for (int c = EPS; c < CREDIT; c++)
-            if (layout->place[c] == place && !parse(cell, &numbers[c]))
-                return daemon_fault(fault, PRICER_VALUE,
-                                    "'%.60s' is not a number for %s", cell,
-                                    names[c]);
-        if (layout->place[CREDIT] == place && *cell != '\0' &&
-            strcmp(cell, "none") != 0)
-            return daemon_fault(fault, PRICER_VALUE,
-                                "credit '%.60s' is not supported: every "
-                                "packet counts as heard; remove the column",
-                                cell);
-        enum pricer_status status = PRICER_OK;
-        if (layout->place[KEY] == place)
-            status = copy(cell, row->key, sizeof row->key, "public key", fault);
-        if (layout->place[NAME] == place)
-            status = copy(cell, row->name, sizeof row->name, "name", fault);
-        if (status != PRICER_OK)
-            return status;
-    }
-    if (place != layout->count)
-        return daemon_fault(fault, PRICER_FORMAT, "%d cells instead of %d",
-                            place, layout->count);
-    bool totals = layout->place[TOTAL_EPS] >= 0;
-    row->eps = numbers[EPS];
-    row->delta = numbers[DELTA];
-    row->total_eps = totals ? numbers[TOTAL_EPS] : numbers[EPS];
-    row->total_delta = totals ? numbers[TOTAL_DELTA] : numbers[DELTA];
-    enum pricer_status status = check_row(row, numbers[TO], fault);
-    if (status == PRICER_OK)
-        row->to = (int32_t)numbers[TO];
-    return status;
+                                "'%.60s' is not a number for %s", cell[c],
+                                names[c]);
+    if (isnan(numbers[TOTAL_EPS]) != isnan(numbers[TOTAL_DELTA]))
+        return daemon_fault(fault, PRICER_FORMAT,
+                            "total_eps and total_delta belong together");
+    return PRICER_OK;
 }
 
 static int compare(const void *a, const void *b)
@@ -179,59 +123,67 @@ static enum pricer_status append(struct trust *trust,
     return PRICER_OK;
 }
 
-static enum pricer_status read_lines(FILE *file, struct trust *trust,
-                                     int64_t *number,
-                                     struct pricer_fault *fault)
+static enum pricer_status take_row(void *context, int64_t line,
+                                   char *const *cell,
+                                   struct pricer_fault *fault)
 {
-    enum pricer_status status = PRICER_OK;
-    struct layout layout = {.count = 0};
-    struct trust_row row;
-    char *line = NULL;
-    size_t room = 0;
-    while (status == PRICER_OK && getline(&line, &room, file) >= 0) {
-        ++*number;
-        if (*trim(line) == '\0' || *trim(line) == '#')
-            continue;
-        if (layout.count == 0) {
-            status = read_header(line, &layout, fault);
-            continue;
-        }
-        status = read_row(line, &layout, &row, fault);
-        if (status == PRICER_OK)
-            status = append(trust, &row);
+    double numbers[CREDIT] = {[TOTAL_EPS] = NAN, [TOTAL_DELTA] = NAN};
+    struct trust_row row = {.line = line};
+    enum pricer_status status = read_numbers(cell, numbers, fault);
+    if (status != PRICER_OK)
+        return status;
+    if (*cell[CREDIT] != '\0' && strcmp(cell[CREDIT], "none") != 0)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "credit '%.60s' is not supported: every "
+                            "packet counts as heard; remove the column",
+                            cell[CREDIT]);
+    bool totals = !isnan(numbers[TOTAL_EPS]);
+    row.eps = numbers[EPS];
+    row.delta = numbers[DELTA];
+    row.total_eps = totals ? numbers[TOTAL_EPS] : numbers[EPS];
+    row.total_delta = totals ? numbers[TOTAL_DELTA] : numbers[DELTA];
+    status = copy(cell[KEY], row.key, sizeof row.key, "public key", fault);
+    if (status == PRICER_OK)
+        status = copy(cell[NAME], row.name, sizeof row.name, "name", fault);
+    if (status == PRICER_OK)
+        status = check_row(&row, numbers[TO], fault);
+    if (status != PRICER_OK)
+        return status;
+    row.to = (int32_t)numbers[TO];
+    return append(context, &row);
+}
+
+/* Nobody has two rows. */
+static enum pricer_status check_twice(const char *path,
+                                      const struct trust *trust,
+                                      struct pricer_fault *fault)
+{
+    for (int32_t k = 1; k < trust->count; k++) {
+        const struct trust_row *row = &trust->rows[k - 1];
+        int64_t line = row[0].line > row[1].line ? row[0].line : row[1].line;
+        if (row[0].to == row[1].to)
+            return daemon_fault(fault, PRICER_VALUE,
+                                "%.200s:%lld: %s%s is there twice", path,
+                                (long long)line, row->to >= 0 ? "node " : "",
+                                trust_label(trust, row->to).text);
     }
-    free(line);
-    if (status == PRICER_OK && layout.count == 0)
-        status = daemon_fault(fault, PRICER_FORMAT, "there is no header");
-    return status;
+    return PRICER_OK;
 }
 
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault)
 {
     struct trust made = {0};
-    struct pricer_fault inner = {""};
-    int64_t line = 0;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return daemon_fault(fault, PRICER_FILE, "%.300s: %s", path,
-                            strerror(errno));
-    enum pricer_status status = read_lines(file, &made, &line, &inner);
-    fclose(file);
+    const struct cells cells = {path,      names,    COLUMNS,
+                                DELTA + 1, take_row, &made};
+    enum pricer_status status = cells_read(&cells, fault);
     if (made.count > 0)
         qsort(made.rows, (size_t)made.count, sizeof *made.rows, compare);
-    for (int32_t k = 1; k < made.count && status == PRICER_OK; k++)
-        if (made.rows[k].to == made.rows[k - 1].to)
-            status = made.rows[k].to == TRUST_SERVER
-                         ? daemon_fault(&inner, PRICER_VALUE,
-                                        "the server is there twice")
-                         : daemon_fault(&inner, PRICER_VALUE,
-                                        "node %d is there twice",
-                                        (int)made.rows[k].to);
+    if (status == PRICER_OK)
+        status = check_twice(path, &made, fault);
     if (status != PRICER_OK) {
         trust_free(&made);
-        return daemon_fault(fault, status, "%.200s:%lld: %.200s", path,
-                            (long long)line, inner.text);
+        return status;
     }
     *trust = made;
     return PRICER_OK;
@@ -256,7 +208,10 @@ struct node_label trust_label(const struct trust *trust, int32_t to)
 {
     struct node_label label;
     const struct trust_row *row = trust_find(trust, to);
-    if (row != NULL && row->name[0] != '\0')
+    if (to < 0)
+        snprintf(label.text, sizeof label.text, "%s",
+                 to == TRUST_EVERYONE ? "everyone" : "server");
+    else if (row != NULL && row->name[0] != '\0')
         snprintf(label.text, sizeof label.text, "%s (%d)", row->name, (int)to);
     else
         snprintf(label.text, sizeof label.text, "%d", (int)to);

@@ -7,9 +7,12 @@
 #include "common/program.h"
 #include "pricer_study.h"
 
-/* All that leaves a node in a round, towards the server that gets it in the end:
- * `server` in the file. */
-enum { TRUST_SERVER = -1 };
+/*
+ * All that leaves a node in a round, towards the server that gets it in the end:
+ * `server` in the file. And releases that everyone hears: `everyone`, whose eps
+ * and delta are for all rounds of all plans ever, and are its totals too.
+ */
+enum { TRUST_SERVER = -1, TRUST_EVERYONE = -2 };
 
 struct trust_row {
     int32_t to;                  /* the node itself stands for its own part */
@@ -19,6 +22,7 @@ struct trust_row {
     double total_delta;          /* of all releases */
     char key[PRICER_KEY_TEXT];   /* or empty */
     char name[PRICER_NAME_TEXT]; /* that people call it by, or empty */
+    int64_t line;                /* of the file */
 };
 
 struct trust {
@@ -27,7 +31,7 @@ struct trust {
 };
 
 /* CSV with the columns to,eps,delta[,total_eps,total_delta][,key][,name]; `to`
- * is a node or `server`. A column credit of older files may say `none`. */
+ * is a node, `server` or `everyone`. A column credit of older files may say `none`. */
 enum pricer_status trust_read(const char *path, struct trust *trust,
                               struct pricer_fault *fault);
 void trust_free(struct trust *trust);
@@ -35,7 +39,8 @@ void trust_free(struct trust *trust);
 /* What is said about a receiver, or NULL: nothing may go there. */
 const struct trust_row *trust_find(const struct trust *trust, int32_t to);
 
-/* A node as the log has it: "kitchen (3)", or "3" where the file has no name. */
+/* A node as the log has it: "kitchen (3)", or "3" where the file has no name;
+ * "server" and "everyone" for those rows. */
 struct node_label trust_label(const struct trust *trust, int32_t to);
 
 /*

@@ -212,23 +212,55 @@ bool keys_is_successor(const uint8_t *old, const uint8_t *key,
     return crypto_sign_verify_detached(proof, text, sizeof text, old) == 0;
 }
 
+static bool sign_text(const struct key_pair *pair, const void *text,
+                      size_t length, uint8_t *signature)
+{
+    size_t size = KEYS_SIGNATURE;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool good =
+        context != NULL &&
+        EVP_DigestSignInit(context, NULL, NULL, NULL, pair->secret) == 1 &&
+        EVP_DigestSign(context, signature, &size, text, length) == 1 &&
+        size == KEYS_SIGNATURE;
+    EVP_MD_CTX_free(context);
+    return good;
+}
+
+/* What is signed of data: BLAKE2b-256 of it, keyed by the purpose. */
+enum { HASH = 32 };
+static void hash_data(const char *purpose, const void *data, size_t size,
+                      uint8_t *hash)
+{
+    crypto_generichash(hash, HASH, data, size, (const uint8_t *)purpose,
+                       strlen(purpose));
+}
+
+bool keys_sign(const struct key_pair *pair, const char *purpose,
+               const void *data, size_t size, uint8_t *signature)
+{
+    uint8_t hash[HASH];
+    hash_data(purpose, data, size, hash);
+    return sign_text(pair, hash, sizeof hash, signature);
+}
+
+bool keys_verify(const uint8_t *key, const char *purpose, const void *data,
+                 size_t size, const uint8_t *signature)
+{
+    uint8_t hash[HASH];
+    hash_data(purpose, data, size, hash);
+    return crypto_sign_verify_detached(signature, hash, sizeof hash, key) == 0;
+}
+
 /* The lines of the public file that say whom a key follows. */
 static bool print_proof(const struct key_pair *old, const struct key_pair *pair,
                         char *text, size_t room)
 {
     uint8_t words[OATH], key[KEYS_SIZE], proof[KEYS_PROOF];
     char hex[2 * KEYS_PROOF + 1];
-    size_t size = sizeof proof;
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool good = context != NULL && keys_bytes(pair->public_key, key);
-    if (good)
-        fill_oath(key, words);
-    good = good &&
-           EVP_DigestSignInit(context, NULL, NULL, NULL, old->secret) == 1 &&
-           EVP_DigestSign(context, proof, &size, words, sizeof words) == 1 &&
-           size == sizeof proof;
-    EVP_MD_CTX_free(context);
-    if (!good)
+    if (!keys_bytes(pair->public_key, key))
+        return false;
+    fill_oath(key, words);
+    if (!sign_text(old, words, sizeof words, proof))
         return false;
     sodium_bin2hex(hex, sizeof hex, proof, sizeof proof);
     return snprintf(text, room, "follows %s\nproof %s\n", old->public_key,

@@ -42,6 +42,16 @@ enum pricer_status keys_successor(const char *path, char *old, char *key,
 bool keys_is_successor(const uint8_t *old, const uint8_t *key,
                        const uint8_t *proof);
 
+/*
+ * Sign data, and check such a signature, with Ed25519. `purpose` is a text of its
+ * own for every kind of data, so that no signature serves for another kind.
+ */
+enum { KEYS_SIGNATURE = 64 };
+bool keys_sign(const struct key_pair *pair, const char *purpose,
+               const void *data, size_t size, uint8_t *signature);
+bool keys_verify(const uint8_t *key, const char *purpose, const void *data,
+                 size_t size, const uint8_t *signature);
+
 /* Read a secret file. One that others may read is refused. */
 enum pricer_status keys_read(const char *path, struct key_pair *pair,
                              struct pricer_fault *fault);

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Iterable, NamedTuple, Optional
+from typing import Any, Iterable, NamedTuple, Optional, Union
 
 import numpy as np
 
 from ._library import (Progress, ValueFault, Watch, address, call, ffi,
                        find_word, given, layout, lib, refuse, view, word)
+from .forwarding import ForwardPlan
 from .planning import Plan
 
 STATEMENT = layout("struct pricer_statement")
@@ -163,21 +164,38 @@ class Accountant:
     It starts with the rounds that the plan is made for, or with `rounds`. Rounds
     of one plan compose in one account of all that they show, not by a sum of
     bounds. Other keywords are those of privacy(). Numbers are of the worst node.
+    Of a plan of forwarding the observer is "everyone": all who see any number of
+    copies of a node's releases.
     """
 
-    def __init__(self, plan: Plan, observer: str = "server", *,
+    def __init__(self, plan: Union[Plan, ForwardPlan],
+                 observer: Optional[str] = None, *,
                  rounds: Optional[int] = None, **question: Any) -> None:
         if "delta" in question:
             raise TypeError("delta is an argument of get_epsilon()")
+        forward = isinstance(plan, ForwardPlan)
+        observer = observer or ("everyone" if forward else "server")
+        if forward:
+            if observer != "everyone":
+                raise ValueFault(f"observer = {observer!r}: with forwarding it "
+                                 "is everyone")
+            for name in question:
+                raise TypeError(f"{name} is not asked of plans of forwarding")
+            self._start(plan, rounds, {"observer": observer})
+            return
         asked = inspect.signature(privacy).bind(plan, observer, **question)
         asked.apply_defaults()
         _check_question(*(asked.arguments[name] for name in (
             "plan", "observer", "protect", "members", "relays",
             "eavesdropper")))
+        self._start(plan, rounds, dict(question, observer=observer))
+
+    def _start(self, plan: Union[Plan, ForwardPlan], rounds: Optional[int],
+               question: dict[str, Any]) -> None:
         self.plan = plan
         self.rounds = 0
         self.compose(plan.settings.rounds if rounds is None else rounds)
-        self._question = dict(question, observer=observer)
+        self._question = question
 
     def compose(self, rounds: int = 1) -> "Accountant":
         """Count that many more rounds."""
@@ -193,16 +211,26 @@ class Accountant:
 
     def statements(self, delta: float) -> Statements:
         """What is proved for every link or node after the rounds so far."""
+        if isinstance(self.plan, ForwardPlan):
+            raise ValueFault("plans of forwarding have one number a node: "
+                             "plan.release_of(node).epsilon(delta, rounds)")
         return privacy(self.plan, rounds=self.rounds, delta=delta,
                        **self._question)
 
     def get_epsilon(self, delta: float) -> float:
         """The eps that holds for all at this delta; 0 where no round is."""
+        if isinstance(self.plan, ForwardPlan) and self.rounds:
+            return max(law.epsilon(delta, self.rounds)
+                       for law in self.plan._laws())
         return self.statements(delta).worst if self.rounds else 0.0
 
     def get_delta(self, eps: float) -> float:
         """A delta that holds for all at this eps: less than 1 % above the least
-        that the account proves, or 1e-290 where that is less; 1 if none is."""
+        that the account proves, or 1e-290 where that is less; 1 if none is. Of
+        forwarding the least itself."""
+        if isinstance(self.plan, ForwardPlan) and self.rounds:
+            return max(law.delta(eps, self.rounds)
+                       for law in self.plan._laws())
         if self.rounds == 0 or self.get_epsilon(1e-290) <= eps:
             return 0.0 if self.rounds == 0 else 1e-290
         low, high = -300.0, 0.0  # powers of 10: low does not hold, high does

@@ -232,7 +232,7 @@ static void test_worst_case(void **state)
         uint64_t *bits = calloc((size_t)(NODES * all->words), 8);
         pri_moments_make(all, 3, bits, NULL, &of);
         assert_int_equal(
-            pri_forward_fit(of, &(struct pri_senders){NODES, radius, v}, c,
+            pri_forward_fit(of, &(struct pri_senders){NODES, radius, v}, 0, c,
                             &objective, &gap),
             PRICER_OK);
         assert_true(gap < 1e-9);
@@ -327,6 +327,75 @@ static void test_dense_and_products(void **state)
     pricer_network_free(network);
 }
 
+/* The fit reaches its gap with little noise and with much, with most
+ * coefficients at their bounds and with none, by the matrix and by products. */
+static void test_fit(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    struct pricer_network *network = ring(N);
+    struct pri_arrivals *drawn = NULL;
+    struct pri_moments *dense = NULL;
+    double radius[N], v[N], a[N], b[N], least[2], gap[2], sums[256];
+    uint64_t seed = 9, *bits = calloc(N * 4, 8);
+    pri_arrivals_draw(
+        network,
+        &(struct pri_arrivals_settings){.seed = 8, .patterns = 256, .hops = 3},
+        &drawn);
+    for (int hops = 0; hops <= 3; hops++)
+        for (int size = -2; size <= 2; size++) {
+            for (int i = 0; i < N; i++) {
+                radius[i] = .2 + .8 * test_uniform(&seed);
+                v[i] = pow(10, size) * test_uniform(&seed);
+            }
+            struct pri_senders senders = {N, radius, v};
+            pri_moments_make(drawn, hops, bits, NULL, &dense);
+            struct pri_moments sparse = *dense;
+            sparse.dense = NULL;
+            sparse.sums = sums;
+            pri_forward_fit(dense, &senders, 0, a, &least[0], &gap[0]);
+            pri_forward_fit(&sparse, &senders, 0, b, &least[1], &gap[1]);
+            assert_true(gap[0] < 2e-9 && gap[1] < 2e-9);
+            assert_close(least[1], least[0], 1e-9);
+            for (int i = 0; i < N; i++)
+                assert_true(b[i] >= 0 && b[i] * dense->pi[i] <= 1 + 1e-12);
+            pri_moments_free(dense);
+        }
+    free(bits);
+    pri_arrivals_free(drawn);
+    pricer_network_free(network);
+}
+
+/* Without relays uplinks are independent: the closed form against all
+ * patterns. */
+static void test_alone(void **state)
+{
+    (void)state;
+    uint64_t seed = 14;
+    for (int trial = 0; trial < 20; trial++) {
+        struct pricer_network *net = sample_network(&seed, NODES, 0, 2, 1);
+        double radius[NODES], v[NODES], c[NODES], least[2], gap[2];
+        struct pri_arrivals *all = NULL;
+        struct pri_moments *of = NULL;
+        for (int i = 0; i < NODES; i++) {
+            radius[i] = .2 + .8 * test_uniform(&seed);
+            v[i] = .1 + 4 * test_uniform(&seed) * test_uniform(&seed);
+        }
+        struct pri_senders senders = {NODES, radius, v};
+        pri_arrivals_enumerate(net, 0, &all);
+        uint64_t *bits = calloc((size_t)(NODES * all->words), 8);
+        pri_moments_make(all, 0, bits, NULL, &of);
+        pri_forward_fit(of, &senders, 0, c, &least[0], &gap[0]);
+        pri_forward_fit_alone(&senders, net->uplink, c, &least[1], &gap[1]);
+        assert_close(least[1], least[0], 1e-9);
+        assert_true(gap[1] < 1e-9);
+        free(bits);
+        pri_moments_free(of);
+        pri_arrivals_free(all);
+        pricer_network_free(net);
+    }
+}
+
 static void test_extremes(void **state)
 {
     (void)state;
@@ -394,6 +463,8 @@ int main(void)
         cmocka_unit_test(test_worst_case),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_dense_and_products),
+        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_alone),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_refuses),
     };

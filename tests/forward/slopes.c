@@ -89,7 +89,7 @@ static void test_differences(void **state)
             net, &(struct pri_senders){NODES, at.radius, at.variance},
             &(struct pri_forward_settings){.hops = at.hops}, &plan, NULL);
         assert_int_equal(found->patterns, 0);
-        assert_close(found->mse, plan->mse, 1e-12);
+        assert_close(found->mse, plan->mse, 1e-9);
         double hop = least(net, &at, at.hops + 1) - plan->mse;
         assert_true(fabs(found->hop - hop) < 1e-9);
         for (int32_t k = 0; k < NODES + net->links; k++) {

@@ -184,7 +184,7 @@ static void test_law(void **state)
 
 /* The first try is the wanted one; every later one is accepted. */
 struct model {
-    uint32_t coin;
+    uint64_t coin;
     uint16_t seed;
     bool used;
 };
@@ -194,8 +194,8 @@ static bool draw_model(void *context, void *bytes, size_t count)
     struct model *model = context;
     memset(bytes, 0, count);
     if (!model->used)
-        memcpy(bytes, &model->coin, 4);
-    memcpy((char *)bytes + 4, &model->seed, 2);
+        memcpy(bytes, &model->coin, 8);
+    memcpy((char *)bytes + 8, &model->seed, 2);
     model->used = true;
     return true;
 }
@@ -226,7 +226,7 @@ static void test_model(void **state)
         int64_t total = 0, inside = 0;
         assert_int_equal(pri_sampler_set(sampler, inputs[i], NULL), PRICER_OK);
         for (int k = 0; k < SEEDS * COINS; k++) {
-            struct model model = {(uint32_t)(k % COINS) << 29,
+            struct model model = {(uint64_t)(k % COINS) << 61,
                                   (uint16_t)(k / COINS), false};
             struct pri_entropy source = {draw_model, &model};
             unsigned char code[PRI_SEED_BYTES];
@@ -258,47 +258,20 @@ static void test_model(void **state)
     pri_sampler_free(sampler);
 }
 
-static bool draw_word(void *context, void *bytes, size_t count)
-{
-    memcpy(bytes, context, count);
-    return true;
-}
-
-/* The coin is on the right side of exp(-e0) down to its 96th bit. */
+/* The threshold of the coin is at least 2^64 exp(-e0), never two units more, and
+ * below 2^64. */
 static void test_coin(void **state)
 {
     uint64_t seed = 9;
     (void)state;
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; k < 2000; k++) {
         double e0 = k == 0 ? 12 : k == 1 ? 0x1p-40 : 0;
         if (e0 == 0)
             e0 = floor(12 * test_uniform(&seed) * 0x1p40 + 1) * 0x1p-40;
-        struct pri_coin coin;
-        assert_int_equal(pri_coin_prepare(e0, &coin), PRICER_OK);
-        __float128 whole = expq(-(__float128)e0) * 0x1p32;
-        uint32_t first = (uint32_t)whole;
-        uint64_t rest = (uint64_t)((whole - first) * 0x1p64);
-        bool yes = false;
-        for (int way = -1; way <= 1; way += 2) {
-            uint64_t word = rest + (uint64_t)way;
-            struct pri_entropy source = {draw_word, &word};
-            if ((way < 0) != (word < rest)) /* over the end */
-                continue;
-            assert_int_equal(pri_coin_decide(&coin, first, &source, &yes),
-                             PRICER_OK);
-            assert_int_equal(yes, way < 0);
-        }
-        struct pri_entropy none = {draw_word, &rest};
-        for (uint32_t gap = 1; gap < 1u << 30; gap *= 7) {
-            if (first >= gap) {
-                pri_coin_decide(&coin, first - gap, &none, &yes);
-                assert_true(yes);
-            }
-            if (first <= UINT32_MAX - gap) {
-                pri_coin_decide(&coin, first + gap, &none, &yes);
-                assert_false(yes);
-            }
-        }
+        uint64_t threshold = 0;
+        assert_int_equal(pri_coin_threshold(e0, &threshold), PRICER_OK);
+        __float128 over = threshold - expq(-(__float128)e0) * 0x1p64Q;
+        assert_true(over >= 0 && over < 2);
     }
 }
 

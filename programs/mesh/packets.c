@@ -1,0 +1,318 @@
+/*
+ * From copies of packets to one packet a node: packets.h has the rules.
+ */
+#include "packets.h"
+#include "release/release.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char purpose[] = "pricer: signature of packets";
+
+struct held {
+    uint8_t *bytes; /* payload, tag, signature; NULL: none */
+    size_t size;    /* of the payload */
+    int16_t hops;
+    uint8_t kind;
+    bool checked; /* its signature is right */
+    bool doubted; /* copies differ: only what is checked is taken */
+};
+
+/* One round of packets. */
+struct shelf {
+    struct packet_about about;
+    struct held *held; /* [nodes] */
+    uint8_t *checks;   /* [neighbours][nodes] */
+    int64_t *taken;    /* [neighbours] */
+};
+
+struct packets {
+    struct mesh_fleet fleet;
+    struct mesh_plan plan;
+    uint8_t *kinds; /* [nodes] */
+    int32_t neighbours;
+    struct shelf shelves[2]; /* the current round and the next */
+    int64_t counts[PACKET_NEWS];
+};
+
+/* ------------------------------------------------------------- signature -- */
+
+static void put_number(crypto_generichash_state *state, int64_t value)
+{
+    uint8_t bytes[8];
+    for (int k = 0; k < 8; k++)
+        bytes[k] = (uint8_t)((uint64_t)value >> 8 * k);
+    crypto_generichash_update(state, bytes, sizeof bytes);
+}
+
+enum { SIGNED = 32 };
+static void hash_packet(const struct packet_about *about,
+                        const struct mesh_packet *packet, uint8_t *hash)
+{
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, SIGNED);
+    crypto_generichash_update(&state, about->digest, WIRE_DIGEST);
+    put_number(&state, about->reference);
+    put_number(&state, about->round);
+    put_number(&state, packet->node);
+    put_number(&state, packet->kind);
+    crypto_generichash_update(&state, packet->tag, MESH_TAG);
+    crypto_generichash_update(&state, packet->payload, packet->size);
+    crypto_generichash_final(&state, hash, SIGNED);
+}
+
+bool packet_sign(const struct key_pair *pair, const struct packet_about *about,
+                 const struct mesh_packet *packet, uint8_t *signature)
+{
+    uint8_t hash[SIGNED];
+    hash_packet(about, packet, hash);
+    return keys_sign(pair, purpose, hash, sizeof hash, signature);
+}
+
+bool packet_verify(const uint8_t *key, const struct packet_about *about,
+                   const struct mesh_packet *packet)
+{
+    uint8_t hash[SIGNED];
+    hash_packet(about, packet, hash);
+    return keys_verify(key, purpose, hash, sizeof hash, packet->signature);
+}
+
+/* ----------------------------------------------------------------- memory -- */
+
+static void clear(struct packets *packets, struct shelf *shelf)
+{
+    for (int32_t i = 0; i < packets->plan.nodes; i++)
+        free(shelf->held[i].bytes);
+    memset(shelf->held, 0, (size_t)packets->plan.nodes * sizeof *shelf->held);
+    memset(shelf->checks, 0,
+           (size_t)packets->plan.nodes * (size_t)packets->neighbours);
+    memset(shelf->taken, 0, (size_t)packets->neighbours * sizeof *shelf->taken);
+    shelf->about = (struct packet_about){.round = 0};
+}
+
+void packets_free(struct packets *packets)
+{
+    if (packets == NULL)
+        return;
+    for (int k = 0; k < 2; k++) {
+        struct shelf *shelf = &packets->shelves[k];
+        for (int32_t i = 0; shelf->held != NULL && i < packets->plan.nodes; i++)
+            free(shelf->held[i].bytes);
+        free(shelf->held);
+        free(shelf->checks);
+        free(shelf->taken);
+    }
+    free(packets->kinds);
+    free(packets);
+}
+
+static bool fill_kinds(struct packets *packets)
+{
+    struct mesh_release release;
+    const struct mesh_plan *plan = &packets->plan;
+    int32_t last = -1;
+    for (int32_t i = 0; i < plan->nodes; i++) {
+        int32_t row = plan->of[2 * i] | plan->of[2 * i + 1] << 8;
+        if (row != last && !mesh_plan_release(plan, i, &release))
+            return false;
+        last = row;
+        packets->kinds[i] = (uint8_t)release.kind;
+    }
+    return true;
+}
+
+struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
+{
+    struct packets *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->fleet = *fleet;
+    made->neighbours = neighbours;
+    bool good = mesh_read_plan(fleet->plan, fleet->plan_size, &made->plan);
+    size_t nodes = (size_t)made->plan.nodes;
+    size_t near = (size_t)neighbours + 1; /* never none */
+    made->kinds = calloc(nodes + 1, 1);
+    for (int k = 0; k < 2; k++) {
+        struct shelf *shelf = &made->shelves[k];
+        shelf->held = calloc(nodes + 1, sizeof *shelf->held);
+        shelf->checks = calloc(nodes + 1, near);
+        shelf->taken = calloc(near, sizeof *shelf->taken);
+        good = good && shelf->held != NULL && shelf->checks != NULL &&
+               shelf->taken != NULL;
+    }
+    if (good && made->kinds != NULL && fill_kinds(made))
+        return made;
+    packets_free(made);
+    return NULL;
+}
+
+void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
+{
+    packets->fleet = *fleet;
+    mesh_read_plan(fleet->plan, fleet->plan_size, &packets->plan);
+}
+
+/* ------------------------------------------------------------------ rounds -- */
+
+void packets_begin(struct packets *packets, const struct packet_about *about)
+{
+    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1];
+    if (about->round <= now->about.round)
+        return;
+    struct shelf first = *now;
+    clear(packets, &first);
+    if (next->about.round == about->round) {
+        *now = *next;
+        *next = first;
+    } else {
+        clear(packets, next);
+        *now = first;
+    }
+    now->about = *about;
+    next->about = *about; /* the next is believed to be like this one */
+    next->about.round = about->round + 1;
+}
+
+static struct shelf *find_shelf(struct packets *packets, int64_t round)
+{
+    for (int k = 0; k < 2; k++)
+        if (packets->shelves[k].about.round == round && round > 0)
+            return &packets->shelves[k];
+    return NULL;
+}
+
+static struct mesh_packet view(const struct held *held, int32_t node)
+{
+    return (struct mesh_packet){.node = node,
+                                .kind = held->kind,
+                                .payload = held->bytes,
+                                .size = held->size,
+                                .tag = held->bytes + held->size,
+                                .signature =
+                                    held->bytes + held->size + MESH_TAG,
+                                .hops = held->hops};
+}
+
+static bool is_same(const struct held *held, const struct mesh_packet *packet)
+{
+    struct mesh_packet other = view(held, packet->node);
+    return other.kind == packet->kind && other.size == packet->size &&
+           memcmp(other.payload, packet->payload, packet->size) == 0 &&
+           memcmp(other.tag, packet->tag, MESH_TAG) == 0 &&
+           memcmp(other.signature, packet->signature, MESH_SIGNATURE) == 0;
+}
+
+static bool keep(struct held *held, const struct mesh_packet *packet)
+{
+    uint8_t *bytes = malloc(packet->size + MESH_TAG + MESH_SIGNATURE);
+    if (bytes == NULL)
+        return false;
+    memcpy(bytes, packet->payload, packet->size);
+    memcpy(bytes + packet->size, packet->tag, MESH_TAG);
+    memcpy(bytes + packet->size + MESH_TAG, packet->signature, MESH_SIGNATURE);
+    free(held->bytes);
+    held->bytes = bytes;
+    held->size = packet->size;
+    held->kind = (uint8_t)packet->kind;
+    held->hops = (int16_t)packet->hops;
+    return true;
+}
+
+/* Whether a copy can be the plan's, before anything is compared. */
+static enum packet_news look(const struct packets *packets,
+                             const struct mesh_packet *packet)
+{
+    const struct mesh_plan *plan = &packets->plan;
+    if (packet->node >= plan->nodes ||
+        sodium_is_zero(packets->fleet.keys + (size_t)packet->node * WIRE_KEY,
+                       WIRE_KEY))
+        return PACKET_FOREIGN;
+    size_t size = packet->kind == PRI_RELEASE_GAUSSIAN
+                      ? 4 * (size_t)plan->dimension
+                      : PRI_SEED_BYTES;
+    if (packet->kind != packets->kinds[packet->node] || packet->size != size ||
+        packet->hops > plan->hops)
+        return PACKET_LENGTH;
+    return PACKET_NEW;
+}
+
+/* Two copies differ, or have differed: the node's signature decides. */
+static enum packet_news decide(const struct packets *packets,
+                               struct shelf *shelf, int32_t neighbour,
+                               struct held *held,
+                               const struct mesh_packet *packet)
+{
+    int32_t node = packet->node;
+    const uint8_t *key = packets->fleet.keys + (size_t)node * WIRE_KEY;
+    if (held->checked)
+        return PACKET_FORGED;
+    if (neighbour >= 0) {
+        size_t at = (size_t)neighbour * (size_t)packets->plan.nodes;
+        uint8_t *checks = &shelf->checks[at + (size_t)node];
+        if (*checks >= PACKETS_CHECKS)
+            return PACKET_QUOTA;
+        ++*checks;
+    }
+    held->doubted = true;
+    if (held->bytes != NULL) {
+        struct mesh_packet other = view(held, node);
+        held->checked = packet_verify(key, &shelf->about, &other);
+        if (held->checked)
+            return PACKET_FORGED;
+        free(held->bytes);
+        held->bytes = NULL;
+    }
+    if (!packet_verify(key, &shelf->about, packet) || !keep(held, packet))
+        return PACKET_FORGED;
+    held->checked = true;
+    return PACKET_NEW;
+}
+
+static enum packet_news take(struct packets *packets, int32_t neighbour,
+                             int64_t round, const struct mesh_packet *packet)
+{
+    const struct mesh_plan *plan = &packets->plan;
+    struct shelf *shelf = find_shelf(packets, round);
+    if (shelf == NULL)
+        return PACKET_ROUND;
+    int64_t most = plan->nodes * (plan->hops + INT64_C(3)) * plan->repeat;
+    if (neighbour >= 0 && ++shelf->taken[neighbour] > most)
+        return PACKET_QUOTA;
+    enum packet_news news = look(packets, packet);
+    if (news != PACKET_NEW)
+        return news;
+    struct held *held = &shelf->held[packet->node];
+    if (held->bytes != NULL && is_same(held, packet)) {
+        if (packet->hops >= held->hops)
+            return PACKET_SAME;
+        held->hops = (int16_t)packet->hops;
+        return PACKET_CLOSER;
+    }
+    if (held->bytes != NULL || held->doubted)
+        return decide(packets, shelf, neighbour, held, packet);
+    return keep(held, packet) ? PACKET_NEW : PACKET_QUOTA;
+}
+
+enum packet_news packets_take(struct packets *packets, int32_t neighbour,
+                              int64_t round, const struct mesh_packet *packet)
+{
+    enum packet_news news = take(packets, neighbour, round, packet);
+    packets->counts[news]++;
+    return news;
+}
+
+bool packets_get(const struct packets *packets, int32_t node,
+                 struct mesh_packet *packet)
+{
+    const struct held *held = &packets->shelves[0].held[node];
+    if (held->bytes == NULL)
+        return false;
+    *packet = view(held, node);
+    return true;
+}
+
+const int64_t *packets_counts(const struct packets *packets)
+{
+    return packets->counts;
+}

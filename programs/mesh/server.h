@@ -1,0 +1,168 @@
+/*
+ * The server of a mesh: announces rounds, takes each node's release once,
+ * estimates, stores and publishes.
+ *
+ * It consists of parts with a struct each: who takes part (mesh_members), what
+ * the plan says (mesh_counting), what was announced (announcements) and the round
+ * that is open (mesh_round). server_round.c reads from OPEN to RESULT.
+ */
+#ifndef PROGRAM_MESH_SERVER_H
+#define PROGRAM_MESH_SERVER_H
+
+#include "announce.h"
+#include "packets.h"
+#include "fleet/server_options.h"
+#include "pricer_forward.h"
+#include "transport/packet_key.h"
+#include "transport/transport.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- members -- */
+
+/* A node, as the server sees it. */
+struct mesh_member {
+    bool enrolled;
+    uint8_t key[KEYS_SIZE];
+    int32_t secrets;               /* one, or two while its key changes */
+    uint8_t secret[2][PACKET_KEY]; /* of its packets */
+    struct hub_peer *peer;         /* its own connection, or NULL */
+    struct mesh_hello hello;       /* the latest of this connection */
+    int64_t heard;          /* the latest round that its release arrived in */
+    int32_t hops;           /* links of that copy before the uplink */
+    int64_t arrived;        /* rounds that its release arrived in */
+    int64_t updated;        /* when it was last sent what its HELLO lacked */
+    int64_t taken;          /* packets that it has brought in this round */
+    int64_t packets, bytes; /* that its own connection has brought */
+};
+
+struct mesh_members {
+    int32_t nodes, count;         /* of the plan; enrolled */
+    uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
+    struct mesh_member *list;     /* [nodes] */
+    int64_t stamp;                /* of the study when they were read */
+};
+
+/* Read who is enrolled and let them connect. *changed: anyone else than before. */
+enum pricer_status mesh_members_load(struct mesh_members *members,
+                                     struct pricer_study *study,
+                                     struct hub *hub,
+                                     const struct key_pair *pair, bool *changed,
+                                     struct pricer_fault *fault);
+void mesh_members_free(struct mesh_members *members);
+
+/* ------------------------------------------------------------------- plan -- */
+
+/* How the releases of a plan are counted. */
+struct mesh_counting {
+    int64_t id; /* of the plan in the study */
+    struct pricer_network *network;
+    struct pricer_forward_plan *plan;
+    struct pricer_forward_receiver *receiver;
+    struct wire_bytes bytes; /* the plan as it is announced */
+    uint8_t digest[WIRE_DIGEST];
+    int64_t repeat;
+    size_t longest; /* payload, in bytes */
+};
+
+/* Read the latest plan of the study; nothing changes where that fails. */
+enum pricer_status mesh_counting_load(struct mesh_counting *counting,
+                                      struct pricer_study *study,
+                                      struct pricer_fault *fault);
+void mesh_counting_free(struct mesh_counting *counting);
+
+/* The number of the latest plan. */
+enum pricer_status mesh_counting_latest(struct pricer_study *study, int64_t *id,
+                                        struct pricer_fault *fault);
+
+/* ------------------------------------------------------------------ round -- */
+
+/* A release that has arrived. */
+struct mesh_arrival {
+    uint8_t *payload; /* NULL: it has not; the longest fits */
+    size_t size;
+    int32_t hops; /* of the copy that travelled least */
+    int32_t attempt;
+    bool here, expected; /* expected: emulated links say that it can come */
+};
+
+struct mesh_round {
+    bool open, closed; /* closed: it is over and not stored yet */
+    int64_t number;    /* of the one that is open, or was last */
+    int64_t next;      /* noted in the study for the next one; 0: none */
+    int64_t attempt;
+    int64_t began, attempt_began, next_start;
+    int64_t ended;                 /* number of the last round that is over */
+    struct mesh_arrival *arrivals; /* [nodes] */
+    int32_t arrived, missing;      /* missing: expected and not here */
+    double *estimate;
+    double bar, error;
+    int64_t packets, repeated, bytes; /* of this round */
+    int64_t dropped[PRICER_DROP_KINDS];
+};
+
+/* What the operator has asked for, next to struct server_arguments. */
+struct mesh_wishes {
+    const char *path;
+    int64_t rounds, quorum, wait, first, keep;
+    struct server_times times;
+};
+
+struct mesh_server {
+    struct mesh_wishes wishes;
+    const struct server_arguments *arguments;
+    struct key_pair pair;
+    struct pricer_study *study;
+    struct hub *hub;
+    struct emulate emulate;
+    struct mesh_members members;
+    struct mesh_counting counting;
+    struct announcements said;
+    int64_t counter; /* of the latest announcement */
+    struct mesh_round round;
+    struct wire_bytes bytes;
+    double *truth;
+
+    int64_t started, looked;
+    int64_t failing, failed_until, failure_said; /* the study cannot be used */
+    bool results; /* what is announced carries estimates */
+    bool paused;  /* nobody has anything left to release */
+    int64_t done, estimates;
+    int64_t packets, repeated, received, total[PRICER_DROP_KINDS];
+};
+
+/* server_round.c */
+enum pricer_status mesh_round_make(struct mesh_server *server);
+void mesh_round_free(struct mesh_server *server);
+void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
+                     size_t size);
+enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
+                                   struct pricer_fault *fault);
+int64_t mesh_round_next(const struct mesh_server *server);
+void mesh_drop(struct mesh_server *server, enum pricer_drop why);
+/* Nobody opens rounds by itself until the next one is opened. */
+void mesh_round_pause(struct mesh_server *server);
+/* Nodes that have the announcement of the plan, by their own connection. */
+int32_t mesh_count_ready(const struct mesh_server *server);
+
+/* server_announce.c: announce the plan and who takes part, or the body that
+ * server->bytes holds, to all that are connected; send the latest of a kind to
+ * one. */
+bool mesh_announce_fleet(struct mesh_server *server);
+bool mesh_announce(struct mesh_server *server);
+void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
+                      enum mesh_kind kind);
+/* The next counter: above all before, also before a restart, since the number of
+ * a round, of which no two are the same, is its upper part. */
+int64_t mesh_next_counter(struct mesh_server *server);
+
+/* server_status.c: for status_page.h. */
+void mesh_status_page(FILE *out, const void *server);
+void mesh_status_metrics(FILE *out, const void *server);
+int mesh_status_troubles(const void *server, FILE *out);
+
+/* Run until the rounds are over or the operator wants to stop; an exit status. */
+int mesh_server_run(const struct mesh_wishes *wishes,
+                    const struct server_arguments *arguments);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * From the study's enrolments to who may connect, and with which keys packets are
+ * checked. A node whose next key is enrolled may use either until the old one is
+ * retired.
+ */
+#include "server.h"
+#include "pricer_members.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Who is enrolled, and which keys follow theirs. */
+struct enrolment {
+    struct pricer_member *members;
+    struct pricer_successor *successors;
+    int32_t count, successor_count;
+};
+
+/* The next key of a member, or NULL. Both are by node. */
+static const char *find_next(const struct enrolment *enrolment,
+                             const struct pricer_member *member, int32_t *k)
+{
+    while (*k < enrolment->successor_count &&
+           enrolment->successors[*k].node < member->node)
+        ++*k;
+    const struct pricer_successor *next = &enrolment->successors[*k];
+    return *k < enrolment->successor_count && next->node == member->node &&
+                   strcmp(next->old, member->key) == 0
+               ? next->key
+               : NULL;
+}
+
+static enum pricer_status admit(struct hub *hub,
+                                const struct enrolment *enrolment)
+{
+    struct hub_entry *entries =
+        calloc(2 * (size_t)enrolment->count + 1, sizeof *entries);
+    int32_t nodes = 0, next = 0;
+    if (entries == NULL)
+        return PRICER_MEMORY;
+    for (int32_t k = 0; k < enrolment->count; k++) {
+        const struct pricer_member *member = &enrolment->members[k];
+        if (member->node == PRICER_SERVER)
+            continue;
+        const char *keys[2] = {member->key,
+                               find_next(enrolment, member, &next)};
+        for (int l = 0; l < 2; l++)
+            if (keys[l] != NULL && keys_bytes(keys[l], entries[nodes].key))
+                entries[nodes++].number = member->node;
+    }
+    enum pricer_status status = hub_admit(hub, entries, nodes);
+    free(entries);
+    return status;
+}
+
+/* Take over one node's keys; whether the first is another than before. */
+static bool enter(struct mesh_member *member, const char *key, const char *next,
+                  const struct key_pair *pair)
+{
+    uint8_t bytes[KEYS_SIZE];
+    bool known = keys_bytes(key, bytes);
+    bool same =
+        member->enrolled && memcmp(member->key, bytes, sizeof bytes) == 0;
+    if (!known || (same && member->secrets == 1 + (next != NULL)))
+        return false;
+    memcpy(member->key, bytes, sizeof bytes);
+    member->secrets = packet_key(pair, false, key, member->secret[0]);
+    if (next != NULL && member->secrets == 1 &&
+        packet_key(pair, false, next, member->secret[1]))
+        member->secrets = 2;
+    member->enrolled = member->secrets > 0;
+    return !same;
+}
+
+static void enter_all(struct mesh_members *members,
+                      const struct enrolment *enrolment,
+                      const struct key_pair *pair, bool *changed)
+{
+    int32_t k = 0, next = 0;
+    members->count = 0;
+    for (int32_t i = 0; i < members->nodes; i++) {
+        struct mesh_member *member = &members->list[i];
+        while (k < enrolment->count && enrolment->members[k].node < i)
+            k++;
+        if (k < enrolment->count && enrolment->members[k].node == i) {
+            const struct pricer_member *found = &enrolment->members[k];
+            const char *after = find_next(enrolment, found, &next);
+            *changed = enter(member, found->key, after, pair) || *changed;
+        } else if (member->enrolled) {
+            member->enrolled = false;
+            *changed = true;
+        }
+        members->count += member->enrolled;
+    }
+}
+
+enum pricer_status mesh_members_load(struct mesh_members *members,
+                                     struct pricer_study *study,
+                                     struct hub *hub,
+                                     const struct key_pair *pair, bool *changed,
+                                     struct pricer_fault *fault)
+{
+    struct enrolment found = {0};
+    int64_t stamp = 0;
+    *changed = false;
+    enum pricer_status status = pricer_study_stamp(study, &stamp, fault);
+    if (status == PRICER_OK)
+        status =
+            pricer_study_members(study, &found.members, &found.count, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_successors(study, &found.successors,
+                                         &found.successor_count, fault);
+    if (status == PRICER_OK)
+        status = admit(hub, &found);
+    if (status == PRICER_OK) {
+        enter_all(members, &found, pair, changed);
+        members->stamp = stamp;
+    }
+    pricer_members_free(found.members);
+    pricer_successors_free(found.successors);
+    return status;
+}
+
+void mesh_members_free(struct mesh_members *members)
+{
+    if (members->list != NULL)
+        sodium_memzero(members->list,
+                       (size_t)members->nodes * sizeof *members->list);
+    free(members->list);
+    members->list = NULL;
+}

@@ -1,0 +1,505 @@
+/*
+ * A round of the mesh at the server, from open to published: announce OPEN, take
+ * every node's release once, add them up, store the round, announce RESULT.
+ */
+#include "server.h"
+#include "reach.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mesh_drop(struct mesh_server *server, enum pricer_drop why)
+{
+    server->round.dropped[why]++;
+    server->total[why]++;
+}
+
+/* ---------------------------------------------------------------- memory -- */
+
+enum pricer_status mesh_round_make(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    const struct pricer_network *network = server->counting.network;
+    mesh_round_free(server);
+    round->arrivals = calloc((size_t)network->nodes, sizeof *round->arrivals);
+    round->estimate =
+        calloc((size_t)network->dimension, sizeof *round->estimate);
+    return round->arrivals != NULL && round->estimate != NULL ? PRICER_OK
+                                                              : PRICER_MEMORY;
+}
+
+/* Forget what has arrived. */
+static void clear(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    for (int32_t i = 0; i < server->counting.network->nodes; i++) {
+        free(round->arrivals[i].payload);
+        round->arrivals[i] = (struct mesh_arrival){.hops = -1};
+    }
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        server->members.list[i].taken = 0;
+    round->arrived = round->missing = 0;
+    round->packets = round->repeated = round->bytes = 0;
+}
+
+void mesh_round_free(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    if (round->arrivals != NULL)
+        clear(server);
+    free(round->arrivals);
+    free(round->estimate);
+    round->arrivals = NULL;
+    round->estimate = NULL;
+}
+
+/* ------------------------------------------------------------------ open -- */
+
+static bool is_ready(const struct mesh_server *server,
+                     const struct mesh_member *member)
+{
+    return member->enrolled && member->peer != NULL &&
+           member->hello.fleet == server->said.kind[MESH_FLEET].counter;
+}
+
+int32_t mesh_count_ready(const struct mesh_server *server)
+{
+    int32_t ready = 0;
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        ready += is_ready(server, &server->members.list[i]);
+    return ready;
+}
+
+/* Whose release can be waited for: whoever has said that it has one to make, over
+ * the links of the attempt if they are emulated. */
+static void expect(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    int32_t nodes = server->members.nodes;
+    bool *reached = calloc((size_t)nodes, sizeof *reached);
+    const struct emulate_time time = {round->number, server->counting.repeat,
+                                      round->attempt};
+    round->missing = 0;
+    if (reached == NULL)
+        return;
+    if (server->emulate.network == NULL)
+        memset(reached, true, (size_t)nodes);
+    else if (reach_emulated(&server->emulate, &time,
+                            server->counting.plan->hops, reached) != PRICER_OK)
+        memset(reached, false, (size_t)nodes);
+    for (int32_t i = 0; i < nodes; i++) {
+        const struct mesh_member *member = &server->members.list[i];
+        round->arrivals[i].expected = reached[i] && is_ready(server, member) &&
+                                      !member->hello.refuses &&
+                                      member->hello.left > 0;
+        round->missing +=
+            round->arrivals[i].expected && !round->arrivals[i].here;
+    }
+    free(reached);
+}
+
+static bool announce_open(struct mesh_server *server, bool pause)
+{
+    const struct server_times *times = &server->wishes.times;
+    bool clock = !pause && !times->early && times->period > 0;
+    struct mesh_open open = {.counter = mesh_next_counter(server),
+                             .round = server->round.number,
+                             .attempt = server->round.attempt,
+                             .period = clock ? times->period : 0,
+                             .ahead = clock ? times->ahead : 0,
+                             .collect = times->uplink};
+    memcpy(open.digest, server->counting.digest, WIRE_DIGEST);
+    return mesh_write_open(&server->bytes, &open) && mesh_announce(server);
+}
+
+void mesh_round_pause(struct mesh_server *server)
+{
+    if (server->round.number > 0)
+        announce_open(server, true);
+}
+
+static void open_attempt(struct mesh_server *server, int64_t now)
+{
+    server->round.attempt_began = now;
+    expect(server);
+    announce_open(server, false);
+}
+
+/* A node that opened rounds by itself is ahead of us; follow within reason. */
+static int64_t find_least(const struct mesh_server *server)
+{
+    int64_t least = server->wishes.first;
+    const struct mesh_round *round = &server->round;
+    int64_t base = round->next > round->number ? round->next : round->number;
+    int64_t most = base + 1 + server->wishes.times.ahead;
+    for (int32_t i = 0; i < server->members.nodes; i++) {
+        const struct mesh_member *member = &server->members.list[i];
+        if (is_ready(server, member) && member->hello.last + 1 <= most &&
+            member->hello.last + 1 > least)
+            least = member->hello.last + 1;
+    }
+    return least;
+}
+
+static enum pricer_status open_round(struct mesh_server *server, int64_t now,
+                                     struct pricer_fault *fault)
+{
+    struct mesh_round *round = &server->round;
+    if (round->next < find_least(server)) {
+        enum pricer_status status = pricer_study_open_round(
+            server->study, find_least(server), &round->next, fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+    clear(server);
+    round->number = round->next;
+    round->next = 0;
+    round->attempt = 0;
+    round->open = true;
+    round->began = now;
+    round->next_start = now + server->wishes.times.period;
+    open_attempt(server, now);
+    return PRICER_OK;
+}
+
+/* --------------------------------------------------------------- packets -- */
+
+/* Keep a release whose tag is right. */
+static void keep(struct mesh_server *server, const struct mesh_packet *packet,
+                 int64_t attempt)
+{
+    struct mesh_round *round = &server->round;
+    struct mesh_arrival *arrival = &round->arrivals[packet->node];
+    arrival->payload = malloc(packet->size);
+    if (arrival->payload == NULL)
+        return;
+    memcpy(arrival->payload, packet->payload, packet->size);
+    arrival->size = packet->size;
+    arrival->hops = packet->hops;
+    arrival->attempt = (int32_t)attempt;
+    arrival->here = true;
+    round->arrived++;
+    round->missing -= arrival->expected;
+}
+
+/* Whether the node has made this packet for this round. */
+static bool is_genuine(const struct mesh_server *server,
+                       const struct mesh_packet *packet)
+{
+    const struct mesh_member *member = &server->members.list[packet->node];
+    const struct packet_fields fields = {.study = server->members.study,
+                                         .plan = server->counting.digest,
+                                         .node = packet->node,
+                                         .round = server->round.number,
+                                         .kind = (uint8_t)packet->kind,
+                                         .payload = packet->payload,
+                                         .size = packet->size};
+    for (int32_t k = 0; k < member->secrets; k++)
+        if (packet_check(member->secret[k], &fields, packet->tag))
+            return true;
+    return false;
+}
+
+static void take_packet(struct mesh_server *server,
+                        const struct mesh_packet *packet, int64_t attempt)
+{
+    struct mesh_round *round = &server->round;
+    if (packet->node >= server->members.nodes ||
+        !server->members.list[packet->node].enrolled) {
+        mesh_drop(server, PRICER_DROP_STRANGER);
+        return;
+    }
+    struct mesh_arrival *arrival = &round->arrivals[packet->node];
+    if (arrival->here) {
+        round->repeated++;
+        server->repeated++;
+        if (packet->hops < arrival->hops)
+            arrival->hops = packet->hops;
+        return;
+    }
+    int64_t size = pricer_forward_payload(
+        server->counting.plan->node[packet->node].release,
+        server->counting.network->dimension);
+    if (packet->size != (size_t)size)
+        mesh_drop(server, PRICER_DROP_LENGTH);
+    else if (!is_genuine(server, packet))
+        mesh_drop(server, PRICER_DROP_PLAN);
+    else if (!round->open)
+        mesh_drop(server, PRICER_DROP_LATE);
+    else
+        keep(server, packet, attempt);
+}
+
+/* Whether a batch can be of the round that is open; else it is counted. */
+static bool is_current(struct mesh_server *server, int32_t from,
+                       const struct mesh_reader *reader)
+{
+    const struct mesh_round *round = &server->round;
+    const struct emulate_time time = {round->number, server->counting.repeat,
+                                      reader->attempt};
+    if (reader->round != round->number)
+        mesh_drop(server, reader->round < round->number ? PRICER_DROP_LATE
+                                                        : PRICER_DROP_ROUND);
+    else if (reader->attempt > round->attempt)
+        mesh_drop(server, PRICER_DROP_ROUND);
+    else
+        return emulate_up(&server->emulate, &time, from, PRICER_SERVER);
+    return false;
+}
+
+void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
+                     size_t size)
+{
+    struct mesh_round *round = &server->round;
+    struct mesh_reader reader;
+    struct mesh_packet packet;
+    if (!mesh_reader_begin(&reader, data, size)) {
+        mesh_drop(server, PRICER_DROP_MALFORMED);
+        return;
+    }
+    struct mesh_member *member = &server->members.list[from];
+    const int64_t most = server->members.nodes *
+                         (server->counting.plan->hops + INT64_C(3)) *
+                         server->counting.repeat;
+    if (member->taken > most) {
+        mesh_drop(server, PRICER_DROP_REPEATED);
+        return;
+    }
+    if (!is_current(server, from, &reader))
+        return;
+    while (mesh_reader_next(&reader, &packet)) {
+        round->packets++;
+        server->packets++;
+        member->packets++;
+        member->taken++;
+        take_packet(server, &packet, reader.attempt);
+    }
+    round->bytes += (int64_t)size;
+    if (reader.bad)
+        mesh_drop(server, PRICER_DROP_MALFORMED);
+}
+
+/* ----------------------------------------------------------------- close -- */
+
+static double measure(const struct mesh_server *server)
+{
+    double sum = 0;
+    if (server->truth == NULL)
+        return NAN;
+    for (int64_t k = 0; k < server->counting.network->dimension; k++) {
+        double off = server->round.estimate[k] - server->truth[k];
+        sum += off * off;
+    }
+    return sum;
+}
+
+/* Add up what arrived, by ascending node; what cannot be decoded has not. */
+static enum pricer_status estimate(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    const struct mesh_counting *counting = &server->counting;
+    int32_t nodes = counting->network->nodes;
+    bool *arrived = calloc((size_t)nodes, sizeof *arrived);
+    if (arrived == NULL)
+        return PRICER_MEMORY;
+    memset(round->estimate, 0,
+           (size_t)counting->network->dimension * sizeof *round->estimate);
+    round->arrived = 0;
+    for (int32_t i = 0; i < nodes; i++) {
+        struct mesh_arrival *arrival = &round->arrivals[i];
+        if (!arrival->here)
+            continue;
+        arrived[i] =
+            pricer_forward_receiver_add(counting->receiver, i, arrival->payload,
+                                        (int64_t)arrival->size, round->estimate,
+                                        NULL) == PRICER_OK;
+        if (!arrived[i])
+            mesh_drop(server, PRICER_DROP_RANGE);
+        arrival->here = arrived[i];
+        round->arrived += arrived[i];
+    }
+    round->bar = pricer_forward_bar(counting->network, counting->plan, arrived);
+    round->error = measure(server);
+    free(arrived);
+    return PRICER_OK;
+}
+
+static int64_t count_more(const struct mesh_server *server)
+{
+    int64_t begun = server->done + (server->round.open || server->round.closed);
+    return daemon_stopping()           ? 0
+           : server->wishes.rounds > 0 ? server->wishes.rounds - begun
+                                       : INT64_MAX;
+}
+
+static enum pricer_status store(struct mesh_server *server,
+                                struct pricer_fault *fault)
+{
+    struct mesh_round *round = &server->round;
+    int32_t nodes = server->counting.network->nodes;
+    int32_t *hops = calloc((size_t)nodes, sizeof *hops);
+    int32_t *attempt = calloc((size_t)nodes, sizeof *attempt);
+    if (hops == NULL || attempt == NULL) {
+        free(hops);
+        free(attempt);
+        return PRICER_MEMORY;
+    }
+    for (int32_t i = 0; i < nodes; i++) {
+        hops[i] = round->arrivals[i].here ? round->arrivals[i].hops : -1;
+        attempt[i] = round->arrivals[i].attempt;
+    }
+    struct pricer_round_record record = {
+        .round = round->number,
+        .plan = server->counting.id,
+        .nodes = nodes,
+        .dimension = server->counting.network->dimension,
+        .attempts = (int32_t)server->counting.repeat,
+        .hops = hops,
+        .arrival = attempt,
+        .contributors = round->arrived,
+        .weight = (double)round->arrived / nodes,
+        .estimate = round->arrived > 0 ? round->estimate : NULL,
+        .error = round->error,
+        .bar = round->bar};
+    memcpy(record.dropped, round->dropped, sizeof record.dropped);
+    bool noted = round->next > 0 || count_more(server) <= 0;
+    enum pricer_status status =
+        pricer_study_add_round(server->study, &record, find_least(server),
+                               noted ? NULL : &round->next, fault);
+    free(hops);
+    free(attempt);
+    return status;
+}
+
+static void publish(struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    bool any = round->arrived > 0;
+    struct mesh_fleet fleet;
+    const struct announced *said = &server->said.kind[MESH_FLEET];
+    bool whole =
+        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
+    struct mesh_result result = {.counter = mesh_next_counter(server),
+                                 .round = round->number,
+                                 .arrived = round->arrived,
+                                 .bar = any ? round->bar : 0};
+    if (mesh_write_result(&server->bytes, &result, round->estimate,
+                          whole ? server->counting.network->dimension : 0))
+        mesh_announce(server);
+}
+
+/* What is remembered of each node. */
+static void note_arrivals(struct mesh_server *server)
+{
+    struct mesh_round *round = &server->round;
+    for (int32_t i = 0; i < server->members.nodes; i++) {
+        struct mesh_member *member = &server->members.list[i];
+        if (!round->arrivals[i].here)
+            continue;
+        member->heard = round->number;
+        member->hops = round->arrivals[i].hops;
+        member->arrived++;
+    }
+}
+
+/* The round is over: store it, or try again when the study can be written. */
+static enum pricer_status close_round(struct mesh_server *server,
+                                      struct pricer_fault *fault)
+{
+    struct mesh_round *round = &server->round;
+    enum pricer_status status = PRICER_OK;
+    if (round->open) {
+        round->open = false;
+        round->closed = true;
+        status = estimate(server);
+    }
+    if (status == PRICER_OK)
+        status = store(server, fault);
+    if (status != PRICER_OK)
+        return status;
+    round->closed = false;
+    round->ended = round->number;
+    server->done++;
+    server->estimates += round->arrived > 0;
+    note_arrivals(server);
+    memset(round->dropped, 0, sizeof round->dropped);
+    publish(server);
+    if (server->done % 64 == 0)
+        pricer_study_prune(server->study, server->wishes.keep, NULL);
+    return PRICER_OK;
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+static bool is_attempt_over(const struct mesh_server *server, int64_t now)
+{
+    const struct server_times *times = &server->wishes.times;
+    const struct mesh_round *round = &server->round;
+    return now >= round->attempt_began + times->uplink ||
+           (times->early && round->missing == 0);
+}
+
+/* Nobody who is connected has anything left to release. */
+static bool is_spent(const struct mesh_server *server)
+{
+    bool any = false;
+    for (int32_t i = 0; i < server->members.nodes; i++) {
+        const struct mesh_member *member = &server->members.list[i];
+        if (!is_ready(server, member))
+            continue;
+        any = true;
+        if (!member->hello.refuses && member->hello.left > 0)
+            return false;
+    }
+    return any;
+}
+
+/* The quorum is of nodes that arrive; how many will is seen in rounds alone, since
+ * most may have no connection of their own. */
+static bool is_due(const struct mesh_server *server, int64_t now)
+{
+    int64_t wait =
+        server->done == 0 && server->wishes.wait > 1 ? server->wishes.wait : 1;
+    return count_more(server) > 0 && now >= server->round.next_start &&
+           mesh_count_ready(server) >= wait && !is_spent(server);
+}
+
+enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
+                                   struct pricer_fault *fault)
+{
+    struct mesh_round *round = &server->round;
+    if (now < server->failed_until)
+        return PRICER_OK;
+    if (round->open && is_attempt_over(server, now) &&
+        round->attempt + 1 < server->counting.repeat) {
+        round->attempt++;
+        open_attempt(server, now);
+        return PRICER_OK;
+    }
+    if ((round->open && is_attempt_over(server, now)) || round->closed) {
+        enum pricer_status status = close_round(server, fault);
+        if (status != PRICER_OK)
+            return status;
+    }
+    if (round->open || round->closed)
+        return PRICER_OK;
+    bool spent = is_spent(server);
+    if (spent && !server->paused) {
+        daemon_say("no node that is connected has anything left to release: no "
+                   "round is opened");
+        mesh_round_pause(server);
+    }
+    server->paused = spent;
+    return is_due(server, now) ? open_round(server, now, fault) : PRICER_OK;
+}
+
+int64_t mesh_round_next(const struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    if (server->failing != 0)
+        return server->failed_until;
+    if (round->open)
+        return round->attempt_began + server->wishes.times.uplink;
+    return count_more(server) > 0 ? round->next_start : INT64_MAX;
+}

@@ -1,0 +1,206 @@
+/*
+ * From the state of a mesh's server to the page that people look at, to metrics in
+ * Prometheus' text format, and to what needs attention.
+ */
+#include "server.h"
+#include "common/program.h"
+#include "page/live.h"
+
+#include <math.h>
+
+enum { ROWS = 2000 }; /* nodes in the table */
+
+int mesh_status_troubles(const void *context, FILE *out)
+{
+    const struct mesh_server *server = context;
+    int count = 0;
+    if (server->failing != 0 && ++count && out != NULL)
+        fprintf(out,
+                "the study cannot be written or read for %.0f s: rounds "
+                "wait\n",
+                1e-3 * (double)(daemon_clock() - server->failing));
+    if (server->done > 0 && server->round.ended == server->round.number &&
+        server->round.arrived < server->wishes.quorum && ++count && out != NULL)
+        fprintf(out, "%d nodes arrived in round %lld, the quorum is %lld\n",
+                (int)server->round.arrived, (long long)server->round.ended,
+                (long long)server->wishes.quorum);
+    for (int32_t i = 0; i < server->members.nodes; i++) {
+        const struct mesh_member *member = &server->members.list[i];
+        if (!member->enrolled || member->peer == NULL || !member->hello.refuses)
+            continue;
+        if (++count <= 20 && out != NULL)
+            fprintf(out,
+                    "node %s releases nothing under this plan; its own log "
+                    "says why\n",
+                    node_label(server->counting.network, i).text);
+    }
+    return count;
+}
+
+/* ---------------------------------------------------------------- metrics -- */
+
+static void metric(FILE *out, const char *name, const char *kind,
+                   const char *help, double value)
+{
+    fprintf(out, "# HELP pricer_%s %s\n# TYPE pricer_%s %s\npricer_%s %.17g\n",
+            name, help, name, kind, name, value);
+}
+
+static void head(FILE *out, const char *name, const char *kind,
+                 const char *help)
+{
+    fprintf(out, "# HELP pricer_%s %s\n# TYPE pricer_%s %s\n", name, help, name,
+            kind);
+}
+
+static void print_nodes_metrics(FILE *out, const struct mesh_server *server)
+{
+    head(out, "node_hops", "gauge",
+         "Relays that the latest release of a node came over.");
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        if (server->members.list[i].heard > 0)
+            fprintf(out, "pricer_node_hops{node=\"%d\"} %d\n", (int)i,
+                    (int)server->members.list[i].hops);
+    head(out, "node_arrived_total", "counter",
+         "Rounds in which the release of a node arrived.");
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        if (server->members.list[i].enrolled)
+            fprintf(out, "pricer_node_arrived_total{node=\"%d\"} %lld\n",
+                    (int)i, (long long)server->members.list[i].arrived);
+    head(out, "dropped_total", "counter", "Messages dropped, by reason.");
+    for (int k = 0; k < PRICER_DROP_KINDS; k++)
+        fprintf(out, "pricer_dropped_total{reason=\"%s\"} %lld\n",
+                pricer_word(PRICER_WORDS_DROP, k), (long long)server->total[k]);
+}
+
+void mesh_status_metrics(FILE *out, const void *context)
+{
+    const struct mesh_server *server = context;
+    const struct hub_counts *counts = hub_counts(server->hub);
+    int64_t at[MESH_HOPS + 1] = {0};
+    metric(out, "rounds_total", "counter", "Rounds stored since the start.",
+           (double)server->done);
+    metric(out, "round", "gauge", "Number of the latest round that has ended.",
+           (double)server->round.ended);
+    metric(out, "estimates_total", "counter",
+           "Rounds that gave an estimate since the start.",
+           (double)server->estimates);
+    metric(out, "releases_arrived", "gauge",
+           "Nodes whose release arrived in the latest round.",
+           (double)server->round.arrived);
+    metric(out, "nodes_ready", "gauge",
+           "Nodes that have a connection of their own, and the plan.",
+           (double)mesh_count_ready(server));
+    metric(out, "packets_total", "counter", "Packets received.",
+           (double)server->packets);
+    metric(out, "packets_repeated_total", "counter",
+           "Packets of nodes that were counted already.",
+           (double)server->repeated);
+    metric(out, "received_bytes_total", "counter", "Bytes received.",
+           (double)server->received);
+    metric(out, "connections_accepted_total", "counter",
+           "Connections that were accepted.", (double)counts->accepted);
+    metric(out, "squared_error_planned", "gauge",
+           "Worst case over all data of the plan.",
+           server->counting.plan->mse_worst_case);
+    if (server->done > 0)
+        metric(out, "squared_error_bar", "gauge",
+               "Worst case over all data given who arrived in the latest "
+               "round.",
+               server->round.bar);
+    if (server->done > 0 && server->truth != NULL)
+        metric(out, "squared_error", "gauge",
+               "Squared error of the latest estimate.", server->round.error);
+    metric(out, "troubles", "gauge", "What /health lists.",
+           (double)mesh_status_troubles(server, NULL));
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        if (server->members.list[i].heard > 0 &&
+            server->members.list[i].heard == server->round.ended)
+            at[server->members.list[i].hops]++;
+    head(out, "nodes_heard", "gauge",
+         "Nodes heard in the latest round, by relays in between.");
+    for (int k = 0; k <= server->counting.plan->hops; k++)
+        fprintf(out, "pricer_nodes_heard{hops=\"%d\"} %lld\n", k,
+                (long long)at[k]);
+    print_nodes_metrics(out, server);
+}
+
+/* ------------------------------------------------------------------- page -- */
+
+static void fact(FILE *out, const char *what, const char *format, double value)
+{
+    fputs("<li><b>", out);
+    fprintf(out, format, value);
+    fprintf(out, "</b><span>%s</span></li>\n", what);
+}
+
+static void print_summary(FILE *out, const struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    fputs("<ul class=\"facts\">\n", out);
+    fact(out, "rounds since the start", "%.0f", (double)server->done);
+    fact(out, "the latest round", "%.0f", (double)round->ended);
+    fact(out, "nodes enrolled", "%.0f", (double)server->members.count);
+    fact(out, "with a connection of their own", "%.0f",
+         (double)mesh_count_ready(server));
+    if (server->done > 0) {
+        fact(out, "releases arrived in it", "%.0f", (double)round->arrived);
+        fact(out, "worst case of its squared error", "%.3g", round->bar);
+    }
+    fact(out, "planned worst case over all rounds", "%.3g",
+         server->counting.plan->mse_worst_case);
+    fact(out, "packets", "%.0f", (double)server->packets);
+    fact(out, "of nodes that were counted already", "%.0f",
+         (double)server->repeated);
+    fact(out, "bytes received", "%.0f", (double)server->received);
+    fputs("</ul>\n", out);
+}
+
+static void print_node(FILE *out, const struct mesh_server *server, int32_t i)
+{
+    const struct mesh_member *member = &server->members.list[i];
+    const struct pricer_forward_node *node = &server->counting.plan->node[i];
+    fprintf(out, "<tr><td>%s</td><td>%s</td>",
+            node_label(server->counting.network, i).text,
+            member->peer != NULL ? "its own" : "over others");
+    if (member->heard > 0)
+        fprintf(out,
+                "<td class=\"number\">%lld</td><td class=\"number\">%d</td>",
+                (long long)member->heard, (int)member->hops);
+    else
+        fputs("<td class=\"number\">never</td><td></td>", out);
+    double share =
+        server->done > 0 ? (double)member->arrived / (double)server->done : 0;
+    fprintf(out,
+            "<td class=\"number\">%.3f</td><td class=\"number\">%.3f</td>"
+            "<td class=\"number\">%lld</td></tr>\n",
+            share, node->arrival, (long long)member->packets);
+}
+
+void mesh_status_page(FILE *out, const void *context)
+{
+    const struct mesh_server *server = context;
+    live_open(out, "pricer-server");
+    fputs("<h1>pricer-server</h1>\n", out);
+    print_summary(out, server);
+    if (mesh_status_troubles(server, NULL) > 0) {
+        fputs("<h2>Attention</h2>\n<pre>", out);
+        mesh_status_troubles(server, out);
+        fputs("</pre>\n", out);
+    }
+    fputs("<h2>Nodes</h2>\n<div class=\"wide\"><table><tr><th>node</th>"
+          "<th>connection</th><th class=\"number\">last heard in round</th>"
+          "<th class=\"number\">over relays</th>"
+          "<th class=\"number\">arrived, share of rounds</th>"
+          "<th class=\"number\">planned</th>"
+          "<th class=\"number\">packets it brought</th></tr>\n",
+          out);
+    for (int32_t i = 0, shown = 0; i < server->members.nodes && shown < ROWS;
+         i++)
+        if (server->members.list[i].enrolled) {
+            print_node(out, server, i);
+            shown++;
+        }
+    fputs("</table></div>\n", out);
+    live_close(out);
+}
