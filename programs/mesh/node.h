@@ -99,10 +99,11 @@ void mesh_links_limit(struct mesh_node *node);
 /* The link of a peer, or -1. */
 int32_t mesh_links_find(const struct mesh_node *node,
                         const struct hub_peer *peer);
-/* Put a packet that came over link `from` (-1: none) into the batches of all
- * others that may hear it; all that is held, into one batch. */
-void mesh_links_spread(struct mesh_node *node, int32_t from,
-                       const struct mesh_packet *packet);
+/* Pass on the packet of a node that is held and came over link `from` (-1: none)
+ * to all others, for the attempts from `attempt` to the current one; all that is
+ * held, in the current attempt, to one. */
+void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
+                       int64_t attempt);
 void mesh_links_refill(struct mesh_node *node, int32_t to);
 /* Send all batches. */
 void mesh_links_flush(struct mesh_node *node);
