@@ -62,6 +62,8 @@ struct pricer_forward_plan {
                          neighbour for all that it holds after hops - 1 links,
                          and to the server for all after hops */
     int64_t patterns; /* rounds behind mse_worst_case; 0: all of them */
+    int64_t measured; /* rounds of a fleet that it is fitted to; 0: it is made
+                         for a model of links */
 };
 
 /*
@@ -74,6 +76,32 @@ PRICER_API enum pricer_status pricer_forward_plan_make(
     struct pricer_forward_plan **plan, struct pricer_fault *fault);
 
 PRICER_API void pricer_forward_plan_free(struct pricer_forward_plan *plan);
+
+/* Whose releases arrived in rounds that were run. */
+struct pricer_forward_arrivals {
+    int32_t nodes;
+    int64_t rounds;
+    int64_t first, last; /* numbers of the first and the last round */
+    int8_t *relays; /* [rounds * nodes] that the release of a node took, round
+                       after round; -1: it did not arrive */
+};
+
+PRICER_API void pricer_forward_arrivals_free(
+    struct pricer_forward_arrivals *arrivals);
+
+/*
+ * Plan for arrivals as they were measured, in at least two rounds. Links of the
+ * network do not count, and arrivals may depend on each other in any way.
+ * Coefficients are fitted to all rounds. mse_worst_case is for coefficients that
+ * are fitted to every other round, on those between, and the other way round:
+ * covariances count by their absolute value, so that it is a bound for all data,
+ * and one that falls with more rounds. settings->hops of -1: all that arrived.
+ */
+PRICER_API enum pricer_status pricer_forward_plan_measured(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_arrivals *arrivals,
+    struct pricer_forward_plan **plan, struct pricer_fault *fault);
 
 /*
  * What pricer_forward_plan_verify() finds. A plan is `good` if every node keeps
@@ -300,6 +328,12 @@ PRICER_API enum pricer_status pricer_forward_simulate(
 PRICER_API enum pricer_status pricer_study_scheme(struct pricer_study *study,
                                                   enum pricer_scheme *scheme,
                                                   struct pricer_fault *fault);
+
+/* Who arrived in the study's rounds of plans that forward, in the latest
+ * `rounds` of them, 0: all. There may be none. */
+PRICER_API enum pricer_status pricer_study_arrivals(
+    struct pricer_study *study, int64_t rounds,
+    struct pricer_forward_arrivals **arrivals, struct pricer_fault *fault);
 
 /* What the scenario asked of a plan; threads and watch are 0 and NULL. */
 PRICER_API enum pricer_status pricer_study_forward_settings(

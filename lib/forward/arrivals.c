@@ -210,8 +210,8 @@ static void free_room(struct search *search)
 
 /* -------------------------------------------------------------- patterns -- */
 
-static enum pricer_status arrivals_new(int32_t nodes, int64_t patterns,
-                                       struct pri_arrivals **arrivals)
+enum pricer_status pri_arrivals_new(int32_t nodes, int64_t patterns,
+                                    struct pri_arrivals **arrivals)
 {
     struct pri_arrivals *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
@@ -345,7 +345,7 @@ enum pricer_status pri_arrivals_draw(
                            .settings = settings,
                            .lanes = lanes_that_fit(network->links)};
     enum pricer_status status =
-        arrivals_new(network->nodes, settings->patterns, &work.arrivals);
+        pri_arrivals_new(network->nodes, settings->patterns, &work.arrivals);
     if (status == PRICER_OK)
         status = draw_all(&work);
     if (status == PRICER_OK)
@@ -466,7 +466,7 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
     int64_t count = pri_arrivals_count(network, INT32_MAX);
     if (count < 0)
         return PRICER_VALUE;
-    enum pricer_status status = arrivals_new(network->nodes, count, &made);
+    enum pricer_status status = pri_arrivals_new(network->nodes, count, &made);
     if (status != PRICER_OK)
         return status;
     struct search search = {

@@ -67,6 +67,9 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
                                           int32_t hops,
                                           struct pri_arrivals **arrivals);
 
+/* Patterns in which nothing arrives, to be filled. */
+enum pricer_status pri_arrivals_new(int32_t nodes, int64_t patterns,
+                                    struct pri_arrivals **arrivals);
 void pri_arrivals_free(struct pri_arrivals *arrivals);
 
 /* Who arrives over at most `hops` relays: rows of `words` words. */
@@ -209,7 +212,25 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
                                     const struct pri_forward_settings *settings,
                                     struct pri_forward_plan **plan,
                                     struct pricer_fault *fault);
+enum pricer_status pri_forward_plan_new(int32_t nodes,
+                                        struct pri_forward_plan **plan);
 void pri_forward_plan_free(struct pri_forward_plan *plan);
+
+/* Links that never fail: n^2 W with everybody there. */
+enum pricer_status pri_forward_perfect(const struct pri_senders *senders,
+                                       double *objective);
+
+/*
+ * The same from rounds that were run, without a model of links: relays[t * nodes
+ * + i] is how many relays the release of node i took in round t, -1 where it
+ * did not arrive. At least two rounds. Coefficients are fitted to all rounds;
+ * W is that of coefficients fitted to every other round on the rounds between,
+ * and the other way round, with measured covariances by their absolute values.
+ */
+enum pricer_status pri_forward_plan_measured(const struct pri_senders *senders,
+                                             const int8_t *relays,
+                                             int64_t rounds, int32_t hops,
+                                             struct pri_forward_plan **plan);
 
 /* ---------------------------------------------------------------- slopes -- */
 
@@ -255,5 +276,41 @@ struct pri_release_check {
 bool pri_release_recompute(const struct pricer_forward_node *node,
                            int64_t dimension, int64_t rounds, double eps,
                            double delta, struct pri_release_check *found);
+
+/* ---------------------------------------------------------------- trials -- */
+
+struct pricer_forward_settings;
+struct pricer_forward_node;
+
+/* The release of every node for `factor` times its eps. */
+enum pricer_status pri_forward_releases(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, double factor,
+    struct pricer_forward_node *nodes, struct pricer_fault *fault);
+
+/*
+ * Errors of many plans for one network, all on the same patterns: settings->hops
+ * is the largest number of hops that may be asked about. The network must
+ * outlive it.
+ */
+struct pri_trials;
+enum pricer_status pri_trials_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, struct pri_trials **trials);
+void pri_trials_free(struct pri_trials *trials);
+
+/* A plan as it could be. */
+struct pri_forward_trial {
+    double factor;  /* of every eps */
+    bool noiseless; /* vectors as they are, without privacy */
+    int64_t rounds, dimension;
+    enum pricer_release release;
+    int32_t hops;
+};
+
+/* W with the best coefficients. */
+enum pricer_status pri_trials_error(struct pri_trials *trials,
+                                    const struct pri_forward_trial *what,
+                                    double *mse, struct pricer_fault *fault);
 
 #endif

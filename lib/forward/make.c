@@ -65,8 +65,7 @@ static enum pricer_status find_release(
     return status;
 }
 
-/* The release of every node for `factor` times its eps. */
-static enum pricer_status make_releases(
+enum pricer_status pri_forward_releases(
     const struct pricer_network *network,
     const struct pricer_forward_settings *settings, double factor,
     struct pricer_forward_node *nodes, struct pricer_fault *fault)
@@ -203,9 +202,11 @@ static void take_over(const struct pri_forward_plan *from,
     plan->patterns = from->patterns;
 }
 
-/* Coefficients and errors for releases that are known. */
+/* Coefficients and errors for releases that are known, by a model of links or
+ * from what arrived. */
 static enum pricer_status fit(const struct pricer_network *network,
                               const struct pricer_forward_settings *settings,
+                              const struct pricer_forward_arrivals *arrivals,
                               struct pricer_forward_plan *plan,
                               struct pricer_fault *fault)
 {
@@ -215,12 +216,17 @@ static enum pricer_status fit(const struct pricer_network *network,
         return PRICER_MEMORY;
     for (int32_t i = 0; i < plan->nodes; i++)
         variance[i] = plan->node[i].variance;
-    enum pricer_status status = pri_forward_plan(
-        network,
-        &(struct pri_senders){plan->nodes, network->node_radius, variance},
-        &(struct pri_forward_settings){settings->hops, settings->seed,
-                                       settings->threads, settings->watch},
-        &fitted, fault);
+    struct pri_senders senders = {plan->nodes, network->node_radius, variance};
+    enum pricer_status status =
+        arrivals != NULL
+            ? pri_forward_plan_measured(&senders, arrivals->relays,
+                                        arrivals->rounds, settings->hops,
+                                        &fitted)
+            : pri_forward_plan(network, &senders,
+                               &(struct pri_forward_settings){
+                                   settings->hops, settings->seed,
+                                   settings->threads, settings->watch},
+                               &fitted, fault);
     free(variance);
     if (status == PRICER_OK)
         take_over(fitted, network, plan);
@@ -292,10 +298,10 @@ static enum pricer_status slope_budgets(
     if (nodes == NULL)
         return PRICER_MEMORY;
     enum pricer_status status =
-        make_releases(network, settings, 1 - EPS_STEP, nodes, fault);
+        pri_forward_releases(network, settings, 1 - EPS_STEP, nodes, fault);
     if (status == PRICER_OK)
-        status =
-            make_releases(network, settings, 1 + EPS_STEP, nodes + n, fault);
+        status = pri_forward_releases(network, settings, 1 + EPS_STEP,
+                                      nodes + n, fault);
     for (int64_t i = 0; i < n && status == PRICER_OK; i++)
         slopes->eps[i] *= (nodes[n + i].variance - nodes[i].variance) /
                           (2 * EPS_STEP * network->everyone_eps[i]);
@@ -338,9 +344,10 @@ enum pricer_status pricer_forward_slopes_make(
 
 /* ------------------------------------------------------------------ plan -- */
 
-enum pricer_status pricer_forward_plan_make(
+static enum pricer_status make_plan(
     const struct pricer_network *network,
     const struct pricer_forward_settings *settings,
+    const struct pricer_forward_arrivals *arrivals,
     struct pricer_forward_plan **plan, struct pricer_fault *fault)
 {
     if (network->everyone_eps == NULL)
@@ -350,12 +357,13 @@ enum pricer_status pricer_forward_plan_make(
     if (made == NULL)
         return PRICER_MEMORY;
     made->nodes = network->nodes;
+    made->measured = arrivals != NULL ? arrivals->rounds : 0;
     made->node = pri_alloc(network->nodes, sizeof *made->node);
     enum pricer_status status = made->node != NULL ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
-        status = make_releases(network, settings, 1, made->node, fault);
+        status = pri_forward_releases(network, settings, 1, made->node, fault);
     if (status == PRICER_OK)
-        status = fit(network, settings, made, fault);
+        status = fit(network, settings, arrivals, made, fault);
     if (status == PRICER_OK)
         status = count_bytes(network, made);
     if (status == PRICER_OK)
@@ -363,4 +371,48 @@ enum pricer_status pricer_forward_plan_make(
     else
         pricer_forward_plan_free(made);
     return status;
+}
+
+enum pricer_status pricer_forward_plan_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    struct pricer_forward_plan **plan, struct pricer_fault *fault)
+{
+    return make_plan(network, settings, NULL, plan, fault);
+}
+
+void pricer_forward_arrivals_free(struct pricer_forward_arrivals *arrivals)
+{
+    if (arrivals == NULL)
+        return;
+    free(arrivals->relays);
+    free(arrivals);
+}
+
+enum pricer_status pricer_forward_plan_measured(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings,
+    const struct pricer_forward_arrivals *arrivals,
+    struct pricer_forward_plan **plan, struct pricer_fault *fault)
+{
+    struct pricer_forward_settings within = *settings;
+    int8_t most = 0;
+    if (arrivals->nodes != network->nodes)
+        return pri_fault(fault, PRICER_VALUE,
+                         "arrivals are of %d nodes, the network has %d",
+                         (int)arrivals->nodes, (int)network->nodes);
+    if (arrivals->rounds < 2)
+        return pri_fault(fault, PRICER_VALUE,
+                         "%lld rounds: at least two are needed to measure",
+                         (long long)arrivals->rounds);
+    for (int64_t k = 0; k < arrivals->rounds * arrivals->nodes; k++)
+        most = arrivals->relays[k] > most ? arrivals->relays[k] : most;
+    if (most > PRICER_HOPS_MAX)
+        return pri_fault(fault, PRICER_VALUE,
+                         "a release over %d relays: at "
+                         "most %d are possible",
+                         most, PRICER_HOPS_MAX);
+    if (within.hops < 0)
+        within.hops = most;
+    return make_plan(network, &within, arrivals, plan, fault);
 }

@@ -271,11 +271,12 @@ static void measure_exactly(struct planning *work, double objective)
 
 /* ------------------------------------------------------------------ plan -- */
 
-/* Links that never fail: one pattern, in which everybody arrives. */
-static enum pricer_status find_perfect(struct planning *work)
+/* One pattern, in which everybody arrives. */
+enum pricer_status pri_forward_perfect(const struct pri_senders *senders,
+                                       double *objective)
 {
-    int32_t n = work->network->nodes;
-    double one[64] = {1}, objective, gap;
+    int32_t n = senders->nodes;
+    double one[64] = {1}, gap;
     struct pri_moments of = {
         .nodes = n, .patterns = 1, .words = 1, .weight = one};
     double *unused = pri_alloc(n, sizeof(double));
@@ -289,9 +290,7 @@ static enum pricer_status find_perfect(struct planning *work)
             bits[i] = 1;
         }
         of.bits = bits;
-        status =
-            pri_forward_fit(&of, work->senders, 0, unused, &objective, &gap);
-        work->plan->mse_perfect = objective / ((double)n * n);
+        status = pri_forward_fit(&of, senders, 0, unused, objective, &gap);
     }
     free(unused);
     free(bits);
@@ -300,8 +299,8 @@ static enum pricer_status find_perfect(struct planning *work)
     return status;
 }
 
-static enum pricer_status plan_new(int32_t nodes,
-                                   struct pri_forward_plan **plan)
+enum pricer_status pri_forward_plan_new(int32_t nodes,
+                                        struct pri_forward_plan **plan)
 {
     struct pri_forward_plan *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
@@ -349,13 +348,13 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
 {
     struct planning work = {
         .network = network, .senders = senders, .settings = settings};
-    double objective = 0;
+    double objective = 0, perfect = 0, n = network->nodes;
     enum pricer_status status = check(network, senders, settings, fault);
     if (status != PRICER_OK)
         return status;
     work.team = pri_team_new(pri_threads(
         settings->threads, (int64_t)network->links + network->nodes));
-    status = plan_new(network->nodes, &work.plan);
+    status = pri_forward_plan_new(network->nodes, &work.plan);
     if (status == PRICER_OK && settings->hops != 0)
         status = sample(&work);
     if (status == PRICER_OK)
@@ -363,12 +362,13 @@ enum pricer_status pri_forward_plan(const struct pricer_network *network,
     if (status == PRICER_OK)
         status = pri_forward_distance(network, work.plan->distance);
     if (status == PRICER_OK)
-        status = find_perfect(&work);
+        status = pri_forward_perfect(senders, &perfect);
     if (status == PRICER_OK && work.exact)
         measure_exactly(&work, objective);
     else if (status == PRICER_OK)
         status = measure(&work);
     if (status == PRICER_OK) {
+        work.plan->mse_perfect = perfect / (n * n);
         work.plan->missing = work.plan->mse - work.plan->noise;
         for (int32_t i = 0; i < network->nodes; i++)
             work.plan->heard += work.plan->distance[i] >= 0 &&

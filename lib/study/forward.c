@@ -23,8 +23,8 @@ static enum pricer_status store_summary(
         study,
         "INSERT INTO forward_plan (network, release, rounds, hops, heard,"
         " mse_worst_case, mse_stderr, missing, noise, mse_alone, mse_perfect,"
-        " gap, bytes, patterns)"
-        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " gap, bytes, patterns, measured)"
+        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -37,6 +37,7 @@ static enum pricer_status store_summary(
     for (int k = 0; k < COUNT; k++)
         sqlite3_bind_double(insert, 5 + k, numbers[k]);
     sqlite3_bind_int64(insert, 5 + COUNT, plan->patterns);
+    sqlite3_bind_int64(insert, 6 + COUNT, plan->measured);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -125,7 +126,7 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
         study,
         "SELECT plan, release, rounds, hops, heard, mse_worst_case,"
         " mse_stderr, missing, noise, mse_alone, mse_perfect, gap, bytes,"
-        " patterns FROM forward_plan WHERE plan = ?1 OR ?1 = 0"
+        " patterns, measured FROM forward_plan WHERE plan = ?1 OR ?1 = 0"
         " ORDER BY plan DESC LIMIT 1",
         &query, fault);
     if (status != PRICER_OK)
@@ -147,6 +148,7 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
             *numbers[k] = sqlite3_column_double(query, 5 + k);
         }
         plan->patterns = sqlite3_column_int64(query, 5 + COUNT);
+        plan->measured = sqlite3_column_int64(query, 6 + COUNT);
         if (!good)
             status =
                 pri_study_damaged(study, "forward_plan", record->id, fault);

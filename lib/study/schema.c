@@ -123,7 +123,8 @@ const char *const pri_study_schema[] = {
     " mse_perfect REAL NOT NULL,"
     " gap REAL NOT NULL,"
     " bytes REAL NOT NULL,"
-    " patterns INTEGER NOT NULL"
+    " patterns INTEGER NOT NULL,"
+    " measured INTEGER NOT NULL"
     ")",
 
     "CREATE TABLE forward_plan_node ("

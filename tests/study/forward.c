@@ -264,6 +264,54 @@ static void test_plans(void **state)
     pricer_network_free(network);
 }
 
+/* Who arrived in rounds that are stored, and the latest of them alone. */
+static void test_arrivals(void **state)
+{
+    (void)state;
+    struct pricer_forward_arrivals *found = NULL;
+    struct pricer_forward_record record = {.made = 12};
+    struct pricer_forward_plan *plan = NULL;
+    struct pricer_network *network = NULL;
+    pricer_study_forward_settings(study, &record.settings, NULL);
+    pricer_study_network(study, &network, NULL);
+    pricer_forward_plan_make(network, &record.settings, &plan, NULL);
+    assert_int_equal(
+        pricer_study_add_forward_plan(study, plan, &record, NULL, NULL),
+        PRICER_OK);
+    pricer_forward_plan_free(plan);
+    pricer_network_free(network);
+    assert_int_equal(pricer_study_arrivals(study, 0, &found, NULL), PRICER_OK);
+    assert_int_equal(found->rounds, 0);
+    pricer_forward_arrivals_free(found);
+    for (int round = 5; round <= 9; round += 2) {
+        int32_t hops[] = {round == 7 ? -1 : 0, 2, -1, round == 9 ? 30 : -1};
+        int32_t attempt[] = {0, 0, 0, 0};
+        assert_int_equal(pricer_study_add_round(
+                             study,
+                             &(struct pricer_round_record){.round = round,
+                                                           .plan = 1,
+                                                           .attempts = 1,
+                                                           .nodes = 4,
+                                                           .hops = hops,
+                                                           .arrival = attempt,
+                                                           .error = NAN,
+                                                           .bar = NAN},
+                             0, NULL, NULL),
+                         PRICER_OK);
+    }
+    edit("INSERT INTO round_arrival VALUES (9, 2, 99, 0)");
+    static const int8_t rows[] = {0, 2, -1, -1, -1, 2, -1, -1, 0, 2, -1, 30};
+    assert_int_equal(pricer_study_arrivals(study, 0, &found, NULL), PRICER_OK);
+    assert_true(found->nodes == 4 && found->rounds == 3 && found->first == 5 &&
+                found->last == 9);
+    assert_memory_equal(found->relays, rows, sizeof rows);
+    pricer_forward_arrivals_free(found);
+    assert_int_equal(pricer_study_arrivals(study, 2, &found, NULL), PRICER_OK);
+    assert_true(found->rounds == 2 && found->first == 7);
+    assert_memory_equal(found->relays, rows + 4, 8);
+    pricer_forward_arrivals_free(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plans, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_arrivals, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
