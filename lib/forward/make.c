@@ -95,7 +95,9 @@ enum pricer_status pri_forward_releases(
 
 /* ----------------------------------------------------------------- bytes -- */
 
-enum { PACKET_FRAME = 24 };
+/* Of docs/protocol.md, section 11: tag, signature, node, hops, and what separates
+ * them. */
+enum { PACKET_FRAME = 92 };
 
 /* Steps of searches that bytes are counted with. */
 #define SEARCH_STEPS (INT64_C(1) << 28)
