@@ -168,8 +168,8 @@ PRICER_API enum pricer_status pricer_forward_slopes_make(
 PRICER_API void pricer_forward_slopes_free(
     struct pricer_forward_slopes *slopes);
 
-/* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
- * coordinate. */
+/* Bytes of a packet as it travels: a tag (16), the node's signature (64), its
+ * number and what separates them (12), and a seed (16) or 4 a coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 

@@ -277,4 +277,40 @@ bool pri_release_recompute(const struct pricer_forward_node *node,
                            int64_t dimension, int64_t rounds, double eps,
                            double delta, struct pri_release_check *found);
 
+/* ---------------------------------------------------------------- trials -- */
+
+struct pricer_forward_settings;
+struct pricer_forward_node;
+
+/* The release of every node for `factor` times its eps. */
+enum pricer_status pri_forward_releases(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, double factor,
+    struct pricer_forward_node *nodes, struct pricer_fault *fault);
+
+/*
+ * Errors of many plans for one network, all on the same patterns: settings->hops
+ * is the largest number of hops that may be asked about. The network must
+ * outlive it.
+ */
+struct pri_trials;
+enum pricer_status pri_trials_make(
+    const struct pricer_network *network,
+    const struct pricer_forward_settings *settings, struct pri_trials **trials);
+void pri_trials_free(struct pri_trials *trials);
+
+/* A plan as it could be. */
+struct pri_forward_trial {
+    double factor;  /* of every eps */
+    bool noiseless; /* vectors as they are, without privacy */
+    int64_t rounds, dimension;
+    enum pricer_release release;
+    int32_t hops;
+};
+
+/* W with the best coefficients. */
+enum pricer_status pri_trials_error(struct pri_trials *trials,
+                                    const struct pri_forward_trial *what,
+                                    double *mse, struct pricer_fault *fault);
+
 #endif

@@ -65,8 +65,7 @@ static enum pricer_status find_release(
     return status;
 }
 
-/* The release of every node for `factor` times its eps. */
-static enum pricer_status make_releases(
+enum pricer_status pri_forward_releases(
     const struct pricer_network *network,
     const struct pricer_forward_settings *settings, double factor,
     struct pricer_forward_node *nodes, struct pricer_fault *fault)
@@ -96,7 +95,9 @@ static enum pricer_status make_releases(
 
 /* ----------------------------------------------------------------- bytes -- */
 
-enum { PACKET_FRAME = 24 };
+/* Of docs/protocol.md, section 11: tag, signature, node, hops, and what separates
+ * them. */
+enum { PACKET_FRAME = 92 };
 
 /* Steps of searches that bytes are counted with. */
 #define SEARCH_STEPS (INT64_C(1) << 28)
@@ -299,10 +300,10 @@ static enum pricer_status slope_budgets(
     if (nodes == NULL)
         return PRICER_MEMORY;
     enum pricer_status status =
-        make_releases(network, settings, 1 - EPS_STEP, nodes, fault);
+        pri_forward_releases(network, settings, 1 - EPS_STEP, nodes, fault);
     if (status == PRICER_OK)
-        status =
-            make_releases(network, settings, 1 + EPS_STEP, nodes + n, fault);
+        status = pri_forward_releases(network, settings, 1 + EPS_STEP,
+                                      nodes + n, fault);
     for (int64_t i = 0; i < n && status == PRICER_OK; i++)
         slopes->eps[i] *= (nodes[n + i].variance - nodes[i].variance) /
                           (2 * EPS_STEP * network->everyone_eps[i]);
@@ -362,7 +363,7 @@ static enum pricer_status make_plan(
     made->node = pri_alloc(network->nodes, sizeof *made->node);
     enum pricer_status status = made->node != NULL ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
-        status = make_releases(network, settings, 1, made->node, fault);
+        status = pri_forward_releases(network, settings, 1, made->node, fault);
     if (status == PRICER_OK)
         status = fit(network, settings, arrivals, made, fault);
     if (status == PRICER_OK)

@@ -162,6 +162,7 @@ static enum pricer_status enumerate(const struct pri_job *job,
     return status;
 }
 
+/* The mean error vector's length, from the probabilities of arriving. */
 static enum pricer_status predict_bias(const struct pri_job *job,
                                        double *length)
 {
@@ -178,6 +179,22 @@ static enum pricer_status predict_bias(const struct pri_job *job,
     return PRICER_OK;
 }
 
+/* Without relays nodes arrive independently: bias, variance of arrivals, noise. */
+static double predict_alone(const struct pri_job *job,
+                            const struct pri_arrival_sums *sums, double bias)
+{
+    double spread = 0, n = job->network->nodes;
+    for (int32_t i = 0; i < job->network->nodes; i++) {
+        const double *x = pri_data_row(job->data, i);
+        const struct pricer_forward_node *node = &job->forward->node[i];
+        double pi = node->arrival, c = node->coefficient, square = 0;
+        for (int64_t k = 0; k < job->data->dimension; k++)
+            square += x[k] * x[k];
+        spread += pi * ((1 - pi) * c * c * square + sums->value[i][0]);
+    }
+    return bias * bias + spread / (n * n);
+}
+
 enum pricer_status pri_forward_predict(const struct pri_job *job,
                                        struct pricer_simulation *simulation)
 {
@@ -189,16 +206,18 @@ enum pricer_status pri_forward_predict(const struct pri_job *job,
     outcome->worst_case = job->forward->mse_worst_case;
     outcome->predicted = outcome->bias_predicted = NAN;
     pri_outcome_centre(outcome->worst_case, outcome);
-    if (job->forward->patterns > 0)
+    if (job->forward->patterns > 0 || job->forward->measured > 0)
         return PRICER_OK;
     if (!worst)
         status = pri_factor_make(job->data, 1, &factor);
     if (status == PRICER_OK)
         status = pri_arrival_sums_make(job, worst ? NULL : &factor, &sums);
     if (status == PRICER_OK)
-        status = enumerate(job, &sums, &outcome->predicted);
-    if (status == PRICER_OK)
         status = predict_bias(job, &outcome->bias_predicted);
+    if (status == PRICER_OK && job->forward->hops == 0)
+        outcome->predicted = predict_alone(job, &sums, outcome->bias_predicted);
+    else if (status == PRICER_OK)
+        status = enumerate(job, &sums, &outcome->predicted);
     if (status == PRICER_OK)
         pri_outcome_centre(outcome->predicted, outcome);
     pri_arrival_sums_free(&sums);

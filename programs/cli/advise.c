@@ -292,6 +292,18 @@ enum pricer_status advise_wanted(struct advice *advice)
     return status;
 }
 
+bool advise_read_error(const char *text, double centre, double *error)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == '%' && end[1] == '\0')
+        value *= centre / 100;
+    else if (end == text || *end != '\0')
+        return false;
+    *error = value;
+    return value > 0 && isfinite(value);
+}
+
 /* -------------------------------------------------------------- changes -- */
 
 enum pricer_status advise_changes(struct advice *advice)

@@ -92,6 +92,10 @@ struct advice {
     struct pricer_fault fault;
 };
 
+/* An error: "0.1", or "10%" of that of always answering zero, `centre`. False:
+ * anything else. */
+bool advise_read_error(const char *text, double centre, double *error);
+
 /* The steps, in this order; each may be stopped by the watch of the settings,
  * and then what is missing is. */
 enum pricer_status advise_here(struct advice *advice);

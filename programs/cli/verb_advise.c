@@ -4,6 +4,8 @@
  * are worth, and where an uplink helps most.
  */
 #include "advise.h"
+#include "cli/forward/advise.h"
+#include "cli/forward/plan.h"
 #include "common/meaning.h"
 #include "print_advise.h"
 #include "verbs.h"
@@ -21,7 +23,10 @@ static const struct usage usage = {
     "budgets towards links and towards the server; the eps that a wanted "
     "error\n"
     "needs; what links and trust are worth, and where to put good uplinks.\n"
-    "Every number is that of a plan made for it; none is stored.",
+    "Every number is that of a plan made for it; none is stored.\n"
+    "For a study of 'scheme: forward': the error against eps, hops and "
+    "rounds;\n"
+    "of the options --error, --eps, --threads and --json belong to it.",
     "pricer advise ten.pricer --error 10% --figure trade-off.svg"};
 
 /* Below this many links threads wake up later than the plan is made. */
@@ -85,19 +90,6 @@ static int check_request(const struct advice_request *ask)
     return OPTIONS_GO;
 }
 
-/* "0.1", or "10%" of the error of always answering zero. */
-static bool read_error(const char *text, double centre, double *error)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end != text && *end == '%' && end[1] == '\0')
-        value *= centre / 100;
-    else if (end == text || *end != '\0')
-        return false;
-    *error = value;
-    return value > 0 && isfinite(value);
-}
-
 /* How far the whole is, from how far one plan is. */
 static bool tick(void *context, double done)
 {
@@ -133,7 +125,7 @@ static enum pricer_status load(struct advice *advice, const char *path,
         advice->settings.threads = 1;
     advice->wants_error = ask->error != NULL;
     if (advice->wants_error &&
-        !read_error(ask->error, centre, &advice->wanted)) {
+        !advise_read_error(ask->error, centre, &advice->wanted)) {
         snprintf(advice->fault.text, sizeof advice->fault.text,
                  "--error %.80s is neither a number above 0 nor a share such "
                  "as 10%%",
@@ -152,6 +144,8 @@ int verb_advise(int argc, char **argv)
         go = check_request(&advice.request);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return advise_forward(&advice.request, operands[0]);
     static enum pricer_status (*const steps[])(struct advice *) = {
         advise_here,   advise_curves,  advise_wanted,
         advise_prices, advise_uplinks, advise_changes};

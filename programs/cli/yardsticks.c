@@ -169,12 +169,11 @@ struct trial {
     struct variant variant;
 };
 
-static void add(struct trial *trial, const char *words, const char *privacy,
-                double worst_case)
+void yardsticks_add(struct yardsticks *found, double now, const char *words,
+                    const char *privacy, double worst_case)
 {
-    struct yardsticks *found = trial->found;
     int at = found->remedies;
-    if (!(worst_case < .9999 * trial->now) || at == REMEDIES)
+    if (!(worst_case < .9999 * now) || at == REMEDIES)
         return;
     found->remedies++;
     for (; at > 0 && found->remedy[at - 1].worst_case > worst_case; at--)
@@ -182,11 +181,16 @@ static void add(struct trial *trial, const char *words, const char *privacy,
     struct remedy *made = &found->remedy[at];
     made->worst_case = worst_case;
     snprintf(made->words, sizeof made->words, "%s", words);
-    if (privacy != NULL)
-        snprintf(made->privacy, sizeof made->privacy, "%s", privacy);
-    else
-        snprintf(made->privacy, sizeof made->privacy, "%s, as now",
-                 meaning_eps(trial->largest));
+    snprintf(made->privacy, sizeof made->privacy, "%s", privacy);
+}
+
+static void add(struct trial *trial, const char *words, const char *privacy,
+                double worst_case)
+{
+    char same[64];
+    snprintf(same, sizeof same, "%s, as now", meaning_eps(trial->largest));
+    yardsticks_add(trial->found, trial->now, words,
+                   privacy != NULL ? privacy : same, worst_case);
 }
 
 static double largest_of(double largest, const double *eps, int32_t count)

@@ -95,11 +95,12 @@ static void take_packets(struct mesh_node *node, int32_t from, const void *data,
     while (mesh_reader_next(&reader, &packet)) {
         if (packet.node == node->number || packet.hops < 1)
             continue;
-        enum packet_news news =
-            packets_take(node->packets, from, reader.round, &packet);
+        enum packet_news news = packets_take(
+            node->packets, from,
+            &(struct packet_time){reader.round, reader.attempt}, &packet);
         if ((news == PACKET_NEW || news == PACKET_CLOSER) &&
             reader.round == node->clock.open.round)
-            mesh_links_spread(node, from, &packet);
+            mesh_links_spread(node, from, packet.node, reader.attempt);
     }
     if (reader.bad)
         node->dropped[PRICER_DROP_MALFORMED]++;

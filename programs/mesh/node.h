@@ -99,10 +99,11 @@ void mesh_links_limit(struct mesh_node *node);
 /* The link of a peer, or -1. */
 int32_t mesh_links_find(const struct mesh_node *node,
                         const struct hub_peer *peer);
-/* Put a packet that came over link `from` (-1: none) into the batches of all
- * others that may hear it; all that is held, into one batch. */
-void mesh_links_spread(struct mesh_node *node, int32_t from,
-                       const struct mesh_packet *packet);
+/* Pass on the packet of a node that is held and came over link `from` (-1: none)
+ * to all others, for the attempts from `attempt` to the current one; all that is
+ * held, in the current attempt, to one. */
+void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
+                       int64_t attempt);
 void mesh_links_refill(struct mesh_node *node, int32_t to);
 /* Send all batches. */
 void mesh_links_flush(struct mesh_node *node);
@@ -114,13 +115,18 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
 void mesh_links_announce(struct mesh_node *node, int32_t from,
                          enum mesh_kind kind);
 
-/* node_round.c: another FLEET, another OPEN, the vector, the clock. */
+/* node_round.c: another FLEET, another OPEN, the vector, the clock; and what the
+ * plan says about this node's release, false: nothing. */
+bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms);
 void mesh_own_use_fleet(struct mesh_node *node);
 void mesh_own_open(struct mesh_node *node);
 void mesh_own_take_vector(struct mesh_node *node);
 void mesh_own_tick(struct mesh_node *node, int64_t now);
 int64_t mesh_own_next(const struct mesh_node *node);
 void mesh_own_free(struct mesh_own *own);
+
+/* node_check.c: for pricer-node --check. */
+node_check_mesh mesh_node_check;
 
 /* Run until the operator wants to stop; an exit status. */
 int mesh_node_run(struct node *options, const struct node_arguments *arguments);

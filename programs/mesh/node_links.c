@@ -113,35 +113,38 @@ static void flush(struct mesh_node *node, struct mesh_link *link)
 }
 
 /* One more link travelled, but for the uplink: the server counts relays. */
-static void put(struct mesh_node *node, struct mesh_link *link,
+static void put(struct mesh_node *node, struct mesh_link *link, int64_t attempt,
                 const struct mesh_packet *packet)
 {
-    const struct mesh_open *open = &node->clock.open;
+    int64_t round = node->clock.open.round;
     struct mesh_packet copy = *packet;
     copy.hops += link->node != PRICER_SERVER;
     if (copy.hops > node->plan.hops || find_open(link) == NULL ||
         link->node == packet->node)
         return;
-    if (mesh_batch_is_full(&link->batch, open->round, open->attempt,
-                           packet->size))
+    if (mesh_batch_is_full(&link->batch, round, attempt, packet->size))
         flush(node, link);
-    mesh_batch_add(&link->batch, open->round, open->attempt, &copy);
+    mesh_batch_add(&link->batch, round, attempt, &copy);
 }
 
-void mesh_links_spread(struct mesh_node *node, int32_t from,
-                       const struct mesh_packet *packet)
+/* Who sent it in an attempt has it in that one, and in every later one. */
+void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
+                       int64_t attempt)
 {
-    for (int32_t k = 0; k < node->links.count; k++)
-        if (k != from)
-            put(node, &node->links.list[k], packet);
+    struct mesh_packet packet;
+    for (; attempt <= node->clock.open.attempt; attempt++)
+        for (int32_t k = 0; k < node->links.count; k++)
+            if (k != from &&
+                packets_get(node->packets, sender, attempt, &packet))
+                put(node, &node->links.list[k], attempt, &packet);
 }
 
 void mesh_links_refill(struct mesh_node *node, int32_t to)
 {
     struct mesh_packet packet;
     for (int32_t i = 0; node->packets != NULL && i < node->plan.nodes; i++)
-        if (packets_get(node->packets, i, &packet))
-            put(node, &node->links.list[to], &packet);
+        if (packets_get(node->packets, i, node->clock.open.attempt, &packet))
+            put(node, &node->links.list[to], node->clock.open.attempt, &packet);
 }
 
 void mesh_links_flush(struct mesh_node *node)

@@ -26,8 +26,7 @@ void mesh_own_free(struct mesh_own *own)
 
 /* ------------------------------------------------------------------- plan -- */
 
-/* The terms of a plan's release for this node; false: it has none. */
-static bool read_terms(const struct mesh_node *node, struct ledger_terms *terms)
+bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms)
 {
     struct mesh_release release;
     if (!mesh_plan_release(&node->plan, node->number, &release))
@@ -51,7 +50,7 @@ static enum pricer_status believe(struct mesh_node *node,
 {
     struct mesh_own *own = &node->own;
     struct pri_release release;
-    if (!read_terms(node, &own->terms))
+    if (!mesh_own_terms(node, &own->terms))
         return daemon_fault(fault, PRICER_VALUE, "this node is not in it");
     enum pricer_status status =
         ledger_terms_check(&own->terms, &release, NULL, fault);
@@ -146,8 +145,10 @@ static void emit(struct mesh_node *node, const struct ledger_packet *stored)
     packet_tag(node->secret, &fields, tag);
     if (!packet_sign(&node->pair, &about, &packet, signature))
         return;
-    packets_take(node->packets, -1, stored->about.round, &packet);
-    mesh_links_spread(node, -1, &packet);
+    int64_t attempt = node->clock.open.attempt;
+    packets_take(node->packets, -1,
+                 &(struct packet_time){stored->about.round, attempt}, &packet);
+    mesh_links_spread(node, -1, node->number, attempt);
     node->rounds++;
 }
 
@@ -298,10 +299,9 @@ static void begin_round(struct mesh_node *node, const struct mesh_open *open,
     packets_begin(node->packets, &about);
     begin_release(node, daemon_clock());
     /* What came before this node heard of the round. */
-    struct mesh_packet packet;
     for (int32_t i = 0; i < node->plan.nodes; i++)
-        if (i != node->number && packets_get(node->packets, i, &packet))
-            mesh_links_spread(node, -1, &packet);
+        if (i != node->number)
+            mesh_links_spread(node, -1, i, 0);
 }
 
 void mesh_own_open(struct mesh_node *node)

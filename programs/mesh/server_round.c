@@ -214,8 +214,11 @@ static void take_packet(struct mesh_server *server,
     if (arrival->here) {
         round->repeated++;
         server->repeated++;
-        if (packet->hops < arrival->hops)
+        if (attempt < arrival->attempt ||
+            (attempt == arrival->attempt && packet->hops < arrival->hops)) {
+            arrival->attempt = (int32_t)attempt;
             arrival->hops = packet->hops;
+        }
         return;
     }
     int64_t size = pricer_forward_payload(

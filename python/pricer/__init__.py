@@ -21,7 +21,7 @@ from ._library import (BusyFault, Fault, FileFault, FormatFault,
 from .components import Components, power, power_dimension
 from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
 from .following import Walk, walk
-from .forwarding import FORWARD_NODE, ForwardPlan
+from .forwarding import FORWARD_NODE, ForwardCheck, ForwardPlan
 from .network import LINK, NODE, Network, Scenario, Settings
 from .participant import (GoneFault, LateFault, NodeFault, NodePlan,
                           NoEstimateFault, Participant, RefusedFault, Result,
@@ -41,7 +41,8 @@ __version__ = version
 __all__ = [
     "Accountant", "BusyFault", "Calibration", "Certificate", "Components",
     "Decoded", "Decoder", "Error", "FORWARD_NODE", "Fault", "FileFault",
-    "FormatFault", "ForwardPlan", "ForwardRounds", "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
+    "FormatFault", "ForwardCheck", "ForwardPlan", "ForwardRounds",
+    "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
     "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
     "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
     "RefusedFault", "Release", "Repeated", "Result", "Round", "Rounds", "Scenario",

@@ -1,7 +1,7 @@
 """Plans of forwarding: one private release a node and round, over several hops."""
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, Mapping, NamedTuple, Optional
 
 import numpy as np
 
@@ -12,6 +12,22 @@ from .releasing import Release
 
 FORWARD_NODE = layout("struct pricer_forward_node")
 _PLAN_NAMES = {"missing": "mse_missing", "noise": "mse_noise"}
+
+
+class ForwardCheck(NamedTuple):
+    """What a check of a plan by other code finds; `words` has the first thing that
+    is wrong where it is not good. `violations` nodes do not keep their budgets;
+    `used` is the largest share of one. mse_one_sided is the error of data in one
+    direction, counted again; NaN: not counted."""
+
+    good: bool
+    violations: int
+    used: float
+    mse_one_sided: float
+    mse_stderr: float
+    gap: float
+    patterns: int
+    words: str
 
 
 class ForwardPlan:
@@ -83,6 +99,14 @@ class ForwardPlan:
                          self.table["loss"], ratio])
         for node in np.unique(keys, axis=1, return_index=True)[1]:
             yield self.release_of(int(node))
+
+    def verify(self, releases_only: bool = False) -> ForwardCheck:
+        """Check budgets and errors with other code than the planner's. With
+        releases_only the error is not counted."""
+        out = ffi.new("struct pricer_forward_check *")
+        call(lib.pricer_forward_plan_verify, self.network._c,
+             self.settings.rounds, self._c, releases_only, out)
+        return ForwardCheck(**numbers(out), words=ffi.string(out.words).decode())
 
     @classmethod
     def _fill(cls, network: Network, settings: Settings,

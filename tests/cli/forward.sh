@@ -107,6 +107,31 @@ plan four.yaml trust.everyone.delta=0
 [ "$(sqlite3 :memory: "SELECT json_type(readfile('out.json'), '\$.mse_sum')")" = null ] ||
     fail "a sum without delta: $(cat out.json)"
 
+# Advice: what it finds is what plans have; no eps above 10 is proposed.
+"$pricer" new s.pricer four.yaml --force --set hops=1 --set rounds=2 >new.txt || fail "new exited $?"
+"$pricer" advise s.pricer --error 50% --eps 2 --json >out.json || fail "advise exited $?"
+wanted=$(json wanted_eps)
+at_two=$(json 'at_eps[0].mse_worst_case')
+three=$(json 'hops_curve[3].mse_worst_case')
+ten=$(json 'rounds_curve[3].mse_worst_case')
+[ "$(json 'rounds_curve[3].rounds') $(json 'hops_curve[3].hops')" = "10 3" ] ||
+    fail "the rows of advise: $(cat out.json)"
+plan four.yaml hops=1 rounds=2 "trust.everyone.eps=$wanted"
+awk -v w="$(json mse_worst_case)" 'BEGIN { exit !(w <= .5 && w > .499) }' ||
+    fail "eps $wanted does not reach half: $(cat out.json)"
+same() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a / b > 1 - 2e-6 && a / b < 1 + 2e-6) }'; }
+plan four.yaml hops=1 rounds=2 trust.everyone.eps=2
+same "$at_two" "$(json mse_worst_case)" || fail "advise --eps: $at_two, $(cat out.json)"
+plan four.yaml hops=3 rounds=2
+same "$three" "$(json mse_worst_case)" || fail "advise, hops: $three, $(cat out.json)"
+plan four.yaml hops=1 rounds=10
+same "$ten" "$(json mse_worst_case)" || fail "advise, rounds: $ten, $(cat out.json)"
+"$pricer" advise s.pricer --error 1% >advice.txt || fail "advise exited $?"
+grep -q "cannot be reached with any privacy" advice.txt && grep -q "^the noise of releases" advice.txt &&
+    grep -q "rounds in place of 10" advice.txt || fail "advise: $(cat advice.txt)"
+awk 'length > 100 { wide = 1 } END { exit wide }' advice.txt || fail "too wide: $(cat advice.txt)"
+expect 2 "--points belongs to 'scheme: sum'" "$pricer" advise s.pricer --points 5
+
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
 "$pricer" new s.pricer four.yaml --force >new.txt || fail "new exited $?"
 grep -q "scheme forward$" new.txt || fail "new: $(cat new.txt)"
@@ -215,12 +240,8 @@ done
 words="does not know 'scheme: forward' yet"
 for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     case $verb in
-    import | new | plan | plans | diff | privacy | audit | simulate | show | export | reproduce | keygen | enrol | fleet | demo)
-        continue ;; # they know it, or no study
-    advise | report) line="s.pricer" ;;
-    sweep) line="many.yaml --vary network.nodes=10,20" ;;
     kmeans | power) line="s.pricer --data rows.npy" ;;
-    *) fail "what does $verb do with 'scheme: forward'?" ;;
+    *) continue ;; # they know it, or no study
     esac
     # shellcheck disable=SC2086
     expect 1 "$words" "$pricer" $verb $line

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pricer simulate with 'scheme: forward' as a user runs it: the expectation over all
+# pricer simulate and sweep with 'scheme: forward' as a user runs them: the expectation over all
 # patterns, both engines, data of all kinds, threads, what is stored and what is
 # refused. $1: the build folder.
 set -uo pipefail
@@ -85,6 +85,20 @@ for option in "--decoder constant" "--strategy naive" "--rounds 3"; do
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
         "$pricer" simulate four.pricer $option
 done
+# A sweep: exact errors, the hops that plans have, and what it refuses.
+"$pricer" sweep four.yaml --vary trust.everyone.eps=1,4 --vary hops=1,3 --trials 20000 \
+    --to grid --json >out.json 2>err.txt || fail "sweep: $(cat err.txt)"
+holds "[round(r['worst_case'], 9) for r in o['rows']] == \
+    [.832470472, .793873266, .296581048, .259830408]"
+holds "all(agrees(r) and r['status'] == 'ok' and r['heard'] == 4 for r in o['rows'])"
+holds "[r['plan_hops'] for r in o['rows']] == [1, 3, 1, 3] and o['rows'][0]['bar'] > 0"
+[ -s grid/sweep.svg ] || fail "no plot"
+for option in "--decoder constant" "--strategy naive" --privacy; do
+    # shellcheck disable=SC2086
+    expect 2 "${option%% *} belongs to 'scheme: sum', and the scenario has 'scheme: forward'" \
+        "$pricer" sweep four.yaml --vary hops=1,2 --to none $option
+done
+[ ! -e none ] || fail "a folder for what is refused"
 printf "1,2\n" >short.csv
 expect 1 "the network has 4 nodes and dimension 2" "$pricer" simulate four.pricer --data short.csv
 exit $bad

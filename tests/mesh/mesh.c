@@ -206,6 +206,7 @@ struct made {
     struct mesh_packet packet;
 };
 
+static const struct packet_time now = {1, 0}, later = {2, 0}, far = {3, 0};
 static const struct packet_about about = {.digest = {1}, .round = 1};
 
 static void make_packet(struct made *made, int32_t node, uint8_t byte)
@@ -340,7 +341,7 @@ static void deliver(struct network *net, uint64_t *seed)
         copy.made.packet.tag = copy.made.tag;
         copy.made.packet.signature = copy.made.signature;
         enum packet_news news = packets_take(net->packets[copy.to], copy.from,
-                                             1, &copy.made.packet);
+                                             &now, &copy.made.packet);
         if (news == PACKET_NEW || news == PACKET_CLOSER)
             spread(net, copy.to, copy.from, copy.made.packet);
     }
@@ -367,7 +368,7 @@ static void play(uint64_t seed, const struct mesh_fleet *fleet)
     for (int32_t i = 0; i < NODES; i++)
         if (!net->liar[i]) {
             assert_int_equal(
-                packets_take(net->packets[i], -1, 1, &net->truth[i].packet),
+                packets_take(net->packets[i], -1, &now, &net->truth[i].packet),
                 PACKET_NEW);
             spread(net, i, -1, net->truth[i].packet);
         }
@@ -414,35 +415,44 @@ static void test_limits(void **state)
     assert_non_null(packets);
     make_packet(&made, 2, 9);
     made.packet.hops = 1;
-    assert_int_equal(packets_take(packets, 0, 1, &made.packet), PACKET_ROUND);
+    assert_int_equal(packets_take(packets, 0, &now, &made.packet),
+                     PACKET_ROUND);
     packets_begin(packets, &about);
-    assert_int_equal(packets_take(packets, 0, 3, &made.packet), PACKET_ROUND);
+    assert_int_equal(packets_take(packets, 0, &far, &made.packet),
+                     PACKET_ROUND);
     other = made;
     other.packet.node = NODES;
-    assert_int_equal(packets_take(packets, 0, 1, &other.packet),
+    assert_int_equal(packets_take(packets, 0, &now, &other.packet),
                      PACKET_FOREIGN);
     other.packet = made.packet;
     other.packet.size = 15;
-    assert_int_equal(packets_take(packets, 0, 1, &other.packet), PACKET_LENGTH);
+    assert_int_equal(packets_take(packets, 0, &now, &other.packet),
+                     PACKET_LENGTH);
     other.packet = made.packet;
     other.packet.kind = PRI_RELEASE_GAUSSIAN;
-    assert_int_equal(packets_take(packets, 0, 1, &other.packet), PACKET_LENGTH);
+    assert_int_equal(packets_take(packets, 0, &now, &other.packet),
+                     PACKET_LENGTH);
     other.packet = made.packet;
     other.packet.hops = HOPS + 1;
-    assert_int_equal(packets_take(packets, 0, 1, &other.packet), PACKET_LENGTH);
+    assert_int_equal(packets_take(packets, 0, &now, &other.packet),
+                     PACKET_LENGTH);
     /* The next round's is kept, and found when that begins. */
-    assert_int_equal(packets_take(packets, 0, 2, &made.packet), PACKET_NEW);
-    assert_false(packets_get(packets, 2, &got));
+    assert_int_equal(packets_take(packets, 0, &later, &made.packet),
+                     PACKET_NEW);
+    assert_false(packets_get(packets, 2, 0, &got));
     struct packet_about next = about;
     next.round = 2;
     packets_begin(packets, &next);
-    assert_true(packets_get(packets, 2, &got));
+    assert_true(packets_get(packets, 2, 0, &got));
     assert_memory_equal(got.payload, made.payload, 16);
-    assert_int_equal(packets_take(packets, 0, 1, &made.packet), PACKET_ROUND);
+    assert_int_equal(packets_take(packets, 0, &now, &made.packet),
+                     PACKET_ROUND);
     for (int k = 0; k < NODES * (HOPS + 3); k++)
-        packets_take(packets, 0, 2, &made.packet);
-    assert_int_equal(packets_take(packets, 0, 2, &made.packet), PACKET_QUOTA);
-    assert_int_equal(packets_take(packets, 1, 2, &made.packet), PACKET_SAME);
+        packets_take(packets, 0, &later, &made.packet);
+    assert_int_equal(packets_take(packets, 0, &later, &made.packet),
+                     PACKET_QUOTA);
+    assert_int_equal(packets_take(packets, 1, &later, &made.packet),
+                     PACKET_SAME);
     packets_free(packets);
     wire_free(&bytes);
 }

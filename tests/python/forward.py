@@ -174,7 +174,8 @@ class Plans(Faults):
             with open(scenario, 'w') as file:
                 file.write(SENSORS)
             for sets in ({}, {'rounds': 4, 'hops': 2, 'release': 'sphere'},
-                         {'dimension': 40, 'rounds': 30, 'seed': 5}):
+                         {'dimension': 12, 'rounds': 30, 'hops': 3, 'seed': 5,
+                          'release': 'gaussian'}):
                 words = [word for key, value in sets.items()
                          for word in ('--set', f'{key}={value}')]
                 command('new', study, scenario, '--force', *words)
@@ -182,6 +183,7 @@ class Plans(Faults):
                 network = pricer.Network.from_scenario(scenario, sets)
                 plan = pricer.plan(network)
                 self.compare(said, plan)
+                self.account(study, plan)
                 with pricer.open_study(study, writable=True) as opened:
                     self.stored(opened, plan)
 
@@ -199,6 +201,41 @@ class Plans(Faults):
         self.assertEqual(spent.rounds, plan.settings.rounds)
         self.assertLessEqual(spent.get_epsilon(1e-5), 4)
         self.assertGreater(spent.get_epsilon(1e-5), 3.99)
+
+    def account(self, study, plan):
+        for words, asked in (([], {}), (['--delta', '1e-7', '--rounds', '3'],
+                                        dict(delta=1e-7, rounds=3))):
+            rows = command('privacy', study, '--json', *words)['statements']
+            mine = pricer.privacy(plan, **asked)
+            for name, key in (('eps', 'epsilon'), ('delta', 'delta'),
+                              ('eps_lower', 'epsilon_lower')):
+                self.assertEqual([row[key] for row in rows],
+                                 list(getattr(mine, name)))
+            self.assertEqual({row['observer'] for row in rows}, {'everyone'})
+        said = command('simulate', study, '--json', '--trials', '2000')
+        mine = pricer.simulate(plan, trials=2000)
+        self.assertEqual((said['mse'], said['mse_stderr'], said['bar']),
+                         (mine.mse, mine.mse_stderr, mine.outcomes[0].bar))
+        self.assertEqual(pricer.simulate(plan).trials,
+                         command('simulate', study, '--json')['trials'])
+
+    def test_verify(self):
+        """A plan is good, and what does not keep a budget is found."""
+        network = pricer.Network.from_arrays(**FOUR, everyone_eps=[4, 2, 1, 8])
+        plan = pricer.plan(network, rounds=2)
+        found = plan.verify()
+        self.assertTrue(found.good, found.words)
+        self.assertAlmostEqual(found.mse_one_sided, plan.mse_worst_case,
+                               places=9)
+        self.assertLessEqual(found.used, 1)
+        made = copy.deepcopy(plan)
+        table = made.table.copy()
+        table['loss'][1] *= 1.01
+        wrong = pricer.ForwardPlan._fill(
+            network, plan.settings, {'nodes': 4, 'hops': plan.hops}, table)
+        found = wrong.verify(releases_only=True)
+        self.assertFalse(found.good)
+        self.assertEqual(found.violations, 1)
 
     def stored(self, study, plan):
         self.assertEqual(study.scheme, 'forward')
@@ -236,6 +273,8 @@ class Plans(Faults):
         self.assertEqual(spent.rounds, 5)
         self.assertEqual(spent.get_delta(4), max(
             plan.release_of(i).delta(4, 5) for i in range(4)))
+        self.assertEqual(spent.get_epsilon(0), max(
+            plan.release_of(i).epsilon(0, 5) for i in range(4)))
         none = pricer.Accountant(plan, rounds=0)
         self.assertEqual((none.get_epsilon(1e-5), none.get_delta(1)), (0, 0))
 
@@ -299,8 +338,13 @@ class Plans(Faults):
                     release='gaussian'),
                 'node = 4 is no node': lambda: plan.release_of(4),
                 "observer = 'link'": lambda: pricer.Accountant(plan, 'link'),
-                'protect is not asked': lambda: pricer.Accountant(
+                "observer = 'server'": lambda: pricer.privacy(plan, 'server'),
+                "protect = 'identity'": lambda: pricer.Accountant(
                     plan, protect='identity'),
+                "relays = 'shares' belongs": lambda: pricer.privacy(
+                    plan, relays='shares'),
+                'the paper has no bounds': lambda:
+                    pricer.privacy(plan).paper(0),
                 'everyone_delta[0] is missing': lambda:
                     pricer.Network.from_arrays([.5], everyone_eps=1),
         }.items():
