@@ -516,5 +516,5 @@ int main(void)
         cmocka_unit_test(test_honest),  cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_bounded),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

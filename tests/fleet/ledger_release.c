@@ -553,5 +553,5 @@ int main(void)
         cmocka_unit_test(test_sums),    cmocka_unit_test(test_only_grows),
         cmocka_unit_test(test_upgrade), cmocka_unit_test(test_neighbours),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

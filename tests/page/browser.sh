@@ -34,7 +34,9 @@ sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
     SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1 + 0.02 * (n % 5)
     FROM k"
-"$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
+cp "$root"/examples/campus/*.csv .
+sed 's/^  everyone: .*/  eps: 4\n  delta: 1e-5\n  server: {eps: 8}/' "$root"/examples/campus/campus.yaml >campus.yaml
+"$pricer" new places.pricer campus.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
 "$pricer" privacy places.pricer >/dev/null
 "$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
