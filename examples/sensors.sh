@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The main job, from nothing to a report: a field of sensors is planned within
-# budgets towards neighbours and the server, its privacy accounted for,
-# simulated, and a smaller one of its kind run as processes on loopback. $1: the build
-# folder; everything made here goes into its sensors/.
+# The main job, from nothing to a report: a field of sensors is planned within a
+# budget towards everyone, its privacy accounted for and attacked, simulated, and
+# a smaller one of its kind run as processes on loopback. $1: the build folder;
+# everything made here goes into its sensors/.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "$1")
@@ -16,16 +16,18 @@ part=$folder/forty.pricer
 step=0
 say() {
     step=$((step + 1))
-    printf '\n== %d of 6: %s\n\n' "$step" "$*"
+    printf '\n== %d of 7: %s\n\n' "$step" "$*"
 }
 say "the network: 150 sensors, one in seven with a good uplink (examples/sensors.yaml)"
 "$pricer" new "$study" "$here/sensors.yaml"
-say "the plan: weights and noise for every link, with proof"
+say "the plan: one private release a sensor, forwarded by its neighbours"
 "$pricer" plan "$study"
-say "privacy: what each observer can learn in a round"
+say "privacy: what everyone together learns about a sensor"
 "$pricer" privacy "$study"
+say "audit: does an attack on real releases contradict that?"
+"$pricer" audit "$study"
 say "simulation: 200,000 rounds"
-"$pricer" simulate "$study" --trials 200000 --strategy unbiased --strategy best
+"$pricer" simulate "$study" --trials 200000
 say "the real thing: a smaller field, a server and forty sensors as processes on loopback"
 "$pricer" new "$part" "$here/sensors.yaml" --set network.nodes=40
 "$pricer" plan "$part" >/dev/null

@@ -6,7 +6,7 @@
  *     scenario -> network -> calibration -> plan -> privacy -> round ->
  *     simulation,
  *
- * and each part needs only the parts above it. Nine headers stand on this one:
+ * and each part needs only the parts above it. The other headers stand on this one:
  * pricer_crew.h lets several processes work together, pricer_decode.h makes the
  * most of the sums that arrived, pricer_study.h keeps all of it in a file and
  * knows the members and rounds of a real fleet, pricer_members.h what its server
@@ -14,6 +14,8 @@
  * plays rounds that are relative to the last estimate, and pricer_kmeans.h and
  * pricer_power.h cluster data that is spread over the nodes and find its
  * principal components. pricer_input.h reads lists of measured links.
+ * pricer_release.h makes one private vector of a node's data and
+ * pricer_forward.h plans and plays rounds of PRICER_SCHEME_FORWARD.
  *
  * Rules that hold everywhere:
  *   - Every function that can fail returns an enum pricer_status. Its outputs
@@ -133,6 +135,9 @@ enum pricer_release {
 
 /* A release goes over at most so many relays. */
 enum { PRICER_HOPS_MAX = 30 };
+
+/* A round has at most so many attempts. */
+enum { PRICER_REPEAT_MAX = 64 };
 
 /* -------------------------------------------------------------- scenario -- */
 
@@ -655,6 +660,7 @@ enum pricer_observer {
     PRICER_OBSERVER_COALITION, /* several relays, perhaps with the server */
     PRICER_OBSERVER_READER,    /* whoever gets the published estimate */
     PRICER_OBSERVER_LISTENER,  /* near a node: hears all that it sends */
+    PRICER_OBSERVER_EVERYONE,  /* all of them, of releases that are forwarded */
 };
 
 /* What is kept from the observer: the node's data, or whether it took part. */

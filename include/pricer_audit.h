@@ -4,7 +4,7 @@
 #ifndef PRICER_AUDIT_PUBLIC_H
 #define PRICER_AUDIT_PUBLIC_H
 
-#include "pricer.h"
+#include "pricer_forward.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +63,36 @@ PRICER_API enum pricer_status pricer_audit_run(
     const struct pricer_network *network, const struct pricer_plan *plan,
     const struct pricer_audit_settings *settings, struct pricer_audit *audit,
     struct pricer_fault *fault);
+
+/*
+ * Attack the releases of a node of 'scheme: forward': they are made by
+ * pricer_forward_release(), the function of real rounds, of data at both ends of
+ * the ball (sent longer, so that clipping is attacked too), and everyone sees
+ * them. Of the question delta, rounds and watch count. budget_rounds are those of
+ * the plan.
+ *
+ * The eps_ are as above; what is counted is how often a direction falls into the
+ * caps of either data. In the same trials the law that the plan states is tested:
+ * the share of directions in the cap of the data and in the opposite one, that no
+ * other direction is preferred, and that no seed comes twice. law[0] is not '\0',
+ * and law says what is wrong, where one of these is contradicted; if the law is the
+ * stated one that has a probability of at most alarm / 2.
+ *
+ * With `kernel` the kernel's random bits are used, as nodes do, else those of the
+ * seed.
+ */
+struct pricer_forward_audit {
+    struct pricer_audit audit;
+    int64_t releases;      /* of both hypotheses */
+    int64_t own, opposite; /* of them in the cap of the data, and opposite */
+    double own_stated, opposite_stated; /* their probabilities by the plan */
+    char law[200];
+};
+PRICER_API enum pricer_status pricer_audit_forward(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_audit_settings *settings, bool kernel,
+    struct pricer_forward_audit *audit, struct pricer_fault *fault);
 
 /*
  * Whether the attack contradicts the claim that this eps holds at the audit's

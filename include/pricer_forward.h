@@ -16,6 +16,10 @@ extern "C" {
 struct pricer_forward_settings {
     int64_t rounds; /* that the nodes' budgets are for; 0: one */
     int32_t hops;   /* -1: the fewest with an error within 1 % of 16 hops */
+    int32_t
+        repeat; /* attempts of a round, 0: one. Links are drawn for each, relays
+                       keep releases from attempt to attempt, and a node's release
+                       stays the same */
     enum pricer_release release;
     uint64_t seed;   /* of the rounds that are drawn */
     int32_t threads; /* 0: one per core */
@@ -47,6 +51,7 @@ struct pricer_forward_node {
 struct pricer_forward_plan {
     int32_t nodes;
     int32_t hops;
+    int32_t repeat;                   /* attempts of a round; 0: one */
     int32_t heard;                    /* nodes with relays within 0 to hops */
     struct pricer_forward_node *node; /* [nodes] */
     double mse_worst_case;
@@ -104,6 +109,41 @@ PRICER_API enum pricer_status pricer_forward_plan_measured(
     struct pricer_forward_plan **plan, struct pricer_fault *fault);
 
 /*
+ * What pricer_forward_plan_verify() finds. A plan is `good` if every node keeps
+ * its budget and all other numbers that are checked agree; else words has the
+ * first thing that is wrong.
+ */
+struct pricer_forward_check {
+    bool good;
+    int32_t violations;   /* nodes that do not keep their budgets */
+    double used;          /* the largest share of its budget that a node uses:
+                              of eps where that alone is enough, else of delta */
+    double mse_one_sided; /* the error of data in one direction, counted again
+                              on other rounds; NAN: not counted */
+    double mse_stderr;    /* of it; 0: over all patterns of links */
+    double gap;           /* where all patterns were counted, else NAN */
+    int64_t patterns;     /* that were counted; 0: all */
+    char words[160];
+};
+
+/*
+ * Check a plan by code that shares nothing with what made it: the share of a cap
+ * and its moments by numerical integration, several rounds as a mixture of
+ * compositions of randomised response, the Gaussian by integration of its density,
+ * and the error by a search of paths for one pattern of links at a time, over all
+ * patterns where these are few, else over some thousands; networks that are too
+ * large for 512 are not counted. With `releases_only` the error is left out: for
+ * coefficients that do not come from the links of the network.
+ *
+ * Claim: `good` is only set where every node's releases of `rounds` rounds are
+ * (everyone_eps, everyone_delta)-private; all rounding is against us.
+ */
+PRICER_API enum pricer_status pricer_forward_plan_verify(
+    const struct pricer_network *network, int64_t rounds,
+    const struct pricer_forward_plan *plan, bool releases_only,
+    struct pricer_forward_check *check, struct pricer_fault *fault);
+
+/*
  * What would lower the worst case of a plan: derivatives of mse_worst_case, with
  * the coefficients chosen again, on rounds that are drawn (the same for all), or
  * over all patterns of links where these are few. A link improves by repairing
@@ -133,10 +173,15 @@ PRICER_API enum pricer_status pricer_forward_slopes_make(
 PRICER_API void pricer_forward_slopes_free(
     struct pricer_forward_slopes *slopes);
 
-/* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
- * coordinate. */
+/* Bytes of a packet as it travels: a tag (16), the node's signature (64), its
+ * number and what separates them (12), and a seed (16) or 4 a coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
+
+/* What a scenario asks of a plan; threads and watch are 0 and NULL. */
+PRICER_API void pricer_scenario_forward_settings(
+    const struct pricer_scenario *scenario,
+    struct pricer_forward_settings *settings);
 
 /* ----------------------------------------------------------------- round -- */
 
@@ -217,6 +262,60 @@ PRICER_API enum pricer_status pricer_forward_receiver_add(
 PRICER_API double pricer_forward_bar(const struct pricer_network *network,
                                      const struct pricer_forward_plan *plan,
                                      const bool *arrived);
+
+/* --------------------------------------------------------------- privacy -- */
+
+/*
+ * What a number of releases of a node cost together. Everyone may see all of
+ * them: link, relay, server, reader, listener or any coalition have the same
+ * numbers, since copies of a release teach nobody anything new.
+ *
+ * Claim: for any two data of each round, later ones chosen after seeing earlier
+ * releases, the releases are (eps, delta)-private. No eps below eps_lower has
+ * that at this delta, by the pair R, -R of opposite data in every round. Proof:
+ * docs/release.md, "Several rounds". The two differ by rounding and by the charge
+ * for all that is not quite uniform, a part of 1e-8 or less.
+ */
+struct pricer_forward_privacy {
+    double eps, eps_lower;
+    double delta;
+};
+
+/* Releases of a node in so many rounds. Of the node only release, threshold, loss
+ * and noise count. */
+struct pricer_forward_releases {
+    const struct pricer_forward_node *node;
+    double radius;
+    int64_t dimension;
+    int64_t rounds;
+};
+
+/*
+ * The least eps at a delta (0 to 1); INFINITY for a Gaussian at delta = 0.
+ * PRICER_VALUE if a number is out of range. O(rounds) for each of some 60 steps
+ * of a search.
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_eps(
+    const struct pricer_forward_releases *releases, double delta,
+    struct pricer_forward_privacy *privacy, struct pricer_fault *fault);
+
+/*
+ * A statement for every node of a plan, at the question's delta (0: that of the
+ * node's budget) over its rounds (0: one); all else of the question is ignored,
+ * since everyone sees the same. Statements are exact, but for rounds that are
+ * relative to the last estimate. The caller frees *statements, one a node, with
+ * pricer_statements_free().
+ */
+PRICER_API enum pricer_status pricer_forward_privacy_account(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_question *question,
+    struct pricer_statement **statements, struct pricer_fault *fault);
+
+/* The least delta at an eps, rounded up. O(rounds). */
+PRICER_API enum pricer_status pricer_forward_privacy_delta(
+    const struct pricer_forward_releases *releases, double eps, double *delta,
+    struct pricer_fault *fault);
 
 /* ------------------------------------------------------------ simulation -- */
 

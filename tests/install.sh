@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install into an empty folder and compile examples/embed.c against what is
+# Install into an empty folder and compile the examples in C against what is
 # there, as a stranger would: headers, library and pkg-config file only. Each
 # header also stands alone, in strict C99 and in C++. The Python package too, as
 # installed and by pip.
@@ -12,11 +12,13 @@ DESTDIR="$folder" meson install -C "$build" --quiet --no-rebuild
 library=$(find "$folder" -name pricer.pc)
 [ -n "$library" ] || { echo "no pkg-config file was installed"; exit 1; }
 export PKG_CONFIG_PATH=${library%/*} PKG_CONFIG_SYSROOT_DIR=$folder
-# shellcheck disable=SC2046
-cc -Wall -Wextra -Werror examples/embed.c -o "$folder/embed" \
-    $(pkg-config --cflags --libs pricer) \
-    -Wl,-rpath,"$(dirname "${library%/*}")"
-for header in pricer pricer_decode pricer_study pricer_forward pricer_audit pricer_kmeans \
+for example in embed forward; do
+    # shellcheck disable=SC2046
+    cc -Wall -Wextra -Werror examples/$example.c -o "$folder/$example" \
+        $(pkg-config --cflags --libs pricer) \
+        -Wl,-rpath,"$(dirname "${library%/*}")"
+done
+for header in pricer pricer_decode pricer_study pricer_forward pricer_release pricer_audit pricer_kmeans \
     pricer_power pricer_reference pricer_input; do
     for language in 'c -std=c99' 'c++ -std=c++11'; do
         # shellcheck disable=SC2046,SC2086
@@ -68,6 +70,9 @@ if PRICER_PREFIX=elsewhere PIP_NO_INDEX=1 /usr/bin/python3 -m pip \
 fi
 out=$("$folder/embed")
 echo "$out" | grep -q 'expected error' || { echo "embed said: $out"; exit 1; }
+out=$("$folder/forward")
+echo "$out" | grep -q '^2 relays, error at most 0.286153; estimate ' ||
+    { echo "forward said: $out"; exit 1; }
 for file in bin/pricer share/man/man1/pricer.1; do
     find "$folder" -path "*/$file" | grep -q . ||
         { echo "$file was not installed"; exit 1; }

@@ -283,6 +283,9 @@ static enum pricer_status answer(const struct job *job, struct hand *hand,
                                  job->question->with_reader,
                              hand, statement, &bracket);
         break;
+    case PRICER_OBSERVER_EVERYONE: /* pri_question_check() refuses it */
+        status = PRICER_VALUE;
+        break;
     }
     statement->eps = bracket.eps;
     statement->eps_lower = bracket.eps_lower;

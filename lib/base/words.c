@@ -19,7 +19,7 @@ static const char *const words[VOCABULARIES][MOST] = {
                                "no collaboration, unbiased",
                                "no collaboration, best", "ColRel, no privacy"},
     [PRICER_WORDS_OBSERVER] = {"link", "relay", "server", "coalition", "reader",
-                               "listener"},
+                               "listener", "everyone"},
     [PRICER_WORDS_PROTECT] = {"data", "identity"},
     [PRICER_WORDS_EAVESDROPPER] = {"receiver", "radio"},
     [PRICER_WORDS_ENGINE] = {"fast", "faithful"},

@@ -56,6 +56,10 @@ enum pricer_status pri_question_check(const struct pricer_network *network,
                                       struct pricer_fault *fault)
 {
     bool identity = question->protect == PRICER_PROTECT_IDENTITY;
+    if (question->observer == PRICER_OBSERVER_EVERYONE)
+        return pri_fault(fault, PRICER_VALUE,
+                         "observers of sums differ: only releases of 'scheme: "
+                         "forward' are the same for everyone");
     if (identity && (is_own(question) || question->with_reader))
         return pri_fault(
             fault, PRICER_VALUE, "there is no account of identities for a %s",

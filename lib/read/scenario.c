@@ -5,6 +5,7 @@
  * every complaint names one; keys.c says what each key may hold.
  */
 #include "keys.h"
+#include "pricer_forward.h"
 
 #include <errno.h>
 #include <math.h>
@@ -356,6 +357,18 @@ enum pricer_status pricer_scenario_read(const char *path,
     }
     *scenario = made;
     return PRICER_OK;
+}
+
+void pricer_scenario_forward_settings(const struct pricer_scenario *scenario,
+                                      struct pricer_forward_settings *settings)
+{
+    *settings = (struct pricer_forward_settings){
+        .rounds = scenario->rounds,
+        .hops = (int32_t)scenario->relays,
+        .repeat = (int32_t)scenario->repeat,
+        .release = (enum pricer_release)scenario->release,
+        .seed = (uint64_t)scenario->seed,
+    };
 }
 
 int64_t pricer_scenario_seed(const struct pricer_scenario *scenario)

@@ -25,6 +25,11 @@
 
 #define U 0x1p-53L
 
+/* A part of delta, and of noise, that is not used: code that computes them by
+ * another method, with rounding errors of its own, must come to the same answer
+ * (lib/forward/verify_release.c). */
+#define SLACK 0x1p-33
+
 /* How far e^-e0 and the rest of the parameters of a cap lead. */
 struct numbers {
     long double p, m, all; /* all: A */
@@ -113,7 +118,8 @@ enum pricer_status pri_release_sphere(int64_t dimension, double radius,
 void pri_release_rescale(double radius, struct pri_release *release)
 {
     double factor = radius / release->radius;
-    release->noise *= factor;
+    release->noise =
+        pri_round_up(release->noise * (long double)radius / release->radius);
     release->variance *= factor * factor;
     release->radius = radius;
 }
@@ -244,7 +250,7 @@ static bool keeps(const struct pri_release *release,
     if (wish->rounds == 1)
         return false;
     pri_release_loss(release, wish->rounds, &loss);
-    return pri_release_delta(&loss, wish->eps) <= wish->delta;
+    return pri_release_delta(&loss, wish->eps) * (1 + SLACK) <= wish->delta;
 }
 
 static enum pricer_status make_sphere(const struct pri_release_wish *wish,
@@ -300,7 +306,7 @@ static enum pricer_status make_gaussian(const struct pri_release_wish *wish,
         return pri_fault(fault, PRICER_INFEASIBLE,
                          "no Gaussian keeps eps = %g, delta = %g", wish->eps,
                          wish->delta);
-    long double noise = 2 * (long double)wish->radius / mu;
+    long double noise = 2 * (long double)wish->radius / mu * (1 + SLACK);
     *release = (struct pri_release){
         .kind = PRI_RELEASE_GAUSSIAN,
         .dimension = wish->dimension,

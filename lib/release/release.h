@@ -179,7 +179,8 @@ bool pri_release_entry_allows(const struct pri_release_entry *entry,
 /*
  * What of (eps, delta) is left for the list once (eps', delta') of another plan
  * is taken out by basic composition; false, and outputs untouched, where that
- * is more than there is.
+ * is more than there is. The split must be fixed together with the list, before
+ * its first release: docs/release.md, "Several releases of one budget".
  */
 bool pri_release_subtract(const struct pricer_budget *whole,
                           const struct pricer_budget *part, double *eps,

@@ -3,7 +3,8 @@
  * squared errors.
  *
  *   1. lib/round/links.c draws every uplink and pair of links, a bit per trial;
- *   2. lib/forward/arrivals.c searches for those who arrive, 64 trials to a word;
+ *   2. lib/forward/arrivals.c searches for those who arrive, 64 trials to a word,
+ *      through all attempts of a round;
  *   3. forward_sums.c turns arrivals into errors and bars, the noise integrated
  *      out.
  */
@@ -15,9 +16,9 @@
 
 struct pri_forward_fast {
     struct pri_job *job;
-    struct pri_states states;
-    uint64_t *arrived, *spare; /* [nodes * PRI_LANES] */
-    struct pri_sums sums;
+    struct pri_search *search;
+    struct pri_found found;
+    struct pri_arrival_sums sums;
     pri_four *room;
     double *errors, *bars; /* [PRI_ROUNDS] */
 };
@@ -26,11 +27,8 @@ void pri_forward_fast_free(struct pri_forward_fast *fast)
 {
     if (fast == NULL)
         return;
-    free(fast->states.up);
-    free(fast->states.uplink);
-    free(fast->arrived);
-    free(fast->spare);
-    pri_sums_free(&fast->sums);
+    pri_search_free(fast->search);
+    pri_arrival_sums_free(&fast->sums);
     free(fast->room);
     free(fast->errors);
     free(fast->bars);
@@ -40,24 +38,21 @@ void pri_forward_fast_free(struct pri_forward_fast *fast)
 enum pricer_status pri_forward_fast_new(struct pri_job *job,
                                         struct pri_forward_fast **fast)
 {
-    int64_t nodes = job->network->nodes, links = job->network->links;
     struct pri_forward_fast *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->job = job;
-    made->states.up = pri_alloc(links * PRI_LANES, sizeof(uint64_t));
-    made->states.uplink = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
-    made->arrived = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
-    made->spare = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
     made->errors = pri_alloc(PRI_ROUNDS, sizeof *made->errors);
     made->bars = pri_alloc(PRI_ROUNDS, sizeof *made->bars);
-    enum pricer_status status = pri_sums_make(job, job->factor, &made->sums);
+    enum pricer_status status =
+        pri_arrival_sums_make(job, job->factor, &made->sums);
+    if (status == PRICER_OK)
+        status = pri_search_new(job->network, job->forward->hops,
+                                pri_attempts_of(job), &made->search);
     if (status == PRICER_OK)
         made->room = pri_alloc((int64_t)made->sums.blocks * PRI_ROUNDS,
                                sizeof *made->room);
-    if (status == PRICER_OK &&
-        (!made->states.up || !made->states.uplink || !made->arrived ||
-         !made->spare || !made->errors || !made->bars || !made->room))
+    if (status == PRICER_OK && (!made->errors || !made->bars || !made->room))
         status = PRICER_MEMORY;
     if (status == PRICER_OK)
         *fast = made;
@@ -87,20 +82,20 @@ static void count_states(const struct pri_forward_fast *fast, int count,
     const struct pricer_network *net = fast->job->network;
     const struct pricer_forward_node *node = fast->job->forward->node;
     for (int64_t i = 0; i < net->nodes; i++) {
-        const uint64_t *up = fast->states.uplink + i * PRI_LANES;
-        const uint64_t *arrived = fast->arrived + i * PRI_LANES;
+        const uint64_t *up = fast->found.uplink + i * PRI_LANES;
+        const uint64_t *arrived = fast->found.arrived + i * PRI_LANES;
         uint32_t came = count_both(arrived, arrived, count);
         tally->uplink[i] += count_both(up, up, count);
         tally->excess[i] +=
             pri_to_steps(node[i].coefficient * came - count, PRI_FRACTION);
     }
     for (int64_t l = 0; l < net->links; l++) {
-        const uint64_t *up = fast->states.up + l * PRI_LANES;
+        const uint64_t *up = fast->found.up + l * PRI_LANES;
         int64_t back = net->partner[l];
         tally->link[l] += count_both(up, up, count);
         if (back > l)
             tally->both[l] +=
-                count_both(up, fast->states.up + back * PRI_LANES, count);
+                count_both(up, fast->found.up + back * PRI_LANES, count);
     }
 }
 
@@ -112,17 +107,12 @@ enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
                                          double *errors)
 {
     struct pri_job *job = fast->job;
-    size_t rows = (size_t)job->network->nodes * PRI_LANES;
     if (!pri_poll(job))
         return PRICER_STOPPED;
-    pri_states_draw(job->network, job->seed, first / PRI_ROUNDS, NULL,
-                    &fast->states);
-    memset(fast->arrived, 0, rows * sizeof *fast->arrived);
-    pri_states_arrive(job->network, job->forward->hops, PRI_LANES,
-                      &fast->states, fast->arrived, fast->spare);
+    fast->found = pri_search_play(fast->search, job->seed, first / PRI_ROUNDS);
     count_states(fast, count, tally);
-    pri_sums_find(&fast->sums, fast->arrived, PRI_LANES, PRI_LANES, fast->room,
-                  fast->errors, fast->bars);
+    pri_arrival_sums_find(&fast->sums, fast->found.arrived, PRI_LANES,
+                          PRI_LANES, fast->room, fast->errors, fast->bars);
     memcpy(errors, fast->errors, (size_t)count * sizeof *errors);
     memcpy(errors + PRI_ROUNDS, fast->bars, (size_t)count * sizeof *errors);
     return PRICER_OK;
@@ -132,11 +122,12 @@ enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
 
 /* The mean error over all patterns of links. */
 static enum pricer_status enumerate(const struct pri_job *job,
-                                    const struct pri_sums *sums, double *mean)
+                                    const struct pri_arrival_sums *sums,
+                                    double *mean)
 {
     struct pri_arrivals *all = NULL;
-    enum pricer_status status =
-        pri_arrivals_enumerate(job->network, job->forward->hops, &all);
+    enum pricer_status status = pri_arrivals_enumerate(
+        job->network, job->forward->hops, pri_attempts_of(job), &all);
     if (status != PRICER_OK)
         return status;
     uint64_t *bits = pri_alloc(all->nodes * all->words, sizeof *bits);
@@ -147,7 +138,8 @@ static enum pricer_status enumerate(const struct pri_job *job,
     if (status == PRICER_OK)
         pri_arrivals_within(all, job->forward->hops, bits);
     for (int64_t w = 0; w < all->words && status == PRICER_OK; w++) {
-        pri_sums_find(sums, bits + w, all->words, 1, room, errors, bars);
+        pri_arrival_sums_find(sums, bits + w, all->words, 1, room, errors,
+                              bars);
         for (int64_t k = 0; k < 64 && 64 * w + k < all->patterns; k++)
             total += all->weight[64 * w + k] * errors[k];
     }
@@ -159,6 +151,7 @@ static enum pricer_status enumerate(const struct pri_job *job,
     return status;
 }
 
+/* The mean error vector's length, from the probabilities of arriving. */
 static enum pricer_status predict_bias(const struct pri_job *job,
                                        double *length)
 {
@@ -175,30 +168,48 @@ static enum pricer_status predict_bias(const struct pri_job *job,
     return PRICER_OK;
 }
 
+/* Without relays nodes arrive independently: bias, variance of arrivals, noise. */
+static double predict_alone(const struct pri_job *job,
+                            const struct pri_arrival_sums *sums, double bias)
+{
+    double spread = 0, n = job->network->nodes;
+    for (int32_t i = 0; i < job->network->nodes; i++) {
+        const double *x = pri_data_row(job->data, i);
+        const struct pricer_forward_node *node = &job->forward->node[i];
+        double pi = node->arrival, c = node->coefficient, square = 0;
+        for (int64_t k = 0; k < job->data->dimension; k++)
+            square += x[k] * x[k];
+        spread += pi * ((1 - pi) * c * c * square + sums->value[i][0]);
+    }
+    return bias * bias + spread / (n * n);
+}
+
 enum pricer_status pri_forward_predict(const struct pri_job *job,
                                        struct pricer_simulation *simulation)
 {
     struct pricer_outcome *outcome = &simulation->outcomes[0];
     struct pri_factor factor = {0};
-    struct pri_sums sums = {0};
+    struct pri_arrival_sums sums = {0};
     bool worst = simulation->data == PRICER_DATA_WORST_CASE;
     enum pricer_status status = PRICER_OK;
     outcome->worst_case = job->forward->mse_worst_case;
     outcome->predicted = outcome->bias_predicted = NAN;
     pri_outcome_centre(outcome->worst_case, outcome);
-    if (job->forward->patterns > 0)
+    if (job->forward->patterns > 0 || job->forward->measured > 0)
         return PRICER_OK;
     if (!worst)
         status = pri_factor_make(job->data, 1, &factor);
     if (status == PRICER_OK)
-        status = pri_sums_make(job, worst ? NULL : &factor, &sums);
-    if (status == PRICER_OK)
-        status = enumerate(job, &sums, &outcome->predicted);
+        status = pri_arrival_sums_make(job, worst ? NULL : &factor, &sums);
     if (status == PRICER_OK)
         status = predict_bias(job, &outcome->bias_predicted);
+    if (status == PRICER_OK && job->forward->hops == 0)
+        outcome->predicted = predict_alone(job, &sums, outcome->bias_predicted);
+    else if (status == PRICER_OK)
+        status = enumerate(job, &sums, &outcome->predicted);
     if (status == PRICER_OK)
         pri_outcome_centre(outcome->predicted, outcome);
-    pri_sums_free(&sums);
+    pri_arrival_sums_free(&sums);
     pri_factor_free(&factor);
     return status;
 }

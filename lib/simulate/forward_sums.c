@@ -58,8 +58,8 @@ static enum pricer_status find_variance(const struct pri_job *job, int32_t i,
     return PRICER_OK;
 }
 
-static void set_value(struct pri_sums *sums, int32_t node, int32_t column,
-                      double value)
+static void set_value(struct pri_arrival_sums *sums, int32_t node,
+                      int32_t column, double value)
 {
     int64_t at = (int64_t)(column / COLUMNS) * sums->nodes + node;
     sums->value[at][column % COLUMNS] = value;
@@ -67,7 +67,8 @@ static void set_value(struct pri_sums *sums, int32_t node, int32_t column,
 
 /* Columns of the data, times the coefficients. */
 static void fill_data(const struct pri_job *job,
-                      const struct pri_factor *factor, struct pri_sums *sums)
+                      const struct pri_factor *factor,
+                      struct pri_arrival_sums *sums)
 {
     const struct pricer_forward_node *node = job->forward->node;
     int32_t n = sums->nodes;
@@ -87,14 +88,14 @@ static void fill_data(const struct pri_job *job,
         }
 }
 
-enum pricer_status pri_sums_make(const struct pri_job *job,
-                                 const struct pri_factor *factor,
-                                 struct pri_sums *sums)
+enum pricer_status pri_arrival_sums_make(const struct pri_job *job,
+                                         const struct pri_factor *factor,
+                                         struct pri_arrival_sums *sums)
 {
     int32_t n = job->network->nodes;
     int32_t columns = FIRST + (factor != NULL ? factor->rank : 1);
-    struct pri_sums made = {.nodes = n,
-                            .blocks = (columns + COLUMNS - 1) / COLUMNS};
+    struct pri_arrival_sums made = {
+        .nodes = n, .blocks = (columns + COLUMNS - 1) / COLUMNS};
     struct pri_release last = {0};
     made.base = pri_alloc((int64_t)made.blocks * COLUMNS, sizeof *made.base);
     made.value = pri_alloc((int64_t)made.blocks * n, sizeof *made.value);
@@ -116,12 +117,12 @@ enum pricer_status pri_sums_make(const struct pri_job *job,
         fill_data(job, factor, &made);
         *sums = made;
     } else {
-        pri_sums_free(&made);
+        pri_arrival_sums_free(&made);
     }
     return status;
 }
 
-void pri_sums_free(struct pri_sums *sums)
+void pri_arrival_sums_free(struct pri_arrival_sums *sums)
 {
     free(sums->base);
     free(sums->value);
@@ -174,7 +175,7 @@ PRI_INLINE void add_values(const pri_four *value, int rows,
 }
 
 PRI_CLONES
-static void add_up(const struct pri_sums *sums, const uint64_t *bits,
+static void add_up(const struct pri_arrival_sums *sums, const uint64_t *bits,
                    int64_t stride, int words, pri_four *room)
 {
     uint8_t bytes[PRI_ROUNDS];
@@ -192,9 +193,9 @@ static void add_up(const struct pri_sums *sums, const uint64_t *bits,
     }
 }
 
-void pri_sums_find(const struct pri_sums *sums, const uint64_t *bits,
-                   int64_t stride, int words, pri_four *room, double *errors,
-                   double *bars)
+void pri_arrival_sums_find(const struct pri_arrival_sums *sums,
+                           const uint64_t *bits, int64_t stride, int words,
+                           pri_four *room, double *errors, double *bars)
 {
     double n2 = (double)sums->nodes * sums->nodes;
     add_up(sums, bits, stride, words, room);

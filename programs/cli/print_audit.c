@@ -13,6 +13,8 @@ bool audit_contradicted(const struct audit_row *rows, int64_t count)
 {
     bool any = false;
     for (int64_t k = 0; k < count; k++)
+        any = any || rows[k].law[0] != '\0';
+    for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < rows[k].claims; c++)
             any = any || pricer_audit_contradicts(&rows[k].audit,
                                                   rows[k].claim[c].eps);
@@ -22,6 +24,8 @@ bool audit_contradicted(const struct audit_row *rows, int64_t count)
 static const char *verdict(const struct audit_row *row, int claim)
 {
     double eps = row->claim[claim].eps;
+    if (row->law[0] != '\0')
+        return "CONTRADICTED";
     if (isinf(eps))
         return "nothing claimed";
     return pricer_audit_contradicts(&row->audit, eps) ? "CONTRADICTED"
@@ -57,11 +61,13 @@ static void add_row(struct table *table, const struct audit_terms *terms,
 static void print_footing(const struct audit_terms *terms,
                           const struct audit_row *rows, int64_t count)
 {
-    bool bound = false, unclaimed = false, others = false,
+    bool bound = false, unclaimed = false, others = false, released = false,
          any = audit_contradicted(rows, count);
     for (int64_t k = 0; k < count; k++) {
-        others =
-            others || rows[k].audit.statement.observer != PRICER_OBSERVER_LINK;
+        enum pricer_observer observer = rows[k].audit.statement.observer;
+        others = others || (observer != PRICER_OBSERVER_LINK &&
+                            observer != PRICER_OBSERVER_EVERYONE);
+        released = released || observer == PRICER_OBSERVER_EVERYONE;
         for (int c = 0; c < rows[k].claims; c++) {
             bound = bound || !isnan(rows[k].audit.eps_fitted);
             unclaimed = unclaimed || isinf(rows[k].claim[c].eps);
@@ -77,6 +83,15 @@ static void print_footing(const struct audit_terms *terms,
     if (others)
         puts("claims and trials, where they count the noise of "
              "others:\n" MEANING_OTHERS ".");
+    if (released)
+        puts("The law of releases is tested too: shares in the caps, no other "
+             "direction preferred,\nno seed twice.");
+    for (int64_t k = 0; k < count; k++)
+        if (rows[k].law[0] != '\0')
+            printf(
+                "CONTRADICTED: node %s: %s.\n",
+                node_label(terms->network, rows[k].audit.statement.node).text,
+                rows[k].law);
     if (unclaimed)
         printf("nothing claimed: data may arrive bare, no eps holds.\n");
     printf("%s A true claim of this table is contradicted\n"
@@ -132,6 +147,8 @@ static void json_row(struct json *json, const struct audit_terms *terms,
         json_close(json, '}');
     }
     json_close(json, ']');
+    if (audit->statement.observer == PRICER_OBSERVER_EVERYONE)
+        json_text(json, "law", row->law);
     json_close(json, '}');
 }
 
@@ -143,7 +160,8 @@ void audit_print_json(const struct audit_terms *terms,
     json_text(&json, "eavesdropper",
               pricer_word(PRICER_WORDS_EAVESDROPPER, terms->eavesdropper));
     json_count(&json, "rounds", terms->rounds);
-    json_count(&json, "seed", terms->seed);
+    if (terms->seed >= 0)
+        json_count(&json, "seed", terms->seed);
     json_number(&json, "confidence", terms->confidence);
     json_number(&json, "alarm", terms->alarm);
     json_flag(&json, "contradicted", audit_contradicted(rows, count));

@@ -20,6 +20,7 @@ struct audit_row {
     struct pricer_audit audit;
     int claims;
     struct audit_claim claim[AUDIT_CLAIMS];
+    char law[200]; /* what of a release's law is contradicted; "": nothing */
 };
 
 /* What all attacks had in common. */

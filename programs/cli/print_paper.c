@@ -94,14 +94,15 @@ static void print_views(const struct privacy_answers *answers)
     bool same =
         question->eavesdropper == PRICER_RECEIVER && question->rounds <= 1;
     puts("paper's eps and corrected: one round, seen by whom the paper has: a "
-         "packet lost on\nthe way was heard by nobody (credit losses).");
+         "packet lost on\nthe way was heard by nobody (--eavesdropper "
+         "receiver).");
     if (!question->list_only)
         printf("eps: %s.\n",
                same ? "the same observer"
                : question->eavesdropper == PRICER_RECEIVER
                    ? "the same observer over all rounds"
                    : "another observer, to whom a packet lost on the way "
-                     "counts as heard (credit none)");
+                     "counts as heard (--eavesdropper radio)");
 }
 
 /* Every reason with the number of statements it is about. */

@@ -126,7 +126,9 @@ static void print_heading(const struct privacy_answers *answers)
         "The server sees the sums that reach it.",
         "The coalition pools what its members see and knows their noise.",
         "Readers see the estimate of every round.",
-        "A listener near the node hears all that it sends."};
+        "A listener near the node hears all that it sends.",
+        "Everyone sees the same releases: links, relays, the server, readers "
+        "of the estimate,\nlisteners and all of them together."};
     static const char shares[] = "Each relay sees every share that reaches it.";
     const struct pricer_question *question = &answers->question;
     long long rounds = question->rounds > 0 ? question->rounds : 1;
@@ -175,7 +177,8 @@ static void add_row(struct table *table, const struct privacy_answers *answers,
         table_cell(table, "%s", node_label(answers->network, s->at).text);
     else
         table_cell(table, "%s",
-                   s->observer == PRICER_OBSERVER_COALITION
+                   s->observer == PRICER_OBSERVER_COALITION ||
+                           s->observer == PRICER_OBSERVER_EVERYONE
                        ? "all"
                        : pricer_word(PRICER_WORDS_OBSERVER, s->observer));
     table_cell(table, "%g", s->delta);

@@ -135,8 +135,15 @@ void simulation_print_json(const struct simulation_report *report)
     json_count(&json, "trials", simulation->trials);
     json_outcome(&json, &simulation->outcomes[0]);
     json_number(&json, "seconds", report->seconds);
-    json_text(&json, "decoder",
-              pricer_word(PRICER_WORDS_DECODE, simulation->decode));
+    if (report->forward != NULL) {
+        json_text(&json, "scheme",
+                  pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD));
+        json_count(&json, "hops", report->forward->hops);
+        json_count(&json, "repeat", report->forward->repeat);
+    } else {
+        json_text(&json, "decoder",
+                  pricer_word(PRICER_WORDS_DECODE, simulation->decode));
+    }
     json_number(&json, "bar", simulation->outcomes[0].bar);
     json_count(&json, "plan", report->plan);
     json_text(&json, "engine",
@@ -169,9 +176,21 @@ static void cell(struct table *table, const char *format, double value)
 }
 
 /* What a decoder says of its own rounds. */
-static void print_bar(const struct pricer_simulation *simulation)
+static void print_bar(const struct simulation_report *report)
 {
+    const struct pricer_simulation *simulation = report->simulation;
     const struct pricer_outcome *outcome = &simulation->outcomes[0];
+    if (report->forward != NULL) {
+        int hops = report->forward->hops;
+        if (report->forward->repeat > 1)
+            printf("%d attempts a round; deliveries are those of the first\n",
+                   (int)report->forward->repeat);
+        printf("scheme forward, %d hop%s: mean error bar %.6g, %.3g times the "
+               "measured error\n",
+               hops, hops == 1 ? "" : "s", outcome->bar,
+               outcome->bar / fmax(outcome->mse, 1e-300));
+        return;
+    }
     if (simulation->decode == PRICER_DECODE_CONSTANT) {
         puts("constant decoder: every sum counts 1/n");
         return;
@@ -321,7 +340,7 @@ void simulation_print(const struct simulation_report *report)
         "error: squared distance of the estimate from the mean%s, in squared "
         "units of the data\n",
         simulation->clipped > 0 ? " of the clipped vectors" : "");
-    print_bar(simulation);
+    print_bar(report);
     print_horizon(report);
     putchar('\n');
     print_strategies(report);
@@ -348,10 +367,14 @@ void simulation_warn(const struct simulation_report *report)
     for (int32_t k = 0; k < report->simulation->plans; k++) {
         const struct pricer_outcome *outcome = &report->simulation->outcomes[k];
         double over = outcome->mse - outcome->worst_case;
-        if (isnan(outcome->predicted) && over > 5 * outcome->mse_stderr)
-            program_warn("%s: the error %.6g is above the decoder's worst case "
-                         "%.6g",
-                         report->names[k], outcome->mse, outcome->worst_case);
+        double sampled =
+            report->forward != NULL ? report->forward->mse_stderr : 0;
+        if (isnan(outcome->predicted) &&
+            over > 5 * hypot(outcome->mse_stderr, sampled))
+            program_warn("%s: the error %.6g is above the %s worst case %.6g",
+                         report->names[k], outcome->mse,
+                         report->forward != NULL ? "plan's" : "decoder's",
+                         outcome->worst_case);
         if (fabs(distance(outcome)) > 5)
             program_warn("%s: the error %.6g differs from the prediction %.6g "
                          "by %.1f standard errors",

@@ -5,12 +5,14 @@
 #define PROGRAM_PRINT_SIMULATION_H
 
 #include "common/program.h"
+#include "pricer_forward.h"
 
 /* What is known about a simulation besides its result. */
 struct simulation_report {
     const struct pricer_network *network;
     const struct pricer_simulation *simulation;
-    const char *const *names; /* [plans] of the strategies */
+    const struct pricer_forward_plan *forward; /* what was played, or NULL */
+    const char *const *names;                  /* [plans] of the strategies */
     int64_t plan;
     double seconds;
     double horizon; /* rounds for whose mean the decoder is; else 1 */

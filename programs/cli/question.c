@@ -120,6 +120,12 @@ void question_assumes(const struct pricer_question *question,
 {
     const char *relays = relays_text(question);
     text[0] = '\0';
+    if (question->observer == PRICER_OBSERVER_EVERYONE) {
+        append(text, "nothing of links, relays, the server or other nodes: "
+                     "only that the node makes one release a round as the "
+                     "program does, and that its random bits are good");
+        return;
+    }
     if (question->repeat > 1) { /* lib/account/repeat.c */
         append(text, "nothing but the sender's own noise; late shares count as "
                      "seen");

@@ -32,7 +32,7 @@ struct search {
 
 /* ----------------------------------------------------------------- rows -- */
 
-static bool add_row(struct report_rows *rows, const double *numbers)
+bool report_stored_add(struct report_rows *rows, const double numbers[6])
 {
     int32_t columns = (int32_t)(sizeof rows->column / sizeof *rows->column);
     if (rows->count == rows->room) {
@@ -88,7 +88,7 @@ static bool bin_row(void *context, const struct pricer_cell *cells,
         strcmp(cells[place[1]].text, "plan") != 0 || !(numbers[0] >= 0) ||
         !(numbers[1] > numbers[0]) || !(numbers[2] >= 0))
         return true;
-    if (!add_row(&search->report->bins, numbers))
+    if (!report_stored_add(&search->report->bins, numbers))
         search->status = PRICER_MEMORY;
     return search->status == PRICER_OK;
 }
@@ -114,7 +114,7 @@ static bool round_row(void *context, const struct pricer_cell *cells,
     }
     for (int c = 0; c < 6; c++)
         numbers[c] = cells[search->place[c + 1]].number;
-    if (!add_row(&search->report->played_rounds, numbers))
+    if (!report_stored_add(&search->report->played_rounds, numbers))
         search->status = PRICER_MEMORY;
     return search->status == PRICER_OK;
 }
@@ -172,10 +172,31 @@ static bool withheld_row(void *context, const struct pricer_cell *cells,
             cells[place[2]].count == account->link &&
             (k == REPORT_LINK || isinf(own[account->node])) &&
             is_played(&search->report->played_rounds, numbers[0]) &&
-            !add_row(&search->report->withheld, numbers))
+            !report_stored_add(&search->report->withheld, numbers))
             search->status = PRICER_MEMORY;
     }
     return search->status == PRICER_OK;
+}
+
+static bool arrival_columns(void *context, const char *const *names,
+                            int32_t count)
+{
+    static const char *const wanted[] = {"round", "node", NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+/* A node's release arrived in a round with this plan. */
+static bool arrival_row(void *context, const struct pricer_cell *cells,
+                        int32_t count)
+{
+    struct search *search = context;
+    struct report *report = search->report;
+    int64_t node = cells[search->place[1]].count;
+    (void)count;
+    if (node >= 0 && node < report->network->nodes &&
+        is_played(&report->played_rounds, cells[search->place[0]].number))
+        report->came[node]++;
+    return true;
 }
 
 /* ------------------------------------------------------------------ eps -- */
@@ -310,7 +331,14 @@ enum pricer_status report_stored_read(struct pricer_study *study,
                sizeof *report->spent);
     if (report->spent == NULL)
         return PRICER_MEMORY;
-    report_find_accounts(report);
+    if (report->plan != NULL)
+        report_find_accounts(report);
+    report->came = calloc((size_t)report->network->nodes, sizeof *report->came);
+    if (report->came == NULL)
+        return PRICER_MEMORY;
+    if (status == PRICER_OK && report->forward != NULL)
+        status = visit(study, "round_arrival", &search, arrival_columns,
+                       arrival_row);
     if (status == PRICER_OK)
         status =
             visit(study, "withheld", &search, withheld_columns, withheld_row);
@@ -374,8 +402,8 @@ enum pricer_status report_stored_curve(struct report *report,
         const double numbers[6] = {factor_of(k), points[0][k], points[1][k],
                                    points[2][k]};
         if (isfinite(points[0][k]))
-            status =
-                add_row(&report->curve, numbers) ? PRICER_OK : PRICER_MEMORY;
+            status = report_stored_add(&report->curve, numbers) ? PRICER_OK
+                                                                : PRICER_MEMORY;
     }
     variant_free(&variant);
     return status;
@@ -384,11 +412,13 @@ enum pricer_status report_stored_curve(struct report *report,
 void report_stored_free(struct report *report)
 {
     struct report_rows *const rows[] = {&report->bins, &report->played_rounds,
-                                        &report->curve, &report->withheld};
+                                        &report->curve, &report->withheld,
+                                        &report->by_hops};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (int c = 0; c < 6; c++)
             free(rows[r]->column[c]);
     for (int k = 0; k < 3; k++)
         free(report->eps[k]);
     free(report->spent);
+    free(report->came);
 }

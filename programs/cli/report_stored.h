@@ -16,6 +16,9 @@ enum pricer_status report_stored_read(struct pricer_study *study,
 enum pricer_status report_stored_curve(struct report *report,
                                        struct pricer_fault *fault);
 
+/* Add a row; false: out of memory. */
+bool report_stored_add(struct report_rows *rows, const double numbers[6]);
+
 void report_stored_free(struct report *report);
 
 #endif

@@ -35,6 +35,8 @@ enum {
     SWEEP_PAPER,
     SWEEP_WORST,
     SWEEP_BIAS_L1,
+    SWEEP_HOPS, /* of plans of forwarding */
+    SWEEP_HEARD,
     SWEEP_TRIALS,
     SWEEP_CLIPPED,
     SWEEP_MSE,
@@ -134,6 +136,10 @@ struct sweep_share {
     int64_t cell, cells;
     double from, to; /* of the cell */
 };
+
+/* Whether the first cell has 'scheme: forward'. */
+bool sweep_is_forward(const struct sweep_request *request,
+                      const struct sweep_grid *grid);
 
 /* Every cell's scenario must be readable before any is played. */
 enum pricer_status sweep_cells_check(const struct sweep_request *request,

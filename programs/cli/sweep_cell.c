@@ -4,6 +4,7 @@
  */
 #include "sweep.h"
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 #include "question.h"
 
 #include <math.h>
@@ -72,6 +73,20 @@ static enum pricer_status read_cell(const struct sweep_request *request,
     for (int k = 0; k < grid->axes; k++)
         free(texts[k]);
     return status;
+}
+
+bool sweep_is_forward(const struct sweep_request *request,
+                      const struct sweep_grid *grid)
+{
+    struct pricer_scenario *scenario = NULL;
+    struct pricer_network *network = NULL;
+    bool forward =
+        read_cell(request, grid, 0, &scenario, NULL) == PRICER_OK &&
+        pricer_scenario_network(scenario, NULL, &network, NULL) == PRICER_OK &&
+        network->everyone_eps != NULL;
+    pricer_network_free(network);
+    pricer_scenario_free(scenario);
+    return forward;
 }
 
 enum pricer_status sweep_cells_check(const struct sweep_request *request,
@@ -328,6 +343,51 @@ static enum pricer_status play_cell(struct stage *stage,
     return status;
 }
 
+/* --------------------------------------------------------------- forward -- */
+
+static void keep_forward(const struct pricer_network *network,
+                         const struct pricer_forward_plan *plan,
+                         struct sweep_row *row)
+{
+    row->number[SWEEP_NODES] = network->nodes;
+    row->number[SWEEP_LINKS] = network->links;
+    row->number[SWEEP_OBJECTIVE] = plan->mse_worst_case;
+    row->number[SWEEP_GAP] = plan->gap;
+    row->number[SWEEP_VARIANCE] = plan->noise;
+    row->number[SWEEP_WORST] = plan->mse_worst_case;
+    row->number[SWEEP_HOPS] = plan->hops;
+    row->number[SWEEP_HEARD] = plan->heard;
+}
+
+/* Plan and play a cell of 'scheme: forward'. */
+static enum pricer_status do_forward(struct stage *stage,
+                                     const struct pricer_scenario *scenario,
+                                     struct pricer_fault *fault)
+{
+    struct pricer_forward_settings ask;
+    struct pricer_forward_plan *plan = NULL;
+    struct pricer_simulation *simulation = NULL;
+    pricer_scenario_forward_settings(scenario, &ask);
+    ask.threads = stage->settings.threads;
+    ask.watch = stage->settings.watch;
+    reach(stage, 0.5);
+    enum pricer_status status =
+        pricer_forward_plan_make(stage->network, &ask, &plan, fault);
+    if (status == PRICER_OK) {
+        keep_forward(stage->network, plan, stage->row);
+        reach(stage, 1);
+        status = pricer_forward_simulate(stage->network, plan, &stage->play,
+                                         &simulation, fault);
+    }
+    if (status == PRICER_OK && simulation->trials < stage->play.trials)
+        status = PRICER_STOPPED;
+    if (status == PRICER_OK)
+        keep_simulation(stage, simulation);
+    pricer_simulation_free(simulation);
+    pricer_forward_plan_free(plan);
+    return status;
+}
+
 /* --------------------------------------------------------------- privacy -- */
 
 /*
@@ -409,6 +469,10 @@ static enum pricer_status do_cell(struct stage *stage,
         .given = request->given,
         .threads = stage->settings.threads,
         .watch = &stage->watch};
+    if (stage->network->everyone_eps != NULL) {
+        enum pricer_status done = do_forward(stage, scenario, fault);
+        return progress_stopped() ? PRICER_STOPPED : done;
+    }
     enum pricer_status status = plan_cell(stage, fault);
     if (status == PRICER_OK) {
         if (stage->settings.repeat <= 1)
@@ -439,8 +503,6 @@ enum pricer_status sweep_cell_fill(const struct sweep_request *request,
         read_cell(request, grid, share->cell, &scenario, fault);
     if (status == PRICER_OK)
         status = pricer_scenario_network(scenario, NULL, &network, fault);
-    if (status == PRICER_OK)
-        status = program_refuse_forward(network, request->scenario, fault);
     stage.network = network;
     if (status == PRICER_OK)
         status = do_cell(&stage, scenario, fault);

@@ -28,6 +28,8 @@ const struct sweep_column sweep_columns[SWEEP_COLUMNS] = {
     {"mse_paper", ERROR},
     {"worst_case", ERROR},
     {"bias_l1", "weights"},
+    {"plan_hops", "relays"},
+    {"heard", "nodes"},
     {"trials", "rounds"},
     {"clipped", "vectors"},
     {"mse", ERROR},

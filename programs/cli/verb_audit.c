@@ -3,6 +3,8 @@
  * what is claimed.
  */
 #include "print_audit.h"
+#include "cli/forward/audit.h"
+#include "cli/forward/plan.h"
 #include "material.h"
 #include "question.h"
 #include "verbs.h"
@@ -18,28 +20,14 @@ static const struct usage usage = {
     "hold\n"
     "the eps that this proves against what is claimed. Exit status 3 if a "
     "claim\n"
-    "is contradicted. Nothing is stored.",
+    "is contradicted. With 'scheme: forward' the law of the releases is "
+    "tested\n"
+    "as well. Nothing is stored.",
     "pricer audit ten.pricer --observer link --node 3 --at 4"};
 
 /* Among more statements than this nobody looks for the worst. */
-enum { LOOK_MOST = 50000, CONTRADICTED = 3 };
-#define ALARM 1e-6
-
-enum claim { CLAIM_ACCOUNT, CLAIM_BUDGET, CLAIM_PAPER };
-
-struct request {
-    struct question_request about;
-    int claim;         /* -1: not given */
-    int64_t node;      /* -1: not given */
-    int64_t at;        /* -1: not given */
-    int64_t seed;      /* -1: not given */
-    double eps;        /* 0: not given */
-    double confidence; /* 0: not given */
-    int64_t trials;    /* 0: not given */
-    const char *plan;  /* NULL: the latest */
-    bool all;
-    bool as_json;
-};
+enum { LOOK_MOST = 50000, CONTRADICTED = AUDIT_CONTRADICTED };
+#define ALARM AUDIT_ALARM
 
 /* What is read before, and what comes of it. */
 struct work {
@@ -51,7 +39,7 @@ struct work {
 };
 
 /* What does not go together, or NULL. */
-static const char *find_conflict(const struct request *ask)
+static const char *find_conflict(const struct audit_request *ask)
 {
     const struct question_request *about = &ask->about;
     bool identity = about->protect == PRICER_PROTECT_IDENTITY;
@@ -77,7 +65,7 @@ static const char *find_conflict(const struct request *ask)
     return NULL;
 }
 
-static int parse(int argc, char **argv, struct request *ask,
+static int parse(int argc, char **argv, struct audit_request *ask,
                  const char **operands)
 {
     const struct option options[] = {
@@ -94,7 +82,8 @@ static int parse(int argc, char **argv, struct request *ask,
          "of each hypothesis; default what a few seconds allow"},
         {"confidence", OPTION_ABOVE, &ask->confidence, "C",
          "of each number shown; default 0.95"},
-        {"seed", OPTION_COUNT, &ask->seed, "S", "default the scenario's"},
+        {"seed", OPTION_COUNT, &ask->seed, "S",
+         "default the scenario's; with forward the kernel's random bits"},
         PLAN_OPTION(&ask->plan),
         {"all", OPTION_FLAG, &ask->all, NULL,
          "attack every node or link and not only the worst"},
@@ -118,7 +107,7 @@ static enum pricer_status refuse(struct pricer_fault *fault, const char *what,
     return PRICER_VALUE;
 }
 
-static enum pricer_status read_work(const char *path, struct request *ask,
+static enum pricer_status read_work(const char *path, struct audit_request *ask,
                                     struct work *work,
                                     struct pricer_fault *fault)
 {
@@ -180,7 +169,7 @@ static enum pricer_status add_target(struct work *work,
 
 /* How much there is to contradict: the eps of the account where something is
  * claimed; 0 where nothing is, and less where there is nothing to learn. */
-static double interest(const struct request *ask,
+static double interest(const struct audit_request *ask,
                        const struct pricer_network *network,
                        const struct pricer_statement *statement)
 {
@@ -195,7 +184,7 @@ static double interest(const struct request *ask,
 }
 
 /* The worst statement that fits --node and --at, or with --all every one. */
-static enum pricer_status look(const struct request *ask,
+static enum pricer_status look(const struct audit_request *ask,
                                const struct pricer_question *question,
                                struct work *work, struct pricer_fault *fault)
 {
@@ -226,7 +215,7 @@ static enum pricer_status look(const struct request *ask,
 }
 
 /* Which statements of one kind of observer are attacked. */
-static enum pricer_status choose(const struct request *ask,
+static enum pricer_status choose(const struct audit_request *ask,
                                  enum pricer_observer observer,
                                  struct work *work, struct pricer_fault *fault)
 {
@@ -262,7 +251,7 @@ static enum pricer_status choose(const struct request *ask,
     return status;
 }
 
-static enum pricer_status choose_all(const struct request *ask,
+static enum pricer_status choose_all(const struct audit_request *ask,
                                      struct work *work,
                                      struct pricer_fault *fault)
 {
@@ -287,7 +276,7 @@ static void claim(struct audit_row *row, const char *name, double eps)
 }
 
 /* What the attack is held against. */
-static enum pricer_status add_claims(const struct request *ask,
+static enum pricer_status add_claims(const struct audit_request *ask,
                                      const struct work *work,
                                      struct audit_row *row,
                                      struct pricer_fault *fault)
@@ -319,7 +308,7 @@ static enum pricer_status add_claims(const struct request *ask,
     return PRICER_OK;
 }
 
-static enum pricer_status attack_all(const struct request *ask,
+static enum pricer_status attack_all(const struct audit_request *ask,
                                      struct work *work,
                                      struct pricer_fault *fault)
 {
@@ -352,7 +341,7 @@ static enum pricer_status attack_all(const struct request *ask,
 
 int verb_audit(int argc, char **argv)
 {
-    struct request ask = {
+    struct audit_request ask = {
         .about = {.observer = -1, .protect = -1, .eavesdropper = -1},
         .claim = -1,
         .node = -1,
@@ -364,6 +353,8 @@ int verb_audit(int argc, char **argv)
     int go = parse(argc, argv, &ask, operands);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return audit_forward(&ask, operands[0]);
     enum pricer_status status = read_work(operands[0], &ask, &work, &fault);
     if (status == PRICER_OK)
         status = choose_all(&ask, &work, &fault);

@@ -59,6 +59,26 @@ static enum pricer_status simulate_stack(struct demo *demo, bool same,
     return status;
 }
 
+/* The same where releases are forwarded. */
+static enum pricer_status simulate_forward(struct demo *demo, bool same,
+                                           struct pricer_outcome *outcome,
+                                           struct pricer_fault *fault)
+{
+    struct pricer_simulation *simulation = NULL;
+    const struct pricer_simulation_settings settings = {
+        .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
+        .trials = same ? demo->rounds : 100000,
+        .seed = demo_seed(demo),
+        .data = PRICER_DATA_GIVEN,
+        .given = demo->data};
+    enum pricer_status status = pricer_forward_simulate(
+        demo->network, demo->forward, &settings, &simulation, fault);
+    if (status == PRICER_OK)
+        *outcome = simulation->outcomes[0];
+    pricer_simulation_free(simulation);
+    return status;
+}
+
 /* The simulator on the same data: many trials fast, and the fleet's rounds
  * message by message. */
 static enum pricer_status simulate(struct demo *demo, bool same,
@@ -78,6 +98,8 @@ static enum pricer_status simulate(struct demo *demo, bool same,
         .decoder = demo->decoding.decoder,
         .decode = demo->decoding.used,
     };
+    if (demo->forward != NULL)
+        return simulate_forward(demo, same, outcome, fault);
     if (demo->attempts > 1)
         return simulate_stack(demo, same, outcome, fault);
     enum pricer_status status = pricer_simulation_run(
@@ -186,10 +208,15 @@ static void report_table(const struct demo *demo,
             count);
     add_row(table, "the server's error bars", measured->bar, NAN, count);
     table_print(table, stdout);
-    printf("In squared units of the data; %s decoder%s.\n",
-           pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
-           demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
-                                                         : "");
+    if (demo->forward != NULL)
+        printf("In squared units of the data; releases are forwarded over up "
+               "to %d relays.\n",
+               (int)demo->forward->hops);
+    else
+        printf("In squared units of the data; %s decoder%s.\n",
+               pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
+               demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
+                                                             : "");
     if (demo->attempts > 1)
         printf("%d attempts a round, the same payloads in each\n",
                (int)demo->attempts);

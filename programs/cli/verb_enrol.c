@@ -204,7 +204,7 @@ int verb_enrol(int argc, char **argv)
     struct pricer_fault fault = {""};
     struct pricer_study *study = NULL;
     enum pricer_status status =
-        program_open(operands[0], changing, &study, &fault);
+        pricer_study_open(operands[0], changing, &study, &fault);
     if (status == PRICER_OK && changing)
         status = change(study, operands, &wishes, &fault);
     int result = status != PRICER_OK    ? program_fault(status, &fault)

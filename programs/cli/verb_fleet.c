@@ -12,24 +12,58 @@
 static const struct usage usage = {
     "fleet", "STUDY",
     "Write a folder for the server and for each node of a study: key,\n"
-    "configuration, a draft trust file that fits the latest plan, an empty\n"
-    "ledger and a drop-in for systemd; and enrol all of them. Prints the "
-    "command\n"
-    "that starts each of them. Nothing is overwritten.",
+    "configuration, a draft trust file that fits the latest plan, its "
+    "neighbours\n"
+    "where the study is of 'scheme: forward', an empty ledger and a drop-in "
+    "for\n"
+    "systemd; and enrol all of them. Prints the command that starts each of "
+    "them.\n"
+    "Nothing is overwritten.",
     "pricer fleet ten.pricer --to fleet --server tcp://10.0.0.1:7100 "
     "--addresses addresses.csv"};
+
+static enum pricer_status read_sum(struct setup *setup,
+                                   struct pricer_fault *fault)
+{
+    struct pricer_plan_record record;
+    enum pricer_status status = pricer_study_plan(
+        setup->study, 0, &setup->network, &setup->plan, &record, fault);
+    if (status == PRICER_OK) {
+        setup->plan_id = record.id;
+        setup->rounds = record.settings.rounds;
+    }
+    return status;
+}
+
+static enum pricer_status read_forward(struct setup *setup,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_forward_record record;
+    enum pricer_status status =
+        pricer_study_network(setup->study, &setup->network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_plan(setup->study, 0, &setup->forward,
+                                           &record, fault);
+    if (status == PRICER_OK) {
+        setup->plan_id = record.id;
+        setup->rounds = record.settings.rounds > 0 ? record.settings.rounds : 1;
+    }
+    return status;
+}
 
 static enum pricer_status open_all(struct setup *setup,
                                    struct pricer_fault *fault)
 {
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
     enum pricer_status status =
-        program_open(setup->study_path, true, &setup->study, fault);
+        pricer_study_open(setup->study_path, true, &setup->study, fault);
     if (status == PRICER_OK)
-        status = pricer_study_plan(setup->study, 0, &setup->network,
-                                   &setup->plan, &setup->record, fault);
+        status = pricer_study_scheme(setup->study, &scheme, fault);
+    if (status == PRICER_OK)
+        status = scheme == PRICER_SCHEME_FORWARD ? read_forward(setup, fault)
+                                                 : read_sum(setup, fault);
     if (status != PRICER_OK)
         return status;
-    setup->rounds = setup->record.settings.rounds;
     setup->members =
         calloc((size_t)setup->network->nodes + 1, sizeof *setup->members);
     setup->keys =
@@ -59,10 +93,13 @@ static void report_json(const struct setup *setup)
     struct json json = {.out = stdout};
     char text[8192];
     json_open(&json, NULL, '{');
-    json_count(&json, "plan", setup->record.id);
+    json_count(&json, "plan", setup->plan_id);
     json_count(&json, "rounds", setup->rounds);
     json_count(&json, "budgets_beyond_study", setup->beyond);
-    json_text(&json, "readers", setup->readers == 0 ? "budgets" : "all");
+    json_text(&json, "scheme",
+              pricer_word(PRICER_WORDS_SCHEME, setup->forward != NULL));
+    if (setup->forward == NULL)
+        json_text(&json, "readers", setup->readers == 0 ? "budgets" : "all");
     json_open(&json, "members", '[');
     for (int32_t k = 0; k <= setup->network->nodes; k++) {
         start(setup, k, text, sizeof text);
@@ -99,7 +136,7 @@ static void report_table(const struct setup *setup)
     table_print(table, stdout);
     printf("trust files for plan %lld over %lld round%s; each node's vector "
            "goes to its folder as vector.npy\n",
-           (long long)setup->record.id, (long long)setup->rounds,
+           (long long)setup->plan_id, (long long)setup->rounds,
            setup->rounds == 1 ? "" : "s");
 }
 
@@ -165,7 +202,7 @@ int verb_fleet(int argc, char **argv)
         program_warn("plan %lld does not keep %d budgets of the study: nodes "
                      "will refuse what is beyond them; 'pricer plan' makes a "
                      "plan that keeps all of them",
-                     (long long)setup.record.id, (int)setup.beyond);
+                     (long long)setup.plan_id, (int)setup.beyond);
     setup_close(&setup);
     return result;
 }

@@ -2,6 +2,8 @@
  * pricer privacy: from a plan to what each observer can learn about each node,
  * proved.
  */
+#include "cli/forward/plan.h"
+#include "cli/forward/privacy.h"
 #include "material.h"
 #include "pricer_decode.h"
 #include "print_privacy.h"
@@ -15,23 +17,13 @@ static const struct usage usage = {
     "Account for what links, relays, the server, readers of the estimate,\n"
     "listeners or a coalition learn about the data of each node, or about who\n"
     "took part: for each delta the eps that is proved, and a lower one that\n"
-    "shows how tight it is. The statements are stored in the study.",
+    "shows how tight it is. With 'scheme: forward' one number a node, the "
+    "same\n"
+    "for everyone. The statements are stored in the study.",
     "pricer privacy ten.pricer --observer server --delta 1e-5 --rounds 10"};
 
 /* Rows of each table without --all. */
-enum { ROWS = 15, KINDS = 3 };
-
-/* Accounts alone, with the paper's bounds, or the paper's bounds alone. */
-enum { MODE_EXACT = 0, MODE_PAPER, MODE_PRINTED };
-
-struct request {
-    struct question_request about;
-    int mode;
-    double delta_prime; /* 0: half of the delta */
-    const char *plan;   /* NULL: the latest */
-    bool all;
-    bool as_json;
-};
+enum { ROWS = PRIVACY_ROWS, KINDS = 3 };
 
 /* What is read before, and what comes of it. */
 struct work {
@@ -41,7 +33,7 @@ struct work {
     int kinds;
 };
 
-static int parse(int argc, char **argv, struct request *ask,
+static int parse(int argc, char **argv, struct privacy_request *ask,
                  const char **operands)
 {
     const struct option options[] = {
@@ -95,7 +87,8 @@ static enum pricer_status find_decoder(const struct material *from,
     return status;
 }
 
-static enum pricer_status read_work(const char *path, struct request *ask,
+static enum pricer_status read_work(const char *path,
+                                    struct privacy_request *ask,
                                     struct work *work,
                                     struct pricer_fault *fault)
 {
@@ -143,8 +136,9 @@ static enum pricer_status add_bounds(const struct material *from,
 }
 
 /* Ask one question. */
-static enum pricer_status ask_one(const struct request *ask, int observer,
-                                  struct work *work, struct pricer_fault *fault)
+static enum pricer_status ask_one(const struct privacy_request *ask,
+                                  int observer, struct work *work,
+                                  struct pricer_fault *fault)
 {
     struct privacy_answers *answers = &work->answers[work->kinds];
     struct progress progress;
@@ -166,8 +160,8 @@ static enum pricer_status ask_one(const struct request *ask, int observer,
                : add_bounds(&work->from, ask->delta_prime, answers, fault);
 }
 
-static enum pricer_status ask_all(const struct request *ask, struct work *work,
-                                  struct pricer_fault *fault)
+static enum pricer_status ask_all(const struct privacy_request *ask,
+                                  struct work *work, struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
     int first, count = question_observers(&ask->about, &first);
@@ -199,7 +193,7 @@ static enum pricer_status store(const struct work *work, int64_t *id,
     return status;
 }
 
-static void print(const struct request *ask, const struct work *work)
+static void print(const struct privacy_request *ask, const struct work *work)
 {
     if (ask->as_json) {
         privacy_print_json(work->answers, work->kinds);
@@ -215,7 +209,7 @@ static void print(const struct request *ask, const struct work *work)
 
 int verb_privacy(int argc, char **argv)
 {
-    struct request ask = {
+    struct privacy_request ask = {
         .about = {.observer = -1, .protect = -1, .eavesdropper = -1}};
     struct work work = {0};
     struct pricer_fault fault = {""};
@@ -224,6 +218,8 @@ int verb_privacy(int argc, char **argv)
     int go = parse(argc, argv, &ask, operands);
     if (go != OPTIONS_GO)
         return go;
+    if (plan_forward_wanted(operands[0]))
+        return privacy_forward(&ask, operands[0]);
     enum pricer_status status = read_work(operands[0], &ask, &work, &fault);
     if (status == PRICER_OK)
         status = ask_all(&ask, &work, &fault);

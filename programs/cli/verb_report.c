@@ -1,8 +1,9 @@
 /*
  * pricer report: from a study to one page that tells and draws what is in it.
  */
+#include "cli/forward/plan.h"
+#include "cli/forward/report.h"
 #include "material.h"
-#include "page/report.h"
 #include "report_stored.h"
 #include "verbs.h"
 
@@ -14,11 +15,12 @@
 
 static const struct usage usage = {
     "report", "STUDY",
-    "Write one HTML page about the study: the network drawn, the error and "
-    "what\n"
-    "it is made of next to the baselines, whether prediction, simulation and\n"
-    "measurement agree, privacy, the price of trust, the certificate, and how\n"
-    "to get it again. It needs no network and no scripts.",
+    "Write one HTML page about the study, of either scheme: the network "
+    "drawn,\n"
+    "the error and what it is made of next to the baselines, whether\n"
+    "prediction, simulation and measurement agree, privacy, what better links\n"
+    "and more trust would save, the certificate, and how to get it again. It\n"
+    "needs no network and no scripts.",
     "pricer report ten.pricer -o report.html"};
 
 /* What every link and node contributes by expectation. O(links). */
@@ -199,9 +201,11 @@ static enum pricer_status judge(struct report *report,
     return status;
 }
 
-/* The report borrows the material. */
-static enum pricer_status load(struct report *report, struct material *from,
-                               const char *plan, struct pricer_fault *fault)
+/* Read the network and, where there is one, the plan of a study of sums; the
+ * report borrows the material. */
+static enum pricer_status open_sums(struct report *report,
+                                    struct material *from, const char *plan,
+                                    struct pricer_fault *fault)
 {
     int64_t latest = 0;
     enum pricer_status status = material_open(report->path, false, from, fault);
@@ -221,9 +225,22 @@ static enum pricer_status load(struct report *report, struct material *from,
     report->plan = from->plan;
     report->record = from->record;
     report->settings = from->record.settings;
+    return PRICER_OK;
+}
+
+static enum pricer_status load(struct report *report, struct material *from,
+                               const char *plan, struct pricer_fault *fault)
+{
+    bool forward = plan_forward_wanted(report->path);
+    enum pricer_status status =
+        (forward ? report_forward_open : open_sums)(report, from, plan, fault);
+    if (status != PRICER_OK || !report_planned(report))
+        return status;
     status = recall(report, from->study, fault);
     if (status == PRICER_OK)
         status = report_stored_read(from->study, report, fault);
+    if (status == PRICER_OK && forward)
+        return report_forward_compare(report, from, fault);
     if (status == PRICER_OK)
         status = judge(report, fault);
     return status == PRICER_OK ? report_stored_curve(report, fault) : status;
@@ -235,13 +252,16 @@ static void write_page(const struct report *report)
     report_summary(report);
     report_network(report);
     report_relays(report);
+    report_arrivals(report);
     report_error(report);
     report_decoder(report);
     report_agreement(report);
     report_privacy(report);
+    forward_hops(report);
     report_curve(report);
     report_price(report);
     report_certificate(report);
+    report_nodes(report);
     report_recipe(report);
     page_close(report);
 }
@@ -275,6 +295,7 @@ static int store_page(struct report *report, const char *output)
 static void close_report(struct report *report)
 {
     pricer_study_text_free(report->scenario);
+    pricer_forward_plan_free(report->forward);
     pricer_decoder_free(report->decoder);
     pricer_simulation_record_free(report->simulation);
     pricer_privacy_summaries_free(report->privacy, report->privacy_count);
@@ -288,6 +309,9 @@ static void close_report(struct report *report)
     free(report->self_price);
     free(report->server_price);
     free(report->uplink_price);
+    free(report->everyone_price);
+    free(report->path_relays);
+    free(report->path_link);
 }
 
 int verb_report(int argc, char **argv)

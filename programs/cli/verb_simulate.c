@@ -2,6 +2,7 @@
  * pricer simulate: play a plan, and others on the same trials, and put what
  * came of it next to what was predicted.
  */
+#include "cli/forward/plan.h"
 #include "common/crew.h"
 #include "material.h"
 #include "print_simulation.h"
@@ -10,6 +11,7 @@
 #include "strategy.h"
 #include "verbs.h"
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 
 #include <string.h>
 
@@ -18,7 +20,9 @@ static const struct usage usage = {
     "Draw links and noise again and again, let every node, relay and the "
     "server\n"
     "do their part, and compare the error of the estimate with the plan's\n"
-    "prediction. Ctrl-C ends it with the trials played so far.",
+    "prediction. Ctrl-C ends it with the trials played so far.\n"
+    "With 'scheme: forward' nodes pass releases on; --decoder, --strategy and\n"
+    "--rounds are for 'scheme: sum'.",
     "pricer simulate ten.pricer --trials 1000000 --data random"};
 
 struct request {
@@ -38,6 +42,8 @@ struct work {
     int32_t count;
     struct pricer_plan *plans[STRATEGIES + 1]; /* the study's first */
     const char *names[STRATEGIES + 1];
+    struct pricer_forward_plan *forward; /* with 'scheme: forward' the only */
+    struct pricer_forward_record record; /* of it */
 };
 
 static enum pricer_status read_data(struct request *request, struct work *work,
@@ -78,7 +84,39 @@ static enum pricer_status make_strategies(const struct request *request,
     return status;
 }
 
-static enum pricer_status read_work(const char *path, struct request *request,
+/* A study of 'scheme: forward'. */
+static enum pricer_status read_forward(const char *path,
+                                       struct request *request,
+                                       struct work *work,
+                                       struct pricer_fault *fault)
+{
+    struct material *from = &work->from;
+    struct pricer_forward_settings asked;
+    int64_t id = 0;
+    enum pricer_status status =
+        pricer_study_open(path, program_writes(), &from->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_settings(from->study, &asked, fault);
+    if (status == PRICER_OK && request->plan != NULL)
+        status = pricer_study_find_plan(from->study, request->plan, &id, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_plan(from->study, id, &work->forward,
+                                           &work->record, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_network(from->study, &from->network, fault);
+    if (status == PRICER_OK)
+        status = read_data(request, work, fault);
+    if (status != PRICER_OK)
+        return status;
+    from->record.id = work->record.id;
+    work->names[0] = "plan";
+    request->settings.given = work->matrix;
+    if (!request->seeded)
+        request->settings.seed = asked.seed;
+    return PRICER_OK;
+}
+
+static enum pricer_status read_sums(const char *path, struct request *request,
                                     struct work *work,
                                     struct pricer_fault *fault)
 {
@@ -110,6 +148,7 @@ static void free_work(struct work *work)
     for (int32_t k = 1; k < work->count; k++)
         pricer_plan_free(work->plans[k]);
     pricer_matrix_free(work->matrix);
+    pricer_forward_plan_free(work->forward);
     material_close(&work->from);
 }
 
@@ -130,7 +169,22 @@ static enum pricer_status play_walk(const struct request *request,
     return PRICER_VALUE;
 }
 
-static int simulate(const char *path, struct request *request, bool as_json)
+static enum pricer_status play(const struct request *request,
+                               const struct work *work,
+                               struct pricer_simulation **simulation,
+                               struct pricer_fault *fault)
+{
+    const struct pricer_plan *plans[STRATEGIES + 1];
+    memcpy(plans, work->plans, sizeof plans);
+    return work->forward != NULL
+               ? pricer_forward_simulate(work->from.network, work->forward,
+                                         &request->settings, simulation, fault)
+               : pricer_simulation_run(work->from.network, plans, work->count,
+                                       &request->settings, simulation, fault);
+}
+
+static int simulate(const char *path, struct request *request, bool forward,
+                    bool as_json)
 {
     struct work work = {0};
     struct pricer_fault fault = {""};
@@ -138,7 +192,8 @@ static int simulate(const char *path, struct request *request, bool as_json)
     struct progress progress;
     double start = program_seconds();
     int64_t id = 0;
-    enum pricer_status status = read_work(path, request, &work, &fault);
+    enum pricer_status status =
+        (forward ? read_forward : read_sums)(path, request, &work, &fault);
     bool repeats = work.from.settings.repeat > 1;
     if (status == PRICER_OK && (repeats || request->walk.rounds > 0)) {
         status = request->walk.rounds > 0
@@ -150,12 +205,9 @@ static int simulate(const char *path, struct request *request, bool as_json)
         return status == PRICER_OK ? 0 : program_fault(status, &fault);
     }
     if (status == PRICER_OK) {
-        const struct pricer_plan *plans[STRATEGIES + 1];
-        memcpy(plans, work.plans, sizeof plans);
         progress_start(&progress, "simulate");
         request->settings.watch = &progress.watch;
-        status = pricer_simulation_run(work.from.network, plans, work.count,
-                                       &request->settings, &simulation, &fault);
+        status = play(request, &work, &simulation, &fault);
         if (progress_end(&progress) && simulation != NULL)
             program_warn("stopped after %lld trials",
                          (long long)simulation->trials);
@@ -169,6 +221,7 @@ static int simulate(const char *path, struct request *request, bool as_json)
         bool averages = decoder != NULL && program_averages(decoder);
         struct simulation_report report = {.network = work.from.network,
                                            .simulation = simulation,
+                                           .forward = work.forward,
                                            .names = work.names,
                                            .plan = work.from.record.id,
                                            .seconds = program_seconds() - start,
@@ -185,6 +238,16 @@ static int simulate(const char *path, struct request *request, bool as_json)
     pricer_decoder_free(request->decoding.decoder);
     return status == PRICER_OK ? program_stored("simulation", id)
                                : program_fault(status, &fault);
+}
+
+/* An option that 'scheme: forward' does not have, or NULL. */
+static const char *find_stray(const struct request *request,
+                              const struct option_list *strategies)
+{
+    return request->decoding.asked >= 0 ? "--decoder"
+           : strategies->count > 0      ? "--strategy"
+           : request->walk.rounds > 0   ? "--rounds"
+                                        : NULL;
 }
 
 int verb_simulate(int argc, char **argv)
@@ -230,11 +293,20 @@ int verb_simulate(int argc, char **argv)
         fputs("pricer simulate: --csv and --plot are for --rounds\n", stderr);
         return 2;
     }
+    bool forward = plan_forward_wanted(operands[0]);
+    const char *stray = forward ? find_stray(&request, &list) : NULL;
+    if (stray != NULL) {
+        fprintf(stderr,
+                "pricer simulate: %s belongs to 'scheme: sum', and the study "
+                "has 'scheme: forward'; --help explains\n",
+                stray);
+        return 2;
+    }
     request.walk.as_json = as_json;
     request.seeded = seed >= 0;
     request.settings.seed = (uint64_t)seed;
     request.settings.engine = (enum pricer_engine)engine;
     request.settings.threads = program_threads(threads);
     request.settings.crew = program_crew();
-    return simulate(operands[0], &request, as_json);
+    return simulate(operands[0], &request, forward, as_json);
 }

@@ -15,16 +15,26 @@ static const struct usage usage = {
     "Plan and simulate a scenario for every combination of values, into the\n"
     "folder's sweep.csv and sweep.svg. Stopped by Ctrl-C, a kill or a full "
     "disk,\n"
-    "it goes on where it was when started again.",
+    "it goes on where it was when started again. --decoder, --strategy and\n"
+    "--privacy are for 'scheme: sum'.",
     "pricer sweep examples/paper.yaml --vary network.p=0.1,0.9 "
     "--vary trust.eps=1,10 --to sweep/"};
 
+/* Whether plans of forwarding have a column of the table. */
+static bool is_of_forward(int column)
+{
+    return column != SWEEP_PIV && column != SWEEP_PAPER &&
+           column != SWEEP_BIAS_L1 && column != SWEEP_LOWER &&
+           column != SWEEP_UPPER;
+}
+
 /* Which columns the table has. */
-static void choose_columns(const struct sweep_request *request,
+static void choose_columns(const struct sweep_request *request, bool forward,
                            struct sweep_grid *grid)
 {
     for (int c = 0; c < SWEEP_COLUMNS; c++)
-        grid->shown[c] = c < SWEEP_LINK_EPS;
+        grid->shown[c] = c < SWEEP_LINK_EPS && (!forward || is_of_forward(c));
+    grid->shown[SWEEP_HOPS] = grid->shown[SWEEP_HEARD] = forward;
     grid->shown[SWEEP_CLIPPED] = request->given != NULL;
     for (int c = SWEEP_LINK_EPS; c < SWEEP_RIVAL; c++)
         grid->shown[c] = request->privacy;
@@ -108,6 +118,35 @@ static int read_data(struct sweep_request *request)
     return status == PRICER_OK ? 0 : program_fault(status, &fault);
 }
 
+/* An option that 'scheme: forward' does not have, or NULL. */
+static const char *find_stray(const struct sweep_request *request)
+{
+    bool strategies = false;
+    for (int k = 0; k < STRATEGIES; k++)
+        strategies |= request->rivals[k];
+    return request->decoder >= 0 ? "--decoder"
+           : strategies          ? "--strategy"
+           : request->privacy    ? "--privacy"
+                                 : NULL;
+}
+
+/* Refuse what does not go together, choose the columns, and sweep. */
+static int sweep_scheme(const struct sweep_request *request,
+                        struct sweep_grid *grid)
+{
+    bool forward = sweep_is_forward(request, grid);
+    const char *stray = forward ? find_stray(request) : NULL;
+    if (stray != NULL) {
+        fprintf(stderr,
+                "pricer sweep: %s belongs to 'scheme: sum', and the scenario "
+                "has 'scheme: forward'; --help explains\n",
+                stray);
+        return 2;
+    }
+    choose_columns(request, forward, grid);
+    return sweep(request, grid);
+}
+
 static int check_and_sweep(struct sweep_request *request)
 {
     struct sweep_grid grid;
@@ -122,9 +161,8 @@ static int check_and_sweep(struct sweep_request *request)
     request->threads = program_threads(request->threads);
     if (sweep_grid_read(&request->vary, &grid)) {
         status = read_data(request);
-        choose_columns(request, &grid);
         if (status == 0)
-            status = sweep(request, &grid);
+            status = sweep_scheme(request, &grid);
     }
     pricer_matrix_free(request->given);
     sweep_grid_free(&grid);

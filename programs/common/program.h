@@ -29,14 +29,11 @@ int program_stored(const char *what, int64_t number);
 void program_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Open a study of 'scheme: sum', and refuse a network or a study of another in
- * words: PRICER_FORMAT. */
+/* Open a study of 'scheme: sum', and refuse one of another in words:
+ * PRICER_FORMAT. */
 enum pricer_status program_open(const char *path, bool writable,
                                 struct pricer_study **study,
                                 struct pricer_fault *fault);
-enum pricer_status program_refuse_forward(const struct pricer_network *network,
-                                          const char *path,
-                                          struct pricer_fault *fault);
 
 /* How the sums of a plan are decoded. */
 struct program_decoding {

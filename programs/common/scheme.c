@@ -1,5 +1,5 @@
 /*
- * The refusal of studies and networks of 'scheme: forward', for all that knows
+ * The refusal of studies of 'scheme: forward', for all that knows
  * sums only.
  */
 #include "pricer_forward.h"
@@ -29,11 +29,4 @@ enum pricer_status program_open(const char *path, bool writable,
     else
         pricer_study_close(opened);
     return status;
-}
-
-enum pricer_status program_refuse_forward(const struct pricer_network *network,
-                                          const char *path,
-                                          struct pricer_fault *fault)
-{
-    return network->everyone_eps != NULL ? refuse(path, fault) : PRICER_OK;
 }

@@ -16,6 +16,12 @@ bool unheard_is(const struct pricer_network *network, int32_t node)
     return !heard;
 }
 
+static bool is_within(const struct pricer_forward_plan *plan, int32_t node)
+{
+    int32_t relays = plan->node[node].relays;
+    return relays >= 0 && relays <= plan->hops;
+}
+
 int32_t unheard_count(const struct pricer_network *network)
 {
     int32_t count = 0;
@@ -24,20 +30,15 @@ int32_t unheard_count(const struct pricer_network *network)
     return count;
 }
 
-const char *unheard_text(const struct pricer_network *network,
-                         char text[UNHEARD_ROOM])
+/* Add the names of the first few nodes of whom something holds. */
+static void add_names(const struct pricer_network *network,
+                      const struct pricer_forward_plan *plan, int32_t count,
+                      char text[UNHEARD_ROOM])
 {
-    int32_t count = unheard_count(network), named = 0;
-    text[0] = '\0';
-    if (count == 0)
-        return text;
-    int used = snprintf(text, UNHEARD_ROOM,
-                        "NEVER HEARD: %d of %d nodes, whose data no estimate "
-                        "contains. They have neither an uplink nor a link to a "
-                        "node with one:",
-                        (int)count, (int)network->nodes);
+    int32_t named = 0;
+    int used = (int)strlen(text);
     for (int32_t i = 0; i < network->nodes && named < NAMED; i++)
-        if (unheard_is(network, i))
+        if (plan != NULL ? !is_within(plan, i) : unheard_is(network, i))
             used +=
                 snprintf(text + used, (size_t)(UNHEARD_ROOM - used), "%s %s",
                          named++ > 0 ? "," : "", node_label(network, i).text);
@@ -45,6 +46,36 @@ const char *unheard_text(const struct pricer_network *network,
         used += snprintf(text + used, (size_t)(UNHEARD_ROOM - used),
                          " and %d more", (int)(count - named));
     snprintf(text + used, (size_t)(UNHEARD_ROOM - used), ".");
+}
+
+const char *unheard_text(const struct pricer_network *network,
+                         char text[UNHEARD_ROOM])
+{
+    int32_t count = unheard_count(network);
+    text[0] = '\0';
+    if (count == 0)
+        return text;
+    snprintf(text, UNHEARD_ROOM,
+             "NEVER HEARD: %d of %d nodes, whose data no estimate contains. "
+             "They have neither an uplink nor a link to a node with one:",
+             (int)count, (int)network->nodes);
+    add_names(network, NULL, count, text);
+    return text;
+}
+
+const char *unheard_within(const struct pricer_network *network,
+                           const struct pricer_forward_plan *plan,
+                           char text[UNHEARD_ROOM])
+{
+    text[0] = '\0';
+    if (plan == NULL || plan->heard == plan->nodes)
+        return text;
+    snprintf(text, UNHEARD_ROOM,
+             "NEVER HEARD: %d of %d nodes have no path to the server over at "
+             "most %d relay%s, and no estimate contains their data:",
+             (int)(plan->nodes - plan->heard), (int)plan->nodes,
+             (int)plan->hops, plan->hops == 1 ? "" : "s");
+    add_names(network, plan, plan->nodes - plan->heard, text);
     return text;
 }
 

@@ -5,6 +5,7 @@
 #ifndef PROGRAM_UNHEARD_H
 #define PROGRAM_UNHEARD_H
 
+#include "pricer_forward.h"
 #include "program.h"
 
 bool unheard_is(const struct pricer_network *network, int32_t node);
@@ -16,6 +17,12 @@ int32_t unheard_count(const struct pricer_network *network);
 enum { UNHEARD_ROOM = 1200 };
 const char *unheard_text(const struct pricer_network *network,
                          char text[UNHEARD_ROOM]);
+
+/* The same for 'scheme: forward', where a plan says who is heard within its hops;
+ * "" where there is none. */
+const char *unheard_within(const struct pricer_network *network,
+                           const struct pricer_forward_plan *plan,
+                           char text[UNHEARD_ROOM]);
 
 /* The same in lines of less than 100 columns, and their numbers as a JSON list. */
 void unheard_print(FILE *out, const struct pricer_network *network);

@@ -3,6 +3,7 @@
  * say what is wrong with them, and the cure.
  */
 #include "check.h"
+#include "ledger_release.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -151,4 +152,32 @@ void check_descriptors(struct findings *found, int64_t connections)
         check_tell(found, FOUND_GOOD, "descriptors",
                    "%lld may be open, for %lld connections",
                    (long long)files.rlim_cur, (long long)connections);
+}
+
+void check_releases(struct findings *found, struct ledger *ledger,
+                    const struct ledger_terms *terms)
+{
+    struct pricer_fault fault = {""};
+    struct ledger_account account;
+    int64_t left = 0;
+    if (ledger_account(ledger, &account, &fault) != PRICER_OK)
+        check_tell(found, FOUND_BAD, "ledger", "%s", fault.text);
+    else if (account.entries == 0)
+        check_tell(found, FOUND_GOOD, "releases", "none so far");
+    else
+        check_tell(found, FOUND_GOOD, "releases",
+                   "%lld of %lld rounds are made, which keep eps = %g, delta = "
+                   "%g together",
+                   (long long)account.released, (long long)account.rounds,
+                   account.eps, account.delta);
+    if (terms == NULL)
+        return;
+    if (ledger_release_left(ledger, terms, &left, &fault) == PRICER_OK)
+        check_tell(found, FOUND_GOOD, "budgets",
+                   "the plan fits, for %lld rounds more", (long long)left);
+    else
+        check_tell(found, FOUND_BAD, "budgets",
+                   "nothing will be released: %s; the row 'everyone' of the "
+                   "trust file is the cure, or another plan",
+                   fault.text);
 }

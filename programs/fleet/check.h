@@ -44,4 +44,11 @@ void check_listening(struct findings *found, const char *address,
 /* Whether the process may have so many connections at once. */
 void check_descriptors(struct findings *found, int64_t connections);
 
+/* What the ledger says about releases: of all, and where terms are given how
+ * many rounds of them are left, or why there are none. */
+struct ledger;
+struct ledger_terms;
+void check_releases(struct findings *found, struct ledger *ledger,
+                    const struct ledger_terms *terms);
+
 #endif

@@ -5,6 +5,7 @@
 #define PROGRAM_DEMO_H
 
 #include "common/program.h"
+#include "pricer_forward.h"
 
 #include <sys/types.h>
 
@@ -23,8 +24,10 @@ struct demo {
     int64_t before;  /* rounds that it has opened so far */
     struct pricer_study *study;
     struct pricer_network *network;
-    struct pricer_plan *plan;
-    struct pricer_matrix *data; /* a row for every node */
+    struct pricer_plan *plan;            /* of sums, or */
+    struct pricer_forward_plan *forward; /* one that forwards, */
+    int64_t horizon;                     /* for so many rounds */
+    struct pricer_matrix *data;          /* a row for every node */
     int *ports;      /* [nodes + 1] sockets that keep their ports for them */
     int32_t held;    /* so many of these */
     pid_t *children; /* [nodes + 1], the server last; 0: none */

@@ -119,15 +119,44 @@ static enum pricer_status make_plan(struct demo *demo,
     return status;
 }
 
+static enum pricer_status refuse_reference(struct pricer_fault *fault)
+{
+    return daemon_fault(fault, PRICER_VALUE,
+                        "a demo gives its nodes data that have nothing in "
+                        "common, which no step follows: leave reference out");
+}
+
+static enum pricer_status load_forward(struct demo *demo,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_forward_record record;
+    enum pricer_status status =
+        pricer_study_network(demo->study, &demo->network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_plan(demo->study, 0, &demo->forward,
+                                           &record, fault);
+    if (status == PRICER_OK)
+        demo->horizon = record.settings.rounds > 0 ? record.settings.rounds : 1;
+    if (status == PRICER_OK && demo->network->reach > 0)
+        status = refuse_reference(fault);
+    demo->attempts = 1;
+    return status;
+}
+
 static enum pricer_status load_study(struct demo *demo,
                                      struct pricer_fault *fault)
 {
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
     enum pricer_status status =
         pricer_study_open(demo->path, true, &demo->study, fault);
     if (status == PRICER_OK)
         status = pricer_study_last_round(demo->study, &demo->before, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scheme(demo->study, &scheme, fault);
     if (status != PRICER_OK)
         return status;
+    if (scheme == PRICER_SCHEME_FORWARD)
+        return load_forward(demo, fault);
     if (demo->study_path == NULL)
         status = make_plan(demo, fault);
     if (status != PRICER_OK)
@@ -141,12 +170,8 @@ static enum pricer_status load_study(struct demo *demo,
                                &record, fault);
     if (status != PRICER_OK)
         return status;
-    if (demo->network->reach > 0) {
-        snprintf(fault->text, sizeof fault->text,
-                 "a demo gives its nodes data that have nothing in common, "
-                 "which no step follows: leave reference out");
-        return PRICER_VALUE;
-    }
+    if (demo->network->reach > 0)
+        return refuse_reference(fault);
     struct pricer_settings settings;
     status = pricer_study_settings(demo->study, &settings, NULL, fault);
     if (status != PRICER_OK)
@@ -166,7 +191,7 @@ static enum pricer_status copy_study(struct demo *demo,
     struct pricer_study *given = NULL;
     name(demo, "demo.pricer", demo->path, sizeof demo->path);
     enum pricer_status status =
-        program_open(demo->study_path, true, &given, fault);
+        pricer_study_open(demo->study_path, true, &given, fault);
     if (status == PRICER_OK)
         status = pricer_study_copy(given, demo->path, fault);
     pricer_study_close(given);
@@ -399,12 +424,84 @@ static enum pricer_status write_trust(const struct demo *demo, int32_t node,
     return PRICER_OK;
 }
 
+/* ------------------------------------------------------------- forwarding -- */
+
+static FILE *open_for(const struct demo *demo, int32_t node, const char *what,
+                      struct pricer_fault *fault)
+{
+    char path[4096], ending[32];
+    snprintf(ending, sizeof ending, "%d.%s", (int)node, what);
+    name(demo, ending, path, sizeof path);
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        daemon_fault(fault, PRICER_FILE, "%.300s: %s", path, strerror(errno));
+    return file;
+}
+
+/* Releases for as many rounds as the demo has, by the plan's budgets again and
+ * again. */
+static enum pricer_status write_everyone(const struct demo *demo, int32_t node,
+                                         struct pricer_fault *fault)
+{
+    const struct pricer_network *network = demo->network;
+    double times =
+        ceil((double)demo->rounds / (double)demo->horizon) * (1 + 1e-9);
+    FILE *file = open_for(demo, node, "trust", fault);
+    if (file == NULL)
+        return PRICER_FILE;
+    fprintf(file, "to,eps,delta\neveryone,%.17g,%.17g\n",
+            times * network->everyone_eps[node],
+            fmin(1, times * network->everyone_delta[node]));
+    return fclose(file) == 0 ? PRICER_OK : PRICER_FILE;
+}
+
+/* Whom a node sends to and hears from, by links of either direction. */
+static enum pricer_status write_neighbours(const struct demo *demo,
+                                           const struct pricer_member *members,
+                                           int32_t node,
+                                           struct pricer_fault *fault)
+{
+    const struct pricer_network *network = demo->network;
+    FILE *file = open_for(demo, node, "neighbours", fault);
+    if (file == NULL)
+        return PRICER_FILE;
+    fputs("node,key,address\n", file);
+    for (int32_t l = network->out_start[node]; l < network->out_start[node + 1];
+         l++) {
+        const struct pricer_member *to = &members[network->to[l] + 1];
+        fprintf(file, "%d,%s,%s\n", (int)to->node, to->key, to->address);
+    }
+    for (int32_t k = network->in_start[node]; k < network->in_start[node + 1];
+         k++) {
+        int32_t from = network->from[network->in_link[k]];
+        if (pricer_network_find(network, node, from) < 0)
+            fprintf(file, "%d,%s,\n", (int)from, members[from + 1].key);
+    }
+    return fclose(file) == 0 ? PRICER_OK : PRICER_FILE;
+}
+
+static enum pricer_status write_forward(const struct demo *demo,
+                                        struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_members(demo->study, &members, &count, fault);
+    for (int32_t i = 0; status == PRICER_OK && i < demo->network->nodes; i++) {
+        status = write_everyone(demo, i, fault);
+        if (status == PRICER_OK)
+            status = write_neighbours(demo, members, i, fault);
+    }
+    pricer_members_free(members);
+    return status;
+}
+
 static bool sends_anything(const struct demo *demo)
 {
-    bool any = false;
-    for (int32_t i = 0; i < demo->network->nodes; i++)
+    bool any = demo->forward != NULL;
+    for (int32_t i = 0; !any && i < demo->network->nodes; i++)
         any |= demo->plan->self_weight[i] > 0;
-    for (int32_t l = 0; l < demo->network->links; l++)
+    for (int32_t l = 0; !any && l < demo->network->links; l++)
         any |= demo->plan->weight[l] > 0;
     return any;
 }
@@ -430,7 +527,11 @@ enum pricer_status demo_prepare(struct demo *demo, struct pricer_fault *fault)
         status = make_data(demo, fault);
     if (status == PRICER_OK)
         status = enrol_all(demo, fault);
-    for (int32_t i = 0; status == PRICER_OK && i < demo->network->nodes; i++)
+    if (status == PRICER_OK && demo->forward != NULL)
+        status = write_forward(demo, fault);
+    for (int32_t i = 0; status == PRICER_OK && demo->forward == NULL &&
+                        i < demo->network->nodes;
+         i++)
         status = write_trust(demo, i, fault);
     umask(mask);
     return status;

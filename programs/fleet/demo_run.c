@@ -168,9 +168,13 @@ static enum pricer_status start_node(struct demo *demo, struct words *words,
     add(words, "--trust=%s/%d.trust", demo->folder, node);
     add(words, "--ledger=%s/%d.ledger", demo->folder, node);
     add(words, "--new-ledger");
-    add(words, "--first-seen");
+    if (demo->forward != NULL)
+        add(words, "--neighbours=%s/%d.neighbours", demo->folder, node);
+    else
+        add(words, "--first-seen");
     double diameter = demo->network->node_diameter[node];
-    if (diameter < 2 * demo->network->node_radius[node])
+    if (demo->forward == NULL &&
+        diameter < 2 * demo->network->node_radius[node])
         add(words, "--diameter=%.17g", diameter);
     add(words, "--data=%s/data.npy", demo->folder);
     add(words, "--emulate=%s", demo->path);
@@ -361,5 +365,6 @@ void demo_close(struct demo *demo)
     pricer_matrix_free(demo->data);
     pricer_decoder_free(demo->decoding.decoder);
     pricer_plan_free(demo->plan);
+    pricer_forward_plan_free(demo->forward);
     pricer_network_free(demo->network);
 }

@@ -2,6 +2,7 @@
  * From a plan and the study's budgets to a node's draft trust file.
  */
 #include "draft.h"
+#include "ledger_release.h"
 #include "trust_file.h"
 
 #include <float.h>
@@ -50,8 +51,9 @@ double draft_ratio(const struct pricer_network *network,
     return rounded < root ? nextafter(rounded, INFINITY) : rounded;
 }
 
-/* A number with as few digits as it needs, and 40 as 40, not as 4e+01. */
-static void write_number(double value, FILE *file)
+/* A number with as few digits as it needs, and 40 as 40, not as 4e+01; and what
+ * comes after it. */
+static void write_number(double value, const char *end, FILE *file)
 {
     char text[32];
     for (int digits = 6; digits <= 17; digits++) {
@@ -59,7 +61,7 @@ static void write_number(double value, FILE *file)
         if (strtod(text, NULL) == value)
             break;
     }
-    fprintf(file, "%s,", text);
+    fprintf(file, "%s%s", text, end);
 }
 
 /* One row of the trust file, for releases of ratio mu. */
@@ -91,10 +93,10 @@ static bool write_row(const struct draft *draft, const struct row *row,
                       FILE *file)
 {
     fprintf(file, "%s,", row->to);
-    write_number(row->eps, file);
-    write_number(row->delta, file);
-    write_number(row->eps, file);
-    write_number(row->delta, file);
+    write_number(row->eps, ",", file);
+    write_number(row->delta, ",", file);
+    write_number(row->eps, ",", file);
+    write_number(row->delta, ",", file);
     fputs(row->key != NULL ? row->key : "", file);
     if (draft->network->name != NULL)
         fprintf(file, ",%s", row->name);
@@ -116,8 +118,20 @@ static bool write_all(const struct draft *draft, int32_t node, FILE *file)
                      file);
 }
 
+static bool write_everyone(const struct draft *draft, int32_t node, FILE *file)
+{
+    const struct ledger_terms terms =
+        ledger_terms_of(draft->network, draft->forward, draft->rounds, node);
+    fputs("to,eps,delta\neveryone,", file);
+    write_number(terms.eps, ",", file);
+    write_number(terms.delta, "\n", file);
+    return ledger_terms_check(&terms, NULL, NULL, NULL) != PRICER_OK;
+}
+
 int32_t draft_write(const struct draft *draft, int32_t node, FILE *file)
 {
+    if (draft->forward != NULL)
+        return write_everyone(draft, node, file);
     const struct pricer_network *network = draft->network;
     const struct pricer_plan *plan = draft->plan;
     char to[16];

@@ -5,7 +5,7 @@
 #ifndef PROGRAM_DRAFT_H
 #define PROGRAM_DRAFT_H
 
-#include "pricer_study.h"
+#include "pricer_forward.h"
 
 #include <stdio.h>
 
@@ -19,7 +19,8 @@ double draft_ratio(const struct pricer_network *network,
 struct draft {
     const struct pricer_network *network;
     const struct pricer_plan *plan;
-    int64_t rounds; /* that the totals are for */
+    const struct pricer_forward_plan *forward; /* or NULL; in place of plan */
+    int64_t rounds;                            /* that the totals are for */
     /* [nodes + 1] public keys, the server's first; or NULL: none are named */
     const char (*keys)[PRICER_KEY_TEXT];
 };
@@ -28,7 +29,8 @@ struct draft {
  * Write the trust file of a node. Every row has the budget of the study, of one
  * release and of all together, and never more: a plan that was made for as many
  * rounds fits it. Returns how many rows a plan does not fit, as one that was given
- * by hand may not; a node refuses what is beyond them.
+ * by hand may not; a node refuses what is beyond them. With a plan of forwarding
+ * the only row is everyone's.
  */
 int32_t draft_write(const struct draft *draft, int32_t node, FILE *file);
 

@@ -20,7 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 10000 }; /* rounds whose releases are listed one by one */
+enum {
+    KEPT = 10000, /* rounds whose releases are listed one by one */
+    EXACT = 256,  /* ratios of a key that are counted as they are */
+};
 
 /* A name in a folder lasts only when the folder is on the disk too. */
 static void flush_folder(const char *path)
@@ -63,14 +66,19 @@ static bool prepare_all(struct ledger *ledger)
                                         " WHERE key IN family GROUP BY mu",
                           &ledger->find) &&
            ledger_prepare(ledger,
-                          LEDGER_ABOVE " SELECT a.key, p.row FROM above a LEFT"
-                                       " JOIN principal p ON p.key = a.key",
-                          &ledger->above) &&
+                          LEDGER_FAMILY
+                          " SELECT f.key, p.row FROM family f LEFT JOIN"
+                          " principal p ON p.key = f.key",
+                          &ledger->claim) &&
            ledger_prepare(
                ledger,
                "INSERT INTO account VALUES (?, ?, 1) ON CONFLICT (key, mu)"
                " DO UPDATE SET releases = releases + 1",
                &ledger->store) &&
+           ledger_prepare(
+               ledger,
+               "SELECT count(*), total(mu = ?2) FROM account WHERE key = ?1",
+               &ledger->ratios) &&
            ledger_prepare(ledger, "INSERT INTO release VALUES (?, ?, ?, ?)",
                           &ledger->note) &&
            ledger_prepare(
@@ -127,7 +135,8 @@ void ledger_close(struct ledger *ledger)
     if (ledger == NULL)
         return;
     sqlite3_finalize(ledger->find);
-    sqlite3_finalize(ledger->above);
+    sqlite3_finalize(ledger->claim);
+    sqlite3_finalize(ledger->ratios);
     sqlite3_finalize(ledger->store);
     sqlite3_finalize(ledger->note);
     sqlite3_finalize(ledger->mark);
@@ -175,14 +184,6 @@ enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
     return PRICER_OK;
 }
 
-void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
-                      int32_t own)
-{
-    ledger->trust = trust;
-    ledger->own = own;
-    ledger->sums_fit = false;
-}
-
 /* False: cannot read, or it is no account. */
 static bool find_spent(struct ledger *ledger, const char *key,
                        struct spent *spent)
@@ -207,16 +208,14 @@ double ledger_spent(struct ledger *ledger, const char *key)
     return find_spent(ledger, key, &spent) ? spent_ratio(&spent) : INFINITY;
 }
 
-/* The row that has this number in the ledger, if the trust file names no key for
- * it; else NULL. */
-static const struct trust_row *find_unnamed(const struct ledger *ledger,
-                                            int64_t row)
+/* The row of the trust file that has this number in the ledger, or NULL. */
+static const struct trust_row *find_row(const struct ledger *ledger,
+                                        int64_t row)
 {
-    int32_t to = row == LEDGER_OWN ? ledger->own : (int32_t)row;
     if (row == LEDGER_ALL || row == ledger->own)
         return NULL;
-    const struct trust_row *found = trust_find(ledger->trust, to);
-    return found != NULL && found->key[0] == '\0' ? found : NULL;
+    return trust_find(ledger->trust,
+                      row == LEDGER_OWN ? ledger->own : (int32_t)row);
 }
 
 bool ledger_leave_room(const struct ledger *ledger, double *eps, double *delta)
@@ -275,24 +274,23 @@ static bool find_left(struct ledger *ledger, const struct ledger_charge *charge,
     *rows = 0;
     if (ledger->trust == NULL)
         return true;
-    sqlite3_bind_text(ledger->above, 1, charge->key, -1, SQLITE_STATIC);
-    while (*left > 0 && (step = sqlite3_step(ledger->above)) == SQLITE_ROW) {
-        const char *key = (const char *)sqlite3_column_text(ledger->above, 0);
-        const struct trust_row *row = ledger->trust->rows, *unnamed = NULL;
+    sqlite3_bind_text(ledger->claim, 1, charge->key, -1, SQLITE_STATIC);
+    while (*left > 0 && (step = sqlite3_step(ledger->claim)) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(ledger->claim, 0);
+        const struct trust_row *row = ledger->trust->rows, *last = NULL;
         for (int32_t k = 0; key != NULL && k < ledger->trust->count; k++)
             if (row[k].to >= 0 && strcmp(row[k].key, key) == 0) {
                 lower(ledger, &spent, *charge, &row[k], once, left);
                 ++*rows;
             }
-        if (sqlite3_column_type(ledger->above, 1) != SQLITE_NULL)
-            unnamed =
-                find_unnamed(ledger, sqlite3_column_int64(ledger->above, 1));
-        if (unnamed != NULL) {
-            lower(ledger, &spent, *charge, unnamed, once, left);
+        if (sqlite3_column_type(ledger->claim, 1) != SQLITE_NULL)
+            last = find_row(ledger, sqlite3_column_int64(ledger->claim, 1));
+        if (last != NULL) {
+            lower(ledger, &spent, *charge, last, once, left);
             ++*rows;
         }
     }
-    sqlite3_reset(ledger->above);
+    sqlite3_reset(ledger->claim);
     return step == SQLITE_DONE || *left == 0;
 }
 
@@ -348,11 +346,38 @@ static bool judge(struct ledger *ledger, struct ledger_charge *charge)
     return true;
 }
 
+/*
+ * The ratio to count a release under: its own, or the next larger one with five
+ * binary digits where the key has many already. A server that asks for another
+ * noise in every round would otherwise make the ledger longer and slower with
+ * each; this way a key has some ten thousand ratios at most.
+ */
+static bool find_ratio(struct ledger *ledger,
+                       const struct ledger_charge *charge, double *mu)
+{
+    int exponent = 0;
+    sqlite3_bind_text(ledger->ratios, 1, charge->key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(ledger->ratios, 2, charge->mu);
+    bool good = sqlite3_step(ledger->ratios) == SQLITE_ROW;
+    bool full = good && sqlite3_column_int64(ledger->ratios, 0) >= EXACT;
+    bool known = good && sqlite3_column_int64(ledger->ratios, 1) > 0;
+    sqlite3_reset(ledger->ratios);
+    *mu = charge->mu;
+    if (full && !known && isfinite(*mu)) {
+        double digits = ceil(32 * frexp(*mu, &exponent)) / 32;
+        *mu = fmax(*mu, ldexp(digits, exponent));
+    }
+    return good;
+}
+
 static bool store(struct ledger *ledger, int64_t round,
                   const struct ledger_charge *charge)
 {
+    double mu = 0;
+    if (!find_ratio(ledger, charge, &mu))
+        return false;
     sqlite3_bind_text(ledger->store, 1, charge->key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(ledger->store, 2, charge->mu);
+    sqlite3_bind_double(ledger->store, 2, mu);
     sqlite3_bind_text(ledger->note, 1, ledger->server, -1, SQLITE_STATIC);
     sqlite3_bind_int64(ledger->note, 2, round);
     sqlite3_bind_text(ledger->note, 3, charge->key, -1, SQLITE_STATIC);
@@ -376,7 +401,7 @@ bool ledger_mark(struct ledger *ledger, int64_t round)
 /* Accounts hold every release for good; the list of them ends somewhere. */
 static bool prune(struct ledger *ledger, int64_t round)
 {
-    return round % 64 != 0 ||
+    return round / 64 == ledger->last / 64 ||
            run_at(ledger, "DELETE FROM release WHERE server = ? AND round <= ?",
                   round - KEPT);
 }

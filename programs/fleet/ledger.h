@@ -7,8 +7,8 @@
  * follows, and all that follow any of these, over any number of steps; the
  * account of a key is everything that was ever sent to its family, by any server
  * and under any number. A release must fit the budget of the row that it is sent
- * for, and that of every row of the trust file whose key is the receiver's or
- * one that it follows.
+ * for, and that of every row of the trust file that names a key of the
+ * receiver's family, or had one last.
  *
  * Claim: if ledger_charge() answers that a release is allowed, then all releases
  * ever charged to the receiver's family, this one included, are together
@@ -22,11 +22,10 @@
  * anything else), so families and accounts only ever grow, whatever a server
  * shows and whoever signs. A charge is on the disk before the call returns.
  *
- * Hence, for whoever holds keys that the node knows to follow each other: what
- * they hear is within the largest budget of a row that they were sent for, and,
- * after a release for a row that names one of them, within the budget of that
- * row. A signature can only make families larger, which can only withhold data.
- * What nobody has signed and no row connects are different receivers.
+ * Hence, for whoever holds keys that the node knows to follow each other: after
+ * every release to one of them, what they have heard is within the budget of
+ * every row that names one of them or had one last. A signature can only make
+ * families larger, which can only withhold data. What nobody has signed and no row connects are different receivers.
  *
  * Every release counts as heard, whatever a plan says about losses: a node
  * cannot know the probability with which a packet is heard.
@@ -36,7 +35,8 @@
  * half a unit. Equal ratios are counted, not added up, so the ratio of all is
  * right within 2^-51, however many they are, and stays below M, which
  * trust_allows() accepts; for T = 1 see there. T + 1 rounds are above M by a
- * factor of sqrt(1 + 1 / T), so the budget ends there, and not later.
+ * factor of sqrt(1 + 1 / T), so the budget ends there, and not later. After 256
+ * ratios of one key, those that are new count as up to a sixteenth larger.
  */
 #ifndef PROGRAM_LEDGER_H
 #define PROGRAM_LEDGER_H
@@ -91,10 +91,17 @@ enum pricer_status ledger_set_session(struct ledger *ledger, int64_t session,
 enum pricer_status ledger_accept(struct ledger *ledger, int64_t round,
                                  struct pricer_fault *fault);
 
-/* The trust file that the following calls go by, borrowed, and the row in it that
- * is the node's own. */
-void ledger_use_trust(struct ledger *ledger, const struct trust *trust,
-                      int32_t own);
+/*
+ * The trust file that the following calls go by, borrowed, and the row in it that
+ * is the node's own. Where the operator has given neighbours other numbers, their
+ * keys go with them: the row that names a key now goes on with what it was sent,
+ * and the row that it left begins with the next key that it has. A row is left
+ * only for one that had no key of this kind before, so each fresh account takes
+ * up a row that was not used.
+ */
+enum pricer_status ledger_use_trust(struct ledger *ledger,
+                                    const struct trust *trust, int32_t own,
+                                    struct pricer_fault *fault);
 
 /*
  * A server shows this key for a row: a neighbour's number, LEDGER_OWN or

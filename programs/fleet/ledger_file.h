@@ -24,7 +24,7 @@ struct ledger {
     bool sums_fit; /* with releases, by the trust file; false: not known */
     const struct trust *trust; /* or NULL: charges bring the only budgets */
     int32_t own;               /* the node's own number in the trust file */
-    sqlite3_stmt *find, *above, *store, *note, *mark;
+    sqlite3_stmt *find, *claim, *ratios, *store, *note, *mark;
 };
 
 /* Before the server's key, in the key of what it gets in all. */
@@ -41,6 +41,9 @@ struct ledger {
 
 /* Within a transaction: this round of the server is charged. */
 bool ledger_mark(struct ledger *ledger, int64_t round);
+
+/* a + b, rounded up. */
+double ledger_add_up(double a, double b);
 
 /* Read what all entries cost together. */
 bool ledger_read_released(struct ledger *ledger);

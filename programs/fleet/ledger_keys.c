@@ -7,6 +7,8 @@
 #include "common/daemon.h"
 #include "trust_file.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of a key and all that it is counted with: bounds what a server and a neighbour
@@ -76,29 +78,6 @@ static bool find_previous(struct ledger *ledger, int32_t row, char *key,
     return good;
 }
 
-/* Whether another row of the trust file names this key, one that follows it or
- * one that it follows: then it has moved there with its account, and was not
- * replaced. */
-static bool find_elsewhere(struct ledger *ledger, int32_t row, const char *key,
-                           bool *elsewhere)
-{
-    int32_t here = row == LEDGER_OWN ? ledger->own : row;
-    *elsewhere = false;
-    for (int32_t k = 0; ledger->trust != NULL && k < ledger->trust->count;
-         k++) {
-        const struct trust_row *other = &ledger->trust->rows[k];
-        if (other->to == here || other->to == TRUST_SERVER ||
-            other->key[0] == '\0')
-            continue;
-        if (!reaches(ledger, key, other->key, elsewhere) ||
-            (!*elsewhere && !reaches(ledger, other->key, key, elsewhere)))
-            return false;
-        if (*elsewhere)
-            return true;
-    }
-    return true;
-}
-
 /* What a row and the key that a server shows for it have to do with each other. */
 struct admission {
     int32_t row;
@@ -129,8 +108,6 @@ static bool replace(struct ledger *ledger, const struct admission *at)
     bool settled = true;
     return at->previous[0] == '\0' ||
            (reaches(ledger, at->previous, at->key, &settled) &&
-            (settled ||
-             find_elsewhere(ledger, at->row, at->previous, &settled)) &&
             (settled || add_edge(ledger, at->previous, at->key, false)));
 }
 
@@ -197,4 +174,153 @@ enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
     if (status != PRICER_OK)
         ledger_run(ledger, "ROLLBACK");
     return status;
+}
+
+/* ------------------------------------------- rows that get other numbers -- */
+
+/* A row that had a key, and where the trust file has that key now. */
+struct resident {
+    int32_t row, to; /* `to` is -1 where it stays */
+    char key[LEDGER_KEY];
+};
+
+/* The neighbours that had keys, by row. */
+static bool list_residents(struct ledger *ledger, struct resident **all,
+                           int32_t *count)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t most = 0;
+    int step = SQLITE_ERROR;
+    if (!ledger_ask(ledger, "SELECT count(*) FROM principal WHERE row >= 0",
+                    NULL, NULL, 0, &most) ||
+        (*all = calloc((size_t)most + 1, sizeof **all)) == NULL)
+        return false;
+    if (ledger_prepare(ledger,
+                       "SELECT row, key FROM principal WHERE row >= 0 ORDER BY"
+                       " row",
+                       &query))
+        while ((step = sqlite3_step(query)) == SQLITE_ROW && *count < most) {
+            struct resident *one = &(*all)[(*count)++];
+            one->row = sqlite3_column_int(query, 0);
+            one->to = -1;
+            snprintf(one->key, sizeof one->key, "%s",
+                     (const char *)sqlite3_column_text(query, 1));
+        }
+    sqlite3_finalize(query);
+    return step == SQLITE_DONE;
+}
+
+static const struct resident *find_resident(const struct resident *all,
+                                            int32_t count, int32_t row)
+{
+    for (int32_t k = 0; k < count; k++)
+        if (all[k].row == row)
+            return &all[k];
+    return NULL;
+}
+
+/* Whether one of two keys follows the other over steps that are signed. */
+static bool connects(struct ledger *ledger, const char *a, const char *b,
+                     bool *answer)
+{
+    return reaches(ledger, a, b, answer) &&
+           (*answer || reaches(ledger, b, a, answer));
+}
+
+/* The key that the trust file names for a neighbour, or NULL. */
+static const char *find_name(const struct ledger *ledger, int32_t row)
+{
+    const struct trust_row *found =
+        row == ledger->own ? NULL : trust_find(ledger->trust, row);
+    return found != NULL && found->key[0] != '\0' ? found->key : NULL;
+}
+
+/*
+ * Where the operator has moved the key of a row: to a row that names it, or one
+ * that it follows or that follows it, and that had no such key before. Without
+ * the last, whoever shares a signature with a row of its own could free another
+ * row of what it has spent.
+ */
+static bool find_move(struct ledger *ledger, const struct resident *all,
+                      int32_t count, struct resident *from)
+{
+    const char *name = find_name(ledger, from->row);
+    bool stays = from->row != ledger->own && name == NULL &&
+                 trust_find(ledger->trust, from->row) != NULL;
+    if (!stays && name != NULL && !connects(ledger, name, from->key, &stays))
+        return false;
+    for (int32_t k = 0; k < ledger->trust->count && !stays; k++) {
+        int32_t to = ledger->trust->rows[k].to;
+        const char *other = to == from->row ? NULL : find_name(ledger, to);
+        const struct resident *before = find_resident(all, count, to);
+        bool fits = false, held = false;
+        if (to == TRUST_SERVER || other == NULL)
+            continue;
+        if (!connects(ledger, other, from->key, &fits) ||
+            (fits && before != NULL &&
+             !connects(ledger, other, before->key, &held)))
+            return false;
+        if (fits && !held) {
+            from->to = to;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* The row that a key has moved to goes on with it, and with what the row had,
+ * unless that has moved too. */
+static bool move(struct ledger *ledger, const struct resident *all,
+                 int32_t count, const struct resident *from)
+{
+    const struct resident *before = find_resident(all, count, from->to);
+    return (before == NULL || before->to >= 0 ||
+            add_edge(ledger, before->key, from->key, false)) &&
+           run_with(ledger,
+                    "INSERT INTO principal VALUES (?3, ?2) ON CONFLICT (row)"
+                    " DO UPDATE SET key = excluded.key",
+                    from->to, NULL, from->key);
+}
+
+static bool move_all(struct ledger *ledger, const struct resident *all,
+                     int32_t count)
+{
+    for (int32_t k = 0; k < count; k++)
+        if (all[k].to >= 0 &&
+            !run_with(ledger, "DELETE FROM principal WHERE row = ?3",
+                      all[k].row, NULL, NULL))
+            return false;
+    for (int32_t k = 0; k < count; k++)
+        if (all[k].to >= 0 && !move(ledger, all, count, &all[k]))
+            return false;
+    return true;
+}
+
+enum pricer_status ledger_use_trust(struct ledger *ledger,
+                                    const struct trust *trust, int32_t own,
+                                    struct pricer_fault *fault)
+{
+    struct resident *all = NULL;
+    int32_t count = 0;
+    bool any = false;
+    ledger->trust = trust;
+    ledger->own = own;
+    ledger->sums_fit = false;
+    bool good = list_residents(ledger, &all, &count);
+    for (int32_t k = 0; k < count && good; k++) {
+        good = find_move(ledger, all, count, &all[k]);
+        any = any || all[k].to >= 0;
+    }
+    if (good && any) {
+        good = ledger_run(ledger, "BEGIN IMMEDIATE") &&
+               move_all(ledger, all, count) && ledger_run(ledger, "COMMIT");
+        if (!good) {
+            enum pricer_status status = ledger_fail(ledger, fault);
+            ledger_run(ledger, "ROLLBACK");
+            free(all);
+            return status;
+        }
+    }
+    free(all);
+    return good ? PRICER_OK : ledger_fail(ledger, fault);
 }

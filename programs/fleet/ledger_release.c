@@ -14,44 +14,21 @@
 
 /* --------------------------------------------------------------- account -- */
 
-/* a + b rounded up: the error of the sum is known exactly (Knuth). */
-static double add_up(double a, double b)
-{
-    volatile double sum = a + b, part = sum - a;
-    volatile double error = (a - (sum - part)) + (b - part);
-    return error > 0 ? nextafter(sum, INFINITY) : sum;
-}
-
-bool ledger_read_released(struct ledger *ledger)
-{
-    sqlite3_stmt *query = NULL;
-    double eps = 0, delta = 0;
-    int step = SQLITE_ERROR;
-    if (ledger_prepare(ledger, "SELECT eps, delta FROM entry ORDER BY id",
-                       &query))
-        while ((step = sqlite3_step(query)) == SQLITE_ROW) {
-            eps = add_up(eps, sqlite3_column_double(query, 0));
-            delta = add_up(delta, sqlite3_column_double(query, 1));
-        }
-    sqlite3_finalize(query);
-    /* What is not known is too much. */
-    ledger->released_eps = step == SQLITE_DONE ? eps : INFINITY;
-    ledger->released_delta = step == SQLITE_DONE ? delta : INFINITY;
-    return step == SQLITE_DONE;
-}
-
 enum pricer_status ledger_account(struct ledger *ledger,
                                   struct ledger_account *account,
                                   struct pricer_fault *fault)
 {
-    int64_t entries = 0, released = 0;
+    int64_t entries = 0, rounds = 0, released = 0;
     if (!ledger_ask(ledger, "SELECT count(*) FROM entry", NULL, NULL, 0,
                     &entries) ||
+        !ledger_ask(ledger, "SELECT coalesce(sum(rounds), 0) FROM entry", NULL,
+                    NULL, 0, &rounds) ||
         !ledger_ask(ledger, "SELECT coalesce(sum(used), 0) FROM entry", NULL,
                     NULL, 0, &released))
         return ledger_fail(ledger, fault);
     *account = (struct ledger_account){.eps = ledger->released_eps,
                                        .delta = ledger->released_delta,
+                                       .rounds = rounds,
                                        .released = released,
                                        .entries = (int32_t)entries};
     return PRICER_OK;
@@ -162,9 +139,9 @@ static enum pricer_status check_limit(const struct ledger *ledger,
                                       double eps, double delta,
                                       struct pricer_fault *fault)
 {
-    bool over = add_up(eps, cost->eps) > limit->eps;
+    bool over = ledger_add_up(eps, cost->eps) > limit->eps;
     int32_t row = over ? limit->eps_row : limit->delta_row;
-    if (!over && add_up(delta, cost->delta) <= limit->delta)
+    if (!over && ledger_add_up(delta, cost->delta) <= limit->delta)
         return PRICER_OK;
     return daemon_fault(
         fault, PRICER_INFEASIBLE,
@@ -260,8 +237,8 @@ enum pricer_status ledger_release_left(struct ledger *ledger,
     for (; choice.entries < LEDGER_ENTRIES &&
            check_limit(ledger, &limit, &cost, eps, delta, NULL) == PRICER_OK;
          choice.entries++) {
-        eps = add_up(eps, cost.eps);
-        delta = add_up(delta, cost.delta);
+        eps = ledger_add_up(eps, cost.eps);
+        delta = ledger_add_up(delta, cost.delta);
         count += terms->rounds;
     }
     *left = count;

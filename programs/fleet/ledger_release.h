@@ -47,6 +47,7 @@
 #define PROGRAM_LEDGER_RELEASE_H
 
 #include "ledger.h"
+#include "pricer_forward.h"
 #include "release/release.h"
 
 enum {
@@ -68,6 +69,11 @@ struct ledger_terms {
     int64_t rounds;
     double eps, delta;
 };
+
+/* What a plan for so many rounds says about a node. */
+struct ledger_terms ledger_terms_of(const struct pricer_network *network,
+                                    const struct pricer_forward_plan *plan,
+                                    int64_t rounds, int32_t node);
 
 /*
  * Compute what the terms amount to: *release (or NULL) is the release with all
@@ -136,7 +142,8 @@ enum pricer_status ledger_release(struct ledger *ledger,
 /* The account: the sums over all entries, and the rounds that were released. */
 struct ledger_account {
     double eps, delta; /* of all entries, used or not */
-    int64_t released;  /* rounds */
+    int64_t rounds;    /* that these are for */
+    int64_t released;  /* rounds that were made */
     int32_t entries;
 };
 enum pricer_status ledger_account(struct ledger *ledger,

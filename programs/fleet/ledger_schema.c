@@ -19,6 +19,7 @@
 #include "ledger_file.h"
 #include "common/daemon.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { PATIENCE = 250 }; /* milliseconds for another program to let go */
@@ -151,6 +152,32 @@ bool ledger_ask(struct ledger *ledger, const char *sql, const char *first,
         good = false;
     sqlite3_finalize(query);
     return good;
+}
+
+/* The error of the sum is known exactly (Knuth). */
+double ledger_add_up(double a, double b)
+{
+    volatile double sum = a + b, part = sum - a;
+    volatile double error = (a - (sum - part)) + (b - part);
+    return error > 0 ? nextafter(sum, INFINITY) : sum;
+}
+
+bool ledger_read_released(struct ledger *ledger)
+{
+    sqlite3_stmt *query = NULL;
+    double eps = 0, delta = 0;
+    int step = SQLITE_ERROR;
+    if (ledger_prepare(ledger, "SELECT eps, delta FROM entry ORDER BY id",
+                       &query))
+        while ((step = sqlite3_step(query)) == SQLITE_ROW) {
+            eps = ledger_add_up(eps, sqlite3_column_double(query, 0));
+            delta = ledger_add_up(delta, sqlite3_column_double(query, 1));
+        }
+    sqlite3_finalize(query);
+    /* What is not known is too much. */
+    ledger->released_eps = step == SQLITE_DONE ? eps : INFINITY;
+    ledger->released_delta = step == SQLITE_DONE ? delta : INFINITY;
+    return step == SQLITE_DONE;
 }
 
 /* Say in the file what it is. */

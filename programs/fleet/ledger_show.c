@@ -4,6 +4,7 @@
 #include "ledger_file.h"
 #include "common/daemon.h"
 #include "common/program.h"
+#include "release/release.h"
 #include "trust_file.h"
 
 #include <errno.h>
@@ -39,7 +40,110 @@ static bool is_neighbour(sqlite3_stmt *query)
            sqlite3_column_int(query, 1) >= 0;
 }
 
-static void show_json(sqlite3_stmt *query, const struct trust *trust)
+/* Releases that everyone hears, an entry each. */
+static const char entries_sql[] =
+    "SELECT kind, dimension, t, e0, ratio, rounds, used, eps, delta FROM entry"
+    " ORDER BY id";
+
+/* All of them together. Sums are rounded up as ledger_account() does. */
+struct everyone {
+    double eps, delta;
+    int64_t rounds, used;
+};
+
+static void add_entry(sqlite3_stmt *query, struct everyone *all)
+{
+    all->rounds += sqlite3_column_int64(query, 5);
+    all->used += sqlite3_column_int64(query, 6);
+    all->eps = ledger_add_up(all->eps, sqlite3_column_double(query, 7));
+    all->delta = ledger_add_up(all->delta, sqlite3_column_double(query, 8));
+}
+
+static void entry_json(sqlite3_stmt *query, struct json *json)
+{
+    int kind = sqlite3_column_int(query, 0);
+    json_open(json, NULL, '{');
+    json_text(json, "release", pricer_word(PRICER_WORDS_RELEASE, kind));
+    json_count(json, "dimension", sqlite3_column_int64(query, 1));
+    if (kind == PRI_RELEASE_SPHERE) {
+        json_number(json, "threshold", sqlite3_column_double(query, 2));
+        json_number(json, "loss", sqlite3_column_double(query, 3));
+    } else {
+        json_number(json, "mu", sqlite3_column_double(query, 4));
+    }
+    json_count(json, "rounds", sqlite3_column_int64(query, 5));
+    json_count(json, "released", sqlite3_column_int64(query, 6));
+    json_number(json, "eps", sqlite3_column_double(query, 7));
+    json_number(json, "delta", sqlite3_column_double(query, 8));
+    json_close(json, '}');
+}
+
+static void entries_json(sqlite3_stmt *query, const struct trust *trust,
+                         struct json *json)
+{
+    struct everyone all = {0};
+    const struct trust_row *row = trust_find(trust, TRUST_EVERYONE);
+    json_open(json, "everyone", '{');
+    json_open(json, "entries", '[');
+    while (sqlite3_step(query) == SQLITE_ROW) {
+        add_entry(query, &all);
+        entry_json(query, json);
+    }
+    json_close(json, ']');
+    json_count(json, "rounds", all.rounds);
+    json_count(json, "released", all.used);
+    json_number(json, "eps", all.eps);
+    json_number(json, "delta", all.delta);
+    if (row != NULL) {
+        json_number(json, "budget_eps", row->eps);
+        json_number(json, "budget_delta", row->delta);
+    }
+    json_close(json, '}');
+}
+
+/* Returns how many there are. */
+static int64_t entries_table(sqlite3_stmt *query, const struct trust *trust)
+{
+    struct everyone all = {0};
+    const struct trust_row *row = trust_find(trust, TRUST_EVERYONE);
+    struct table *table = NULL;
+    while (sqlite3_step(query) == SQLITE_ROW) {
+        bool sphere = sqlite3_column_int(query, 0) == PRI_RELEASE_SPHERE;
+        if (table == NULL)
+            table = table_new(6, (const char *const[]){"to everyone", "eps",
+                                                       "delta", "rounds",
+                                                       "released", "left"});
+        add_entry(query, &all);
+        if (sphere)
+            table_cell(table, "sphere, d = %lld, t = %.6g, e0 = %.6g",
+                       (long long)sqlite3_column_int64(query, 1),
+                       sqlite3_column_double(query, 2),
+                       sqlite3_column_double(query, 3));
+        else
+            table_cell(table, "gaussian, mu = %.6g",
+                       sqlite3_column_double(query, 4));
+        table_cell(table, "%.6g", sqlite3_column_double(query, 7));
+        table_cell(table, "%.6g", sqlite3_column_double(query, 8));
+        table_cell(table, "%s", sqlite3_column_text(query, 5));
+        table_cell(table, "%s", sqlite3_column_text(query, 6));
+        table_cell(table, "%lld",
+                   (long long)(sqlite3_column_int64(query, 5) -
+                               sqlite3_column_int64(query, 6)));
+    }
+    if (table == NULL)
+        return 0;
+    table_print(table, stdout);
+    printf("everyone: eps = %g, delta = %g are taken", all.eps, all.delta);
+    if (row != NULL)
+        printf(", of eps = %g, delta = %g in the trust file", row->eps,
+               row->delta);
+    printf("; %lld of %lld rounds are released\n", (long long)all.used,
+           (long long)all.rounds);
+    return all.rounds;
+}
+
+static void show_json(sqlite3_stmt *query, sqlite3_stmt *entries,
+                      const struct trust *trust)
 {
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
@@ -62,14 +166,19 @@ static void show_json(sqlite3_stmt *query, const struct trust *trust)
         json_close(&json, '}');
     }
     json_close(&json, ']');
+    entries_json(entries, trust, &json);
     json_close(&json, '}');
 }
 
-static void show_table(sqlite3_stmt *query, const struct trust *trust)
+static void show_table(sqlite3_stmt *query, sqlite3_stmt *entries,
+                       const struct trust *trust)
 {
-    struct table *table = table_new(
-        5, (const char *const[]){"to", "releases", "mu", "last round", "key"});
-    while (sqlite3_step(query) == SQLITE_ROW) {
+    struct table *table = NULL;
+    int64_t rows = 0;
+    for (; sqlite3_step(query) == SQLITE_ROW; rows++) {
+        if (table == NULL)
+            table = table_new(5, (const char *const[]){"to", "releases", "mu",
+                                                       "last round", "key"});
         table_cell(table, "%s",
                    is_neighbour(query)
                        ? trust_label(trust, sqlite3_column_int(query, 1)).text
@@ -79,7 +188,10 @@ static void show_table(sqlite3_stmt *query, const struct trust *trust)
         table_cell(table, "%s", sqlite3_column_text(query, 4));
         table_cell(table, "%s", sqlite3_column_text(query, 0));
     }
-    table_print(table, stdout);
+    if (table != NULL)
+        table_print(table, stdout);
+    if (entries_table(entries, trust) == 0 && rows == 0)
+        puts("nothing was sent so far");
 }
 
 /* The version of a ledger, 0 for what is none. */
@@ -103,7 +215,7 @@ int ledger_show(const char *path, const char *names, bool as_json)
 {
     struct trust trust = {0};
     sqlite3 *database = NULL;
-    sqlite3_stmt *query = NULL;
+    sqlite3_stmt *query = NULL, *entries = NULL;
     int result = 1, version = 0;
     if (names != NULL) /* without it there are numbers */
         trust_read(names, &trust, NULL);
@@ -118,15 +230,18 @@ int ledger_show(const char *path, const char *names, bool as_json)
                    "or pricer-node --check, to bring it up to date",
                    path);
     else if (sqlite3_prepare_v2(database, show_sql, -1, &query, NULL) !=
-             SQLITE_OK)
+                 SQLITE_OK ||
+             sqlite3_prepare_v2(database, entries_sql, -1, &entries, NULL) !=
+                 SQLITE_OK)
         daemon_say("%s: %s", path, sqlite3_errmsg(database));
     else
         result = 0;
     if (result == 0 && as_json)
-        show_json(query, &trust);
+        show_json(query, entries, &trust);
     else if (result == 0)
-        show_table(query, &trust);
+        show_table(query, entries, &trust);
     sqlite3_finalize(query);
+    sqlite3_finalize(entries);
     sqlite3_close_v2(database);
     trust_free(&trust);
     return result;

@@ -17,6 +17,28 @@
 #include <float.h>
 #include <math.h>
 
+_Static_assert((int)PRI_RELEASE_SPHERE == (int)PRICER_RELEASE_SPHERE &&
+                   (int)PRI_RELEASE_GAUSSIAN == (int)PRICER_RELEASE_GAUSSIAN,
+               "kinds have the same numbers in plans and releases");
+
+struct ledger_terms ledger_terms_of(const struct pricer_network *network,
+                                    const struct pricer_forward_plan *plan,
+                                    int64_t rounds, int32_t node)
+{
+    const struct pricer_forward_node *from = &plan->node[node];
+    return (struct ledger_terms){
+        .kind = (enum pri_release_kind)from->release,
+        .dimension = network->dimension,
+        .radius = network->node_radius[node],
+        .t = from->threshold,
+        .e0 = from->loss,
+        .noise = from->noise,
+        .rounds = rounds > 0 ? rounds : 1,
+        .eps = network->everyone_eps[node],
+        .delta = network->everyone_delta[node],
+    };
+}
+
 static enum pricer_status check_numbers(const struct ledger_terms *terms,
                                         struct pricer_fault *fault)
 {

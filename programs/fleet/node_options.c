@@ -33,6 +33,9 @@ static void add_peers(struct option_table *table, struct node *node,
         {"trust", OPTION_TEXT, &arguments->files.trust, "FILE",
          "what may go to whom: CSV to,eps,delta[,total_eps,total_delta]"
          "[,key][,name]"},
+        {"neighbours", OPTION_TEXT, &arguments->files.neighbours, "FILE",
+         "whom releases are forwarded to and heard from: CSV "
+         "node,key,address[,name]"},
         {"first-seen", OPTION_FLAG, &node->first_seen, NULL,
          "believe the server the first key of neighbours without one there"},
     };

@@ -359,8 +359,10 @@ static void fill_part(struct node *node)
  * long as it is not taken. */
 static bool judge_slice(struct node *node)
 {
-    node->illegible = false;
-    ledger_use_trust(node->ledger, &node->trust, node->number);
+    node->illegible = ledger_use_trust(node->ledger, &node->trust, node->number,
+                                       NULL) != PRICER_OK;
+    if (node->illegible)
+        return false;
     judge_own(node);
     for (int32_t k = 0; k < node->slice.out_count; k++)
         open_peer(node, k);

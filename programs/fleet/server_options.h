@@ -23,4 +23,10 @@ int server_options_parse(int argc, char **argv, struct server *server,
 /* Times that are not given (-1) follow from those that are. */
 void server_fill_times(struct server_times *times, int64_t attempts);
 
+/* Run rounds until the operator wants to stop, or look whether that would work;
+ * an exit status. */
+int server_run(struct server *server, const struct server_arguments *arguments);
+int server_run_check(struct server *server,
+                     const struct server_arguments *arguments);
+
 #endif

@@ -5,7 +5,7 @@
 #ifndef PROGRAM_SETUP_H
 #define PROGRAM_SETUP_H
 
-#include "pricer_study.h"
+#include "pricer_forward.h"
 
 struct setup_member {
     char address[PRICER_ADDRESS_TEXT];
@@ -31,9 +31,10 @@ struct setup {
     /* made */
     struct pricer_study *study;
     struct pricer_network *network;
+    int64_t plan_id;
     struct pricer_plan *plan;
-    struct pricer_plan_record record;
-    struct setup_member *members;  /* [nodes + 1], the server first */
+    struct pricer_forward_plan *forward; /* in place of plan, or NULL */
+    struct setup_member *members;        /* [nodes + 1], the server first */
     char (*keys)[PRICER_KEY_TEXT]; /* [nodes + 1] theirs, for trust files */
     char home[4096];               /* the folder, from the root */
     char study_home[4096];         /* the study, from the root */
@@ -50,7 +51,7 @@ enum pricer_status setup_addresses(struct setup *setup,
                                    struct pricer_fault *fault);
 
 /*
- * Folders, keys, configurations, trust files, ledgers and units; then everyone
+ * Folders, keys, configurations, trust files, neighbours, ledgers and units; then everyone
  * is enrolled. Folders have mode 0700 and files 0600 whatever the umask. Without
  * force nothing that is there may be in the way; with it keys and ledgers stay
  * all the same, and keys that were shut out since stay out.

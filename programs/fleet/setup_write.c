@@ -105,6 +105,19 @@ static void write_listen(const char *address, FILE *out)
         fprintf(out, "listen      tcp://*%s\n", strrchr(address, ':'));
 }
 
+static const char sum_times[] =
+    "# A round every ten seconds; nodes have five for their vectors, then "
+    "send;\n# sharing ends after seven and a half.\n"
+    "period      10000\nsend        5000\nshare       7500\n"
+    "uplink      9000\nahead       30\n"
+    "# So many nodes must contribute: waited for before the first round, and "
+    "/health\n# turns when a round has fewer.\n";
+static const char forward_times[] =
+    "# A round every ten seconds; releases are taken in for nine. A node that "
+    "hears\n# nothing goes on by its clock for 30 rounds.\n"
+    "period      10000\nuplink      9000\nahead       30\n"
+    "# /health turns when fewer nodes arrive in a round.\n";
+
 static void write_server(struct setup *setup, int32_t k, FILE *out)
 {
     fputs("# pricer-server, run in this folder: a line 'name value' for each\n"
@@ -112,20 +125,17 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
           out);
     fprintf(out, "study       %s\nkey         server.key\n", setup->study_home);
     write_listen(setup->members[k].address, out);
+    fputs(setup->forward != NULL ? forward_times : sum_times, out);
     fprintf(out,
-            "# A round every ten seconds; nodes have five for their vectors, "
-            "then send;\n# sharing ends after seven and a half.\n"
-            "period      10000\nsend        5000\nshare       7500\n"
-            "uplink      9000\nahead       30\n"
-            "# So many nodes must contribute: waited for before the first "
-            "round, and /health\n# turns when a round has fewer.\n"
             "quorum      %d\n"
-            "# http://127.0.0.1:7180/ and /metrics\nport        7180\n"
-            "# Which nodes get estimates if they ask: 'budgets', those towards "
-            "whom the budgets\n# of all others hold what that tells, or 'all' "
-            "(docs/threats.md).\nreaders     %s\n",
-            (int)setup->network->nodes / 2 + 1,
-            setup->readers == 0 ? "budgets" : "all");
+            "# http://127.0.0.1:7180/ and /metrics\nport        7180\n",
+            (int)setup->network->nodes / 2 + 1);
+    if (setup->forward == NULL) /* else everyone knows what estimates tell */
+        fprintf(out,
+                "# Which nodes get estimates if they ask: 'budgets', those "
+                "towards whom the budgets\n# of all others hold what that "
+                "tells, or 'all' (docs/threats.md).\nreaders     %s\n",
+                setup->readers == 0 ? "budgets" : "all");
 }
 
 static void write_node(struct setup *setup, int32_t k, FILE *out)
@@ -138,6 +148,8 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
             "server-key  server.key.pub\n",
             (int)k - 1, setup->members[0].address);
     write_listen(setup->members[k].address, out);
+    if (setup->forward != NULL)
+        fputs("neighbours  neighbours.csv\n", out);
     fprintf(
         out,
         "trust       node.trust\nledger      node.ledger\n"
@@ -151,7 +163,8 @@ static void write_node(struct setup *setup, int32_t k, FILE *out)
         setup->network->reach > 0 ? setup->network->reach
                                   : setup->network->node_radius[k - 1]);
     double diameter = setup->network->node_diameter[k - 1];
-    if (diameter < 2 * setup->network->node_radius[k - 1])
+    if (setup->forward == NULL &&
+        diameter < 2 * setup->network->node_radius[k - 1])
         fprintf(out,
                 "# Data that nobody may tell apart are no further apart than "
                 "this: the budgets of\n# the trust file rest on it.\n"
@@ -189,20 +202,61 @@ static void write_trust(struct setup *setup, int32_t k, FILE *out)
     const struct draft draft = {
         .network = setup->network,
         .plan = setup->plan,
+        .forward = setup->forward,
         .rounds = setup->rounds,
         .keys = (const char(*)[PRICER_KEY_TEXT])setup->keys,
     };
-    fprintf(
-        out,
-        "# What node %s lets out: a draft for plan %lld over %lld rounds. It "
-        "is this node's\n# own word, so read it and change what you do not "
-        "agree with: the server cannot\n# make the node send more. The "
-        "node's own number stands for the part it sends to\n# the server "
-        "itself. eps and delta bound one release, the totals all of them\n"
-        "# together; inf is full trust (pricer-node(1)).\n",
-        node_label(setup->network, k - 1).text, (long long)setup->record.id,
-        (long long)setup->rounds);
+    fprintf(out,
+            "# What node %s lets out: a draft for plan %lld over %lld rounds. "
+            "It is this node's\n# own word, so read it and change what you do "
+            "not agree with: the server cannot\n# make the node send more. %s"
+            "\n",
+            node_label(setup->network, k - 1).text, (long long)setup->plan_id,
+            (long long)setup->rounds,
+            setup->forward != NULL
+                ? "Everyone may hear its releases: eps\n# and delta bound all "
+                  "rounds of all plans together (pricer-node(1))."
+                : "The node's own number stands for the part it sends to\n"
+                  "# the server itself. eps and delta bound one release, the "
+                  "totals all of them\n"
+                  "# together; inf is full trust (pricer-node(1)).");
     setup->beyond += draft_write(&draft, k - 1, out);
+}
+
+/* One row of the neighbours. Those that only send to this node connect to it. */
+static void write_neighbour(const struct setup *setup, int32_t node, bool to,
+                            FILE *out)
+{
+    const struct setup_member *member = &setup->members[node + 1];
+    if (member->removed)
+        return;
+    fprintf(out, "%d,%s,%s", (int)node, setup->keys[node + 1],
+            to ? member->address : "");
+    if (setup->network->name != NULL)
+        fprintf(out, ",%s", setup->network->name[node]);
+    fputc('\n', out);
+}
+
+/* By number: links out and links in are ordered, and are merged. */
+static void write_neighbours(struct setup *setup, int32_t k, FILE *out)
+{
+    const struct pricer_network *network = setup->network;
+    int32_t l = network->out_start[k - 1], m = network->in_start[k - 1];
+    int32_t out_end = network->out_start[k], in_end = network->in_start[k];
+    fputs("# Whom this node forwards to and listens to; without an address, it "
+          "is the other\n# that connects (pricer-node(1)).\n",
+          out);
+    fputs(network->name != NULL ? "node,key,address,name\n"
+                                : "node,key,address\n",
+          out);
+    while (l < out_end || m < in_end) {
+        int32_t to = l < out_end ? network->to[l] : INT32_MAX;
+        int32_t from =
+            m < in_end ? network->from[network->in_link[m]] : INT32_MAX;
+        write_neighbour(setup, to < from ? to : from, to <= from, out);
+        l += to <= from;
+        m += from <= to;
+    }
 }
 
 /* ---------------------------------------------------------------- folders -- */
@@ -275,6 +329,9 @@ static enum pricer_status fill_folder(struct setup *setup, int32_t k,
             write_text(setup, k, "/server.key.pub", write_server_key, fault);
     if (status == PRICER_OK && k > 0)
         status = write_text(setup, k, "/node.trust", write_trust, fault);
+    if (status == PRICER_OK && k > 0 && setup->forward != NULL)
+        status =
+            write_text(setup, k, "/neighbours.csv", write_neighbours, fault);
     if (status == PRICER_OK && k > 0)
         status = make_ledger(setup, k, fault);
     return status;
@@ -356,6 +413,7 @@ enum pricer_status setup_write(struct setup *setup, struct pricer_fault *fault)
 void setup_close(struct setup *setup)
 {
     pricer_plan_free(setup->plan);
+    pricer_forward_plan_free(setup->forward);
     pricer_network_free(setup->network);
     pricer_study_close(setup->study);
     free(setup->members);

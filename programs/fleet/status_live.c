@@ -96,7 +96,7 @@ static void print_facts(FILE *out, const struct server *server)
         snprintf(value, sizeof value,
                  server_is_bad(server) ? "<em>%s</em>" : "%s",
                  meaning_share(server->decoding.bar / square).text);
-        fact(out, value, "of R²: its squared error, at most about");
+        fact(out, value, "of R²: its expected squared error, at most about");
     }
     put_left(out, &server->history);
     fputs("</ul>\n", out);

@@ -122,7 +122,7 @@ void status_metrics(FILE *out, const void *context)
            (double)server_troubles(server, NULL));
     if (server->contributors > 0)
         metric(out, "squared_error_bar", "gauge",
-               "The squared error of the latest estimate is at most about "
+               "Expected squared error of the latest estimate, at most about "
                "this.",
                server->decoding.bar);
     if (!isnan(server->decoding.planned))

@@ -181,7 +181,8 @@ struct wire_sum {
 struct wire_result {
     int64_t round, arrived, contributors;
     int64_t decoder; /* enum pricer_decode */
-    double bar; /* the squared error is at most about that; 0: no estimate */
+    double
+        bar; /* the expected squared error is at most about that; 0: no estimate */
     const uint8_t *estimate;
     size_t size; /* 0: the round gave no estimate */
 };

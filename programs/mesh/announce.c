@@ -92,8 +92,8 @@ enum announce_news announce_take(struct announcements *announcements,
     bool other = differs(announcements, counter, &announce);
     if (!other && counter == latest->counter)
         return ANNOUNCE_KNOWN;
-    if (!other &&
-        (counter < latest->counter || counter <= announcements->floor)) {
+    bool late = *kind == MESH_OPEN && counter < announcements->floor;
+    if (!other && (counter < latest->counter || late)) {
         announcements->old++;
         return ANNOUNCE_OLD;
     }

@@ -31,7 +31,7 @@ struct announced {
 
 struct announcements {
     uint8_t key[KEYS_SIZE];            /* the server's */
-    int64_t floor;                     /* counters up to this are old */
+    int64_t floor;                     /* OPEN below this is old */
     struct announced kind[MESH_KINDS]; /* the latest of each */
     int64_t old, bad, conflicts;       /* how many came */
 };

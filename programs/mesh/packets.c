@@ -11,9 +11,9 @@
 static const char purpose[] = "pricer: signature of packets";
 
 struct held {
-    uint8_t *bytes; /* payload, tag, signature; NULL: none */
-    size_t size;    /* of the payload */
-    int16_t hops;
+    uint8_t *bytes;        /* payload, tag, signature; NULL: none */
+    size_t size;           /* of the payload */
+    int16_t hops, attempt; /* of the copy that came first */
     uint8_t kind;
     bool checked; /* its signature is right */
     bool doubted; /* copies differ: only what is checked is taken */
@@ -147,6 +147,12 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
     return NULL;
 }
 
+void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
+{
+    packets->fleet = *fleet;
+    mesh_read_plan(fleet->plan, fleet->plan_size, &packets->plan);
+}
+
 /* ------------------------------------------------------------------ rounds -- */
 
 void packets_begin(struct packets *packets, const struct packet_about *about)
@@ -197,7 +203,8 @@ static bool is_same(const struct held *held, const struct mesh_packet *packet)
            memcmp(other.signature, packet->signature, MESH_SIGNATURE) == 0;
 }
 
-static bool keep(struct held *held, const struct mesh_packet *packet)
+static bool keep(struct held *held, int64_t attempt,
+                 const struct mesh_packet *packet)
 {
     uint8_t *bytes = malloc(packet->size + MESH_TAG + MESH_SIGNATURE);
     if (bytes == NULL)
@@ -210,6 +217,7 @@ static bool keep(struct held *held, const struct mesh_packet *packet)
     held->size = packet->size;
     held->kind = (uint8_t)packet->kind;
     held->hops = (int16_t)packet->hops;
+    held->attempt = (int16_t)attempt;
     return true;
 }
 
@@ -234,7 +242,7 @@ static enum packet_news look(const struct packets *packets,
 /* Two copies differ, or have differed: the node's signature decides. */
 static enum packet_news decide(const struct packets *packets,
                                struct shelf *shelf, int32_t neighbour,
-                               struct held *held,
+                               int64_t attempt, struct held *held,
                                const struct mesh_packet *packet)
 {
     int32_t node = packet->node;
@@ -257,18 +265,27 @@ static enum packet_news decide(const struct packets *packets,
         free(held->bytes);
         held->bytes = NULL;
     }
-    if (!packet_verify(key, &shelf->about, packet) || !keep(held, packet))
+    if (!packet_verify(key, &shelf->about, packet) ||
+        !keep(held, attempt, packet))
         return PACKET_FORGED;
     held->checked = true;
     return PACKET_NEW;
 }
 
+/* Whether a copy came before the one that is held, by attempts and then hops. */
+static bool is_sooner(const struct held *held, int64_t attempt, int32_t hops)
+{
+    return attempt < held->attempt ||
+           (attempt == held->attempt && hops < held->hops);
+}
+
 static enum packet_news take(struct packets *packets, int32_t neighbour,
-                             int64_t round, const struct mesh_packet *packet)
+                             const struct packet_time *time,
+                             const struct mesh_packet *packet)
 {
     const struct mesh_plan *plan = &packets->plan;
-    struct shelf *shelf = find_shelf(packets, round);
-    if (shelf == NULL)
+    struct shelf *shelf = find_shelf(packets, time->round);
+    if (shelf == NULL || time->attempt >= plan->repeat)
         return PACKET_ROUND;
     int64_t most = plan->nodes * (plan->hops + INT64_C(3)) * plan->repeat;
     if (neighbour >= 0 && ++shelf->taken[neighbour] > most)
@@ -278,31 +295,35 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
         return news;
     struct held *held = &shelf->held[packet->node];
     if (held->bytes != NULL && is_same(held, packet)) {
-        if (packet->hops >= held->hops)
+        if (!is_sooner(held, time->attempt, packet->hops))
             return PACKET_SAME;
         held->hops = (int16_t)packet->hops;
+        held->attempt = (int16_t)time->attempt;
         return PACKET_CLOSER;
     }
     if (held->bytes != NULL || held->doubted)
-        return decide(packets, shelf, neighbour, held, packet);
-    return keep(held, packet) ? PACKET_NEW : PACKET_QUOTA;
+        return decide(packets, shelf, neighbour, time->attempt, held, packet);
+    return keep(held, time->attempt, packet) ? PACKET_NEW : PACKET_QUOTA;
 }
 
 enum packet_news packets_take(struct packets *packets, int32_t neighbour,
-                              int64_t round, const struct mesh_packet *packet)
+                              const struct packet_time *time,
+                              const struct mesh_packet *packet)
 {
-    enum packet_news news = take(packets, neighbour, round, packet);
+    enum packet_news news = take(packets, neighbour, time, packet);
     packets->counts[news]++;
     return news;
 }
 
-bool packets_get(const struct packets *packets, int32_t node,
+bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
                  struct mesh_packet *packet)
 {
     const struct held *held = &packets->shelves[0].held[node];
-    if (held->bytes == NULL)
+    if (held->bytes == NULL || held->attempt > attempt)
         return false;
     *packet = view(held, node);
+    if (held->attempt < attempt)
+        packet->hops = 0;
     return true;
 }
 

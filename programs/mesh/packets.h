@@ -13,7 +13,8 @@
  * signature of the copy that is held is found wrong, and the packet takes its
  * place. A copy that pretends to have travelled further stops earlier, but the
  * true one has travelled less, and a copy that has travelled less than the one
- * held is passed on again. A neighbour's part in the following limits is its own.
+ * held is passed on again. With several attempts a copy is sooner if it came in an
+ * earlier one, or over fewer links in the same. A neighbour's part in the following limits is its own.
  *
  * Bounds: memory for 2 rounds of one packet a node, and neighbours bytes a node.
  * A round makes at most hops + 2 copies of a packet go to a neighbour; more than
@@ -43,7 +44,7 @@ bool packet_verify(const uint8_t *key, const struct packet_about *about,
 
 enum packet_news {
     PACKET_NEW,     /* it is kept; pass it on */
-    PACKET_CLOSER,  /* known, and over fewer links than before; pass it on */
+    PACKET_CLOSER,  /* known, and came sooner than before; pass it on */
     PACKET_SAME,    /* known */
     PACKET_ROUND,   /* of another round */
     PACKET_FOREIGN, /* of a node that does not take part */
@@ -60,16 +61,30 @@ struct packets;
 struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours);
 void packets_free(struct packets *packets);
 
+/* Another announcement of the same plan takes the place of the one that was
+ * borrowed: keys may have changed. */
+void packets_renew(struct packets *packets, const struct mesh_fleet *fleet);
+
 /* A round begins: it and the next one are kept, others forgotten. Earlier rounds
  * never come back. */
 void packets_begin(struct packets *packets, const struct packet_about *about);
 
+/* When a packet came: in which attempt of which round. */
+struct packet_time {
+    int64_t round, attempt;
+};
+
 /* A packet comes from a neighbour, or (-1) is the node's own. */
 enum packet_news packets_take(struct packets *packets, int32_t neighbour,
-                              int64_t round, const struct mesh_packet *packet);
+                              const struct packet_time *time,
+                              const struct mesh_packet *packet);
 
-/* The packet of a node in the current round as it is held; false: there is none. */
-bool packets_get(const struct packets *packets, int32_t node,
+/*
+ * The packet of a node in the current round, as it is passed on in an attempt:
+ * with the hops that it has travelled in that attempt, 0 where it came in an earlier
+ * one. False: there is none, or it came in a later one.
+ */
+bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
                  struct mesh_packet *packet);
 
 /* Copies that came, by what became of them. */

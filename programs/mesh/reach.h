@@ -1,14 +1,18 @@
 /*
  * Which releases arrive if links are emulated: a search over the links that are
- * up, backwards from the server.
+ * up in each attempt of a round.
  */
 #ifndef PROGRAM_MESH_REACH_H
 #define PROGRAM_MESH_REACH_H
 
 #include "fleet/emulate.h"
 
-/* reached[i] stays true, or becomes true where links that are up lead from node i
- * over at most `hops` relays to one whose uplink is up. PRICER_MEMORY. */
+/*
+ * reached[i] becomes true where node i's release arrives in the attempt of `time`
+ * or an earlier one: in each attempt it goes over at most `hops` links that are up
+ * from nodes that have it to others, then to the server from whoever has it and an
+ * uplink that is up. O(nodes links) an attempt. PRICER_MEMORY.
+ */
 enum pricer_status reach_emulated(const struct emulate *emulate,
                                   const struct emulate_time *time, int32_t hops,
                                   bool *reached);

@@ -11,73 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------- announcements -- */
-
-int64_t mesh_next_counter(struct mesh_server *server)
-{
-    enum { A_ROUND = 20 }; /* bits: announcements between two rounds */
-    const struct mesh_round *round = &server->round;
-    int64_t number = round->next > round->number ? round->next : round->number;
-    int64_t first = number << A_ROUND;
-    server->counter = server->counter >= first ? server->counter + 1 : first;
-    return server->counter;
-}
-
-static void send(struct mesh_server *server, struct hub_peer *peer,
-                 enum mesh_kind kind)
-{
-    const struct wire_bytes *message = &server->said.kind[kind].message;
-    if (message->size > 0)
-        hub_send(peer, message->data, message->size);
-}
-
-bool mesh_announce(struct mesh_server *server)
-{
-    enum mesh_kind kind = MESH_KINDS;
-    int64_t counter = 0;
-    if (!mesh_read_body(server->bytes.data, server->bytes.size, &counter,
-                        &kind) ||
-        !announce_make(&server->said, &server->pair, &server->bytes)) {
-        daemon_say("no memory for an announcement");
-        return false;
-    }
-    for (int32_t i = 0; i < server->members.nodes; i++)
-        if (server->members.list[i].peer != NULL)
-            send(server, server->members.list[i].peer, kind);
-    return true;
-}
-
-/* Whether anyone who is connected asks for estimates. */
-static bool wants_results(const struct mesh_server *server)
-{
-    for (int32_t i = 0; i < server->members.nodes; i++)
-        if (server->members.list[i].hello.results)
-            return true;
-    return false;
-}
-
-bool mesh_announce_fleet(struct mesh_server *server)
-{
-    size_t nodes = (size_t)server->members.nodes;
-    uint8_t *keys = calloc(nodes, WIRE_KEY);
-    if (keys == NULL)
-        return false;
-    for (size_t i = 0; i < nodes; i++)
-        if (server->members.list[i].enrolled)
-            memcpy(keys + i * WIRE_KEY, server->members.list[i].key, WIRE_KEY);
-    struct mesh_fleet fleet = {.counter = mesh_next_counter(server),
-                               .results = wants_results(server),
-                               .plan =
-                                   (const uint8_t *)server->counting.bytes.data,
-                               .plan_size = server->counting.bytes.size,
-                               .keys = keys,
-                               .keys_size = nodes * WIRE_KEY};
-    bool good =
-        mesh_write_fleet(&server->bytes, &fleet) && mesh_announce(server);
-    free(keys);
-    return good;
-}
-
 /* ----------------------------------------------------------------- events -- */
 
 static struct mesh_member *find_member(struct mesh_server *server,
@@ -95,19 +28,26 @@ static struct mesh_member *find_member(struct mesh_server *server,
 static void take_hello(struct mesh_server *server, struct mesh_member *member,
                        const void *data, size_t size)
 {
+    enum { AGAIN = 500 }; /* milliseconds: what is sent may be long */
     struct mesh_hello hello;
     if (!mesh_read_hello(data, size, &hello)) {
         mesh_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
-    bool asks = hello.results && !wants_results(server);
     member->hello = hello;
-    if (asks)
+    if (hello.results && !server->results) {
+        server->results = true;
         mesh_announce_fleet(server);
+    }
+    int64_t now = daemon_clock();
+    if (now < member->updated + AGAIN)
+        return;
     const int64_t has[MESH_KINDS] = {0, hello.fleet, hello.open, hello.result};
     for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)
-        if (has[kind] < server->said.kind[kind].counter)
-            send(server, member->peer, kind);
+        if (has[kind] < server->said.kind[kind].counter) {
+            mesh_announce_to(server, member->peer, kind);
+            member->updated = now;
+        }
 }
 
 static void see_opened(void *context, struct hub_peer *peer)
@@ -120,6 +60,7 @@ static void see_opened(void *context, struct hub_peer *peer)
         hub_forget(member->peer);
     member->peer = peer;
     member->hello = (struct mesh_hello){0};
+    member->updated = 0;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -171,6 +112,7 @@ static enum pricer_status use_plan(struct mesh_server *server,
                               "run by a mesh yet: leave reference out");
     if (status == PRICER_OK)
         status = mesh_round_make(server);
+    mesh_drift_forget(&server->members);
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
     server->members.nodes = server->counting.network->nodes;
@@ -255,6 +197,24 @@ static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
     return status;
 }
 
+static enum pricer_status check_key(const struct mesh_server *server,
+                                    struct pricer_fault *fault)
+{
+    struct pricer_member *members = NULL;
+    int32_t count = 0;
+    enum pricer_status status =
+        pricer_study_members(server->study, &members, &count, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool enrolled = count > 0 && members[0].node == PRICER_SERVER &&
+                    strcmp(members[0].key, server->pair.public_key) == 0;
+    pricer_members_free(members);
+    return enrolled ? PRICER_OK
+                    : daemon_fault(fault, PRICER_VALUE,
+                                   "this key is not enrolled as the server's "
+                                   "in the study");
+}
+
 /* The study, claimed; plan, members, and the number of the first round, by which
  * counters are above those of all announcements before. */
 static enum pricer_status read_study(void *context, struct pricer_fault *fault)
@@ -263,12 +223,15 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
     bool changed = false;
     enum pricer_status status = PRICER_OK;
     if (server->study == NULL)
-        status = program_open(server->wishes.path, true, &server->study, fault);
+        status =
+            pricer_study_open(server->wishes.path, true, &server->study, fault);
     if (status == PRICER_OK) {
         status = pricer_study_claim(server->study, fault);
         if (status == PRICER_BUSY) /* a server that runs, which does not pass */
             status = PRICER_VALUE;
     }
+    if (status == PRICER_OK)
+        status = check_key(server, fault);
     if (status == PRICER_OK)
         status = use_plan(server, fault);
     if (status == PRICER_OK)
@@ -426,6 +389,8 @@ static void loop(struct mesh_server *server, struct status_page *page,
 static void tear_down(struct mesh_server *server, struct status_page *page)
 {
     status_page_close(page);
+    if (server->done > 0)
+        mesh_round_pause(server);
     hub_close(server->hub);
     mesh_round_free(server);
     pricer_network_free((struct pricer_network *)server->emulate.network);

@@ -37,6 +37,8 @@ static void clear(struct mesh_server *server)
         free(round->arrivals[i].payload);
         round->arrivals[i] = (struct mesh_arrival){.hops = -1};
     }
+    for (int32_t i = 0; i < server->members.nodes; i++)
+        server->members.list[i].taken = 0;
     round->arrived = round->missing = 0;
     round->packets = round->repeated = round->bytes = 0;
 }
@@ -128,7 +130,9 @@ static void open_attempt(struct mesh_server *server, int64_t now)
 static int64_t find_least(const struct mesh_server *server)
 {
     int64_t least = server->wishes.first;
-    int64_t most = server->round.number + 1 + server->wishes.times.ahead;
+    const struct mesh_round *round = &server->round;
+    int64_t base = round->next > round->number ? round->next : round->number;
+    int64_t most = base + 1 + server->wishes.times.ahead;
     for (int32_t i = 0; i < server->members.nodes; i++) {
         const struct mesh_member *member = &server->members.list[i];
         if (is_ready(server, member) && member->hello.last + 1 <= most &&
@@ -142,7 +146,7 @@ static enum pricer_status open_round(struct mesh_server *server, int64_t now,
                                      struct pricer_fault *fault)
 {
     struct mesh_round *round = &server->round;
-    if (round->next == 0) {
+    if (round->next < find_least(server)) {
         enum pricer_status status = pricer_study_open_round(
             server->study, find_least(server), &round->next, fault);
         if (status != PRICER_OK)
@@ -210,8 +214,11 @@ static void take_packet(struct mesh_server *server,
     if (arrival->here) {
         round->repeated++;
         server->repeated++;
-        if (packet->hops < arrival->hops)
+        if (attempt < arrival->attempt ||
+            (attempt == arrival->attempt && packet->hops < arrival->hops)) {
+            arrival->attempt = (int32_t)attempt;
             arrival->hops = packet->hops;
+        }
         return;
     }
     int64_t size = pricer_forward_payload(
@@ -254,12 +261,21 @@ void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
         mesh_drop(server, PRICER_DROP_MALFORMED);
         return;
     }
+    struct mesh_member *member = &server->members.list[from];
+    const int64_t most = server->members.nodes *
+                         (server->counting.plan->hops + INT64_C(3)) *
+                         server->counting.repeat;
+    if (member->taken > most) {
+        mesh_drop(server, PRICER_DROP_REPEATED);
+        return;
+    }
     if (!is_current(server, from, &reader))
         return;
     while (mesh_reader_next(&reader, &packet)) {
         round->packets++;
         server->packets++;
-        server->members.list[from].packets++;
+        member->packets++;
+        member->taken++;
         take_packet(server, &packet, reader.attempt);
     }
     round->bytes += (int64_t)size;
@@ -410,6 +426,7 @@ static enum pricer_status close_round(struct mesh_server *server,
     server->done++;
     server->estimates += round->arrived > 0;
     note_arrivals(server);
+    mesh_drift_note(server);
     memset(round->dropped, 0, sizeof round->dropped);
     publish(server);
     if (server->done % 64 == 0)
@@ -442,11 +459,12 @@ static bool is_spent(const struct mesh_server *server)
     return any;
 }
 
+/* The quorum is of nodes that arrive; how many will is seen in rounds alone, since
+ * most may have no connection of their own. */
 static bool is_due(const struct mesh_server *server, int64_t now)
 {
-    int64_t wait = server->done > 0          ? 1
-                   : server->wishes.wait > 0 ? server->wishes.wait
-                                             : server->wishes.quorum;
+    int64_t wait =
+        server->done == 0 && server->wishes.wait > 1 ? server->wishes.wait : 1;
     return count_more(server) > 0 && now >= server->round.next_start &&
            mesh_count_ready(server) >= wait && !is_spent(server);
 }
@@ -468,9 +486,16 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         if (status != PRICER_OK)
             return status;
     }
-    if (!round->open && !round->closed && is_due(server, now))
-        return open_round(server, now, fault);
-    return PRICER_OK;
+    if (round->open || round->closed)
+        return PRICER_OK;
+    bool spent = is_spent(server);
+    if (spent && !server->paused) {
+        daemon_say("no node that is connected has anything left to release: no "
+                   "round is opened");
+        mesh_round_pause(server);
+    }
+    server->paused = spent;
+    return is_due(server, now) ? open_round(server, now, fault) : PRICER_OK;
 }
 
 int64_t mesh_round_next(const struct mesh_server *server)

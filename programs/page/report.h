@@ -7,6 +7,7 @@
 
 #include "common/program.h"
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 
 /* A plan to compare with; why it cannot be had, if so. */
 struct report_rival {
@@ -38,10 +39,12 @@ struct report {
     struct pricer_network *network;
     struct pricer_settings settings; /* of the plan, or the scenario's */
 
-    /* From here on only with a plan. */
-    struct pricer_plan *plan;
-    struct pricer_plan_record record;
-    struct pricer_error error;
+    /* From here on only with a plan, of one of the schemes. */
+    struct pricer_plan *plan;            /* NULL with 'scheme: forward' */
+    struct pricer_forward_plan *forward; /* NULL with 'scheme: sum' */
+    struct pricer_plan_record record;    /* with 'scheme: forward' its id */
+    struct pricer_error
+        error; /* with 'scheme: forward' mse_worst_case and piv */
     struct pricer_certificate certificate;
     struct pricer_simulation_record *simulation; /* NULL: there is none */
     struct pricer_rounds_summary rounds;
@@ -77,11 +80,28 @@ struct report {
     double *load;             /* [nodes] all that a node brings to the server */
     double *reach; /* [nodes] a node's expected weight in the estimate */
     /* What the least error changes by: of links d / d ln eps and d / d p, of
-     * nodes' own parts, their budgets towards the server and their uplinks. All
-     * NULL where the plan has no prices. */
+     * nodes' own parts, their budgets towards the server and their uplinks. With
+     * 'scheme: forward' of links and uplinks d / d p, and of nodes' budgets
+     * towards everyone. NULL where the plan has no such prices. */
     double *price, *p_price;                          /* [links] */
     double *self_price, *server_price, *uplink_price; /* [nodes] */
+    double *everyone_price;                           /* [nodes] */
+
+    /* Only with 'scheme: forward'. */
+    enum pricer_release release; /* that was asked for */
+    double mse_sum;              /* of the paper's scheme, or NAN */
+    int32_t *path_relays;        /* [nodes] on a node's most likely path */
+    int32_t *path_link;          /* [nodes] its first link, -1: the uplink */
+    int64_t *came; /* [nodes] rounds with this plan in which it arrived */
+    struct report_rows by_hops; /* hops, and the worst case with so many */
+    double hop_saves;           /* by one more hop, or NAN */
 };
+
+/* Whether there is a plan, of either scheme. */
+static inline bool report_planned(const struct report *report)
+{
+    return report->plan != NULL || report->forward != NULL;
+}
 
 /* Text with what HTML would misread replaced. */
 void page_text(FILE *out, const char *text);
@@ -121,6 +141,7 @@ void report_error(const struct report *report);
 void report_decoder(const struct report *report);
 void report_agreement(const struct report *report);
 void report_relays(const struct report *report);
+void report_arrivals(const struct report *report);
 void report_curve(const struct report *report);
 void report_budgets(const struct report *report);
 void report_privacy(const struct report *report);
@@ -129,6 +150,13 @@ void report_price(const struct report *report);
 /* The uplink or link and the budget that are worth most, in a sentence. */
 void report_worth(const struct report *report);
 void report_certificate(const struct report *report);
+void report_nodes(const struct report *report);
 void report_recipe(const struct report *report);
+
+/* What sections on privacy and on the certificate say of 'scheme: forward', and
+ * the error by hops. */
+void forward_privacy(const struct report *report);
+void forward_certificate(const struct report *report);
+void forward_hops(const struct report *report);
 
 #endif

@@ -5,6 +5,7 @@
  * have places; elsewhere nodes with alike uplinks share one.
  */
 #include "report_cells.h"
+#include "hops.h"
 #include "map.h"
 
 #include <inttypes.h>
@@ -28,9 +29,11 @@ enum {
 struct box {
     double at[2];
     int64_t nodes;
-    double own;            /* their own data */
-    double inside, others; /* relayed for nodes of this box, of others */
-    double low_p, high_p;  /* their uplinks */
+    double own;                 /* their own data */
+    double inside, others;      /* relayed for nodes of this box, of others */
+    double low_p, high_p;       /* their uplinks */
+    int64_t hops[HOPS_CLASSES]; /* with 'scheme: forward': nodes by relays */
+    double arrival;             /* and the sum of their probabilities */
 };
 
 struct cells {
@@ -135,6 +138,15 @@ static bool group_nodes(struct cells *cells)
     return true;
 }
 
+/* What a link carries; with 'scheme: forward' a node, if its most likely path
+ * begins with it. */
+static double carried(const struct report *report, int32_t link)
+{
+    if (report->forward != NULL)
+        return report->path_link[report->network->from[link]] == link;
+    return report->share[link];
+}
+
 /* What every box holds and brings, and what goes between them. O(links). */
 static void add_up(struct cells *cells)
 {
@@ -147,13 +159,18 @@ static void add_up(struct cells *cells)
         box->high_p = fmax(box->high_p, p);
         box->nodes++;
         box->own += report->plan != NULL ? report->self_share[i] : 0;
+        if (report->forward != NULL) {
+            box->hops[hops_class(report, i)]++;
+            box->arrival += report->forward->node[i].arrival;
+        }
     }
-    for (int32_t l = 0; l < net->links && report->plan != NULL; l++) {
+    for (int32_t l = 0; l < net->links && report_planned(report); l++) {
         int32_t from = cells->box_of[net->from[l]];
         int32_t to = cells->box_of[net->to[l]];
+        double share = carried(report, l);
         *(from == to ? &cells->box[to].inside : &cells->box[to].others) +=
-            report->share[l];
-        cells->flow[from][to] += from == to ? 0 : report->share[l];
+            share;
+        cells->flow[from][to] += from == to ? 0 : share;
     }
     for (int32_t c = 0; c < cells->count; c++) {
         cells->most = fmax(cells->most, brings(&cells->box[c]));
@@ -190,8 +207,10 @@ static void draw_uplinks(const struct cells *cells)
         const struct box *box = &cells->box[c];
         const double ends[4] = {box->at[0], box->at[1], cells->places.server_x,
                                 cells->places.server_y};
-        double share = brings(box) / fmax(cells->most, 1e-9);
-        if (box->nodes > 0 && box->high_p > 0)
+        bool forward = cells->report->forward != NULL;
+        double share = forward ? (double)box->hops[0] / (double)box->nodes
+                               : brings(box) / fmax(cells->most, 1e-9);
+        if (box->nodes > 0 && (forward ? share > 0 : box->high_p > 0))
             map_arrow(
                 cells->report->out, ends,
                 map_box_edge(ends, MAP_SERVER_WIDE + 2, MAP_SERVER_HIGH + 2),
@@ -210,9 +229,27 @@ static void put_count(FILE *out, int64_t count)
         fprintf(out, "%.*fM", count < 9950000 ? 1 : 0, (double)count / 1e6);
 }
 
+/* How many relays its nodes need, as a strip of colours. */
+static void draw_hops(FILE *out, const struct box *box)
+{
+    double at = box->at[0] - HALF_WIDE + 2;
+    for (int k = 0; k < HOPS_CLASSES; k++) {
+        double wide =
+            2. * (HALF_WIDE - 2) * (double)box->hops[k] / (double)box->nodes;
+        if (box->hops[k] > 0)
+            fprintf(out,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                    "height=\"%d\" fill=\"var(--%s)\"/>",
+                    at, box->at[1] + HALF_HIGH - STRIP - 2, wide, STRIP,
+                    hops_colour(k));
+        at += wide;
+    }
+}
+
 static void draw_box(const struct cells *cells, const struct box *box)
 {
     FILE *out = cells->report->out;
+    bool forward = cells->report->forward != NULL;
     double unit = 2 * (HALF_WIDE - 2) / fmax(cells->most, 1e-9);
     double x = box->at[0] - HALF_WIDE, y = box->at[1] - HALF_HIGH;
     double own = unit * box->own, all = unit * brings(box);
@@ -228,13 +265,20 @@ static void draw_box(const struct cells *cells, const struct box *box)
                 ", bring %.4g to the sum: %.4g of their own, %.4g of each "
                 "other, %.4g of other boxes",
                 brings(box), box->own, box->inside, box->others);
-    fprintf(out,
-            "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-            "fill=\"var(--green)\"/><rect x=\"%.1f\" y=\"%.1f\" "
-            "width=\"%.1f\" height=\"%d\" fill=\"var(--blue)\"/>",
-            x + 2, box->at[1] + HALF_HIGH - STRIP - 2, fmax(own, 0), STRIP,
-            x + 2 + own, box->at[1] + HALF_HIGH - STRIP - 2, fmax(all - own, 0),
-            STRIP);
+    if (forward)
+        fprintf(out, "; their releases arrive with probability %.4g on average",
+                box->arrival / (double)box->nodes);
+    fputs("</title>", out);
+    if (forward)
+        draw_hops(out, box);
+    else
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+                "fill=\"var(--green)\"/><rect x=\"%.1f\" y=\"%.1f\" "
+                "width=\"%.1f\" height=\"%d\" fill=\"var(--blue)\"/>",
+                x + 2, box->at[1] + HALF_HIGH - STRIP - 2, fmax(own, 0), STRIP,
+                x + 2 + own, box->at[1] + HALF_HIGH - STRIP - 2,
+                fmax(all - own, 0), STRIP);
     fprintf(out,
             "<text class=\"count\" x=\"%.1f\" y=\"%.1f\" "
             "text-anchor=\"middle\" dominant-baseline=\"central\">",
@@ -267,10 +311,30 @@ static void draw_uplink_names(const struct cells *cells)
     free(space.box);
 }
 
+static void explain_hops(const struct cells *cells)
+{
+    const struct report *report = cells->report;
+    FILE *out = report->out;
+    fprintf(out, "<figcaption>All %" PRId32 " nodes: %s with their number. ",
+            report->network->nodes,
+            cells->places.placed
+                ? "a box is a square of the field"
+                : "a box is a group of nodes with alike uplinks, p,");
+    hops_key(report);
+    fputs(" Strips are shares of a box; blue arrows lead to the next node of "
+          "such paths, wider the more nodes take them; green ones are uplinks "
+          "that end them.</figcaption>\n",
+          out);
+}
+
 static void explain(const struct cells *cells)
 {
     const struct report *report = cells->report;
     FILE *out = report->out;
+    if (report->forward != NULL) {
+        explain_hops(cells);
+        return;
+    }
     double own = 0, inside = 0;
     for (int32_t c = 0; c < cells->count; c++) {
         own += cells->box[c].own;

@@ -1,9 +1,11 @@
 /*
  * The network of a report, drawn: nodes where they are, or on a circle around
  * the server; links as heavy as what they carry and as faint as they are
- * unlikely; relays in a colour of their own. Networks of more nodes than can be
- * told apart are drawn as cells: report_cells.c.
+ * unlikely; relays in a colour of their own, or with 'scheme: forward' nodes by
+ * how many relays they need. Networks of more nodes than can be drawn one by one
+ * are drawn as cells: report_cells.c.
  */
+#include "hops.h"
 #include "map.h"
 #include "report_cells.h"
 
@@ -29,9 +31,22 @@ struct drawing {
     double most;     /* the largest load */
 };
 
+/* What a node's size shows: all that it brings; with 'scheme: forward' how likely
+ * its release arrives. */
 static double load_of(const struct report *report, int32_t node)
 {
-    return report->plan != NULL ? report->load[node] : 0;
+    return report->plan != NULL      ? report->load[node]
+           : report->forward != NULL ? report->forward->node[node].arrival
+                                     : 0;
+}
+
+/* What a link carries: with 'scheme: forward' it is in use if it begins a node's
+ * most likely path, and all that do look alike. */
+static double share_of(const struct report *report, int32_t link)
+{
+    if (report->forward != NULL)
+        return report->path_link[report->network->from[link]] == link ? .03 : 0;
+    return report->plan != NULL ? report->share[link] : 0;
 }
 
 static int by_load(const void *one, const void *two, void *context)
@@ -82,8 +97,7 @@ static bool eligible(const struct drawing *drawing, int32_t link, bool used)
 {
     const struct report *report = drawing->report;
     const struct pricer_network *net = report->network;
-    double share = report->plan != NULL ? report->share[link] : 0;
-    if ((share > 1e-4) != used)
+    if ((share_of(report, link) > 1e-4) != used)
         return false;
     return used || net->partner[link] < 0 || net->partner[link] > link;
 }
@@ -108,7 +122,7 @@ static void draw_links(const struct drawing *drawing, bool used)
         if (used)
             map_arrow(report->out, ends, node_size(drawing, net->to[l]),
                       (struct map_stroke){
-                          "blue", thin * (.8 + 5 * sqrt(report->share[l])),
+                          "blue", thin * (.8 + 5 * sqrt(share_of(report, l))),
                           .25 + .6 * net->p[l]});
         else
             map_line(report->out, ends,
@@ -125,14 +139,18 @@ static void draw_uplinks(const struct drawing *drawing)
         const double ends[4] = {drawing->at[i][0], drawing->at[i][1],
                                 drawing->places.server_x,
                                 drawing->places.server_y};
+        bool forward = report->forward != NULL;
+        bool other = forward && report->path_relays[i] != 0;
         if (net->uplink[i] > 0)
             map_arrow(
                 report->out, ends,
                 map_box_edge(ends, MAP_SERVER_WIDE + 2, MAP_SERVER_HIGH + 2),
-                (struct map_stroke){"green",
-                                    thin * (1 + 2.5 * sqrt(load_of(report, i))),
-                                    (net->nodes > MORE ? .4 : 1) *
-                                        (.12 + .75 * net->uplink[i])});
+                (struct map_stroke){
+                    other ? "grey" : "green",
+                    forward ? 1.4 * thin
+                            : thin * (1 + 2.5 * sqrt(load_of(report, i))),
+                    (net->nodes > MORE ? .4 : 1) *
+                        (.12 + .75 * net->uplink[i])});
     }
 }
 
@@ -148,15 +166,18 @@ static bool fits_inside(const struct drawing *drawing, int32_t i)
 static void draw_node(const struct drawing *drawing, int32_t i)
 {
     const struct report *report = drawing->report;
+    const struct pricer_forward_plan *forward = report->forward;
     FILE *out = report->out;
     double own = report->plan != NULL ? report->self_share[i] : 0;
-    bool relay = load_of(report, i) > own + RELAYS;
+    bool relay = report->plan != NULL && load_of(report, i) > own + RELAYS;
     fprintf(out,
             "<g><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" "
             "fill=\"var(--%s)\" stroke=\"var(--card)\" "
             "stroke-width=\"2\"/>",
             drawing->at[i][0], drawing->at[i][1], node_size(drawing, i),
-            relay ? "orange" : "grey");
+            forward != NULL ? hops_colour(hops_class(report, i))
+            : relay         ? "orange"
+                            : "grey");
     fprintf(out, "<title>node %s: reaches the server with probability %.3g",
             node_label(report->network, i).text, report->network->uplink[i]);
     if (report->plan != NULL)
@@ -164,6 +185,11 @@ static void draw_node(const struct drawing *drawing, int32_t i)
                 ", brings %.3g to the sum, %.3g of it its own; its data "
                 "weighs %.3g",
                 load_of(report, i), own, report->reach[i]);
+    if (forward != NULL)
+        fprintf(out,
+                "; its release arrives with probability %.3g and counts %.4g "
+                "times",
+                forward->node[i].arrival, forward->node[i].coefficient);
     fputs("</title>", out);
     if (fits_inside(drawing, i))
         fprintf(out,
@@ -213,6 +239,16 @@ static void draw(const struct drawing *drawing)
     for (int32_t k = drawing->report->network->nodes - 1; k >= 0; k--)
         draw_node(drawing, drawing->order[k]);
     draw_names(drawing);
+    if (drawing->report->forward != NULL) {
+        fputs("</svg>\n<figcaption>", out);
+        hops_key(drawing->report);
+        fputs(" Blue and green arrows show these paths, grey lines other links "
+              "and uplinks, which carry releases too. The fainter a line, the "
+              "less likely it is up; the larger a node, the likelier its "
+              "release arrives.</figcaption>\n</figure>\n",
+              out);
+        return;
+    }
     fputs("</svg>\n<figcaption><span class=\"key\" "
           "style=\"background:var(--orange)\"></span>relays at least a tenth "
           "of a node’s data "
@@ -230,7 +266,7 @@ void report_network(const struct report *report)
 {
     struct drawing drawing = {.report = report};
     page_section(report, "network", "The network",
-                 report->plan != NULL
+                 report_planned(report)
                      ? NULL
                      : "Without a plan every link is drawn as unused.");
     if (report->network->nodes > DRAWN_NODES)

@@ -54,14 +54,21 @@ static void gather(const struct report *report, struct offers list[2])
     const struct pricer_network *net = report->network;
     for (int32_t l = 0; l < net->links; l++) {
         int32_t from = net->from[l], to = net->to[l];
-        keep(&list[TRUST], (struct offer){NULL, from, to, net->eps[l],
-                                          of_eps(report->price[l])});
+        if (report->price != NULL)
+            keep(&list[TRUST], (struct offer){NULL, from, to, net->eps[l],
+                                              of_eps(report->price[l])});
         keep(&list[LINKS], (struct offer){NULL, from, to, net->p[l],
                                           of_p(report->p_price[l], net->p[l])});
     }
     for (int32_t i = 0; i < net->nodes; i++) {
-        keep(&list[TRUST], (struct offer){"own part", i, i, net->self_eps[i],
-                                          of_eps(report->self_price[i])});
+        if (report->self_price != NULL)
+            keep(&list[TRUST],
+                 (struct offer){"own part", i, i, net->self_eps[i],
+                                of_eps(report->self_price[i])});
+        if (report->everyone_price != NULL)
+            keep(&list[TRUST],
+                 (struct offer){"", i, i, net->everyone_eps[i],
+                                of_eps(report->everyone_price[i])});
         if (net->server_eps != NULL)
             keep(&list[TRUST],
                  (struct offer){"all paths", i, i, net->server_eps[i],
@@ -78,6 +85,9 @@ static void put_name(const struct report *report, const struct offer *offer)
         fprintf(report->out, "%s → %s",
                 node_label(report->network, offer->from).text,
                 node_label(report->network, offer->to).text);
+    else if (offer->what[0] == '\0')
+        fprintf(report->out, "%s → everyone",
+                node_label(report->network, offer->from).text);
     else
         fprintf(report->out, "%s → server, %s",
                 node_label(report->network, offer->from).text, offer->what);
@@ -110,7 +120,7 @@ static void offers_table(const struct report *report, const struct offers *list,
 void report_price(const struct report *report)
 {
     struct offers list[2] = {0};
-    if (report->plan == NULL || report->price == NULL)
+    if (report->p_price == NULL)
         return;
     gather(report, list);
     page_section(report, "price", "What a better link or more trust would save",
@@ -129,19 +139,19 @@ void report_price(const struct report *report)
 void report_worth(const struct report *report)
 {
     struct offers list[2] = {0};
-    if (report->price == NULL)
+    if (report->p_price == NULL)
         return;
     gather(report, list);
     if (list[LINKS].count > 0) {
-        fputs(" Among links ", report->out);
+        fputs(" Fewer failures of ", report->out);
         put_name(report, &list[LINKS].offer[0]);
-        fputs(" is worth most", report->out);
-        fputs(list[TRUST].count > 0 ? "; among budgets " : ".", report->out);
+        fputs(" would lower the error most among links", report->out);
+        fputs(list[TRUST].count > 0 ? "; more ε of " : ".", report->out);
     } else if (list[TRUST].count > 0) {
-        fputs(" Among budgets ", report->out);
+        fputs(" More ε of ", report->out);
     }
     if (list[TRUST].count > 0) {
         put_name(report, &list[TRUST].offer[0]);
-        fputs(".", report->out);
+        fputs(" most among budgets.", report->out);
     }
 }

@@ -165,14 +165,29 @@ static void observers_table(const struct report *report)
           out);
     for (int32_t k = 0; k < report->privacy_count; k++)
         observer_row(out, &report->privacy[k]);
-    fputs("</table></div>\n<p class=\"soft\">Radio: a packet lost on the way "
-          "counts as heard; receiver: it was heard by nobody. Relays, the "
-          "server, readers and coalitions: " MEANING_OTHERS ".</p>\n",
+    fputs(report->forward != NULL
+              ? "</table></div>\n<p class=\"soft\">As <code>pricer "
+                "privacy</code> found from the releases alone; nothing is "
+                "assumed of links, relays, the server or other nodes.</p>\n"
+              : "</table></div>\n<p class=\"soft\">Radio: a packet lost on the "
+                "way counts as heard; receiver: it was heard by nobody. "
+                "Relays, the server, readers and coalitions: " MEANING_OTHERS
+                ".</p>\n",
           out);
 }
 
 void report_privacy(const struct report *report)
 {
+    if (report->forward != NULL) {
+        page_section(report, "privacy", "Privacy",
+                     "A node makes one release a round, and everyone sees the "
+                     "same: however many copies someone collects, and from "
+                     "however many relays, they learn no more.");
+        forward_privacy(report);
+        if (report->privacy_count > 0)
+            observers_table(report);
+        fputs("</section>\n", report->out);
+    }
     if (report->plan == NULL)
         return;
     page_section(report, "privacy", "Privacy",
@@ -196,6 +211,8 @@ void report_certificate(const struct report *report)
 {
     const struct pricer_certificate *found = &report->certificate;
     FILE *out = report->out;
+    if (report->forward != NULL)
+        forward_certificate(report);
     if (report->plan == NULL)
         return;
     page_section(
@@ -242,7 +259,7 @@ void report_certificate(const struct report *report)
 void report_recipe(const struct report *report)
 {
     FILE *out = report->out;
-    bool measured = report->plan != NULL &&
+    bool measured = report_planned(report) &&
                     report->record.network.origin == PRICER_ORIGIN_MEASURED;
     page_section(report, "recipe", "How to get this page again",
                  measured ? "The scenario is in the study, but not how its "
@@ -261,6 +278,8 @@ void report_recipe(const struct report *report)
                 pricer_word(PRICER_WORDS_CALIBRATION,
                             report->settings.calibration));
     }
+    if (report->forward != NULL)
+        fputs("pricer plan again.pricer\n", out);
     fputs("pricer report again.pricer -o report.html</code></pre>\n", out);
     fputs("<details><summary>The scenario</summary>\n<pre><code>", out);
     page_text(out, report->scenario);

@@ -118,7 +118,7 @@ static void rounds_chart(const struct report *report, struct chart *chart,
                          const int columns[2], const char *const names[2])
 {
     double x[2][POINTS + 1], y[2][POINTS + 1];
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 2 && names[s] != NULL; s++) {
         int count = thin(&report->played_rounds, columns[s], x[s], y[s]);
         bool any = false;
         for (int k = 0; k < count; k++)
@@ -138,20 +138,22 @@ void report_rounds(const struct report *report)
 {
     if (report->played_rounds.count < 2)
         return;
-    struct chart arrivals = {.title =
-                                 "Sums and nodes that arrived, over the rounds",
+    struct chart arrivals = {.title = "What arrived, over the rounds",
                              .x_name = "round",
                              .y_name = "how many",
                              .levels = 1,
                              .level = {{"all nodes", report->network->nodes}}};
-    struct chart errors = {.title = "Error of the rounds",
-                           .x_name = "round",
-                           .y_name = "squared error",
-                           .levels = 1,
-                           .level = {{"worst case of the plan, 1/n",
-                                      report->error.mse_worst_case}}};
-    static const char *const counted[] = {"nodes in the estimate",
-                                          "sums that arrived"};
+    struct chart errors = {
+        .title = "Error of the rounds",
+        .x_name = "round",
+        .y_name = "squared error",
+        .levels = 1,
+        .level = {{report->forward != NULL ? "worst case of the plan"
+                                           : "worst case of the plan, 1/n",
+                   report->error.mse_worst_case}}};
+    const char *const counted[] = {
+        "nodes in the estimate", /* of forwarding, releases that arrived */
+        report->forward != NULL ? NULL : "sums that arrived"};
     static const char *const judged[] = {"measured error",
                                          "the server’s error bar"};
     rounds_chart(report, &arrivals, (const int[]){2, 1}, counted);
@@ -168,13 +170,14 @@ void report_curve(const struct report *report)
     static const char *const names[KINDS] = {"every budget", "towards links",
                                              "towards the server"};
     double share[KINDS][MOST];
-    if (report->plan == NULL || rows->count < 2)
+    if (!report_planned(report) || rows->count < 2)
         return;
     int count = rows->count < MOST ? rows->count : MOST;
     struct chart chart = {.title = "The least error against trust",
                           .x_name = "budgets times (1: as they are)",
                           .y_name = "least error at worst, share of R²",
                           .log_x = true,
+                          .log_y = report->forward != NULL,
                           .levels = 1,
                           .level = {{meaning_zero(report->network), 1}}};
     for (int kind = 0; kind < KINDS; kind++) {
@@ -187,10 +190,14 @@ void report_curve(const struct report *report)
             chart.line[chart.lines++] = (struct chart_line){
                 names[kind], rows->column[0], share[kind], count};
     }
-    page_section(report, "curve", "What more trust would save",
-                 "The error of the best plan if every ε, or those towards "
-                 "links or the server alone, were so many times what it is; "
-                 "<code>pricer advise</code> says more.");
+    page_section(
+        report, "curve", "What more trust would save",
+        report->forward != NULL
+            ? "The error of the best plan if every ε were n times "
+              "what it is, with the same hops."
+            : "The error of the best plan if every ε, or those towards "
+              "links or the server alone, were so many times what it "
+              "is; <code>pricer advise</code> says more.");
     fputs("<figure>\n", report->out);
     chart_draw(report->out, &chart);
     fputs("</figure>\n</section>\n", report->out);

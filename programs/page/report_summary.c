@@ -70,6 +70,27 @@ static void put_eps(const struct report *report, const char *whom, double eps,
     *first = false;
 }
 
+/* One release a round goes to all: one eps a node. */
+static void answer_everyone(const struct report *report)
+{
+    const struct pricer_network *net = report->network;
+    double eps = 0, delta = 0;
+    long long rounds = report->settings.rounds;
+    bool first = true;
+    for (int32_t i = 0; i < net->nodes; i++) {
+        eps = fmax(eps, net->everyone_eps[i]);
+        delta = fmax(delta, net->everyone_delta[i]);
+    }
+    fputs("<dt>Private enough?</dt>\n<dd>", report->out);
+    put_eps(report, "everyone together", eps, &first);
+    fprintf(report->out,
+            " of the worst node, over the plan’s %lld round%s. Whoever has to "
+            "tell which of two data a node holds, both equally likely before, "
+            "is right in at most %.4g %% of the cases. Who takes part, when "
+            "and over which path is not hidden.</dd>\n",
+            rounds, rounds == 1 ? "" : "s", 100 * meaning_bet(eps, delta));
+}
+
 static void answer_privacy(const struct report *report)
 {
     const struct pricer_network *net = report->network;
@@ -111,10 +132,13 @@ static void answer_privacy(const struct report *report)
 static double largest_budget(const struct pricer_network *net)
 {
     double largest = 0;
-    for (int32_t l = 0; l < net->links; l++)
+    for (int32_t l = 0; l < net->links && net->everyone_eps == NULL; l++)
         largest = fmax(largest, net->eps[l]);
     for (int32_t i = 0; i < net->nodes; i++) {
-        largest = fmax(largest, net->self_eps[i]);
+        if (net->everyone_eps != NULL)
+            largest = fmax(largest, net->everyone_eps[i]);
+        else
+            largest = fmax(largest, net->self_eps[i]);
         if (net->server_eps != NULL)
             largest = fmax(largest, net->server_eps[i]);
     }
@@ -133,13 +157,27 @@ static void answer_better(const struct report *report)
     if (!isnan(twice) && 2 * largest <= MEANING_WEAK)
         fprintf(report->out,
                 "Twice every ε (privacy then: %s): %.3g %% of R² in place of "
-                "%.3g %%, before the decoder.",
+                "%.3g %%%s.",
                 meaning_eps(2 * largest), 100 * twice / centre,
-                100 * report->error.objective / centre);
+                100 * report->error.objective / centre,
+                report->forward == NULL ? ", before the decoder" : "");
+    if (report->forward != NULL)
+        fprintf(report->out,
+                " Of the error %.3g %% is noise, which more ε lowers, and %.3g "
+                "%% data that do not arrive, which better links%s lower.",
+                100 * report->forward->noise / report->error.objective,
+                100 * report->forward->missing / report->error.objective,
+                report->forward->hops < PRICER_HOPS_MAX ? " and more hops"
+                                                        : "");
+    if (report->forward != NULL && report->hop_saves > 0)
+        fprintf(report->out, " One more hop: %.3g %% less error.",
+                100 * report->hop_saves / report->error.objective);
     report_worth(report);
-    fputs(" <code>pricer advise</code> says where another uplink helps "
-          "most.</dd>\n",
-          report->out);
+    if (report->forward == NULL)
+        fputs(" <code>pricer advise</code> says where another uplink helps "
+              "most.",
+              report->out);
+    fputs("</dd>\n", report->out);
 }
 
 /* What the numbers are worth, and what their unit is. */
@@ -148,7 +186,10 @@ static void print_meaning(const struct report *report)
     double centre = meaning_centre(report->network);
     fputs("<dl>\n", report->out);
     answer_accuracy(report);
-    answer_privacy(report);
+    if (report->forward != NULL)
+        answer_everyone(report);
+    else
+        answer_privacy(report);
     answer_better(report);
     fputs("</dl>\n", report->out);
     fprintf(report->out,
@@ -171,43 +212,49 @@ static void print_meaning(const struct report *report)
 static void print_unheard(const struct report *report)
 {
     char text[UNHEARD_ROOM];
-    if (unheard_text(report->network, text)[0] == '\0')
+    if (report->network->everyone_eps != NULL)
+        unheard_within(report->network, report->forward, text);
+    else
+        unheard_text(report->network, text);
+    if (text[0] == '\0')
         return;
     fputs("<p class=\"warn\">", report->out);
     page_text(report->out, text);
     fputs("</p>\n", report->out);
 }
 
-void report_summary(const struct report *report)
+/* What the plan's error is next to. */
+static void compare_facts(const struct report *report)
 {
     FILE *out = report->out;
-    char share[96];
-    print_unheard(report);
-    if (report->plan == NULL) {
-        page_missing(report, "The study has no plan yet.", "pricer plan");
-        return;
-    }
-    fputs("<ul class=\"facts\">\n", out);
-    fact(out, report->error.mse_worst_case,
-         "mean squared error at worst, whatever the data");
-    snprintf(share, sizeof share, "its root, in radii; it is %s of R²",
-             meaning_share(report->error.mse_worst_case /
-                           meaning_centre(report->network))
-                 .text);
-    fact(out,
-         sqrt(report->error.mse_worst_case / meaning_centre(report->network)),
-         share);
-    double best = INFINITY;
-    for (int k = 0; k < PRICER_BASELINE_COLREL; k++)
+    const struct pricer_forward_plan *plan = report->forward;
+    double own = report->error.mse_worst_case, best = INFINITY;
+    for (int k = 0; k < PRICER_BASELINE_COLREL && plan == NULL; k++)
         if (report->rival[k].known)
             best = fmin(best, report->rival[k].error.mse_worst_case);
+    if (plan != NULL)
+        best = plan->mse_alone;
     if (isfinite(best))
-        fact(out, best / report->error.mse_worst_case,
-             "times less than without collaboration");
-    fact(out, report->certificate.gap,
-         "certified distance from the optimum, relative");
-    fputs("</ul>\n", out);
-    print_meaning(report);
+        fact(out, best / own,
+             plan != NULL ? "times less than without relaying"
+                          : "times less than without collaboration");
+    if (plan == NULL) {
+        fact(out, report->certificate.gap,
+             "certified distance from the optimum, relative");
+        return;
+    }
+    double arrival = 0;
+    for (int32_t i = 0; i < plan->nodes; i++)
+        arrival += plan->node[i].arrival / plan->nodes;
+    fact(out, own / plan->mse_perfect,
+         "times the error over links that never fail");
+    fact(out, 100 * arrival, "% of the releases arrive");
+}
+
+/* Budgets that are not kept. */
+static void print_open(const struct report *report)
+{
+    FILE *out = report->out;
     if (report->certificate.open_links > 0)
         fprintf(out,
                 "<p class=\"warn\">%" PRId64 " links spend more than their "
@@ -221,11 +268,46 @@ void report_summary(const struct report *report)
                 "<p class=\"warn\">%" PRId64 " nodes show the server more than "
                 "their budget allows.</p>\n",
                 report->certificate.open_budgets);
+}
+
+void report_summary(const struct report *report)
+{
+    FILE *out = report->out;
+    char share[96];
+    print_unheard(report);
+    if (!report_planned(report)) {
+        page_missing(report, "The study has no plan yet.", "pricer plan");
+        return;
+    }
+    fputs("<ul class=\"facts\">\n", out);
+    fact(out, report->error.mse_worst_case,
+         "mean squared error at worst, whatever the data");
+    snprintf(share, sizeof share, "its root, in radii; it is %s of R²",
+             meaning_share(report->error.mse_worst_case /
+                           meaning_centre(report->network))
+                 .text);
+    fact(out,
+         sqrt(report->error.mse_worst_case / meaning_centre(report->network)),
+         share);
+    compare_facts(report);
+    fputs("</ul>\n", out);
+    print_meaning(report);
+    print_open(report);
     long long rounds = report->settings.rounds;
-    fprintf(out,
-            "<p class=\"soft\">Plan %" PRId64 ": budgets are for %lld round%s, "
-            "every packet counted as heard",
-            report->record.id, rounds, rounds == 1 ? "" : "s");
+    fprintf(out, "<p class=\"soft\">Plan %" PRId64, report->record.id);
+    if (report->record.name[0] != '\0')
+        fprintf(out, ", %s", report->record.name);
+    fprintf(out, ": budgets are for %lld round%s", rounds,
+            rounds == 1 ? "" : "s");
+    if (report->forward != NULL)
+        fprintf(out,
+                ", releases pass at most %d relay%s. A node sends %.3g kB a "
+                "round on average if every link is up",
+                (int)report->forward->hops,
+                report->forward->hops == 1 ? "" : "s",
+                report->forward->bytes / 1000);
+    else
+        fputs(", every packet counted as heard", out);
     if (report->record.network.origin == PRICER_ORIGIN_MEASURED)
         fprintf(out,
                 "; links as measured over %" PRId64 " rounds, %" PRId64

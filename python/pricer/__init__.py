@@ -21,6 +21,7 @@ from ._library import (BusyFault, Fault, FileFault, FormatFault,
 from .components import Components, power, power_dimension
 from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
 from .following import Walk, walk
+from .forwarding import FORWARD_NODE, ForwardCheck, ForwardPlan
 from .network import LINK, NODE, Network, Scenario, Settings
 from .participant import (GoneFault, LateFault, NodeFault, NodePlan,
                           NoEstimateFault, Participant, RefusedFault, Result,
@@ -29,7 +30,8 @@ from .planning import (Calibration, Certificate, Error, Plan, SolveInfo,
                        baseline, calibrate, delta_gaussian, descend,
                        erdos_renyi, plan)
 from .privacy import Accountant, PaperBound, Statements, privacy
-from .rounds import Played, Rounds, Stream
+from .releasing import Release
+from .rounds import ForwardRounds, Played, Rounds, Stream
 from .simulation import (Outcome, Simulation, read_vectors, simulate,
                          write_npy)
 from .stacking import Repeated, Stack
@@ -38,11 +40,12 @@ from .study import Study, new_study, open_study
 __version__ = version
 __all__ = [
     "Accountant", "BusyFault", "Calibration", "Certificate", "Components",
-    "Decoded", "Decoder", "Error", "Fault", "FileFault", "FormatFault",
+    "Decoded", "Decoder", "Error", "FORWARD_NODE", "Fault", "FileFault",
+    "FormatFault", "ForwardCheck", "ForwardPlan", "ForwardRounds",
     "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
     "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
     "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
-    "RefusedFault", "Repeated", "Result", "Round", "Rounds", "Scenario",
+    "RefusedFault", "Release", "Repeated", "Result", "Round", "Rounds", "Scenario",
     "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
     "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
     "ValueFault", "Walk", "baseline", "calibrate", "decode", "delta_gaussian",

@@ -19,7 +19,8 @@ from . import _find as finding
 from . import _header
 
 HEADERS = ("pricer.h", "pricer_crew.h", "pricer_decode.h",
-           "pricer_study.h", "pricer_forward.h", "pricer_members.h",
+           "pricer_study.h", "pricer_release.h", "pricer_forward.h",
+           "pricer_members.h",
            "pricer_audit.h", "pricer_kmeans.h", "pricer_power.h",
            "pricer_reference.h", "pricer_input.h")
 

@@ -26,6 +26,10 @@ class Settings:
     over `rounds` rounds, every packet counted as heard. A round has `repeat`
     attempts that send the same payloads. `horizon`, for decoders, is how many
     rounds' results users average.
+
+    Plans of `scheme: forward` have rounds, repeat, threads, and: hops, the most
+    relays that a release goes over (None: the fewest with an error within 1 % of
+    16 hops), and release, "best", "sphere" or "gaussian".
     """
 
     bias: str = "worst-case"
@@ -37,6 +41,8 @@ class Settings:
     tolerance: float = 0.0
     iterations: int = 0
     threads: int = 0
+    hops: Optional[int] = None
+    release: str = "best"
 
     def replace(self, **changes: Any) -> "Settings":
         """The same with some other values."""
@@ -54,6 +60,19 @@ class Settings:
             "iterations": self.iterations,
             "threads": self.threads,
             "watch": watch.pointer if watch else ffi.NULL})
+
+    def _forward(self, seed: int, watch: Optional[Watch] = None) -> Any:
+        """The same for a plan of forwarding."""
+        return struct("forward_settings", {
+            "rounds": self.rounds, "hops": -1 if self.hops is None else self.hops,
+            "release": find_word("release", self.release), "seed": seed,
+            "threads": self.threads,
+            "watch": watch.pointer if watch else ffi.NULL})
+
+    def _with_forward(self, made: Any) -> "Settings":
+        """The same with what a scenario asks of a plan of forwarding."""
+        return self.replace(hops=None if made.hops < 0 else made.hops,
+                            release=word("release", made.release))
 
     @classmethod
     def _read(cls, made: Any) -> "Settings":
@@ -105,9 +124,9 @@ class Network:
         eps = inf is full trust. self_eps and self_delta are the
         same for a node's own part at the server, server_eps and server_delta
         bound all that the server learns. everyone_eps and everyone_delta
-        bound all that everyone learns, and make the network one of the scheme
-        forward, which plans of sums refuse. Every finite eps needs its delta; the
-        others may be left out or NaN and are 1e-5 then. joint[l] is the
+        bound all that everyone learns, and make the network one of `scheme:
+        forward`; eps of its links may be left out. Every finite eps needs its
+        delta; the others may be left out or NaN and are 1e-5 then. joint[l] is the
         probability that l and its partner are up together, or NaN: taken from
         the reciprocity, 1 where both are up and down together, 0 where they are
         independent. names
@@ -139,6 +158,8 @@ class Network:
             return {of + "eps": field(of + "eps", eps, count),
                     of + "delta": field(of + "delta", delta, count)}
 
+        if eps is None and everyone_eps is not None:
+            eps = np.inf
         for name, values in (("p", p), ("eps", eps)):
             if links and values is None:
                 raise ValueFault(f"{name} is missing: links have no default")
@@ -433,7 +454,9 @@ class Scenario:
         """What it asks of the planner."""
         settings = ffi.new("struct pricer_settings *")
         lib.pricer_scenario_settings(self._c, settings)
-        return Settings._read(settings)
+        forward = ffi.new("struct pricer_forward_settings *")
+        lib.pricer_scenario_forward_settings(self._c, forward)
+        return Settings._read(settings)._with_forward(forward)
 
     @property
     def seed(self) -> int:

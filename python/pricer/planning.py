@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from ._library import (Progress, ValueFault, Watch, address, call, ffi,
                        find_word, given, lib, numbers, refuse, struct, view)
+from .forwarding import (ForwardPlan, is_forward, plan_forward,
+                         refuse_settings)
 from .network import Network, Settings
 
 if TYPE_CHECKING:
@@ -253,14 +255,20 @@ class Plan:
 
 
 def plan(network: Network, *, warm: Optional[Plan] = None,
-         progress: Progress = None, **settings: Any) -> Plan:
+         progress: Progress = None,
+         **settings: Any) -> Union[Plan, ForwardPlan]:
     """The weights that minimise the error of the server's estimate while every
     link stays within its budget, with a proof (`plan.info.bound`).
 
     Keywords are those of Settings and stand above the network's own. `warm` is a
-    plan of the same network to begin near.
+    plan of the same network to begin near. For a network with budgets towards
+    everyone, the releases that keep them and the coefficients of least error: a
+    ForwardPlan.
     """
+    refuse_settings(network, [*settings, *(["warm"] if warm else [])])
     asked = network.settings.replace(**settings)
+    if is_forward(network):
+        return plan_forward(network, asked, progress)
     watch = Watch(progress)
     out = ffi.new("struct pricer_plan **")
     info = ffi.new("struct pricer_solve_info *")

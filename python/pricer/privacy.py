@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Iterable, NamedTuple, Optional
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 
 from ._library import (Progress, ValueFault, Watch, address, call, ffi,
-                       find_word, given, layout, lib, refuse, view, word)
+                       find_word, given, layout, lib, refuse, struct, view,
+                       word)
+from .forwarding import ForwardPlan
 from .planning import Plan
 
 STATEMENT = layout("struct pricer_statement")
@@ -37,7 +39,8 @@ class Statements:
     exact[k]. The arrays are views of `table`, a structured array.
     """
 
-    def __init__(self, plan: Plan, table: np.ndarray) -> None:
+    def __init__(self, plan: Union[Plan, ForwardPlan],
+                 table: np.ndarray) -> None:
         self.plan = plan
         self.table = table
 
@@ -65,7 +68,10 @@ class Statements:
 
     def paper(self, index: int, delta_prime: float = 0.0) -> PaperBound:
         """The paper's bound for one of the statements; delta_prime is its
-        delta', 0: half of the delta."""
+        delta', 0: half of the delta. It has none for forwarding."""
+        if isinstance(self.plan, ForwardPlan):
+            raise ValueFault("the paper has no bounds for releases that are "
+                             "forwarded")
         statement = ffi.from_buffer("struct pricer_statement[]",
                                     self.table[index:index + 1])
         out = ffi.new("struct pricer_paper_bound *")
@@ -101,7 +107,41 @@ def _check_question(plan: Plan, observer: Optional[str], protect: str,
     return team
 
 
-def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *,
+_ASKED_OF_SUMS = {"repeat": None, "eavesdropper": "radio", "members": (),
+                  "with_server": False, "with_reader": False, "relays": "sums",
+                  "decodes": None}
+
+
+def _refuse_sums(asked: Mapping[str, Any]) -> None:
+    """Refuse what is not asked of plans of forwarding."""
+    if asked["observer"] not in (None, "everyone"):
+        raise ValueFault(f"observer = {asked['observer']!r}: with forwarding "
+                         "everyone sees the same, observer is 'everyone'")
+    if asked["protect"] != "data":
+        raise ValueFault(f"protect = {asked['protect']!r}: forwarding does not "
+                         "hide who takes part")
+    for name, default in _ASKED_OF_SUMS.items():
+        if asked[name] != default:
+            raise ValueFault(f"{name} = {asked[name]!r} belongs to 'scheme: sum', "
+                             "and the plan has 'scheme: forward'")
+
+
+def _account_forward(plan: ForwardPlan, delta: float, rounds: Optional[int],
+                     threads: int, progress: Progress) -> "Statements":
+    watch = Watch(progress)
+    question = struct("question", {
+        "observer": lib.PRICER_OBSERVER_EVERYONE, "delta": delta,
+        "eavesdropper": lib.PRICER_RADIO, "relays": lib.PRICER_RELAYS_SHARES,
+        "rounds": plan.settings.rounds if rounds is None else rounds,
+        "threads": threads, "watch": watch.pointer})
+    out = ffi.new("struct pricer_statement **")
+    watch.call(lib.pricer_forward_privacy_account, plan.network._c, plan._c,
+               question, out)
+    owner = ffi.gc(out[0], lib.pricer_statements_free)
+    return Statements(plan, view(owner, owner, plan.nodes, STATEMENT))
+
+
+def privacy(plan: Union[Plan, ForwardPlan], observer: Optional[str] = None, protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
             repeat: Optional[int] = None,
             eavesdropper: str = "radio", members: Iterable[int] = (),
@@ -121,8 +161,12 @@ def privacy(plan: Plan, observer: Optional[str] = None, protect: str = "data", *
     statement's own. rounds, and attempts of a round with the same payloads
     (repeat), are those of the plan if not given. The eavesdropper
     is "radio" (every packet is heard, as budgets count) or "receiver" (what is
-    lost is lost).
+    lost is lost). Of a plan of forwarding the observer is "everyone", there is one
+    statement a node, and only delta and rounds are asked for.
     """
+    if isinstance(plan, ForwardPlan):
+        _refuse_sums({name: value for name, value in locals().items()})
+        return _account_forward(plan, delta, rounds, threads, progress)
     if observer is None:
         observer = "relay" if protect == "identity" else "link"
     team = _check_question(plan, observer, protect, members, relays,
@@ -163,17 +207,24 @@ class Accountant:
     It starts with the rounds that the plan is made for, or with `rounds`. Rounds
     of one plan compose in one account of all that they show, not by a sum of
     bounds. Other keywords are those of privacy(). Numbers are of the worst node.
+    Of a plan of forwarding the observer is "everyone": all who see any number of
+    copies of a node's releases.
     """
 
-    def __init__(self, plan: Plan, observer: str = "server", *,
+    def __init__(self, plan: Union[Plan, ForwardPlan],
+                 observer: Optional[str] = None, *,
                  rounds: Optional[int] = None, **question: Any) -> None:
         if "delta" in question:
             raise TypeError("delta is an argument of get_epsilon()")
+        forward = isinstance(plan, ForwardPlan)
+        observer = observer or ("everyone" if forward else "server")
         asked = inspect.signature(privacy).bind(plan, observer, **question)
         asked.apply_defaults()
         _check_question(*(asked.arguments[name] for name in (
             "plan", "observer", "protect", "members", "relays",
             "eavesdropper")))
+        if forward:
+            _refuse_sums(asked.arguments)
         self.plan = plan
         self.rounds = 0
         self.compose(plan.settings.rounds if rounds is None else rounds)
@@ -198,11 +249,18 @@ class Accountant:
 
     def get_epsilon(self, delta: float) -> float:
         """The eps that holds for all at this delta; 0 where no round is."""
+        if delta == 0 and isinstance(self.plan, ForwardPlan) and self.rounds:
+            return max(law.epsilon(0, self.rounds)
+                       for law in self.plan._laws())
         return self.statements(delta).worst if self.rounds else 0.0
 
     def get_delta(self, eps: float) -> float:
         """A delta that holds for all at this eps: less than 1 % above the least
-        that the account proves, or 1e-290 where that is less; 1 if none is."""
+        that the account proves, or 1e-290 where that is less; 1 if none is. Of
+        forwarding the least itself."""
+        if isinstance(self.plan, ForwardPlan) and self.rounds:
+            return max(law.delta(eps, self.rounds)
+                       for law in self.plan._laws())
         if self.rounds == 0 or self.get_epsilon(1e-290) <= eps:
             return 0.0 if self.rounds == 0 else 1e-290
         low, high = -300.0, 0.0  # powers of 10: low does not hold, high does

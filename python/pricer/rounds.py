@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from ._library import (ValueFault, address, call, ffi, find_word, lib, refuse,
                        shaped)
 from .decoding import Decoder, Receiver, choose_decoder
+from .forwarding import ForwardPlan
+from .network import Network
 from .planning import Plan
 
 
@@ -50,14 +52,125 @@ class Stream:
 
 
 class Played(NamedTuple):
-    """What became of a round. bar is the decoder's error bar, or None; clipped
-    is how many vectors were longer than their node's radius and were cut."""
+    """What became of a round. bar is the decoder's error bar, or None, of
+    forwarding that of those who arrived; clipped is how many vectors were longer
+    than their node's radius and were cut. arrived says, of forwarding, whose
+    releases the server got."""
 
     estimate: np.ndarray
     uplink: np.ndarray
     link: np.ndarray
     bar: Optional[float]
     clipped: int
+    arrived: Optional[np.ndarray] = None
+
+
+def draw_links(network: Network, seed: int,
+               round: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which uplinks and which links are up in a round, as simulations draw
+    them."""
+    pair = ffi.new("struct pricer_pair *")
+
+    def up(*values: Any) -> bool:
+        pair[0] = values
+        return lib.pricer_round_up(seed, round, pair)
+
+    partner = network.partner
+    back = (np.where(partner >= 0, network.p[partner], 0) if network.links
+            else np.zeros(0))
+    uplink = [up(j, lib.PRICER_SERVER, p, 0, 0)
+              for j, p in enumerate(network.uplink.tolist())]
+    link = [up(*rest) for rest in
+            zip(network.from_.tolist(), network.to.tolist(),
+                network.p.tolist(), back.tolist(), network.joint.tolist())]
+    return np.array(uplink, bool), np.array(link, bool)
+
+
+def check_data(network: Network, data: ArrayLike) -> tuple[np.ndarray, int]:
+    """A row for every node, and how many are too long."""
+    rows = shaped(data, "f8", (network.nodes, network.dimension), "data")
+    refuse("data", rows, ~np.isfinite(rows), "is not a finite number")
+    # as long as the radius but for rounding is not clipped
+    return rows, int(np.sum(np.linalg.norm(rows, axis=1)
+                            > network.node_radius * (1 + 1e-12)))
+
+
+class ForwardRounds:
+    """Play rounds of a plan of forwarding in this process, every release as a node
+    makes it.
+
+        rounds = pricer.ForwardRounds(plan, seed=1)
+        estimate = rounds.play(data, round=0).estimate
+
+    Round t of a seed is trial t of the faithful simulator. With secret=True
+    releases are drawn from the kernel, as they have to be for data that is really
+    private; links are still drawn from the seed.
+    """
+
+    def __init__(self, plan: ForwardPlan, seed: Optional[int] = None,
+                 secret: bool = False) -> None:
+        net = plan.network
+        self.plan = plan
+        self.seed = net.seed if seed is None else seed
+        self._secret = secret
+        self._bytes = [lib.pricer_forward_payload(kind, net.dimension)
+                       for kind in range(3)]
+        self._payload = np.zeros(max(self._bytes), np.uint8)
+        self._senders = [self._sender(i) for i in range(net.nodes)]
+        out = ffi.new("struct pricer_forward_receiver **")
+        call(lib.pricer_forward_receiver_new, net._c, plan._c, out)
+        self._receiver = ffi.gc(out[0], lib.pricer_forward_receiver_free)
+
+    def _sender(self, node: int) -> Any:
+        net = self.plan.network
+        out = ffi.new("struct pricer_forward_sender **")
+        call(lib.pricer_forward_sender_new, self.plan._c.node + node,
+             net.node_radius[node], net.dimension, out)
+        return ffi.gc(out[0], lib.pricer_forward_sender_free)
+
+    def __reduce__(self) -> Any:
+        return ForwardRounds, (self.plan, self.seed, self._secret)
+
+    def __repr__(self) -> str:
+        return (f"<pricer.ForwardRounds of {self.plan!r}, seed {self.seed}"
+                f"{', secret releases' if self._secret else ''}>")
+
+    def links(self, round: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which uplinks and which links are up in a round."""
+        return draw_links(self.plan.network, self.seed, round)
+
+    def arrived(self, uplink: np.ndarray, link: np.ndarray) -> np.ndarray:
+        """Whose releases reach the server over links that are up."""
+        net = self.plan.network
+        there = np.array(uplink, bool)
+        for _ in range(self.plan.hops):
+            more = there.copy()
+            more[net.from_[link & there[net.to]]] = True
+            there = more
+        return there
+
+    def play(self, data: ArrayLike, round: int = 0) -> Played:
+        """One round with a row of data for every node."""
+        net = self.plan.network
+        data, clipped = check_data(net, data)
+        uplink, link = self.links(round)
+        there = self.arrived(uplink, link)
+        estimate = np.zeros(net.dimension)
+        payload = address(self._payload, "unsigned char[]")
+        random = ffi.NULL if self._secret else ffi.new("struct pricer_random *")
+        for node in np.flatnonzero(there).tolist():
+            if not self._secret:
+                lib.pricer_random_replay(
+                    random, self.seed, lib.PRICER_PURPOSE_NOISE, round, node,
+                    lib.PRICER_SERVER)
+            call(lib.pricer_forward_release, self._senders[node],
+                 address(data[node], "double[]"), random, payload)
+            call(lib.pricer_forward_receiver_add, self._receiver, node, payload,
+                 self._bytes[self.plan.table["release"][node]],
+                 address(estimate, "double[]"))
+        bar = lib.pricer_forward_bar(net._c, self.plan._c,
+                                     address(there, "bool[]"))
+        return Played(estimate, uplink, link, bar, clipped, there)
 
 
 class Rounds:
@@ -108,22 +221,9 @@ class Rounds:
              self.grid, node, out)
         return ffi.gc(out[0], lib.pricer_slice_free)
 
-    def _up(self, round: int, from_: int, to: int, p: float, back: float = 0,
-            joint: float = 0) -> bool:
-        pair = ffi.new("struct pricer_pair *", (from_, to, p, back, joint))
-        return lib.pricer_round_up(self.seed, round, pair)
-
     def links(self, round: int) -> tuple[np.ndarray, np.ndarray]:
         """Which uplinks and which links are up in a round."""
-        net = self.plan.network
-        partner = net.partner
-        back = np.where(partner >= 0, net.p[partner], 0) if net.links else []
-        uplink = [self._up(round, j, lib.PRICER_SERVER, net.uplink[j])
-                  for j in range(net.nodes)]
-        link = [self._up(round, *rest) for rest in
-                zip(net.from_.tolist(), net.to.tolist(), net.p.tolist(),
-                    np.asarray(back).tolist(), net.joint.tolist())]
-        return np.array(uplink, bool), np.array(link, bool)
+        return draw_links(self.plan.network, self.seed, round)
 
     def share(self, node: int, to: int, vector: np.ndarray,
               round: int) -> np.ndarray:
@@ -174,11 +274,7 @@ class Rounds:
     def play(self, data: ArrayLike, round: int = 0) -> Played:
         """One round with a row of data for every node."""
         net = self.plan.network
-        data = shaped(data, "f8", (net.nodes, net.dimension), "data")
-        refuse("data", data, ~np.isfinite(data), "is not a finite number")
-        # as long as the radius but for rounding is not clipped
-        clipped = int(np.sum(np.linalg.norm(data, axis=1)
-                             > net.node_radius * (1 + 1e-12)))
+        data, clipped = check_data(net, data)
         uplink, link = self.links(round)
         self._sums[:] = 0
         for node, piece in enumerate(self._slices):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ._library import (Progress, ValueFault, Watch, call, ffi, find_word, given,
                        lib, refuse, struct, view, word)
 from .decoding import Decoder, choose_decoder
+from .forwarding import ForwardPlan
 from .planning import Plan
 
 
@@ -105,6 +106,22 @@ def write_npy(values: ArrayLike, path: Union[str, Path]) -> None:
     del held
 
 
+def asked_of(plan: Union[Plan, ForwardPlan], watch: Watch, trials: int,
+             seed: Optional[int], data: Any, threads: int) -> tuple[Any, Any]:
+    """struct pricer_simulation_settings for any plan, and what has to live as
+    long."""
+    asked = struct("simulation_settings", {
+        "trials": trials, "seed": plan.network.seed if seed is None else seed,
+        "threads": threads, "watch": watch.pointer})
+    if isinstance(data, str):
+        asked.data = find_word("data", data)
+        return asked, None
+    asked.data = lib.PRICER_DATA_GIVEN
+    rows, held = matrix(data)
+    asked.given = rows
+    return asked, [rows, held]
+
+
 class Asked:
     """How rounds are to be played, as struct pricer_simulation_settings, and what
     has to live as long."""
@@ -118,23 +135,25 @@ class Asked:
         chosen = choose_decoder(plan, decoder)
         how = decoder if isinstance(decoder, str) else (
             "constant" if chosen is None else "minimax")
-        self._kept: list[Any] = [watch, chosen]
-        self._c = asked = struct("simulation_settings", {
-            "trials": trials,
-            "seed": plan.network.seed if seed is None else seed,
-            "threads": threads, "watch": watch.pointer,
-            "decode": find_word("decode", how, "decoder"),
-            "decoder": ffi.NULL if chosen is None else chosen._c})
-        if isinstance(data, str):
-            asked.data = find_word("data", data)
-        else:
-            asked.data = lib.PRICER_DATA_GIVEN
-            rows, held = matrix(data)
-            asked.given = rows
-            self._kept += [rows, held]
+        self._c, held = asked_of(plan, watch, trials, seed, data, threads)
+        self._kept: list[Any] = [watch, chosen, held]
+        self._c.decode = find_word("decode", how, "decoder")
+        self._c.decoder = ffi.NULL if chosen is None else chosen._c
 
 
-def simulate(plan: Plan, *others: Plan, trials: int = 0,
+def _simulate_forward(plan: ForwardPlan, trials: int, seed: Optional[int],
+                      data: Any, engine: str, threads: int,
+                      progress: Progress) -> Simulation:
+    watch = Watch(progress)
+    asked, held = asked_of(plan, watch, trials, seed, data, threads)
+    asked.engine = find_word("engine", engine)
+    out = ffi.new("struct pricer_simulation **")
+    watch.call(lib.pricer_forward_simulate, plan.network._c, plan._c, asked, out)
+    del held
+    return Simulation(out[0])
+
+
+def simulate(plan: Union[Plan, ForwardPlan], *others: Plan, trials: int = 0,
              seed: Optional[int] = None, data: Any = "worst-case",
              engine: str = "fast", decoder: Union[None, str, Decoder] = None,
              threads: int = 0, progress: Progress = None) -> Simulation:
@@ -143,8 +162,16 @@ def simulate(plan: Plan, *others: Plan, trials: int = 0,
     data is "worst-case", "random" or a row for every node. engine is "fast" (the
     noise is integrated out) or "faithful" (every message). decoder is for the
     first plan's sums: None (the plan's own, plan.decoder), "constant" (every sum
-    counts alike), "minimax", "adaptive", or a Decoder that was fitted. The result is the same to the bit for any number of threads.
+    counts alike), "minimax", "adaptive", or a Decoder that was fitted. A plan of
+    forwarding is played alone and has no decoder. The result is the same to the bit
+    for any number of threads.
     """
+    if isinstance(plan, ForwardPlan):
+        if others or decoder is not None:
+            raise ValueFault("a plan of forwarding is played alone, and without "
+                             "a decoder")
+        return _simulate_forward(plan, trials, seed, data, engine, threads,
+                                 progress)
     watch = Watch(progress)
     asked = Asked(plan, watch, trials, seed, data, decoder, threads)
     asked._c.engine = find_word("engine", engine)

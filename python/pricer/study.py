@@ -1,14 +1,16 @@
 """Studies: a network and everything learnt about it, in one file."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 
-from ._library import (Fault, MemoryFault, Progress, StoppedFault, Watch, call,
-                       ffi, find_word, lib, struct)
+from ._library import (Fault, MemoryFault, Progress, StoppedFault, ValueFault,
+                       Watch, call, ffi, find_word, lib, struct, word)
 from .decoding import Decoder, choose_decoder
+from .forwarding import ForwardPlan
 from .network import Network, Scenario, Settings
 from .planning import Plan
 from .stacking import Stack
@@ -57,7 +59,19 @@ class Study:
         settings = ffi.new("struct pricer_settings *")
         seed = ffi.new("int64_t *")
         call(lib.pricer_study_settings, self._c, settings, seed)
-        return Settings._read(settings), seed[0]
+        found = Settings._read(settings)
+        if self.scheme == "forward":
+            forward = ffi.new("struct pricer_forward_settings *")
+            call(lib.pricer_study_forward_settings, self._c, forward)
+            found = found._with_forward(forward)
+        return found, seed[0]
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of its plans, "sum" or "forward"."""
+        scheme = ffi.new("enum pricer_scheme *")
+        call(lib.pricer_study_scheme, self._c, scheme)
+        return word("scheme", scheme[0])
 
     @property
     def settings(self) -> Settings:
@@ -85,9 +99,11 @@ class Study:
         call(lib.pricer_study_network, self._c, out)
         return Network(out[0], *self._settings())
 
-    def plan(self, number: int = 0) -> Plan:
+    def plan(self, number: int = 0) -> Union[Plan, ForwardPlan]:
         """A plan by its number, or the latest, with the network that it was
         made for, its settings and the decoder that is stored with it."""
+        if self.scheme == "forward":
+            return self._forward_plan(number)
         network = ffi.new("struct pricer_network **")
         plan = ffi.new("struct pricer_plan **")
         record = ffi.new("struct pricer_plan_record *")
@@ -103,6 +119,18 @@ class Study:
         found.decoder = stored if stored and stored.attempts == 1 else None
         return found
 
+    def _forward_plan(self, number: int) -> ForwardPlan:
+        plan = ffi.new("struct pricer_forward_plan **")
+        record = ffi.new("struct pricer_forward_record *")
+        call(lib.pricer_study_forward_plan, self._c, number, plan, record)
+        network = self.network
+        asked = record.settings
+        found = ForwardPlan(plan[0], network, network.settings.replace(
+            rounds=max(asked.rounds, 1), hops=asked.hops,
+            release=word("release", asked.release)))
+        found.number = record.id
+        return found
+
     def decoder(self, plan: Plan) -> Optional[Decoder]:
         """The decoder that is stored with a plan of this study, or None."""
         out = ffi.new("struct pricer_decoder **")
@@ -110,11 +138,13 @@ class Study:
              out)
         return Decoder(out[0], plan) if out[0] != ffi.NULL else None
 
-    def add_plan(self, plan: Plan,
+    def add_plan(self, plan: Union[Plan, ForwardPlan],
                  decoder: Union[None, str, Decoder] = None) -> int:
         """Store a plan for the study's network; its number. decoder is stored
         with it: None is the plan's own, or that of all attempts of a round,
         "constant" is none."""
+        if isinstance(plan, ForwardPlan):
+            return self._add_forward_plan(plan)
         if decoder is None and plan.settings.repeat > 1:
             decoder = _stack_decoder(plan)
         else:
@@ -133,6 +163,18 @@ class Study:
         number = ffi.new("int64_t *")
         call(lib.pricer_study_add_plan, self._c, plan.network._c, plan._c,
              record, number)
+        plan.number = number[0]
+        return number[0]
+
+    def _add_forward_plan(self, plan: ForwardPlan) -> int:
+        if plan.nodes != self.tables()["node"] or self.scheme != "forward":
+            raise ValueFault("the plan is not for the network of the study")
+        record = struct("forward_record", {
+            "settings": plan.settings._forward(plan.network.seed)[0],
+            "made": int(time.time())})
+        number = ffi.new("int64_t *")
+        call(lib.pricer_study_add_forward_plan, self._c, plan._c, record,
+             number)
         plan.number = number[0]
         return number[0]
 

@@ -147,7 +147,81 @@ MUTANTS = [
      "1, repeat", ["--observer", "server", "--trials", "20000"]),
 ]
 
+# Releases that are forwarded: audits of a plan that the true program made.
+FORWARD = [
+    ("a coin that says yes half as often: p is too large",
+     "release/coin.c", "(uint64_t)BN_get_word(sum) + 1;",
+     "((uint64_t)BN_get_word(sum) + 1) / 2;", "of the data"),
+    ("another threshold of the cap",
+     "release/sample.c", "product > sampler->release.t * length",
+     "product > .9 * sampler->release.t * length", "of the data"),
+    ("every hundredth seed is the one before",
+     "release/sample.c", "(int)(coin < sampler->coin) | (int)inside;",
+     "(int)(coin < sampler->coin) | (int)inside;\n{ static unsigned char old[16]; static int n; "
+     "if (status == PRICER_OK && *accepted && ++n % 100 == 0) memcpy((void *)(bytes + 8), old, 16); "
+     "else if (*accepted) memcpy(old, bytes + 8, 16); }", "come before"),
+    ("angles off by a hundredth: some directions are preferred",
+     "release/expand.c", "0x4000000000000000u) - 3.;",
+     "0x4000000000000000u) - 2.95;", "should be"),
+    ("vectors are not clipped",
+     "release/sample.c",
+     "fmax(sqrt(pri_expand_square(d + 1, along)), radius / largest);",
+     "radius / largest;", "of the data"),
+    ("half of the loss in the account",
+     "release/composition.c", ".e0 = release->e0,", ".e0 = release->e0 / 2,",
+     "everyone"),
+]
+
+# Plans that the check of plans must refuse: what is mutated, and the kind of
+# release.
+PLANNED = [
+    ("half of the probability of a loss beyond eps", "release/composition.c",
+     "sum += signs.now * -expm1l(-excess);",
+     "sum += signs.now * -expm1l(-excess) / 2;", "sphere"),
+    ("the factor 2 dropped from the Gaussian release", "release/parameters.c",
+     "2 * (long double)wish->radius / mu", "(long double)wish->radius / mu",
+     "gaussian"),
+]
+
+
+def forward(release, rounds):
+    return ("dimension: 4\n"
+            "network: {generator: erdos-renyi, nodes: 4, p: 0.8, uplink: 0.7}\n"
+            "trust: {everyone: {eps: 2, delta: 1e-4}}\n"
+            f"release: {release}\nrounds: {rounds}\n")
+
+
+def check_forward(folder):
+    studies = {kind: new_study(true, folder, kind, forward(kind, 3))
+               for kind in ("sphere", "gaussian")}
+    for kind in studies:
+        for options in ([], ["--seed", "1", "--rounds", "1"]):
+            audit(true, studies[kind], *options, caught=False)
+    for name, source, line, instead, words in FORWARD:
+        home = tempfile.mkdtemp(dir=folder)
+        program = make_mutant(home, source, line, instead)
+        before = len(bad)
+        out = run(program, "audit", studies["sphere"], status=3)
+        if "CONTRADICTED" not in out or words not in out:
+            bad.append(f"{name}: the verdict is wrong:\n{out}")
+        print("caught" if len(bad) == before else "FAILED", ":", name)
+    for name, source, line, instead, kind in PLANNED:
+        home = tempfile.mkdtemp(dir=folder)
+        program = make_mutant(home, source, line, instead)
+        path, file = os.path.join(home, "s.pricer"), os.path.join(home, "s.yaml")
+        open(file, "w").write(forward(kind, 3))
+        run(program, "new", path, file)
+        done = subprocess.run([program, "plan", path], capture_output=True,
+                              text=True)
+        good = done.returncode == 1 and "not stored" in done.stderr
+        if not good:
+            bad.append(f"{name}: {done.stdout}{done.stderr}")
+        print("refused" if good else "FAILED", ":", name)
+
+
 true = os.path.join(build, "pricer")
+with tempfile.TemporaryDirectory() as folder:
+    check_forward(folder)
 with tempfile.TemporaryDirectory() as folder:
     studies = {eps: new_study(true, folder, f"true{eps}", clique(eps))
                for eps in (1, 50, "1, repeat")}

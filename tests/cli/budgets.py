@@ -3,7 +3,7 @@
 budgets: what plan has checked, privacy shows for every link to be within its
 budget over the planned rounds, with every packet counted as heard; the audit
 does not contradict it; a plan from measured links keeps to its own network.
-With credit for losses the same holds for the receiver. $1: the build folder,
+The same holds for the receiver alone. $1: the build folder,
 $2: how many scenarios (12).
 
 The audits are judged with a false alarm of 1e-6 a table, so of a run of this

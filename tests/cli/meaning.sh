@@ -194,7 +194,9 @@ narrow "$pricer" diff ten.pricer 1
 narrow "$pricer" advise ten.pricer
 narrow "$pricer" privacy ten.pricer --mode paper
 narrow "$pricer" audit ten.pricer --trials 1000 --observer link
-"$pricer" new campus.pricer "$here"/examples/campus/campus.yaml >/dev/null
+cp "$here"/examples/campus/*.csv .
+sed 's/^  everyone: .*/  eps: 8\n  delta: 1e-5\n  server: {eps: 8}/' "$here"/examples/campus/campus.yaml >campus.yaml
+"$pricer" new campus.pricer campus.yaml >/dev/null
 narrow "$pricer" plan campus.pricer
 # A column in which nothing stands is not shown; one in which something does is.
 expect 0 "strategy  " "$pricer" simulate campus.pricer --trials 200

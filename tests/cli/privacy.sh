@@ -125,6 +125,7 @@ holds "{s['guarantee'] for s in o if $eps(s) > 8} == {False}"
 expect 0 'As printed, not a guarantee for' "$pricer" privacy a.pricer --mode paper
 expect 0 'As printed, a guarantee for' "$pricer" privacy a.pricer --mode paper
 expect 0 'eps: the same observer.' "$pricer" privacy a.pricer --mode paper
+expect 0 'heard by nobody (--eavesdropper receiver)' "$pricer" privacy a.pricer --mode paper
 expect 0 'eps: another observer, to whom a packet lost on the way counts as heard' \
     "$pricer" privacy a.pricer --mode paper --eavesdropper radio
 

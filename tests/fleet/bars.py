@@ -94,7 +94,10 @@ with Fleet(build, nodes=N, dimension=8, p=.95, uplink=[.95] * N) as fleet:
     fleet.wait_rounds(3)
     bar, planned = wait(N)
     page = fleet.get('/')[1]
-    expect('This round: expected error at most about' in page, 'no bar on the page')
+    expect('This round: expected error at most about' in page and
+           'of R²: its expected squared error, at most about' in page and
+           'Expected squared error of the latest estimate' in fleet.get('/metrics')[1],
+           'no bar on the page, or it is no expectation')
     open_budgets = fleet.metrics()['pricer_server_budgets_open']
     expect(open_budgets == 2 and
            '2 nodes show the server more than' in page,

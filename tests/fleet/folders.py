@@ -62,14 +62,14 @@ def check_private(place):
             expect(mode in allowed, f'{folder}/{name} has mode {mode:o}')
 
 
-def start(place, made, nodes=N):
+def start(place, made, nodes=N, options=''):
     """The printed commands; rounds as fast as they go, nothing else changed."""
     processes = []
     for member in made['members']:
         server = member['node'] == 'server'
         log = open(place.path(f'{member["node"]}.log'), 'w')
         more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
-                f'--quorum {nodes} --port 0 --rounds {ROUNDS + 3}') \
+                f'--quorum {nodes} --port 0 --rounds {ROUNDS + 3}{options}') \
             if server else ''
         processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
@@ -301,7 +301,137 @@ def test_addresses():
         place.run('pricer fleet f.pricer', expected=2)
 
 
-for test in (test_start, test_never_above, test_dense_fleet, test_full_trust, test_again, test_addresses):
+def test_forward():
+    """Folders of nodes that forward: one budget, neighbours, and what checks say."""
+    with Scratch(build) as place:
+        place.write('nodes.csv', 'node,p,name,everyone_eps,everyone_delta\n'
+                    '0,.9,gate,8,1e-5\n1,.2,,8,1e-5\n2,0,roof,0.1,0\n3,.5,,3,1e-7\n')
+        place.write('links.csv', 'from,to,p\n1,0,.8\n2,1,.7\n2,0,.3\n0,1,.8\n')
+        place.write('f.yaml', 'dimension: 2\nrounds: 5\n'
+                    'network: {files: {nodes: nodes.csv, links: links.csv}}\n')
+        place.run('pricer new f.pricer f.yaml')
+        done = place.run('pricer fleet f.pricer --to fleet', expected=1)
+        expect('plan' in done.stderr, done.stderr)
+        place.run('pricer plan f.pricer')
+        made = json.loads(place.ask('pricer fleet f.pricer --to fleet --json'))
+        expect(made['scheme'] == 'forward' and made['rounds'] == 5 and
+               made['budgets_beyond_study'] == 0 and 'readers' not in made, made)
+        check_private(place)
+        keys = {m['node']: m['key'] for m in made['members']}
+        at = {m['node']: m['address'] for m in made['members']}
+        listed = json.loads(place.ask('pricer enrol f.pricer --json'))['members']
+        expect({m['node']: m['key'] for m in listed} == keys, listed)
+        budgets = {'gate': (8, 1e-5), 'node1': (8, 1e-5), 'roof': (.1, 0),
+                   'node3': (3, 1e-7)}
+        for folder, (eps, delta) in budgets.items():
+            rows = [line for line in place.read('fleet', folder, 'node.trust')
+                    .splitlines() if not line.startswith('#')]
+            expect(rows[0] == 'to,eps,delta' and len(rows) == 2 and
+                   rows[1].startswith('everyone,') and
+                   [float(x) for x in rows[1].split(',')[1:]] == [eps, delta], rows)
+        # Node 2 only sends, so the others wait for it; node 3 has no neighbours.
+        near = {'gate': f'1,{keys[1]},{at[1]},\n2,{keys[2]},,roof\n',
+                'node1': f'0,{keys[0]},{at[0]},gate\n2,{keys[2]},,roof\n',
+                'roof': f'0,{keys[0]},{at[0]},gate\n1,{keys[1]},{at[1]},\n',
+                'node3': ''}
+        for folder, rows in near.items():
+            text = place.read('fleet', folder, 'neighbours.csv')
+            expect(text.split('node,key,address,name\n')[1] == rows, text)
+        check = 'cd fleet/gate && pricer-node --config node.conf --check'
+        np.save(place.path('fleet/gate/vector.npy'), np.zeros((1, 2)))
+        show = 'cd fleet/gate && pricer-node --config node.conf --ledger-show'
+        expect(place.ask(show) == 'nothing was sent so far\n', place.ask(show))
+        with sqlite3.connect(place.path('fleet/gate/node.ledger')) as db:
+            db.execute('INSERT INTO entry VALUES (1, 1, 2, .38, 1.6, 0, 5, 3, 6, 8e-6)')
+            db.execute('INSERT INTO entry VALUES (2, 2, 2, 0, 0, .5, 2, 1, 1, 1e-6)')
+        db.close()
+        told = place.ask(check)
+        expect('note  server' in told and
+               '4 of 7 rounds are made, which keep eps = 7, delta = 9e-06' in told and
+               'eps = 8, delta = 1e-05 towards everyone' in told and
+               '0 of 2 reached' in told and 'note  plan' in told and
+               'BAD' not in told, told)
+        told = place.ask(show)
+        expect('sphere, d = 2, t = 0.38, e0 = 1.6' in told and
+               'gaussian, mu = 0.5' in told and
+               'eps = 7, delta = 9e-06 are taken, of eps = 8, delta = 1e-05' in told,
+               told)
+        everyone = json.loads(place.ask(show + ' --json'))['everyone']
+        expect(everyone['released'] == 4 and everyone['eps'] == 7 and
+               everyone['budget_eps'] == 8 and len(everyone['entries']) == 2 and
+               everyone['entries'][0]['loss'] == 1.6, everyone)
+        place.write('fleet/gate/node.trust', 'to,eps,delta\n0,1,.1\n')
+        place.write('fleet/gate/neighbours.csv', f'node,key,address\n\n0,{keys[0]},\n')
+        told = place.run(check, expected=1).stdout
+        expect('neighbours.csv:3: this is node 0 itself' in told and
+               "no row 'everyone'" in told, told)
+        # Whoever is shut out is nobody's neighbour.
+        place.run('pricer enrol f.pricer 1 --remove')
+        place.run('pricer fleet f.pricer --to fleet --force')
+        expect(keys[1] not in place.read('fleet/gate/neighbours.csv'), 'an old key')
+
+
+def test_forward_runs():
+    """A fleet that forwards, from its folders: checks tell the plan and what is left,
+    also far from the server, and budgets last the rounds of the plan."""
+    with Scratch(build) as place:
+        place.write('nodes.csv', 'node,p,name\n0,.9,gate\n1,.2,\n2,0,roof\n')
+        place.write('links.csv', 'from,to,p\n1,0,.8\n2,1,.7\n0,1,.8\n')
+        place.write('f.yaml', f'dimension: 2\nrounds: {ROUNDS}\n'
+                    'trust: {everyone: {eps: 8, delta: 1e-5}}\n'
+                    'network: {files: {nodes: nodes.csv, links: links.csv}}\n')
+        ports = free_ports(4)
+        place.write('where.csv', 'node,address\n' + ''.join(
+            f'{i},127.0.0.1:{port}\n' for i, port in zip(('server', 0, 1, 2), ports)))
+        place.run('pricer new f.pricer f.yaml && pricer plan f.pricer')
+        made = json.loads(place.ask(
+            'pricer fleet f.pricer --to fleet --addresses where.csv --json'))
+        folders = ('gate', 'node1', 'roof')
+        for folder in folders:
+            np.save(place.path('fleet', folder, 'vector.npy'), np.full((1, 2), .4))
+        check = 'cd fleet/roof && pricer-node --config node.conf --check'
+        far = check + ' --server tcp://127.0.0.1:1'
+        last = made['members'].pop()
+        processes = start(place, made, options=' --wait 3')
+        try:
+            told = place.ask(check)
+            expect(f'the plan fits, for {ROUNDS} rounds more' in told and
+                   'none so far' in told and 'good  server' in told and
+                   'good  plan' in told and 'vector.npy: 2 numbers' in told, told)
+            told = place.ask(far)
+            expect(f'the plan fits, for {ROUNDS} rounds more' in told and
+                   'note  server' in told and 'from node 1' in told, told)
+            place.write('fleet/roof/node.trust', 'to,eps,delta\neveryone,7.9,1e-5\n')
+            told = place.run(check, expected=1).stdout
+            expect('nothing will be released: line 2 of the trust file: the budget of '
+                   'everyone holds eps = 7.9 over all rounds' in told, told)
+            place.write('fleet/roof/node.trust', 'to,eps,delta\neveryone,8,1e-5\n')
+            made['members'] = [last]
+            processes += start(place, made)
+            shows = [f'cd fleet/{folder} && pricer-node --config node.conf '
+                     '--ledger-show --json' for folder in folders]
+            end = time.monotonic() + 60
+            while any(json.loads(place.ask(show))['everyone']['released'] < ROUNDS
+                      for show in shows):
+                expect(time.monotonic() < end, place.read('server.log'))
+                time.sleep(.1)
+            processes[-1].terminate()
+            processes[-1].wait()
+            told = place.run(check, expected=1).stdout
+            expect(f'{ROUNDS} of {ROUNDS} rounds are made' in told and
+                   'nothing will be released' in told and 'are taken' in told, told)
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+        for show in shows:
+            everyone = json.loads(place.ask(show))['everyone']
+            expect(everyone['released'] == everyone['rounds'] == ROUNDS and
+                   everyone['eps'] <= 8 and everyone['delta'] <= 1e-5, everyone)
+
+
+for test in (test_forward, test_forward_runs, test_start, test_never_above, test_dense_fleet, test_full_trust, test_again, test_addresses):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

@@ -415,6 +415,51 @@ static void test_all(void **state)
     ledger_close(ledger);
 }
 
+static int64_t count_rows(const char *name, const char *sql)
+{
+    sqlite3 *database = NULL;
+    sqlite3_stmt *query = NULL;
+    assert_int_equal(sqlite3_open(scratch_path(name), &database), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &query, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(query), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64(query, 0);
+    sqlite3_finalize(query);
+    sqlite3_close(database);
+    return count;
+}
+
+/* A server that asks for another noise in every round, and for rounds with odd
+ * numbers, makes no ledger grow for ever; and no release counts for less. */
+static void test_bounded(void **state)
+{
+    (void)state;
+    enum { TRIES = 700, FAR = 4001 };
+    struct ledger *ledger = open_ledger("bounded");
+    double square = 0;
+    for (int k = 1; k <= TRIES; k++) {
+        double mu = .01 + k * 1e-7;
+        struct ledger_charge charge = {peer, mu, INFINITY, 1, false, false};
+        assert_int_equal(ledger_charge(ledger, 2 * k - 1, &charge, 1, NULL),
+                         PRICER_OK);
+        assert_true(charge.allowed);
+        square += mu * mu;
+    }
+    double spent = ledger_spent(ledger, peer);
+    assert_true(spent >= sqrt(square) && spent < 1.07 * sqrt(square));
+    for (int k = 1; k <= 5; k++) {
+        struct ledger_charge charge = {peer, .01, INFINITY, 1, false, false};
+        assert_int_equal(
+            ledger_charge(ledger, 2 * TRIES + FAR * k, &charge, 1, NULL),
+            PRICER_OK);
+    }
+    ledger_close(ledger);
+    assert_true(count_rows("bounded", "SELECT count(*) FROM account") <= 260);
+    assert_true(count_rows("bounded", "SELECT count(*) FROM release") <= 5);
+    assert_int_equal(count_rows("bounded", "SELECT sum(releases) FROM account"),
+                     TRIES + 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_allows),
         cmocka_unit_test(test_all),
+        cmocka_unit_test(test_bounded),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

@@ -45,13 +45,20 @@ struct world {
     bool signs[KEYS][KEYS]; /* as admitted */
 };
 
+/* As a node does with every slice. */
+static void read_trust(struct world *world)
+{
+    assert_int_equal(ledger_use_trust(world->ledger, &world->trust, 0, NULL),
+                     PRICER_OK);
+}
+
 static void open_world(struct world *world)
 {
     struct pricer_fault fault = {""};
     if (ledger_open(scratch_path(world->path), servers[world->server],
                     &world->ledger, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
-    ledger_use_trust(world->ledger, &world->trust, 0);
+    read_trust(world);
     int64_t last = ledger_last(world->ledger);
     world->round = world->round > last ? world->round : last;
 }
@@ -163,6 +170,7 @@ static void run_honest(struct world *world, const struct holders *all)
 {
     struct ledger_charge charges[ROWS + 1];
     const char *server = servers[world->server];
+    read_trust(world);
     for (int h = 0; h < ROWS; h++) {
         const char *key = world->names[find_key(all, h)];
         const char *old = all->count[h] > 1
@@ -249,19 +257,18 @@ static void close_over(const struct world *world, bool forwards, bool *set)
 /* A release to a key was allowed for a row: hold it against every budget. */
 static void check_heard(const struct world *world, int sequence, int row, int k)
 {
-    bool above[KEYS] = {false}, family[KEYS];
+    bool family[KEYS] = {false};
     int heard = 0;
-    above[k] = true;
-    close_over(world, false, above);
-    memcpy(family, above, sizeof family);
+    family[k] = true;
+    close_over(world, false, family);
     close_over(world, true, family);
     for (int a = 0; a < KEYS; a++)
         heard += family[a] ? world->heard[a] : 0;
     for (int r = 0; r <= ROWS; r++) {
         bool concerns = r == row;
         for (int a = 0; a < KEYS; a++)
-            concerns = concerns || (above[a] && strcmp(world->rows[r].key,
-                                                       world->names[a]) == 0);
+            concerns = concerns || (family[a] && strcmp(world->rows[r].key,
+                                                        world->names[a]) == 0);
         int limit = find_limit(world->rows[r].total_eps, 1e-5);
         if (concerns && heard > limit)
             fail_msg("sequence %d: key %d and those it is counted with heard "
@@ -290,6 +297,7 @@ static void run_hostile(struct world *world, int sequence)
     int key = (int)draw(&world->seed, 8), old = (int)draw(&world->seed, 8);
     bool follows = draw(&world->seed, 2) == 0;
     const char *named = world->rows[row].key;
+    read_trust(world);
     if (ledger_admit(world->ledger, row, named[0] != '\0' ? named : NULL,
                      follows ? world->names[old] : NULL, world->names[key],
                      NULL) != PRICER_OK)
@@ -399,9 +407,78 @@ static void test_replaced(void **state)
         strcpy(world.rows[2].key, "new");
         if (moved)
             strcpy(world.rows[4].key, "lost");
+        read_trust(&world);
         assert_int_equal(
             ledger_admit(world.ledger, 2, "new", NULL, "new", NULL), PRICER_OK);
         assert_int_equal(exhaust(&world, 2, "new"), moved ? limit : 0);
+        ledger_close(world.ledger);
+    }
+}
+
+static void take(struct world *world, int row, const char *old, const char *key)
+{
+    struct pricer_fault fault = {""};
+    const char *named = world->rows[row].key;
+    read_trust(world);
+    if (ledger_admit(world->ledger, row, named[0] != '\0' ? named : NULL, old,
+                     key, &fault) != PRICER_OK)
+        fail_msg("row %d does not take %s: %s", row, key, fault.text);
+}
+
+/* Neighbours sign each other's keys so that one of them looks moved when the
+ * operator gives it another key: two rows hear what two rows may, and no more. */
+static void test_feigned(void **state)
+{
+    (void)state;
+    int limit = find_limit(9, 1e-5);
+    for (int how = 0; how < 3; how++) {
+        struct world world;
+        start_world(&world, "feigned", how);
+        strcpy(world.rows[1].key, "p");
+        strcpy(world.rows[4].key, "q");
+        int heard = 0;
+        if (how < 2) { /* else q never shows itself */
+            take(&world, 4, NULL, "q");
+            heard += exhaust(&world, 4, "q");
+        }
+        take(&world, 1, NULL, "p");
+        heard += exhaust(&world, 1, "p");
+        if (how == 0)
+            take(&world, 4, "p", "q");
+        else
+            take(&world, 1, "q", "p");
+        for (int again = 0; again < 3; again++) {
+            const char *key = (const char *[]){"n", "m", "o"}[again];
+            strcpy(world.rows[1].key, key);
+            take(&world, 1, NULL, key);
+            heard += exhaust(&world, 1, key);
+            if (how == 2)
+                take(&world, 1, "q", key);
+        }
+        if (ledger_admit(world.ledger, 4, "q", NULL, "q", NULL) == PRICER_OK)
+            heard += exhaust(&world, 4, "q");
+        if (heard > 2 * limit)
+            fail_msg("way %d: two rows of %d heard %d", how, limit, heard);
+        ledger_close(world.ledger);
+    }
+}
+
+/* A row has the smaller budget and goes on to a later key; another row is shown
+ * the earlier one, and brings no more. */
+static void test_claimed(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct world world;
+        start_world(&world, "claimed", named);
+        world.rows[1].total_eps = 6;
+        take(&world, 1, NULL, "a");
+        take(&world, 1, "a", "b");
+        if (named)
+            strcpy(world.rows[1].key, "b");
+        take(&world, 2, NULL, "a");
+        assert_int_equal(exhaust(&world, 2, "a"), find_limit(6, 1e-5));
+        assert_int_equal(exhaust(&world, 1, "b"), 0);
         ledger_close(world.ledger);
     }
 }
@@ -435,8 +512,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_admit),   cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_feigned), cmocka_unit_test(test_claimed),
         cmocka_unit_test(test_honest),  cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_bounded),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

@@ -23,7 +23,7 @@ static struct ledger *open_for(const char *name, const char *key,
     struct pricer_fault fault = {""};
     if (ledger_open(scratch_path(name), key, &ledger, &fault))
         fail_msg("%s", fault.text);
-    ledger_use_trust(ledger, trust, 0);
+    assert_int_equal(ledger_use_trust(ledger, trust, 0, NULL), PRICER_OK);
     return ledger;
 }
 
@@ -283,9 +283,9 @@ static void test_later(void **state)
      * left; a larger one does not forget. */
     struct trust less = read_rows("everyone,7,1e-5,,,\n");
     struct trust more = read_rows("everyone,13.5,2e-5,,,\n");
-    ledger_use_trust(ledger, &less, 0);
+    assert_int_equal(ledger_use_trust(ledger, &less, 0, NULL), PRICER_OK);
     assert_int_equal(charge(ledger, 8, &lower, &fault), PRICER_INFEASIBLE);
-    ledger_use_trust(ledger, &more, 0);
+    assert_int_equal(ledger_use_trust(ledger, &more, 0, NULL), PRICER_OK);
     assert_int_equal(ledger_release_left(ledger, &first, &left, NULL),
                      PRICER_OK);
     assert_int_equal(left, 4);
@@ -376,7 +376,7 @@ static void test_sums(void **state)
     int64_t of_rest = ledger_left(ledger, &rest);
     assert_true(of_rest < of_all / 2 && of_rest > 100);
     assert_int_equal(ledger_left(ledger, &all), LEDGER_NO_END);
-    ledger_use_trust(ledger, &both, 0);
+    assert_int_equal(ledger_use_trust(ledger, &both, 0, NULL), PRICER_OK);
     assert_int_equal(ledger_left(ledger, &whole), of_rest);
     assert_int_equal(ledger_left(ledger, &all), 0); /* there is no row server */
     all.allowed = true;
@@ -385,7 +385,7 @@ static void test_sums(void **state)
     assert_int_equal(charge(ledger, 2, &terms, NULL), PRICER_OK);
     assert_int_equal(ledger_left(ledger, &whole), of_rest);
     /* The row is gone, what was released is not. */
-    ledger_use_trust(ledger, &bare, 0);
+    assert_int_equal(ledger_use_trust(ledger, &bare, 0, NULL), PRICER_OK);
     assert_int_equal(ledger_left(ledger, &whole), of_rest);
     ledger_close(ledger);
     ledger = open_for("before", server, &bare);
@@ -553,5 +553,5 @@ int main(void)
         cmocka_unit_test(test_sums),    cmocka_unit_test(test_only_grows),
         cmocka_unit_test(test_upgrade), cmocka_unit_test(test_neighbours),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

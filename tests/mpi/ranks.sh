@@ -41,6 +41,31 @@ faithful=(--trials 100 --engine faithful --decoder adaptive)
 simulate alone "$pricer" simulate "${faithful[@]}"
 same 3 2 "${faithful[@]}"
 
+# The same with 'scheme: forward'.
+cp ten.pricer sums.pricer
+cat >forward.yaml <<END
+dimension: 3
+network: {generator: geometric, nodes: 30, uplink: 0.2}
+trust: {everyone: {eps: 4}}
+hops: 2
+END
+"$pricer" new ten.pricer forward.yaml --force >/dev/null &&
+    "$pricer" plan ten.pricer >/dev/null || fail "no plan of forwarding"
+forward=(--trials 300000 --data random)
+simulate alone "$pricer" simulate "${forward[@]}"
+same 2 2 "${forward[@]}"
+same 3 1 "${forward[@]}"
+forward=(--trials 100 --engine faithful)
+simulate alone "$pricer" simulate "${forward[@]}"
+same 3 2 "${forward[@]}"
+mv sums.pricer ten.pricer
+grid=(forward.yaml --vary hops=0,1,2 --vary trust.everyone.eps=1,4 --trials 600)
+"$pricer" sweep "${grid[@]}" --to alone >/dev/null 2>&1 || fail "sweep of forwarding"
+ranks 3 sweep "${grid[@]}" --threads 2 --to many >out.txt 2>err.txt ||
+    fail "sweep of forwarding: $(cat err.txt)"
+diff -r alone many || fail "sweep of forwarding: 3 ranks"
+rm -rf alone many
+
 # Sweeps: the same folder, a cell that fails among them.
 cat >three.yaml <<END
 dimension: 4

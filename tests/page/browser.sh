@@ -25,7 +25,7 @@ view() { # page options...
 
 # Pages with everything: a circle of nodes with a simulation and rounds that were
 # run, sixty nodes with places, twenty with long names, and more nodes than are
-# drawn one by one.
+# drawn one by one; the last two with 'scheme: forward' too, one of them mute.
 "$pricer" new ten.pricer "$root"/examples/paper.yaml >/dev/null
 "$pricer" plan ten.pricer >/dev/null
 "$pricer" privacy ten.pricer >/dev/null
@@ -34,7 +34,9 @@ sqlite3 ten.pricer "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, estimate, decoder, bar)
     SELECT n, 1, 1, 3 + n % 3, 7 + n % 4, 0.8, 0.05 + 0.01 * (n % 5), zeroblob(1024), 'minimax', 0.1 + 0.02 * (n % 5)
     FROM k"
-"$pricer" new places.pricer "$root"/examples/campus/campus.yaml >/dev/null
+cp "$root"/examples/campus/*.csv .
+sed 's/^  everyone: .*/  eps: 4\n  delta: 1e-5\n  server: {eps: 8}/' "$root"/examples/campus/campus.yaml >campus.yaml
+"$pricer" new places.pricer campus.yaml >/dev/null
 "$pricer" plan places.pricer >/dev/null
 "$pricer" privacy places.pricer >/dev/null
 "$pricer" new many.pricer "$root"/examples/geometric.yaml --set network.nodes=400 >/dev/null
@@ -49,7 +51,23 @@ awk 'BEGIN { print "from,to,p"; for (i = 0; i < 20; i++) for (k = 1; k < 6; k +=
 "$pricer" new names.pricer names.yaml >/dev/null
 "$pricer" plan names.pricer >/dev/null
 "$pricer" privacy names.pricer >/dev/null
-for page in ten places many names; do
+sed '2s/.*/trust: {everyone: {eps: 2}}/; s/names.csv/mute.csv/' names.yaml >named.yaml
+{
+    cat names.csv
+    echo '20,lighthouse-keeper,0,400,300'
+} >mute.csv
+"$pricer" new forward.pricer named.yaml >/dev/null
+"$pricer" plan forward.pricer >/dev/null
+sqlite3 forward.pricer "INSERT INTO simulation VALUES (1, 1, 'fast', 'worst-case', 1, 500, 0, 'constant');
+    INSERT INTO simulation_strategy VALUES (1, 'plan', .3, .01, NULL, .35, .1, NULL, 0, 0, NULL);
+    INSERT INTO simulation_bin VALUES (1, 'plan', .1, .2, 300), (1, 'plan', .2, .4, 200);
+    INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, decoder, bar)
+    VALUES (1, 1, 1, 3, 3, 0.6, 0.2, 'constant', 0.5), (2, 1, 1, 4, 4, 0.8, 0.1, 'constant', 0.4)"
+printf '%s\n' 'dimension: 2' 'trust: {everyone: {eps: 4}}' 'network: {generator: geometric,' \
+    '  nodes: 150, uplink: 0.05, good: {fraction: 0.15, uplink: 0.9}}' >field.yaml
+"$pricer" new field.pricer field.yaml >/dev/null
+"$pricer" plan field.pricer >/dev/null
+for page in ten places many names forward field; do
     "$pricer" report $page.pricer -o $page.html >/dev/null || fail "report $page"
     { # the script goes behind the page's own end, where a browser takes it too
         cat $page.html
@@ -76,15 +94,17 @@ grep -q 'ε spent, at most' ten.html || fail "what rounds have cost is not drawn
 for page in ten places; do
     grep -q 'ε towards a link' $page.html || fail "$page: eps and budgets are not drawn"
     grep -q 'aria-label="Who relays for whom"' $page.html || fail "$page: no matrix"
+done
+for page in ten places forward field; do
     for question in 'Accurate enough' 'Private enough' 'What would make it better'; do
         grep -q "<dt>$question?</dt>" $page.html || fail "$page: $question is not answered"
     done
 done
 
-for page in ten places many names; do
+for page in ten places many names forward field; do
     for width in 390 1280; do
         for scheme in 1 0; do # light, dark
-            [ $page = ten ] || [ $((width > 400)) -eq $scheme ] || continue
+            [ $page = ten ] || [ $page = forward ] || [ $((width > 400)) -eq $scheme ] || continue
             what="$page at $width, $([ $scheme = 1 ] && echo light || echo dark)"
             frame $page $width >frame.html
             view frame.html --window-size=1400,2100 --virtual-time-budget=3000 --dump-dom \

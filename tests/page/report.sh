@@ -176,6 +176,83 @@ grep -q '1 nodes show the server more than their budget allows' server.html ||
 grep -q '⚠' server.html || fail "an open server budget has no warning"
 grep -q 'budget towards the server' places.html && fail "budgets where there are none"
 
+# 'scheme: forward': four nodes whose error by hops other programs found, and a fifth that
+# nobody hears, which leaves out (1/5)^2 of the squared radius.
+printf 'node,p,name\n0,.9,gate<1>\n1,.2,\n2,0,\n3,.1,\n' | tr -d '<>' >nodes.csv
+printf 'from,to,p\n1,0,.8\n2,1,.7\n3,2,.6\n2,0,.3\n3,1,.2\n' >links.csv
+printf '%s\n' 'dimension: 2' 'hops: 2' 'trust: {everyone: {eps: 4}}' \
+    'network: {files: {nodes: nodes.csv, links: links.csv}}' >four.yaml
+"$pricer" new four.pricer four.yaml >/dev/null
+"$pricer" report four.pricer -o four.html >/dev/null
+check four.html network recipe
+"$pricer" plan four.pricer --name first >/dev/null
+"$pricer" report four.pricer -o four.html >/dev/null
+forward="network arrivals error agreement privacy hops curve price certificate nodes recipe"
+# shellcheck disable=SC2086
+check four.html $forward
+cp nodes.csv five.csv && echo '4,0,attic' >>five.csv
+sed 's/nodes.csv/five.csv/' four.yaml >five.yaml
+"$pricer" new five.pricer five.yaml >/dev/null
+"$pricer" plan five.pricer >/dev/null
+sqlite3 five.pricer "INSERT INTO simulation VALUES (1, 1, 'fast', 'worst-case', 1, 500, 0, 'constant');
+    INSERT INTO simulation_strategy VALUES (1, 'plan', .3, .01, NULL, .35, .1, NULL, 0, 0, NULL);
+    INSERT INTO simulation_bin VALUES (1, 'plan', .1, .2, 300), (1, 'plan', .2, .4, 200);
+    INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, decoder, bar)
+    VALUES (1, 1, 1, 3, 3, 0.6, 0.2, 'constant', 0.5), (2, 1, 1, 4, 4, 0.8, 0.1, 'constant', 0.4);
+    INSERT INTO round_arrival (round, node, hops, attempt) VALUES (1, 0, 0, 0), (1, 1, 1, 0),
+    (1, 2, 1, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 2, 2, 0), (2, 3, 0, 0)"
+"$pricer" report five.pricer -o five.html >/dev/null
+# shellcheck disable=SC2086
+check five.html $forward
+grep -q 'NEVER HEARD: 1 of 5 nodes .*: attic (4)' five.html || fail "the node that nobody hears"
+grep -q 'simulated, 500 trials' five.html || fail "the simulation of forwarding is missing"
+grep -q '2 rounds were run by real nodes; on average 3.5 releases reached' five.html ||
+    fail "rounds of forwarding are missing"
+python3 - four.html five.html five.pricer <<'END' || fail "forward"
+import re, sqlite3, sys
+four, five = (open(page, encoding='utf-8').read() for page in sys.argv[1:3])
+def cells(text, section, column=1):
+    part = text.split('<section id="%s">' % section)[1].split('</section>')[0]
+    rows = re.findall(r'<tr[^>]*>(.*?)</tr>', part)
+    rows = [re.findall(r'<td[^>]*>(.*?)</td>', row) for row in rows]
+    return {row[0]: row[column] for row in rows if row}
+error = {name: float(value) for name, value in cells(four, 'error').items()}
+assert error['together, at worst'] == .2624 and error['always zero'] == 1, error
+assert error['links that never fail'] == .1077 and error['nodes that can never be heard'] == 0
+error = {name: float(value) for name, value in cells(five, 'error').items()}
+parts = [error[name] for name in ('nodes that can never be heard', 'releases that do not arrive',
+                                  'noise for privacy')]
+assert parts[0] == .04 and min(parts) > 0, parts
+assert abs(sum(parts) - error['together, at worst']) < 2e-4, error
+curve = four.split('aria-label="The error by hops"')[1].split('</svg>')[0]
+path = re.search(r'stroke-width="2"[^>]*d="([^"]*)"', curve).group(1)
+assert len(re.findall('L', path)) == 5, path
+stored = sqlite3.connect(sys.argv[3]).execute('SELECT arrival, coefficient FROM forward_plan_node')
+arrives, counts = cells(five, 'nodes', 2), cells(five, 'nodes', 3)
+came = {name: cell.split('<small>')[1].split('<')[0] for name, cell in arrives.items()}
+assert came == {'gate1 (0)': '1', '1': '1', '2': '1', '3': '0.5', 'attic (4)': '0'}, came
+for (arrival, coefficient), name in zip(stored, ('gate1 (0)', '1', '2', '3', 'attic (4)')):
+    assert abs(float(arrives[name].split('<')[0]) - arrival) < 1e-4, (name, arrives)
+    assert abs(float(counts[name]) - coefficient) < 1e-3, (name, counts)
+# The most likely paths: 1 over 0, 2 over 1 and 0 (.504; .27 over 0 alone), 3 over 2 and 0
+# (.162; .144 over 1 and 0, .1 by its uplink; over 2, 1 and 0 it would be three relays).
+assert cells(five, 'nodes', 1) == {'gate1 (0)': '0', '1': '1', '2': '2', '3': '2',
+                                   'attic (4)': 'never'}, cells(five, 'nodes', 1)
+END
+printf '%s\n' 'dimension: 2' 'seed: 1' 'trust: {everyone: {eps: 4}}' 'network: {generator: geometric,' \
+    '  nodes: 300, density: 60, cutoff: 0.1, uplink: 0.05, good: {fraction: 0.15, uplink: 0.9}}' >field.yaml
+"$pricer" new field.pricer field.yaml >/dev/null
+"$pricer" plan field.pricer >/dev/null
+"$pricer" report field.pricer -o field.html >/dev/null
+# shellcheck disable=SC2086
+check field.html $forward
+python3 - field.html <<'END' || fail "cells of forwarding"
+import re, sys
+text = open(sys.argv[1], encoding='utf-8').read()
+counts = [int(n) for n in re.findall(r'class="count"[^>]*>(\d+)<', text)]
+assert sum(counts) == 300, counts
+END
+
 # Mistakes.
 status=0
 "$pricer" report places.pricer --plan 9 -o no.html 2>messages >out || status=$?

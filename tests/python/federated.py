@@ -13,6 +13,7 @@ import common
 import numpy as np
 
 sys.path.insert(0, os.path.join(common.ROOT, 'examples', 'federated'))
+import budget  # noqa: E402
 import federated  # noqa: E402
 import pricer  # noqa: E402
 
@@ -93,6 +94,62 @@ class Federated(unittest.TestCase):
             if federated.draw(rows, os.path.join(folder, 'federated.svg')):
                 self.assertGreater(
                     os.path.getsize(os.path.join(folder, 'federated.svg')), 1000)
+
+
+class Budget(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.data = budget.synthetic_data()
+
+    def test_shards(self):
+        for kind, most in (('iid', 10), ('two classes', 4)):
+            dealt = budget.deal(self.data, 50, kind, np.random.default_rng(1))
+            self.assertEqual(dealt.rows.shape[:2], dealt.labels.shape)
+            self.assertLessEqual(max(len(set(row)) for row in dealt.labels),
+                                 most)
+            rows = dealt.rows.reshape(-1, dealt.rows.shape[2])
+            self.assertEqual(len(np.unique(rows, axis=0)), len(rows))
+
+    def test_features_depend_on_the_image_alone(self):
+        images = np.random.default_rng(2).integers(0, 256, (5, 28, 28))
+        found = budget.features(images)
+        self.assertEqual(found.shape, (5, 21))
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
+        np.testing.assert_allclose(budget.features(images[3:]), found[3:])
+
+    def test_budgets_are_for_all_rounds(self):
+        for rounds in (1, 5):
+            made = budget.Budget(30, 90, rounds)
+            for law in made.laws.values():
+                self.assertEqual(law.rounds, rounds)
+                self.assertLessEqual(law.epsilon(budget.DELTA), budget.EPS)
+            for plan in made.plans.values():
+                spent = pricer.Accountant(plan)
+                self.assertEqual(spent.rounds, rounds)
+                self.assertLessEqual(spent.get_epsilon(budget.DELTA),
+                                     budget.EPS)
+
+    def test_more_clients_learn_more(self):
+        """The sphere is ahead of the Gaussian, many clients of few, and without
+        privacy every method learns."""
+        rows = list(budget.run(self.data, [20, 400], ['iid'], 2))
+        self.assertEqual(len(rows), 2 * 5 * len(budget.WAYS))
+        found = {(row.clients, row.method, row.rounds, row.way):
+                 np.mean(row.accuracy) for row in rows}
+        for (clients, method, rounds, way), value in found.items():
+            if way == 'no privacy':
+                self.assertGreater(value, 0.8, (clients, method, rounds))
+        means = {way: found[400, 'means', 1, way] for way in budget.WAYS}
+        self.assertGreater(means['sphere'], means['gaussian'] + 0.2)
+        self.assertGreater(means['sphere'],
+                           found[20, 'means', 1, 'sphere'] + 0.1)
+        self.assertGreater(means['mesh'], means['no relays'])
+        self.assertEqual(len(list(budget.table(rows))), 2 + 10)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'budget.csv')
+            budget.write_csv(rows, path)
+            with open(path, encoding='utf-8') as file:
+                self.assertEqual(len(file.readlines()), 1 + 2 * len(rows))
 
 
 if __name__ == '__main__':

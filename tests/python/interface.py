@@ -100,7 +100,7 @@ class Readme(unittest.TestCase):
     def test_the_page_runs(self):
         blocks = re.findall(r'```py\n(.*?)```', read(
             os.path.join(common.ROOT, 'docs', 'python.md')), re.S)
-        self.assertEqual(len(blocks), 4)
+        self.assertEqual(len(blocks), 5)
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             with pricer.new_study('ten.pricer',

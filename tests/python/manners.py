@@ -136,13 +136,14 @@ class Arguments(unittest.TestCase):
             self.refused(words, pricer.Network.from_arrays, **{**good, **change})
 
     def test_forward(self):
-        """Links without budgets carry no sums, whatever a copy is made by."""
+        """Links without budgets carry no sums, whatever a copy is made by; what they
+        carry are releases."""
         net = pricer.Network.from_arrays([1, 0.5], [0], [1], 0.5, np.inf,
                                          everyone_eps=[4, 2], everyone_delta=0)
         for network in (net, pickle.loads(pickle.dumps(net)), net.retrust({})):
             np.testing.assert_array_equal(network.everyone_eps, [4, 2])
             np.testing.assert_array_equal(network.everyone_delta, [0, 0])
-            self.refused("the network is for 'scheme: forward'", pricer.plan, network)
+            self.assertIsInstance(pricer.plan(network), pricer.ForwardPlan)
             self.refused("the network is for 'scheme: forward'", pricer.baseline, network, 'best')
 
     def test_the_rest(self):

@@ -156,6 +156,80 @@ static void test_later(void **state)
     assert_false(pri_release_entry_allows(&noise, 0, &gaussian));
 }
 
+/* A release that may be chosen for a round: outcomes of the two ends of the
+ * ball. */
+struct choice {
+    long double up, down;
+};
+
+static struct choice choice_of(int64_t dimension, double t, double e0)
+{
+    struct pri_cap cap;
+    long double e = expl(-(long double)e0);
+    pri_cap_at(dimension + 1, t, &cap);
+    long double p = cap.share / (cap.share + (1 - cap.share) * e);
+    return (struct choice){p, p * e};
+}
+
+/* The most that an observer gains, delta at eps, who chooses the release of every
+ * round after seeing all before. */
+static long double play(const struct choice *menu, int count, int left,
+                        long double mass, long double other, long double power)
+{
+    long double best = fmaxl(0, mass - power * other); /* stop */
+    for (int k = 0; k < count && left > 0; k++) {
+        long double up = menu[k].up, down = menu[k].down, stay = 1 - up - down;
+        best = fmaxl(
+            best,
+            play(menu, count, left - 1, mass * up, other * down, power) +
+                play(menu, count, left - 1, mass * down, other * up, power) +
+                play(menu, count, left - 1, mass * stay, other * stay, power));
+    }
+    return best;
+}
+
+/* Smaller losses at the same threshold, chosen after seeing releases, cost no
+ * more than the list. */
+static void test_adaptive(void **state)
+{
+    uint64_t seed = 8;
+    (void)state;
+    for (int k = 0; k < 20; k++) {
+        int64_t d = 1 + k % 5;
+        double t = .05 + .7 * test_uniform(&seed);
+        double e0 = floor(0x1p40 * (.2 + 2 * test_uniform(&seed))) * 0x1p-40;
+        struct pri_release_entry list = sphere(d, t, e0, 5);
+        struct choice menu[] = {choice_of(d, t, e0), choice_of(d, t, e0 * .7),
+                                choice_of(d, t, e0 * .3)};
+        double eps = 5 * e0 * test_uniform(&seed);
+        long double gained = play(menu, 3, 5, 1, 1, expl(eps));
+        double claim = list_delta(&list, 1, eps);
+        assert_true(gained <= claim);
+        assert_true(gained >= claim * (1 - 1e-6L) - 1e-15L); /* all rounds */
+    }
+}
+
+/* Why other thresholds are refused: each of these keeps (2, 1e-3) over 5 rounds,
+ * and who chooses among them from round to round gains more than 1e-3. */
+static void test_menu(void **state)
+{
+    static const double thresholds[] = {.2, .5, .8};
+    struct choice menu[3];
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        double low = 0, high = 2;
+        while (high - low > 1e-9) {
+            double e0 = (low + high) / 2;
+            struct choice c = choice_of(2, thresholds[k], e0);
+            struct pri_release_loss loss = {c.up, c.down, e0, 0, 5};
+            *(pri_release_delta(&loss, 2) > 1e-3 ? &high : &low) = e0;
+        }
+        menu[k] = choice_of(2, thresholds[k], low);
+        assert_true(play(&menu[k], 1, 5, 1, 1, expl(2)) <= 1e-3L * (1 + 1e-9L));
+    }
+    assert_true(play(menu, 3, 5, 1, 1, expl(2)) > 1.2e-3L);
+}
+
 static void test_subtract(void **state)
 {
     struct pricer_budget whole = {.eps = 4, .delta = 1e-5};
@@ -200,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs),    cmocka_unit_test(test_gaussian),
         cmocka_unit_test(test_mixed),    cmocka_unit_test(test_later),
+        cmocka_unit_test(test_adaptive), cmocka_unit_test(test_menu),
         cmocka_unit_test(test_subtract), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,7 +176,7 @@ static void test_predicted(void **state)
         for (int k = 0; k < 3 * nodes; k++)
             x[k] = .2 * (test_uniform(&random) - .5);
         assert_int_equal(plan->patterns, 0);
-        assert_int_equal(pri_arrivals_enumerate(net, 2, &all), PRICER_OK);
+        assert_int_equal(pri_arrivals_enumerate(net, 2, 1, &all), PRICER_OK);
         uint64_t *bits = calloc((size_t)(nodes * all->words), 8);
         pri_arrivals_within(all, 2, bits);
         for (int64_t k = 0; k < all->patterns; k++) {
@@ -354,6 +354,27 @@ static void test_threads(void **state)
     pricer_network_free(net);
 }
 
+/* Without relays the expectation is known for any size, and within 5 standard
+ * errors: once in 10^6 it is not. */
+static void test_alone(void **state)
+{
+    uint64_t random = 21;
+    struct pricer_network *net = draw_network(35, 2, .3, 4, &random);
+    struct pricer_forward_plan *plan = plan_of(net, 1, 0, PRICER_RELEASE_BEST);
+    (void)state;
+    for (int data = 0; data < 2; data++) {
+        struct pricer_simulation *found =
+            play(net, plan,
+                 &(struct pricer_simulation_settings){
+                     .trials = 100000, .data = (enum pricer_data)data});
+        assert_true(fabs(found->outcomes->mse - found->outcomes->predicted) <
+                    5 * found->outcomes->mse_stderr);
+        pricer_simulation_free(found);
+    }
+    pricer_forward_plan_free(plan);
+    pricer_network_free(net);
+}
+
 /* One node; and nodes that nobody hears, whose estimate is always zero. */
 static void test_ends(void **state)
 {
@@ -420,7 +441,7 @@ int main(void)
         cmocka_unit_test(test_four),    cmocka_unit_test(test_predicted),
         cmocka_unit_test(test_engines), cmocka_unit_test(test_worst_case),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,12 @@ def packet_tag(key, study, plan, reference, node, round_, kind, payload):
         key=key, digest_size=16).digest()
 
 
-for case in range(3):
+def main():
+    for case in range(3):
+        check(case)
+
+
+def check(case):
     node_seed, server_seed = bytes([case + 1]) * 32, bytes([101 + case]) * 32
     node, server = public_key(node_seed), public_key(server_seed)
     key = packet_key(node_seed, server, node, server)
@@ -80,3 +85,7 @@ for case in range(3):
                      7 + case, 2**40 + case, 1 + case % 2,
                      bytes(range(16 * (case + 1))))
     print(key.hex(), tag.hex())
+
+
+if __name__ == '__main__':
+    main()

@@ -14,6 +14,7 @@ struct work {
     struct pricer_network *network;
     struct pricer_forward_plan *plan;
     struct pricer_forward_record record;
+    struct pricer_forward_check check;
     struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
     double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
     double seconds;
@@ -76,6 +77,7 @@ static void print_json(const struct work *work)
     json_text(&json, "scheme",
               pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD));
     json_count(&json, "hops", plan->hops);
+    json_count(&json, "repeat", plan->repeat);
     json_text(&json, "release", kind_word(&found));
     json_count(&json, "rounds", work->record.settings.rounds);
     json_number(&json, "eps", found.eps_max);
@@ -95,6 +97,8 @@ static void print_json(const struct work *work)
     json_number(&json, "arrival_mean", found.arrival);
     json_number(&json, "release_variance", found.variance_max);
     json_number(&json, "bytes_per_round", plan->bytes);
+    json_number(&json, "budget_used", work->check.used);
+    json_number(&json, "mse_checked", work->check.mse_one_sided);
     json_number(&json, "seconds", work->seconds);
     json_count(&json, "plan", work->record.id);
     json_open(&json, "unheard", '[');
@@ -230,6 +234,28 @@ static void print_privacy(const struct work *work, const struct summary *found)
     program_words("Privacy:", words);
 }
 
+/* What was computed a second time, by other code. */
+static void print_check(const struct work *work)
+{
+    const struct pricer_forward_check *check = &work->check;
+    long long rounds = work->record.settings.rounds;
+    char error[120] = "the error is not counted again", words[400];
+    if (check->patterns > 0)
+        snprintf(error, sizeof error,
+                 "data in one direction have the error %.5g +- %.1g on %lld "
+                 "other rounds",
+                 check->mse_one_sided, check->mse_stderr,
+                 (long long)check->patterns);
+    else if (!isnan(check->mse_one_sided))
+        snprintf(error, sizeof error,
+                 "the error over all patterns is the same");
+    snprintf(words, sizeof words,
+             "by other code, all %d nodes keep their (eps, delta) over %lld "
+             "round%s, every packet counted as heard by everyone; %s",
+             (int)work->plan->nodes, rounds, rounds == 1 ? "" : "s", error);
+    program_words("Checked:", words);
+}
+
 static void print_tables(const struct work *work)
 {
     const struct pricer_forward_plan *plan = work->plan;
@@ -239,12 +265,17 @@ static void print_tables(const struct work *work)
            "s\n\n",
            (int)plan->nodes, (int)work->network->links, (int)plan->hops,
            plan->hops == 1 ? "" : "s", kind_word(&found), work->seconds);
+    if (plan->repeat > 1)
+        printf("Every round has up to %d attempts with the same releases; "
+               "relays keep what they hold.\n\n",
+               (int)plan->repeat);
     print_unheard(work);
     print_errors(work);
     putchar('\n');
     print_releases(work, &found);
     putchar('\n');
     print_privacy(work, &found);
+    print_check(work);
     snprintf(words, sizeof words,
              "%d of %d nodes; a release arrives with probability %.4g on "
              "average",
@@ -258,9 +289,11 @@ static void print_tables(const struct work *work)
              plan->bytes);
     program_words("Traffic:", words);
     puts("Fleets do not run plans of this scheme yet.");
-    if (plan->measured > 0) {
-        puts("Not compared with the paper's scheme, and without sensitivities: "
-             "these need a model\nof links.");
+    if (plan->measured > 0 || plan->repeat > 1) {
+        printf("Not compared with the paper's scheme, and without "
+               "sensitivities: these need %s.\n",
+               plan->measured > 0 ? "a model\nof links"
+                                  : "rounds\nof one attempt");
         return;
     }
     if (isnan(work->mse_sum))
@@ -353,7 +386,7 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
                                   struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
-    if (work->plan->measured > 0)
+    if (work->plan->measured > 0 || work->plan->repeat > 1)
         return PRICER_OK;
     work->mse_sum = forward_sum_error(
         work->network, work->record.settings.rounds, &progress->watch);
@@ -362,6 +395,24 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
             pricer_forward_slopes_make(work->network, &work->record.settings,
                                        work->plan, &work->slopes, fault);
     return status == PRICER_STOPPED ? PRICER_OK : status;
+}
+
+/* A plan that fails the check is not stored. */
+static enum pricer_status check_plan(struct work *work, bool measured,
+                                     struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_forward_plan_verify(work->network, work->record.settings.rounds,
+                                   work->plan, measured, &work->check, fault);
+    if (status == PRICER_OK && !work->check.good) {
+        snprintf(
+            fault->text, sizeof fault->text,
+            "the plan fails the check of its privacy and its error, and is "
+            "not stored: %s; please report this",
+            work->check.words);
+        status = PRICER_INFEASIBLE;
+    }
+    return status;
 }
 
 int plan_forward(const struct plan_request *ask, const char *path)
@@ -385,6 +436,8 @@ int plan_forward(const struct plan_request *ask, const char *path)
     if (status == PRICER_OK)
         status = make(&work, ask->from_deliveries, &fault);
     work.record.made = program_date();
+    if (status == PRICER_OK)
+        status = check_plan(&work, ask->from_deliveries, &fault);
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);

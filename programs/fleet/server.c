@@ -1,5 +1,5 @@
 /*
- * pricer-server: the parameter server of a fleet. Opens rounds, hands each node
+ * The parameter server of a fleet that sums. Opens rounds, hands each node
  * its slice of the study's plan, adds up what arrives in time and stores every
  * round in the study.
  */
@@ -213,39 +213,29 @@ static void tear_down(struct server *server, struct status_page *page)
     keys_wipe(&server->pair);
 }
 
-int main(int argc, char **argv)
+int server_run(struct server *server, const struct server_arguments *arguments)
 {
-    struct server server = {.times = {-1, -1, -1, -1, 10, false},
-                            .quorum = 1,
-                            .first = 1,
-                            .memory = 1024,
-                            .keep = 100000,
-                            .decoding.asked = -1};
-    struct server_arguments arguments = {.status_address = "127.0.0.1"};
     struct pricer_fault fault = {""};
     struct status_page *page = NULL;
-    int result = server_options_parse(argc, argv, &server, &arguments);
-    if (result != OPTIONS_GO)
-        return result;
-    daemon_keep_secrets();
-    daemon_raise_files();
-    daemon_catch_signals();
-    server.started = daemon_clock();
-    if (arguments.check) {
-        result = server_check(&server, &arguments);
-        tear_down(&server, NULL);
-        return program_close(result);
-    }
-    enum pricer_status status = set_up(&server, &arguments, &page, &fault);
+    server->started = daemon_clock();
+    enum pricer_status status = set_up(server, arguments, &page, &fault);
     if (status == PRICER_OK)
-        loop(&server, page, &status, &fault);
+        loop(server, page, &status, &fault);
     bool well = status == PRICER_OK || status == PRICER_STOPPED;
     if (!well)
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
     else
         daemon_say("%lld rounds done, %lld of them with an estimate",
-                   (long long)server.done, (long long)server.estimates);
-    tear_down(&server, page);
+                   (long long)server->done, (long long)server->estimates);
+    tear_down(server, page);
     return well ? 0 : 1;
+}
+
+int server_run_check(struct server *server,
+                     const struct server_arguments *arguments)
+{
+    int result = server_check(server, arguments);
+    tear_down(server, NULL);
+    return program_close(result);
 }

@@ -1,5 +1,5 @@
 /*
- * pricer-node: one node of a fleet. Holds private data, sends noisy shares of
+ * One node of a fleet that sums. Holds private data, sends noisy shares of
  * it to those its operator trusts, and relays for others.
  */
 #include "node.h"
@@ -236,25 +236,29 @@ static enum pricer_status load_emulation(void *context,
     return status;
 }
 
-/* Nothing is sent while it cannot be opened; it is made only if that is asked
- * for. */
-static enum pricer_status open_ledger(void *context, struct pricer_fault *fault)
+enum pricer_status node_open_ledger(const char *path, bool new_ledger,
+                                    const char *server, struct ledger **ledger,
+                                    struct pricer_fault *fault)
 {
-    const struct beginning *beginning = context;
-    const char *path = beginning->arguments->files.ledger;
-    struct node *node = beginning->node;
-    if (!beginning->arguments->new_ledger && !ledger_is_there(path))
+    if (!new_ledger && !ledger_is_there(path))
         return daemon_fault(
             fault, PRICER_VALUE,
             "%.300s: there is no ledger, so what was spent is not known and "
             "nothing is sent; restore it from a backup, or say --new-ledger if "
             "this node never sent anything",
             path);
-    enum pricer_status status =
-        ledger_open(path, node->server_key, &node->ledger, fault);
+    enum pricer_status status = ledger_open(path, server, ledger, fault);
     if (status == PRICER_BUSY) /* a node that runs, which does not pass */
         status = PRICER_VALUE;
     return status;
+}
+
+static enum pricer_status open_ledger(void *context, struct pricer_fault *fault)
+{
+    const struct beginning *beginning = context;
+    return node_open_ledger(
+        beginning->arguments->files.ledger, beginning->arguments->new_ledger,
+        beginning->node->server_key, &beginning->node->ledger, fault);
 }
 
 static enum pricer_status open_feed(void *context, struct pricer_fault *fault)
@@ -323,8 +327,7 @@ static enum pricer_status set_up(struct node *node,
     return status;
 }
 
-/* --ledger-accept: what was lost is lost. */
-static int accept_loss(const struct node_arguments *arguments)
+int node_run_accept(const struct node_arguments *arguments)
 {
     struct pricer_fault fault = {""};
     struct ledger *ledger = NULL;
@@ -357,46 +360,32 @@ static void tear_down(struct node *node)
     pricer_random_wipe(&node->random);
 }
 
-int main(int argc, char **argv)
+int node_run(struct node *node, const struct node_arguments *arguments)
 {
-    struct node node = {0};
-    struct node_arguments arguments = {.number = -1, .accept = -1};
     struct pricer_network *network = NULL;
     struct pricer_fault fault = {""};
-    int result;
-    vector_init(&node.vector);
-    node.vector.row = -1;
-    result = node_options_parse(argc, argv, &node, &arguments);
-    if (result != OPTIONS_GO)
-        return result;
-    if (arguments.show)
-        return program_close(ledger_show(
-            arguments.files.ledger, arguments.files.trust, arguments.json));
-    daemon_keep_secrets();
-    daemon_lock_memory();
-    daemon_raise_files();
-    daemon_catch_signals();
-    if (arguments.accept >= 0)
-        return accept_loss(&arguments);
-    if (arguments.check) {
-        node.number = (int32_t)arguments.number;
-        node.vector.estimate = node.estimate;
-        node.vector.row = node.vector.row < 0 ? node.number : node.vector.row;
-        result = node_check(&node, &arguments.files, arguments.json);
-        tear_down(&node);
-        return program_close(result);
-    }
-    enum pricer_status status = set_up(&node, &arguments, &network, &fault);
+    enum pricer_status status = set_up(node, arguments, &network, &fault);
     bool well = status == PRICER_OK || status == PRICER_STOPPED;
     if (status == PRICER_OK)
-        loop(&node);
+        loop(node);
     if (well)
         daemon_say("%lld rounds done, in %lld of them the vector was clipped",
-                   (long long)node.rounds, (long long)node.clipped);
+                   (long long)node->rounds, (long long)node->clipped);
     else
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));
-    tear_down(&node);
+    tear_down(node);
     pricer_network_free(network);
     return well ? 0 : 1;
+}
+
+int node_run_check(struct node *node, const struct node_arguments *arguments,
+                   node_check_mesh *mesh)
+{
+    node->number = (int32_t)arguments->number;
+    node->vector.estimate = node->estimate;
+    node->vector.row = node->vector.row < 0 ? node->number : node->vector.row;
+    int result = node_check(node, &arguments->files, arguments->json, mesh);
+    tear_down(node);
+    return program_close(result);
 }

@@ -1,0 +1,205 @@
+/*
+ * The connections of a node of the mesh: to the server, to neighbours, and from
+ * neighbours. A packet goes over the connection that this node has made, or where
+ * that is down over the one that the neighbour has made.
+ */
+#include "node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hub_peer *find_open(const struct mesh_link *link)
+{
+    return link->out != NULL && hub_is_open(link->out) ? link->out
+           : link->in != NULL && hub_is_open(link->in) ? link->in
+                                                       : NULL;
+}
+
+int32_t mesh_links_find(const struct mesh_node *node,
+                        const struct hub_peer *peer)
+{
+    if (hub_is_guest(peer)) {
+        int32_t k = hub_number(peer);
+        return k > 0 && k < node->links.count ? k : -1;
+    }
+    for (int32_t k = 0; k < node->links.count; k++)
+        if (node->links.list[k].out == peer)
+            return k;
+    return -1;
+}
+
+void mesh_links_free(struct mesh_links *links)
+{
+    for (int32_t k = 0; k < links->count; k++)
+        mesh_batch_free(&links->list[k].batch);
+    free(links->list);
+    *links = (struct mesh_links){0};
+}
+
+/* The largest frame that a peer may send: a batch, a packet alone, an estimate, or
+ * what says who takes part, of which nothing is known at first. */
+enum { FIRST = 8 << 20, THE_HUBS = -1 };
+
+void mesh_links_limit(struct mesh_node *node)
+{
+    int64_t vector = 8 * node->plan.dimension + MESH_BATCH + WIRE_SLACK;
+    int64_t fleet = 2 * (int64_t)node->said.kind[MESH_FLEET].size;
+    int64_t most = vector > fleet ? vector : fleet;
+    hub_limit(node->hub, most > FIRST ? most : FIRST);
+}
+
+static enum pricer_status connect_to(struct mesh_node *node,
+                                     struct mesh_link *link,
+                                     const char *address, const char *key,
+                                     struct pricer_fault *fault)
+{
+    uint8_t bytes[KEYS_SIZE];
+    if (address[0] == '\0')
+        return PRICER_OK;
+    if (!keys_bytes(key, bytes))
+        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key", key);
+    return hub_connect(node->hub, address, bytes,
+                       link->node == PRICER_SERVER ? WIRE_SLICE_SIZE : THE_HUBS,
+                       NULL, &link->out, fault);
+}
+
+enum pricer_status mesh_links_open(struct mesh_node *node,
+                                   struct pricer_fault *fault)
+{
+    struct mesh_links *links = &node->links;
+    int32_t count = node->near.count;
+    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
+    links->list = calloc((size_t)count + 1, sizeof *links->list);
+    enum pricer_status status =
+        entries != NULL && links->list != NULL ? PRICER_OK : PRICER_MEMORY;
+    if (status == PRICER_OK) {
+        links->count = count + 1;
+        links->list[0].node = PRICER_SERVER;
+        status = connect_to(node, &links->list[0], node->server_address,
+                            node->server_key, fault);
+    }
+    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
+        const struct neighbour *near = &node->near.rows[k];
+        links->list[k + 1].node = near->node;
+        keys_bytes(near->key, entries[k].key);
+        entries[k].number = k + 1;
+        status = connect_to(node, &links->list[k + 1], near->address, near->key,
+                            fault);
+    }
+    if (status == PRICER_OK) {
+        mesh_links_limit(node);
+        status = hub_admit(node->hub, entries, count);
+    }
+    free(entries);
+    return status;
+}
+
+/* --------------------------------------------------------------- packets -- */
+
+static void flush(struct mesh_node *node, struct mesh_link *link)
+{
+    struct hub_peer *peer = find_open(link);
+    int32_t count = link->batch.count;
+    if (count == 0)
+        return;
+    mesh_batch_end(&link->batch);
+    if (peer != NULL &&
+        hub_send(peer, link->batch.bytes.data, link->batch.bytes.size)) {
+        link->sent += (int64_t)link->batch.bytes.size;
+        node->forwarded += count;
+    } else {
+        node->links.lost += count;
+    }
+}
+
+/* One more link travelled, but for the uplink: the server counts relays. */
+static void put(struct mesh_node *node, struct mesh_link *link, int64_t attempt,
+                const struct mesh_packet *packet)
+{
+    int64_t round = node->clock.open.round;
+    struct mesh_packet copy = *packet;
+    copy.hops += link->node != PRICER_SERVER;
+    if (copy.hops > node->plan.hops || find_open(link) == NULL ||
+        link->node == packet->node)
+        return;
+    if (mesh_batch_is_full(&link->batch, round, attempt, packet->size))
+        flush(node, link);
+    mesh_batch_add(&link->batch, round, attempt, &copy);
+}
+
+/* Who sent it in an attempt has it in that one, and in every later one. */
+void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
+                       int64_t attempt)
+{
+    struct mesh_packet packet;
+    for (; attempt <= node->clock.open.attempt; attempt++)
+        for (int32_t k = 0; k < node->links.count; k++)
+            if (k != from &&
+                packets_get(node->packets, sender, attempt, &packet))
+                put(node, &node->links.list[k], attempt, &packet);
+}
+
+void mesh_links_refill(struct mesh_node *node, int32_t to)
+{
+    struct mesh_packet packet;
+    for (int32_t i = 0; node->packets != NULL && i < node->plan.nodes; i++)
+        if (packets_get(node->packets, i, node->clock.open.attempt, &packet))
+            put(node, &node->links.list[to], node->clock.open.attempt, &packet);
+}
+
+void mesh_links_flush(struct mesh_node *node)
+{
+    for (int32_t k = 0; k < node->links.count; k++)
+        flush(node, &node->links.list[k]);
+}
+
+/* --------------------------------------------------------- announcements -- */
+
+static void send(struct mesh_link *link, const struct wire_bytes *message)
+{
+    struct hub_peer *peer = find_open(link);
+    if (peer != NULL && message->size > 0 &&
+        hub_send(peer, message->data, message->size))
+        link->sent += (int64_t)message->size;
+}
+
+void mesh_links_announce(struct mesh_node *node, int32_t from,
+                         enum mesh_kind kind)
+{
+    for (int32_t k = 1; k < node->links.count; k++)
+        if (k != from)
+            send(&node->links.list[k], &node->said.kind[kind].message);
+}
+
+void mesh_links_greet(struct mesh_node *node)
+{
+    struct mesh_hello hello = {.fleet = node->said.kind[MESH_FLEET].counter,
+                               .open = node->said.kind[MESH_OPEN].counter,
+                               .result = node->said.kind[MESH_RESULT].counter,
+                               .last = ledger_last(node->ledger),
+                               .left = node->own.left,
+                               .results = node->estimate != NULL ||
+                                          node->vector.feed != NULL,
+                               .refuses = node->own.sender == NULL};
+    if (!mesh_write_hello(&node->bytes, &hello))
+        return;
+    for (int32_t k = 0; k < node->links.count; k++)
+        send(&node->links.list[k], &node->bytes);
+}
+
+void mesh_links_update(struct mesh_node *node, int32_t to,
+                       const struct mesh_hello *hello)
+{
+    enum { AGAIN = 500 }; /* milliseconds: what is sent may be long */
+    const int64_t has[MESH_KINDS] = {0, hello->fleet, hello->open,
+                                     hello->result};
+    struct mesh_link *link = &node->links.list[to];
+    int64_t now = daemon_clock();
+    if (to == 0 || now < link->updated + AGAIN)
+        return;
+    for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)
+        if (has[kind] < node->said.kind[kind].counter) {
+            send(link, &node->said.kind[kind].message);
+            link->updated = now;
+        }
+}

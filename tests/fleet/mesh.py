@@ -1,0 +1,104 @@
+"""A mesh end to end. A demo gives the simulator's rounds; nodes without any
+connection to the server take part over up to three relays; nodes and the server
+are killed and come back, and never is there a second release of a round; a node
+that hears nothing opens rounds by itself. Arguments: build folder."""
+import json
+import signal
+import subprocess
+import sys
+import time
+
+from fleet import expect
+from mesh_fleet import Mesh, Peer
+
+build = sys.argv[1]
+ALL = {0: 0, 1: 1, 2: 2, 3: 3}  # who is heard over how many relays, in a line
+
+
+def check_demo():
+    """Links that fail, both kinds of releases, and radii of each node."""
+    for name, keys in (('sphere', 'release: sphere'),
+                       ('gaussian', 'release: gaussian')):
+        with Mesh(build, 6, [(i, j) for i in range(6) for j in range(i)],
+                  [.5, 0, .3, 0, 0, .2], dimension=5, keys=keys + '\n') as mesh:
+            mesh.write('links.csv', 'from,to,p\n' + ''.join(
+                f'{i},{j},.{3 + (i + 2 * j) % 4}\n' for i in range(6)
+                for j in range(6) if i != j and (i + j) % 3))
+            study = mesh.path('demo.pricer')
+            mesh.run('pricer', 'new', study, mesh.path('s.yaml'))
+            mesh.run('pricer', 'plan', study)
+            found = json.loads(mesh.run('pricer', 'demo', study, '--rounds',
+                                        '30', '--json').stdout)
+            expect(found['same_rounds_agree'] and found['rounds'] == 30,
+                   f'{name}: {found}')
+            hops = dict(mesh.query('SELECT hops, count(*) FROM round_arrival '
+                                   'GROUP BY hops', path=study))
+            expect(max(hops) >= 2, f'{name}: {hops}')
+            print(f'demo, {name}: as simulated; arrivals by relays {hops}')
+
+
+def line(**more):
+    """Node 0 has the uplink; 4, at its other end, is played by the test."""
+    return Mesh(build, 5, [(0, 1), (1, 2), (2, 3), (3, 4)], [1, 0, 0, 0, 0],
+                **more)
+
+
+def check_line():
+    with line() as mesh:
+        mesh.start_server('--ahead', '1000')
+        for i in range(4):
+            mesh.start_node(i)
+        complete = lambda found: any(
+            {i: hops[i] for i in hops if i < 4} == ALL for hops in found.values())
+        mesh.wait_for(complete, 'nodes without a server take part')
+        print('nodes that know no server are heard over 0, 1, 2, 3 relays')
+        tap = Peer(mesh, 4)
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+            tap.run(.5)
+            for i in (2, 0, 3, 1):
+                mesh.stop(f'node{i}', how)
+                tap.run(.07)
+                mesh.start_node(i)
+        tap.run(1)
+        mesh.stop('server', signal.SIGKILL)
+        tap.run(.5)
+        mesh.start_server('--ahead', '1000')
+        tap.run(20, until=lambda: complete(mesh.arrivals(mesh.last() - 1)))
+        mesh.wait_for(complete, 'all come back')
+        # Without the server everyone goes on by the clock, and node 4 hears it
+        # of the three that are near enough.
+        mesh.stop('server', signal.SIGKILL)
+        last = max(r for r, _ in tap.seen)
+        tap.run(30, until=lambda: {1, 2, 3} <= {
+            i for r, i in tap.seen if r >= last + 3})
+        expect({1, 2, 3} <= {i for r, i in tap.seen if r >= last + 3},
+               'rounds by the clock')
+        expect(all(len(variants) == 1 for variants in tap.seen.values()),
+               'a second release of a round')
+        print(f'{len(tap.seen)} packets of {last} rounds heard at the far end, '
+              'one variant of each; rounds go on by the clock')
+        tap.close()
+
+
+def check_refusal():
+    """A node whose trust file is less than the plan relays and releases nothing."""
+    with line(times=500) as mesh:
+        mesh.write('fleet/node1/node.trust', 'to,eps,delta\neveryone,3,1e-5\n')
+        mesh.start_server()
+        for i in range(3):
+            mesh.start_node(i)
+        want = {0: 0, 2: 2}
+        mesh.wait_for(lambda found: want in found.values(), 'node 1 only relays')
+        expect('is refused' in mesh.log('node1'), mesh.log('node1'))
+        page = mesh.get('/metrics')[1]
+        expect('pricer_nodes_heard{hops="2"} 1' in page, page)
+        page = mesh.get('/')[1]
+        expect('over others' in page, page)
+        expect(mesh.metrics()['pricer_nodes_drifting'] >= 1 and
+               ' 1 (0.000, planned 1.000)' in page, page)
+        print('a node that is asked for more than its trust file relays only')
+
+
+check_demo()
+check_line()
+check_refusal()
