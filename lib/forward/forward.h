@@ -177,8 +177,9 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap). Stops where the gap
- * is at most `tolerance`; 0: 1e-10.
+ * within these bounds have less than *objective (1 - *gap). With a
+ * tolerance it stops as soon as the objective is within that of the least; 0:
+ * where the gap is 1e-10, or rounding allows no less.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,

@@ -226,6 +226,21 @@ awk -v w="$(json mse_worst_case)" -v s="$(json mse_stderr)" -v a="$(json mse_alo
 "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
 awk 'length > 100 { wide = 1 } END { exit wide }' plan.txt || fail "too wide: $(cat plan.txt)"
 
+# The script of docs/networks.md, on the example of four nodes and a map of three.
+mkdir -p lists/intel-lab lists/freifunk
+printf '1 0 .9\n2 0 .2\n4 0 .1\n2 1 .8\n3 2 .7\n4 3 .6\n3 1 .3\n4 2 .2\n' \
+    >lists/intel-lab/connectivity.txt
+cat >lists/freifunk/freifunk-leipzig.json <<'JSON'
+{"nodes": [], "links": [{"source": 7, "target": 5, "source_tq": 1, "target_tq": 0.5},
+    {"source": 8, "target": 5, "source_tq": 1, "target_tq": 0.5},
+    {"source": 8, "target": 7, "type": "vpn"}]}
+JSON
+EPS=4 DIMENSIONS=2 "$here"/examples/networks.sh lists "$pricer" >tables.txt 2>err.txt ||
+    fail "networks.sh: $(cat err.txt)"
+grep -qE '^\| 2 \| 4 \| .* \| 29.7 \| 26.2 \| 26.0 \| 26.0 \| 26.2 \(2\) \| 10.8 \|$' tables.txt &&
+    grep -qE '^\| 2 \| 4 \| .* \| 19.4 \(0\) \| 19.4 \|$' tables.txt ||
+    fail "the tables: $(cat tables.txt)"
+
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \
     "--decoder minimax" --joint "--tolerance .1" "--weights f.csv" "--what-if 0,1=3" \
