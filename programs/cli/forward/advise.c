@@ -29,7 +29,7 @@ struct work {
     struct pricer_network *network;
     struct pricer_forward_settings settings;
     struct pricer_forward_plan *plan;
-    struct pricer_forward_slopes *slopes; /* NULL: large */
+    struct pricer_forward_slopes *slopes; /* NULL: large, or repeats */
     struct pri_trials *trials;
     double largest; /* eps of all nodes */
     double here;    /* the error of the plan, on the sample of all errors */
