@@ -59,7 +59,7 @@ plan four.yaml hops=1
     fail "arrivals and coefficients"
 # v = 0.4827078 of one release: over links that never fail the error is s / (1 + s), s = v / 4.
 near "$(json mse_perfect)" 0.107682186 && near "$(json zero_mse)" 1 || fail "baselines"
-near "$(json bytes_per_round)" 120 || fail "bytes: $(cat out.json)"
+near "$(json bytes_per_round)" 324 || fail "bytes: $(cat out.json)"
 near "$(json arrival_mean)" 0.54605 && near "$(json release_variance)" 0.482707774 ||
     fail "means: $(cat out.json)"
 # Without hops, the fewest within 1 % of the best: three are less than that better than two.
