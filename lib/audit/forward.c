@@ -312,9 +312,10 @@ static enum pricer_status find_claims(
     double delta = settings->question.delta > 0 ? settings->question.delta
                                                 : network->everyone_delta[i];
     struct pricer_forward_privacy claim;
-    enum pricer_status status =
-        pricer_forward_privacy_eps(run->node, run->radius, run->dimension,
-                                   run->rounds, delta, &claim, fault);
+    enum pricer_status status = pricer_forward_privacy_eps(
+        &(struct pricer_forward_releases){run->node, run->radius,
+                                          run->dimension, run->rounds},
+        delta, &claim, fault);
     if (status != PRICER_OK)
         return status;
     bool budgeted =

@@ -28,11 +28,13 @@ struct rounds {
     long double ratio;                    /* of a Gaussian, all rounds */
 };
 
-static enum pricer_status prepare(const struct pricer_forward_node *node,
-                                  double radius, int64_t dimension,
-                                  int64_t count, struct rounds *rounds,
-                                  struct pricer_fault *fault)
+static enum pricer_status prepare(
+    const struct pricer_forward_releases *releases, struct rounds *rounds,
+    struct pricer_fault *fault)
 {
+    const struct pricer_forward_node *node = releases->node;
+    double radius = releases->radius;
+    int64_t count = releases->rounds;
     struct pri_release release;
     bool gaussian = node->release == PRICER_RELEASE_GAUSSIAN;
     int64_t most = gaussian ? PRI_ROUNDS_MOST : PRI_RELEASE_ROUNDS;
@@ -56,8 +58,9 @@ static enum pricer_status prepare(const struct pricer_forward_node *node,
     if (node->release != PRICER_RELEASE_SPHERE)
         return pri_fault(fault, PRICER_VALUE,
                          "a release is of kind sphere or gaussian");
-    enum pricer_status status = pri_release_sphere(
-        dimension, radius, node->threshold, node->loss, &release, fault);
+    enum pricer_status status =
+        pri_release_sphere(releases->dimension, radius, node->threshold,
+                           node->loss, &release, fault);
     if (status != PRICER_OK)
         return status;
     pri_release_loss(&release, count, &rounds->above);
@@ -89,27 +92,25 @@ static double delta_below(const void *of, double eps)
 }
 
 enum pricer_status pricer_forward_privacy_eps(
-    const struct pricer_forward_node *node, double radius, int64_t dimension,
-    int64_t rounds, double delta, struct pricer_forward_privacy *privacy,
-    struct pricer_fault *fault)
+    const struct pricer_forward_releases *releases, double delta,
+    struct pricer_forward_privacy *privacy, struct pricer_fault *fault)
 {
     struct rounds law;
     struct pricer_forward_privacy found = {.delta = delta};
     if (!(delta >= 0 && delta <= 1))
         return pri_fault(fault, PRICER_VALUE, "delta = %g is outside [0, 1]",
                          delta);
-    enum pricer_status status =
-        prepare(node, radius, dimension, rounds, &law, fault);
+    enum pricer_status status = prepare(releases, &law, fault);
     if (status != PRICER_OK)
         return status;
     struct pri_range above = pri_search_eps(delta_above, &law, delta, 0x1p-45);
     struct pri_range below = pri_search_eps(delta_below, &law, delta, 0x1p-45);
     found.eps = above.high;
     found.eps_lower = below.low;
-    if (node->release == PRICER_RELEASE_SPHERE) {
+    if (law.kind == PRICER_RELEASE_SPHERE) {
         /* No round ever loses more than e0 and the charge. */
         long double e0 = law.above.e0, most = e0 + law.above.charge;
-        double pure = pri_round_up(most * (long double)rounds);
+        double pure = pri_round_up(most * (long double)releases->rounds);
         found.eps = fmin(found.eps, pure);
     } else if (delta == 0) {
         found.eps = found.eps_lower = INFINITY;
@@ -120,14 +121,13 @@ enum pricer_status pricer_forward_privacy_eps(
 }
 
 enum pricer_status pricer_forward_privacy_delta(
-    const struct pricer_forward_node *node, double radius, int64_t dimension,
-    int64_t rounds, double eps, double *delta, struct pricer_fault *fault)
+    const struct pricer_forward_releases *releases, double eps, double *delta,
+    struct pricer_fault *fault)
 {
     struct rounds law;
     if (!(eps >= 0))
         return pri_fault(fault, PRICER_VALUE, "eps = %g is negative", eps);
-    enum pricer_status status =
-        prepare(node, radius, dimension, rounds, &law, fault);
+    enum pricer_status status = prepare(releases, &law, fault);
     if (status == PRICER_OK)
         *delta = delta_above(&law, eps);
     return status;
@@ -165,8 +165,10 @@ enum pricer_status pricer_forward_privacy_account(
             question->delta > 0 ? question->delta : network->everyone_delta[i];
         if (i == 0 || !is_same(network, plan, i, i - 1))
             status = pricer_forward_privacy_eps(
-                &plan->node[i], network->node_radius[i], network->dimension,
-                rounds, delta, &found, fault);
+                &(struct pricer_forward_releases){&plan->node[i],
+                                                  network->node_radius[i],
+                                                  network->dimension, rounds},
+                delta, &found, fault);
         made[i] = (struct pricer_statement){
             .observer = PRICER_OBSERVER_EVERYONE,
             .protect = PRICER_PROTECT_DATA,

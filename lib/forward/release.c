@@ -136,8 +136,10 @@ enum pricer_status pricer_release_delta(const struct pricer_release_law *law,
                                         struct pricer_fault *fault)
 {
     struct pricer_forward_node node = node_of(law);
-    return pricer_forward_privacy_delta(&node, law->radius, law->dimension,
-                                        rounds, eps, delta, fault);
+    return pricer_forward_privacy_delta(
+        &(struct pricer_forward_releases){&node, law->radius, law->dimension,
+                                          rounds},
+        eps, delta, fault);
 }
 
 enum pricer_status pricer_release_epsilon(const struct pricer_release_law *law,
@@ -148,7 +150,9 @@ enum pricer_status pricer_release_epsilon(const struct pricer_release_law *law,
     struct pricer_forward_node node = node_of(law);
     struct pricer_forward_privacy found;
     enum pricer_status status = pricer_forward_privacy_eps(
-        &node, law->radius, law->dimension, rounds, delta, &found, fault);
+        &(struct pricer_forward_releases){&node, law->radius, law->dimension,
+                                          rounds},
+        delta, &found, fault);
     if (status == PRICER_OK)
         *eps = found.eps;
     return status;

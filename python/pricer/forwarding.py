@@ -125,8 +125,11 @@ class ForwardPlan:
         return plan
 
     def __reduce__(self) -> Any:
+        table = np.zeros(self.nodes, FORWARD_NODE)  # nothing between the fields
+        for name in FORWARD_NODE.names:
+            table[name] = self.table[name]
         return (ForwardPlan._fill, (self.network, self.settings,
-                                    numbers(self._c), np.array(self.table)),
+                                    numbers(self._c), table),
                 {"number": self.number})
 
     def __repr__(self) -> str:

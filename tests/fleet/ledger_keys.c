@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-enum { ROWS = 4, KEYS = 40, SEQUENCES = 240, STEPS = 24 };
+enum { ROWS = 4, KEYS = 40, SEQUENCES = 100, STEPS = 24 };
 
 static const double ratio = .8;
 static const char servers[2][PRICER_KEY_TEXT] = {"server one", "server two"};

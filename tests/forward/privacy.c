@@ -20,8 +20,9 @@ static struct pricer_forward_privacy ask(const struct pricer_forward_node *node,
 {
     struct pricer_forward_privacy found;
     struct pricer_fault fault = {""};
-    if (pricer_forward_privacy_eps(node, 1, dimension, rounds, delta, &found,
-                                   &fault) != PRICER_OK)
+    if (pricer_forward_privacy_eps(
+            &(struct pricer_forward_releases){node, 1, dimension, rounds},
+            delta, &found, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
     assert_true(found.delta == delta && found.eps_lower <= found.eps);
     return found;
@@ -31,9 +32,11 @@ static double ask_delta(const struct pricer_forward_node *node,
                         int64_t dimension, int64_t rounds, double eps)
 {
     double delta = -1;
-    assert_int_equal(pricer_forward_privacy_delta(node, 1, dimension, rounds,
-                                                  eps, &delta, NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_forward_privacy_delta(
+            &(struct pricer_forward_releases){node, 1, dimension, rounds}, eps,
+            &delta, NULL),
+        PRICER_OK);
     return delta;
 }
 
@@ -156,19 +159,24 @@ static void test_refusals(void **state)
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         fault.text[0] = '\0';
         assert_int_equal(
-            pricer_forward_privacy_eps(&bad[k], 1, 2, 1, 1e-5, &found, &fault),
+            pricer_forward_privacy_eps(
+                &(struct pricer_forward_releases){&bad[k], 1, 2, 1}, 1e-5,
+                &found, &fault),
             PRICER_VALUE);
         assert_true(fault.text[0] != '\0');
     }
-    assert_int_equal(
-        pricer_forward_privacy_eps(&good, 1, 2, 0, 1e-5, &found, &fault),
-        PRICER_VALUE);
-    assert_int_equal(
-        pricer_forward_privacy_eps(&good, 1, 2, 1, 1.5, &found, &fault),
-        PRICER_VALUE);
-    assert_int_equal(
-        pricer_forward_privacy_eps(&good, NAN, 2, 1, .5, &found, &fault),
-        PRICER_VALUE);
+    assert_int_equal(pricer_forward_privacy_eps(
+                         &(struct pricer_forward_releases){&good, 1, 2, 0},
+                         1e-5, &found, &fault),
+                     PRICER_VALUE);
+    assert_int_equal(pricer_forward_privacy_eps(
+                         &(struct pricer_forward_releases){&good, 1, 2, 1}, 1.5,
+                         &found, &fault),
+                     PRICER_VALUE);
+    assert_int_equal(pricer_forward_privacy_eps(
+                         &(struct pricer_forward_releases){&good, NAN, 2, 1},
+                         .5, &found, &fault),
+                     PRICER_VALUE);
     assert_true(found.eps == -1);
 }
 

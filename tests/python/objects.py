@@ -41,6 +41,13 @@ def facts(thing):
                       thing.self_weight, thing.self_noise, thing.error,
                       thing.verify(), *thing.trust_price(),
                       thing.server_price(), thing.info])
+    if isinstance(thing, pricer.ForwardPlan):
+        return facts([thing.network, *(thing.table[name] for name in
+                                       thing.table.dtype.names), thing.verify(),
+                      thing.mse_worst_case, thing.mse_noise, thing.bytes])
+    if isinstance(thing, pricer.ForwardRounds):
+        net = thing.plan.network
+        return facts(thing.play(np.full((net.nodes, net.dimension), 0.1), 3))
     if isinstance(thing, pricer.Decoder):
         return facts([getattr(thing, name) for name in (
             'nodes', 'rank', 'attempts', 'blind', 'blend', 'horizon',
@@ -98,7 +105,7 @@ class Pickles(unittest.TestCase):
         plan = pricer.plan(scenario(dimension=3), rounds=2)
         self.same(pricer.Settings(rounds=3), plan,
                   pricer.baseline(plan.network, 'best'),
-                  pricer.plan(scenario('sensors.yaml')),
+                  pricer.plan(scenario('scattered.yaml')),
                   plan.decoder, plan.error, plan.verify(),
                   pricer.privacy(plan, 'server'),
                   pricer.Accountant(plan, 'relay').compose(3),
@@ -110,6 +117,11 @@ class Pickles(unittest.TestCase):
                   pricer.Stack(plan, 2),
                   pricer.Scenario(common.example('paper.yaml'),
                                   {'dimension': 2}))
+        forward = pricer.plan(scenario('sensors.yaml'))
+        self.same(forward, forward.release_of(3), forward.verify(),
+                  pricer.privacy(forward), pricer.Accountant(forward).compose(2),
+                  pricer.simulate(forward, trials=100),
+                  pricer.ForwardRounds(forward, 4))
         receiver = pricer.Receiver(plan, plan.decoder)
         receiver.withhold(np.arange(10) == 2)
         self.same(receiver)
