@@ -136,6 +136,9 @@ enum pricer_release {
 /* A release goes over at most so many relays. */
 enum { PRICER_HOPS_MAX = 30 };
 
+/* A round has at most so many attempts. */
+enum { PRICER_REPEAT_MAX = 64 };
+
 /* -------------------------------------------------------------- scenario -- */
 
 struct pricer_network;

@@ -16,6 +16,10 @@ extern "C" {
 struct pricer_forward_settings {
     int64_t rounds; /* that the nodes' budgets are for; 0: one */
     int32_t hops;   /* -1: the fewest with an error within 1 % of 16 hops */
+    int32_t
+        repeat; /* attempts of a round, 0: one. Links are drawn for each, relays
+                       keep releases from attempt to attempt, and a node's release
+                       stays the same */
     enum pricer_release release;
     uint64_t seed;   /* of the rounds that are drawn */
     int32_t threads; /* 0: one per core */
@@ -47,6 +51,7 @@ struct pricer_forward_node {
 struct pricer_forward_plan {
     int32_t nodes;
     int32_t hops;
+    int32_t repeat;                   /* attempts of a round; 0: one */
     int32_t heard;                    /* nodes with relays within 0 to hops */
     struct pricer_forward_node *node; /* [nodes] */
     double mse_worst_case;
@@ -168,8 +173,8 @@ PRICER_API enum pricer_status pricer_forward_slopes_make(
 PRICER_API void pricer_forward_slopes_free(
     struct pricer_forward_slopes *slopes);
 
-/* Bytes of a packet: node (4), round (4), tag (16), and a seed (16) or 4 a
- * coordinate. */
+/* Bytes of a packet as it travels: a tag (16), the node's signature (64), its
+ * number and what separates them (12), and a seed (16) or 4 a coordinate. */
 PRICER_API double pricer_forward_packet(enum pricer_release release,
                                         int64_t dimension);
 

@@ -45,6 +45,16 @@ static inline int scratch_open(void **state)
     return mkdtemp(scratch) == NULL;
 }
 
+/* The same in memory, where there is such a folder: for tests that write small
+ * files through to the disk again and again. */
+static inline int scratch_open_memory(void **state)
+{
+    if (access("/dev/shm", W_OK) != 0)
+        return scratch_open(state);
+    strcpy(scratch, "/dev/shm/pricer-test-XXXXXX");
+    return mkdtemp(scratch) == NULL;
+}
+
 static inline int scratch_remove(const char *path, const struct stat *about,
                                  int kind, struct FTW *place)
 {

@@ -7,6 +7,15 @@
  * has arrived so far and L_l the rounds in which link l is up, a level is
  *
  *     A_i  <-  A_i | OR over the links l = (i -> j) of (L_l & A_j).
+ *
+ * In a round of several attempts links are drawn for each, and relays keep what
+ * they hold: a release takes each link in the same attempt as the one before or in
+ * a later one, at most h of them in all, and then an uplink. With A_i(t) the rounds
+ * in which what node i holds when attempt t begins arrives over at most h links,
+ *
+ *     A_i(t)  <-  A_i(t) | A_i(t + 1) | OR over l of (L_l(t) & A_j(t)).
+ *
+ * Attempt t of round r has the links of round r attempts + t of pricer_round_up().
  */
 #include "forward.h"
 #include "network/network.h"
@@ -19,38 +28,106 @@
  * 256 rounds of them. */
 #define HELD_BYTES (INT64_C(1) << 30)
 
+/* Move the bits of a mask to the front, in six steps. */
+struct squeeze {
+    uint64_t mask, move[6];
+};
+
 /* A group of up to 512 rounds that is being searched. */
 struct search {
     const struct pricer_network *network;
-    struct pri_arrivals *arrivals;
+    struct pri_arrivals *arrivals; /* NULL: levels are not kept */
     struct pri_team *team;
-    struct pri_threefry_key key;
+    uint64_t seed;
+    int64_t group;
     int lane, lanes; /* the words of the group that are kept */
     int64_t word;    /* where the first of them goes */
-    int32_t hops;
-    uint64_t *up;   /* [links * lanes] */
-    uint64_t *now;  /* [nodes * lanes] */
-    uint64_t *next; /* [nodes * lanes] */
-    int32_t level;
+    int32_t hops, attempts;
+    struct squeeze squeeze[PRI_ATTEMPTS_MAX]; /* every attempts-th bit */
+    uint64_t *up;                             /* [attempts][links * lanes] */
+    uint64_t *now, *next;                     /* [attempts][nodes * lanes] */
+    int32_t level, attempt;
 };
+
+/* -------------------------------------------------------------- attempts -- */
+
+/* Every `step`-th bit from `first` on. */
+static struct squeeze squeeze_make(int first, int step)
+{
+    struct squeeze made = {0};
+    for (int bit = first; bit < 64; bit += step)
+        made.mask |= UINT64_C(1) << bit;
+    uint64_t mask = made.mask, gaps = ~mask << 1;
+    for (int k = 0; k < 6; k++) {
+        uint64_t odd = gaps; /* bits with an odd number of gaps below */
+        for (int shift = 1; shift < 64; shift *= 2)
+            odd ^= odd << shift;
+        made.move[k] = odd & mask;
+        mask = (mask ^ made.move[k]) | made.move[k] >> (1 << k);
+        gaps &= ~odd;
+    }
+    return made;
+}
+
+PRI_INLINE uint64_t squeeze_bits(const struct squeeze *squeeze, uint64_t bits)
+{
+    bits &= squeeze->mask;
+    for (int k = 0; k < 6; k++) {
+        uint64_t moved = bits & squeeze->move[k];
+        bits = (bits ^ moved) | moved >> (1 << k);
+    }
+    return bits;
+}
+
+/* From attempts * lanes words of rounds to the words of one attempt: bit
+ * attempts k + attempt becomes bit k. */
+static void deal(const struct search *search, const uint64_t *words,
+                 int32_t attempt, uint64_t *out)
+{
+    int32_t step = search->attempts;
+    int at = 0;
+    memset(out, 0, (size_t)search->lanes * sizeof *out);
+    for (int w = 0; w < step * search->lanes; w++) {
+        int first = (attempt + step - 64 * w % step) % step;
+        if (first >= 64)
+            continue;
+        uint64_t bits = squeeze_bits(&search->squeeze[first], words[w]);
+        int count = (64 - first + step - 1) / step;
+        out[at / 64] |= bits << at % 64;
+        if (at % 64 + count > 64)
+            out[at / 64 + 1] |= bits >> (64 - at % 64);
+        at += count;
+    }
+}
 
 /* ----------------------------------------------------------------- links -- */
 
-/* Draw a pair of links, or an uplink, and keep the words that are searched;
- * `back` may be NULL. */
+/* Draw a pair of links, or an uplink, and keep the words that are searched: of
+ * attempt t from out + t * stride on. `back` may be NULL. */
 static void draw(const struct search *search, const struct pri_pair *pair,
-                 int32_t low, int32_t high, uint64_t *out, uint64_t *back)
+                 int32_t low, int32_t high, size_t stride, uint64_t *out,
+                 uint64_t *back)
 {
-    uint64_t words[2][PRI_LANES];
-    size_t size = (size_t)search->lanes * sizeof *out;
-    if (search->lanes == PRI_LANES) {
-        pri_draw_pair(pair, &search->key, low, high, out, back);
+    enum { MOST = (PRI_ATTEMPTS_MAX + 2) * PRI_LANES };
+    int32_t attempts = search->attempts;
+    int64_t first = (search->group * PRI_LANES + search->lane) * attempts;
+    int64_t group = first / PRI_LANES, skip = first % PRI_LANES;
+    int64_t end = skip + (int64_t)attempts * search->lanes;
+    struct pri_threefry_key key = pri_draw_key(search->seed, group);
+    if (attempts == 1 && search->lanes == PRI_LANES) {
+        pri_draw_pair(pair, &key, low, high, out, back);
         return;
     }
-    pri_draw_pair(pair, &search->key, low, high, words[0], words[1]);
-    memcpy(out, words[0] + search->lane, size);
-    if (back != NULL)
-        memcpy(back, words[1] + search->lane, size);
+    uint64_t words[2][MOST];
+    for (int64_t w = 0; w < end; w += PRI_LANES, group++) {
+        key = pri_draw_key(search->seed, group);
+        pri_draw_pair(pair, &key, low, high, words[0] + w, words[1] + w);
+    }
+    for (int32_t t = 0; t < attempts; t++) {
+        deal(search, words[0] + skip, t, out + (size_t)t * stride);
+        if (back != NULL)
+            deal(search, words[1] + skip, t, back + (size_t)t * stride);
+    }
 }
 
 /* Draw the links of a node; those to a higher node together with the opposite
@@ -60,20 +137,20 @@ static void draw_node(const struct search *search, int32_t i)
     const struct pricer_network *net = search->network;
     struct pri_pair pair = pri_pair_make(net->uplink[i], 0, 0);
     size_t lanes = (size_t)search->lanes;
-    uint64_t unused[PRI_LANES];
-    draw(search, &pair, i, PRICER_SERVER, search->now + (size_t)i * lanes,
-         NULL);
+    size_t stride = (size_t)net->links * lanes;
+    draw(search, &pair, i, PRICER_SERVER, (size_t)net->nodes * lanes,
+         search->now + (size_t)i * lanes, NULL);
     for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
         int32_t j = net->to[l], other = net->partner[l];
         uint64_t *up = search->up + (size_t)l * lanes;
         if (j > i) {
             pair = pri_pair_make(net->p[l], other < 0 ? 0 : net->p[other],
                                  other < 0 ? 0 : net->joint[l]);
-            draw(search, &pair, i, j, up,
+            draw(search, &pair, i, j, stride, up,
                  other < 0 ? NULL : search->up + (size_t)other * lanes);
         } else if (other < 0) {
-            pair = pri_pair_make(0, net->p[l], 0);
-            draw(search, &pair, j, i, unused, up);
+            pair = pri_pair_make(net->p[l], 0, 0);
+            draw(search, &pair, j, i, stride, up, NULL);
         }
     }
 }
@@ -84,15 +161,25 @@ static void draw_nodes(void *context, int64_t low, int64_t high)
         draw_node(context, (int32_t)i);
 }
 
+/* What all searches of so many attempts have. */
+static void prepare(struct search *search, int32_t attempts)
+{
+    search->attempts = attempts;
+    for (int32_t first = 0; first < attempts; first++)
+        search->squeeze[first] = squeeze_make(first, attempts);
+}
+
 void pri_states_draw(const struct pricer_network *network, uint64_t seed,
                      int64_t group, struct pri_team *team,
                      struct pri_states *states)
 {
     struct search search = {.network = network,
-                            .key = pri_draw_key(seed, group),
+                            .seed = seed,
+                            .group = group,
                             .lanes = PRI_LANES,
                             .up = states->up,
                             .now = states->uplink};
+    prepare(&search, 1);
     pri_team_share(team, network->nodes, draw_nodes, &search);
 }
 
@@ -116,21 +203,25 @@ PRI_INLINE void advance_lanes(struct search *search, int lanes, int64_t low,
                               int64_t high)
 {
     const struct pricer_network *net = search->network;
+    int64_t t = search->attempt, nodes = (int64_t)net->nodes * lanes;
+    bool last = t + 1 == search->attempts;
+    const uint64_t *links = search->up + t * net->links * lanes;
+    const uint64_t *now = search->now + t * nodes;
+    uint64_t *next = search->next + t * nodes;
     for (int64_t i = low; i < high; i++) {
-        const uint64_t *old = search->now + i * lanes;
+        const uint64_t *old = now + i * lanes;
         uint64_t word[PRI_LANES];
         for (int k = 0; k < lanes; k++)
-            word[k] = old[k];
+            word[k] = last ? old[k] : old[k] | next[nodes + i * lanes + k];
         for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
-            const uint64_t *up = search->up + (size_t)l * (size_t)lanes;
-            const uint64_t *there =
-                search->now + (size_t)net->to[l] * (size_t)lanes;
+            const uint64_t *up = links + (size_t)l * (size_t)lanes;
+            const uint64_t *there = now + (size_t)net->to[l] * (size_t)lanes;
             for (int k = 0; k < lanes; k++)
                 word[k] |= up[k] & there[k];
         }
         for (int k = 0; k < lanes; k++) {
-            search->next[i * lanes + k] = word[k];
-            if (search->arrivals != NULL && word[k] != old[k])
+            next[i * lanes + k] = word[k];
+            if (search->arrivals != NULL && t == 0 && word[k] != old[k])
                 note_level(search, (int32_t)i, k, word[k] & ~old[k]);
         }
     }
@@ -152,20 +243,27 @@ static void advance(void *context, int64_t low, int64_t high)
     advance_rows(context, low, high);
 }
 
-/* Levels 0 (the uplinks, which `now` holds) to hops. */
+/* Levels 0 (the uplinks of each attempt, which `now` holds) to hops. Whoever
+ * arrives in an attempt then has its bits in `now`, of the first for the round. */
 static void search_levels(struct search *search)
 {
     int32_t nodes = search->network->nodes;
-    size_t size = (size_t)nodes * (size_t)search->lanes * sizeof(uint64_t);
+    int64_t row = (int64_t)nodes * search->lanes;
+    size_t size = (size_t)(row * search->attempts) * sizeof(uint64_t);
+    for (int64_t k = row * (search->attempts - 1) - 1; k >= 0; k--)
+        search->now[k] |= search->now[k + row];
     search->level = 0;
-    for (int32_t i = 0; i < nodes; i++)
+    for (int32_t i = 0; i < nodes && search->arrivals != NULL; i++)
         for (int k = 0; k < search->lanes; k++)
             note_level(search, i, k,
                        search->now[(int64_t)i * search->lanes + k]);
     bool more = true;
     for (search->level = 1; search->level <= search->hops && more;
          search->level++) {
-        pri_team_share(search->team, nodes, advance, search);
+        for (int32_t t = search->attempts - 1; t >= 0; t--) {
+            search->attempt = t;
+            pri_team_share(search->team, nodes, advance, search);
+        }
         more = memcmp(search->now, search->next, size) != 0;
         uint64_t *swap = search->now;
         search->now = search->next;
@@ -173,30 +271,13 @@ static void search_levels(struct search *search)
     }
 }
 
-void pri_states_arrive(const struct pricer_network *network, int32_t hops,
-                       int words, const struct pri_states *states,
-                       uint64_t *arrived, uint64_t *spare)
-{
-    size_t count = (size_t)network->nodes * (size_t)words;
-    struct search search = {.network = network,
-                            .lanes = words,
-                            .hops = hops,
-                            .up = states->up,
-                            .now = arrived,
-                            .next = spare};
-    for (size_t k = 0; k < count; k++)
-        arrived[k] |= states->uplink[k];
-    search_levels(&search);
-    if (search.now != arrived)
-        memcpy(arrived, search.now, count * sizeof *arrived);
-}
-
 static enum pricer_status make_room(struct search *search)
 {
     const struct pricer_network *net = search->network;
-    search->up = pri_alloc((int64_t)net->links * search->lanes, 8);
-    search->now = pri_alloc((int64_t)net->nodes * search->lanes, 8);
-    search->next = pri_alloc((int64_t)net->nodes * search->lanes, 8);
+    int64_t words = (int64_t)search->lanes * search->attempts;
+    search->up = pri_alloc(net->links * words, 8);
+    search->now = pri_alloc(net->nodes * words, 8);
+    search->next = pri_alloc(net->nodes * words, 8);
     return search->up && search->now && search->next ? PRICER_OK
                                                      : PRICER_MEMORY;
 }
@@ -206,6 +287,55 @@ static void free_room(struct search *search)
     free(search->up);
     free(search->now);
     free(search->next);
+}
+
+/* ------------------------------------------------------------- one group -- */
+
+struct pri_search {
+    struct search search;
+    uint64_t *uplink; /* [nodes * PRI_LANES] */
+};
+
+enum pricer_status pri_search_new(const struct pricer_network *network,
+                                  int32_t hops, int32_t attempts,
+                                  struct pri_search **search)
+{
+    struct pri_search *made = pri_alloc(1, sizeof *made);
+    if (made == NULL)
+        return PRICER_MEMORY;
+    made->search.network = network;
+    made->search.lanes = PRI_LANES;
+    made->search.hops = hops;
+    prepare(&made->search, attempts);
+    made->uplink = pri_alloc((int64_t)network->nodes * PRI_LANES, 8);
+    if (made->uplink == NULL || make_room(&made->search) != PRICER_OK) {
+        pri_search_free(made);
+        return PRICER_MEMORY;
+    }
+    *search = made;
+    return PRICER_OK;
+}
+
+void pri_search_free(struct pri_search *search)
+{
+    if (search == NULL)
+        return;
+    free_room(&search->search);
+    free(search->uplink);
+    free(search);
+}
+
+struct pri_found pri_search_play(struct pri_search *search, uint64_t seed,
+                                 int64_t group)
+{
+    struct search *inner = &search->search;
+    size_t row = (size_t)inner->network->nodes * PRI_LANES;
+    inner->seed = seed;
+    inner->group = group;
+    draw_nodes(inner, 0, inner->network->nodes);
+    memcpy(search->uplink, inner->now, row * sizeof *search->uplink);
+    search_levels(inner);
+    return (struct pri_found){search->uplink, inner->up, inner->now};
 }
 
 /* -------------------------------------------------------------- patterns -- */
@@ -277,8 +407,10 @@ static void draw_some(struct drawing *work, int64_t low, int64_t high)
     struct search search = {.network = work->network,
                             .arrivals = work->arrivals,
                             .team = work->inner,
+                            .seed = ask->seed,
                             .lanes = work->lanes,
                             .hops = ask->hops};
+    prepare(&search, ask->attempts > 0 ? ask->attempts : 1);
     if (make_room(&search) != PRICER_OK)
         __atomic_store_n(&work->failed, true, __ATOMIC_RELAXED);
     else
@@ -290,7 +422,7 @@ static void draw_some(struct drawing *work, int64_t low, int64_t high)
             search.lanes = left < work->lanes ? (int)left : work->lanes;
             search.lane = (int)(word % PRI_LANES);
             search.word = word;
-            search.key = pri_draw_key(ask->seed, ask->first + word / PRI_LANES);
+            search.group = ask->first + word / PRI_LANES;
             pri_team_share(search.team, work->network->nodes, draw_nodes,
                            &search);
             search_levels(&search);
@@ -305,8 +437,10 @@ static void draw_chunks(void *context, int64_t low, int64_t high)
 }
 
 /* Words of a group that are kept at once: 8, 4, 2 or 1. */
-static int lanes_that_fit(int64_t links)
+static int lanes_that_fit(const struct pricer_network *network,
+                          int32_t attempts)
 {
+    int64_t links = (int64_t)network->links * (attempts > 0 ? attempts : 1);
     int lanes = PRI_LANES;
     while (lanes > 1 && links * lanes * 8 > HELD_BYTES)
         lanes /= 2;
@@ -343,7 +477,8 @@ enum pricer_status pri_arrivals_draw(
 {
     struct drawing work = {.network = network,
                            .settings = settings,
-                           .lanes = lanes_that_fit(network->links)};
+                           .lanes =
+                               lanes_that_fit(network, settings->attempts)};
     enum pricer_status status =
         pri_arrivals_new(network->nodes, settings->patterns, &work.arrivals);
     if (status == PRICER_OK)
@@ -416,33 +551,34 @@ static bool next_element(const struct pricer_network *net, int64_t *next,
     return false;
 }
 
-int64_t pri_arrivals_count(const struct pricer_network *network, int64_t limit)
+int64_t pri_arrivals_count(const struct pricer_network *network,
+                           int32_t attempts, int64_t limit)
 {
-    int64_t count = 1, next = 0;
+    int64_t count = 1;
     struct element element;
-    while (next_element(network, &next, &element)) {
-        count *= element.states;
-        if (count > limit)
-            return -1;
-    }
+    for (int32_t t = 0; t < attempts; t++)
+        for (int64_t next = 0; next_element(network, &next, &element);) {
+            count *= element.states;
+            if (count > limit)
+                return -1;
+        }
     return count;
 }
 
 /* Pattern k has the digits of k, with as many values as the elements have
- * states: set the bits of 64 patterns, and their probabilities. */
-void pri_states_enumerate(const struct pricer_network *net, int64_t word,
-                          struct pri_states *states, double *weight)
+ * states, attempt after attempt: set the bits of 64 patterns, but for those behind
+ * the last, whose weight is 0, and multiply their probabilities. Returns the divisor of the next attempt. */
+static int64_t enumerate_attempt(const struct pricer_network *net,
+                                 int64_t first, int64_t divisor,
+                                 struct pri_states *states, double *weight)
 {
-    int64_t count = pri_arrivals_count(net, INT32_MAX);
-    int64_t next = 0, divisor = 1, first = 64 * word;
+    int64_t next = 0;
     struct element element;
     memset(states->up, 0, (size_t)net->links * 8);
     memset(states->uplink, 0, (size_t)net->nodes * 8);
-    for (int k = 0; k < 64; k++)
-        weight[k] = first + k < count;
     while (next_element(net, &next, &element)) {
         uint64_t ahead = 0, behind = 0;
-        for (int k = 0; k < 64 && first + k < count; k++) {
+        for (int k = 0; k < 64 && weight[k] > 0; k++) {
             int state = (int)((first + k) / divisor % element.states);
             weight[k] *= element.chance[state];
             ahead |= (uint64_t)element.ahead[state] << k;
@@ -456,14 +592,39 @@ void pri_states_enumerate(const struct pricer_network *net, int64_t word,
             states->up[element.back] = behind;
         divisor *= element.states;
     }
+    return divisor;
+}
+
+void pri_states_enumerate(const struct pricer_network *net, int64_t word,
+                          struct pri_states *states, double *weight)
+{
+    int64_t count = pri_arrivals_count(net, 1, INT32_MAX);
+    for (int k = 0; k < 64; k++)
+        weight[k] = 64 * word + k < count;
+    enumerate_attempt(net, 64 * word, 1, states, weight);
+}
+
+/* All attempts of the patterns of a word. */
+static void enumerate_word(struct search *search, double *weight)
+{
+    const struct pricer_network *net = search->network;
+    int64_t divisor = 1;
+    for (int k = 0; k < 64; k++)
+        weight[k] = 64 * search->word + k < search->arrivals->patterns;
+    for (int64_t t = 0; t < search->attempts; t++)
+        divisor = enumerate_attempt(
+            net, 64 * search->word, divisor,
+            &(struct pri_states){search->up + t * net->links,
+                                 search->now + t * net->nodes},
+            weight);
 }
 
 enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
-                                          int32_t hops,
+                                          int32_t hops, int32_t attempts,
                                           struct pri_arrivals **arrivals)
 {
     struct pri_arrivals *made = NULL;
-    int64_t count = pri_arrivals_count(network, INT32_MAX);
+    int64_t count = pri_arrivals_count(network, attempts, INT32_MAX);
     if (count < 0)
         return PRICER_VALUE;
     enum pricer_status status = pri_arrivals_new(network->nodes, count, &made);
@@ -471,12 +632,11 @@ enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
         return status;
     struct search search = {
         .network = network, .arrivals = made, .lanes = 1, .hops = hops};
+    prepare(&search, attempts);
     made->weight = pri_alloc(64 * made->words, sizeof(double));
     status = made->weight == NULL ? PRICER_MEMORY : make_room(&search);
     for (; search.word < made->words && status == PRICER_OK; search.word++) {
-        pri_states_enumerate(network, search.word,
-                             &(struct pri_states){search.up, search.now},
-                             made->weight + 64 * search.word);
+        enumerate_word(&search, made->weight + 64 * search.word);
         search_levels(&search);
     }
     free_room(&search);

@@ -16,8 +16,12 @@
  * and u as its multiplier. D is concave and once differentiable, and at its
  * maximum z_i(x) = s_i / n_i within the box equals x. A Newton method on that
  * equation (semismooth: only the z_i inside the box move with s), each step by
- * conjugate gradients, each length by halving until D rises no more. The gap is
- * f(z(x)) - D(x), whatever led to x.
+ * conjugate gradients, each length by halving until D rises no more. f(z(x)) -
+ * D(x) says how far that is from the end.
+ *
+ * The gap that is handed out is one that anybody can find from z alone: f is
+ * convex, so for its gradient g at z no point s of the box has less than f(z) -
+ * sum_i g_i (z_i - s_i).
  */
 #include "forward.h"
 
@@ -29,11 +33,11 @@ enum {
     NEWTON_STEPS = 100,
     CONJUGATE_STEPS = 500,
     HALVINGS = 30,
-    BISECTIONS = 60
+    BISECTIONS = 60,
+    POLISHES = 5
 };
 #define GAP 1e-10         /* relative; where rounding allows it */
 #define VALUE_ERROR 1e-15 /* of D, in units of S^2 */
-#define RESIDUAL 1e-3     /* of a Newton step, relative */
 #define LEAST_NOISE 1e-12 /* w, of a release without noise */
 
 struct problem {
@@ -93,16 +97,21 @@ static double dual_value(const struct problem *p, double length)
     return value;
 }
 
-/* f at z(x), which is filled. */
-static double primal_value(struct problem *p)
+/* f at z(x), which is filled, and how far it can be above the least. */
+static double primal_value(struct problem *p, double *above)
 {
     double value = p->sum * p->sum;
+    *above = 0;
     for (int32_t i = 0; i < p->n; i++)
         p->z[i] = inside(p, i, p->pull[i]);
     pri_moments_product(p->moments, p->z, p->image);
-    for (int32_t i = 0; i < p->n; i++)
-        value += p->z[i] * (p->image[i] + p->noise[i] * p->z[i] -
-                            2 * p->sum * p->moments->pi[i]);
+    for (int32_t i = 0; i < p->n; i++) {
+        double z = p->z[i], wish = p->sum * p->moments->pi[i];
+        double half = p->image[i] + p->noise[i] * z;
+        double slope = 2 * (half - wish);
+        value += z * (half - 2 * wish);
+        *above += slope > 0 ? slope * z : -slope * (p->upper[i] - z);
+    }
     return value;
 }
 
@@ -152,7 +161,7 @@ static void precondition(struct problem *p)
  * does not move steps to z at once, and the rest is symmetric,
  * (N + M)_FF step_F = n_F (z - x)_F - M_FA step_A.
  */
-static void find_step(struct problem *p)
+static void find_step(struct problem *p, double tolerance)
 {
     for (int32_t i = 0; i < p->n; i++)
         p->step[i] = moves(p, i) ? 0 : p->z[i] - p->x[i];
@@ -163,7 +172,7 @@ static void find_step(struct problem *p)
     precondition(p);
     memcpy(p->direction, p->scaled, (size_t)p->n * sizeof(double));
     double rho = dot(p->residual, p->scaled, p->n), first = rho;
-    for (int k = 0; k < CONJUGATE_STEPS && rho > first * RESIDUAL * RESIDUAL;
+    for (int k = 0; k < CONJUGATE_STEPS && rho > first * tolerance * tolerance;
          k++) {
         pri_moments_product(p->moments, p->direction, p->image);
         for (int32_t i = 0; i < p->n; i++)
@@ -183,6 +192,14 @@ static void find_step(struct problem *p)
     pri_moments_product(p->moments, p->step, p->along);
 }
 
+static void go(struct problem *p, double length)
+{
+    for (int32_t i = 0; i < p->n; i++) {
+        p->x[i] += length * p->step[i];
+        p->pull[i] -= length * p->along[i];
+    }
+}
+
 /* Halve the step as long as D rises by that; false: it does not rise. */
 static bool climb(struct problem *p, double *value)
 {
@@ -196,12 +213,28 @@ static bool climb(struct problem *p, double *value)
     }
     if (!(reached > *value))
         return false;
-    for (int32_t i = 0; i < p->n; i++) {
-        p->x[i] += length * p->step[i];
-        p->pull[i] -= length * p->along[i];
-    }
+    go(p, length);
     *value = reached;
     return true;
+}
+
+/* Where D is flat to rounding: whole steps as long as the gap falls by them. */
+static void polish(struct problem *p, double wanted, double *value,
+                   double *above)
+{
+    for (int k = 0; k<POLISHES && * above> wanted; k++) {
+        double reached, next;
+        find_step(p, 1e-8);
+        go(p, 1);
+        reached = primal_value(p, &next);
+        if (!(next < *above)) {
+            go(p, -1);
+            *value = primal_value(p, above);
+            return;
+        }
+        *value = reached;
+        *above = next;
+    }
 }
 
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
@@ -214,21 +247,22 @@ enum pricer_status pri_forward_fit(struct pri_moments *moments,
     if (status != PRICER_OK)
         return status;
     start(&p);
-    double lower = dual_value(&p, 0), value = primal_value(&p);
+    double above, lower = dual_value(&p, 0), value = primal_value(&p, &above);
     double error = VALUE_ERROR * p.sum * p.sum;
-    tolerance = tolerance > 0 ? tolerance : GAP;
+    double wanted = tolerance > 0 ? tolerance : GAP;
     for (int k = 0;
-         k < NEWTON_STEPS && value - lower > fmax(tolerance * value, error);
-         k++) {
-        find_step(&p);
+         k < NEWTON_STEPS && value - lower > fmax(wanted * value, error); k++) {
+        find_step(&p, 1e-3);
         if (!climb(&p, &lower))
             break;
-        value = primal_value(&p);
+        value = primal_value(&p, &above);
     }
+    if (!(tolerance > 0))
+        polish(&p, GAP * value, &value, &above);
     for (int32_t i = 0; i < p.n; i++)
         coefficient[i] = p.z[i] / senders->radius[i];
     *objective = value;
-    *gap = fmax((value - lower) / value, 0);
+    *gap = fmax(above / value, 0);
     free(p.noise);
     return PRICER_OK;
 }

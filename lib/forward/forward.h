@@ -36,13 +36,17 @@ struct pri_arrivals {
     uint64_t *plane[PRI_LEVEL_BITS]; /* [nodes * words] */
 };
 
+/* The most attempts of a round. */
+enum { PRI_ATTEMPTS_MAX = PRICER_REPEAT_MAX };
+
 /* What is drawn: `patterns` rounds, a multiple of 64, from group `first` of 512
  * rounds on; links as pricer_round_up() draws them. */
 struct pri_arrivals_settings {
     uint64_t seed;
     int64_t first, patterns;
-    int32_t hops;    /* at most PRI_HOPS_MAX */
-    int32_t threads; /* 0: one per core */
+    int32_t hops;     /* at most PRI_HOPS_MAX */
+    int32_t attempts; /* of a round; 0: one */
+    int32_t threads;  /* 0: one per core */
     const struct pricer_watch *watch;
 };
 
@@ -60,11 +64,12 @@ enum pricer_status pri_arrivals_draw(
 
 /* How many patterns of links there are, or -1 where they are more than
  * `limit`. */
-int64_t pri_arrivals_count(const struct pricer_network *network, int64_t limit);
+int64_t pri_arrivals_count(const struct pricer_network *network,
+                           int32_t attempts, int64_t limit);
 
 /* All patterns with their probabilities. */
 enum pricer_status pri_arrivals_enumerate(const struct pricer_network *network,
-                                          int32_t hops,
+                                          int32_t hops, int32_t attempts,
                                           struct pri_arrivals **arrivals);
 
 /* Patterns in which nothing arrives, to be filled. */
@@ -91,19 +96,30 @@ void pri_states_draw(const struct pricer_network *network, uint64_t seed,
                      int64_t group, struct pri_team *team,
                      struct pri_states *states);
 
-/*
- * Whose releases arrive over at most `hops` relays in rounds of these states:
- * rows of `words` words, at most 8. Where `arrived` has a bit already, a release
- * that reaches the node arrives. `spare` is room of the same size.
- */
-void pri_states_arrive(const struct pricer_network *network, int32_t hops,
-                       int words, const struct pri_states *states,
-                       uint64_t *arrived, uint64_t *spare);
-
 /* The states of word `word` of all patterns, in rows of one word, and their
  * probabilities, weight[64]. */
 void pri_states_enumerate(const struct pricer_network *network, int64_t word,
                           struct pri_states *states, double *weight);
+
+/*
+ * Searches of 512 rounds at a time: who arrives over at most `hops` relays. One
+ * thread at a time. O(links hops attempts).
+ */
+struct pri_search;
+enum pricer_status pri_search_new(const struct pricer_network *network,
+                                  int32_t hops, int32_t attempts,
+                                  struct pri_search **search);
+void pri_search_free(struct pri_search *search);
+
+/* What was found, in rows of 8 words, until the next search. Links and uplinks are
+ * those of the first attempt. */
+struct pri_found {
+    const uint64_t *uplink;  /* [nodes * 8] */
+    const uint64_t *up;      /* [links * 8] */
+    const uint64_t *arrived; /* [nodes * 8] */
+};
+struct pri_found pri_search_play(struct pri_search *search, uint64_t seed,
+                                 int64_t group);
 
 /* How many relays away from the server each node is at least, by links and
  * uplinks that are ever up; -1: it can never be heard. O(links). */
@@ -161,8 +177,9 @@ struct pri_senders {
  *     n^2 W = E[ (sum_i R_i (a_i c_i - 1))^2 + sum_i a_i c_i^2 v_i ],
  *
  * over 0 <= c_i <= 1 / pi_i. *objective is n^2 W at c, and no coefficients
- * within these bounds have less than *objective (1 - *gap). Stops where the gap
- * is at most `tolerance`; 0: 1e-10.
+ * within these bounds have less than *objective (1 - *gap). With a
+ * tolerance it stops as soon as the objective is within that of the least; 0:
+ * where the gap is 1e-10, or rounding allows no less.
  */
 enum pricer_status pri_forward_fit(struct pri_moments *moments,
                                    const struct pri_senders *senders,
@@ -180,7 +197,8 @@ void pri_forward_fit_alone(const struct pri_senders *senders,
 enum { PRI_HOPS_ENOUGH = 16 }; /* more relays hardly ever help */
 
 struct pri_forward_settings {
-    int32_t hops; /* -1: the fewest within 1 % of PRI_HOPS_ENOUGH */
+    int32_t hops;     /* -1: the fewest within 1 % of PRI_HOPS_ENOUGH */
+    int32_t attempts; /* of a round; 0: one */
     uint64_t seed;
     int32_t threads; /* 0: one per core */
     const struct pricer_watch *watch;

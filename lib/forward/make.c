@@ -95,7 +95,9 @@ enum pricer_status pri_forward_releases(
 
 /* ----------------------------------------------------------------- bytes -- */
 
-enum { PACKET_FRAME = 24 };
+/* Of docs/protocol.md, section 11: tag, signature, node, hops, and what separates
+ * them. */
+enum { PACKET_FRAME = 92 };
 
 /* Steps of searches that bytes are counted with. */
 #define SEARCH_STEPS (INT64_C(1) << 28)
@@ -218,15 +220,17 @@ static enum pricer_status fit(const struct pricer_network *network,
         variance[i] = plan->node[i].variance;
     struct pri_senders senders = {plan->nodes, network->node_radius, variance};
     enum pricer_status status =
-        arrivals != NULL
-            ? pri_forward_plan_measured(&senders, arrivals->relays,
-                                        arrivals->rounds, settings->hops,
-                                        &fitted)
-            : pri_forward_plan(network, &senders,
-                               &(struct pri_forward_settings){
-                                   settings->hops, settings->seed,
-                                   settings->threads, settings->watch},
-                               &fitted, fault);
+        arrivals != NULL ? pri_forward_plan_measured(&senders, arrivals->relays,
+                                                     arrivals->rounds,
+                                                     settings->hops, &fitted)
+                         : pri_forward_plan(network, &senders,
+                                            &(struct pri_forward_settings){
+                                                .hops = settings->hops,
+                                                .attempts = settings->repeat,
+                                                .seed = settings->seed,
+                                                .threads = settings->threads,
+                                                .watch = settings->watch},
+                                            &fitted, fault);
     free(variance);
     if (status == PRICER_OK)
         take_over(fitted, network, plan);
@@ -317,6 +321,9 @@ enum pricer_status pricer_forward_slopes_make(
 {
     struct pri_slopes *found = NULL;
     struct pricer_forward_slopes *made = NULL;
+    if (plan->repeat > 1)
+        return pri_fault(fault, PRICER_VALUE,
+                         "sensitivities are for rounds of one attempt");
     double *variance = pri_alloc(plan->nodes, sizeof *variance);
     enum pricer_status status =
         variance != NULL ? slopes_new(network, &made) : PRICER_MEMORY;
@@ -326,8 +333,10 @@ enum pricer_status pricer_forward_slopes_make(
         status = pri_forward_slopes(
             network,
             &(struct pri_senders){plan->nodes, network->node_radius, variance},
-            &(struct pri_forward_settings){plan->hops, settings->seed,
-                                           settings->threads, settings->watch},
+            &(struct pri_forward_settings){.hops = plan->hops,
+                                           .seed = settings->seed,
+                                           .threads = settings->threads,
+                                           .watch = settings->watch},
             &found);
     if (status == PRICER_OK) {
         take_slopes(found, made);
@@ -357,6 +366,7 @@ static enum pricer_status make_plan(
     if (made == NULL)
         return PRICER_MEMORY;
     made->nodes = network->nodes;
+    made->repeat = settings->repeat;
     made->measured = arrivals != NULL ? arrivals->rounds : 0;
     made->node = pri_alloc(network->nodes, sizeof *made->node);
     enum pricer_status status = made->node != NULL ? PRICER_OK : PRICER_MEMORY;

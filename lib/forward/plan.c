@@ -46,11 +46,16 @@ struct planning {
     bool exact; /* the objective of the fit is W */
 };
 
+static int32_t attempts_of(const struct pri_forward_settings *settings)
+{
+    return settings->attempts > 0 ? settings->attempts : 1;
+}
+
 /* As many as the draws allow, and the work of moments or of their products. */
-static int64_t fit_patterns(const struct pricer_network *net)
+static int64_t fit_patterns(const struct pricer_network *net, int32_t attempts)
 {
     int64_t nodes = net->nodes;
-    int64_t count = DRAWS / (nodes + net->links);
+    int64_t count = DRAWS / ((nodes + net->links) * attempts);
     int64_t work = nodes <= PRI_DENSE_MAX ? (INT64_C(1) << 34) / (nodes * nodes)
                                           : (INT64_C(1) << 25) / nodes;
     return clamp_patterns(work < count ? work : count, FIT_MAX);
@@ -62,18 +67,22 @@ static enum pricer_status sample(struct planning *work)
     const struct pricer_network *net = work->network;
     const struct pri_forward_settings *ask = work->settings;
     int32_t hops = ask->hops >= 0 ? ask->hops : PRI_HOPS_ENOUGH;
-    work->exact = pri_arrivals_count(net, ENUMERATED / net->nodes) > 0;
+    int32_t attempts = attempts_of(ask);
+    work->exact =
+        pri_arrivals_count(net, attempts, ENUMERATED / net->nodes) > 0;
     enum pricer_status status =
-        work->exact ? pri_arrivals_enumerate(net, hops, &work->arrivals)
-                    : pri_arrivals_draw(net,
-                                        &(struct pri_arrivals_settings){
-                                            .seed = ask->seed,
-                                            .first = PRI_PLANNING_GROUP,
-                                            .patterns = fit_patterns(net),
-                                            .hops = hops,
-                                            .threads = ask->threads,
-                                            .watch = ask->watch},
-                                        &work->arrivals);
+        work->exact
+            ? pri_arrivals_enumerate(net, hops, attempts, &work->arrivals)
+            : pri_arrivals_draw(net,
+                                &(struct pri_arrivals_settings){
+                                    .seed = ask->seed,
+                                    .first = PRI_PLANNING_GROUP,
+                                    .patterns = fit_patterns(net, attempts),
+                                    .hops = hops,
+                                    .attempts = attempts,
+                                    .threads = ask->threads,
+                                    .watch = ask->watch},
+                                &work->arrivals);
     if (status != PRICER_OK)
         return status;
     work->bits = pri_alloc(net->nodes * work->arrivals->words, 8);
@@ -102,8 +111,11 @@ static enum pricer_status fit(struct planning *work, int32_t hops,
 static void fit_alone(struct planning *work, double *objective)
 {
     struct pri_forward_plan *plan = work->plan;
-    memcpy(plan->arrival, work->network->uplink,
-           (size_t)plan->nodes * sizeof(double));
+    double attempts = attempts_of(work->settings);
+    for (int32_t i = 0; i < plan->nodes; i++)
+        plan->arrival[i] =
+            attempts > 1 ? -expm1(attempts * log1p(-work->network->uplink[i]))
+                         : work->network->uplink[i];
     pri_forward_fit_alone(work->senders, plan->arrival, plan->coefficient,
                           objective, &plan->gap);
     plan->hops = 0;
@@ -175,6 +187,7 @@ static enum pricer_status tally_chunk(struct planning *work, int64_t first,
                                         .first = first,
                                         .patterns = patterns,
                                         .hops = work->plan->hops,
+                                        .attempts = ask->attempts,
                                         .threads = ask->threads},
         &fresh);
     if (status != PRICER_OK)
@@ -221,7 +234,8 @@ static double mixed_signs(const struct planning *work, const double *arrival)
 static enum pricer_status measure(struct planning *work)
 {
     struct pri_forward_plan *plan = work->plan;
-    int64_t size = (int64_t)work->network->nodes + work->network->links;
+    int64_t size = ((int64_t)work->network->nodes + work->network->links) *
+                   attempts_of(work->settings);
     int64_t all = clamp_patterns(DRAWS / size, FRESH_MAX);
     int64_t part = clamp_patterns((INT64_C(1) << 26) / plan->nodes, all);
     double wanted = 0, n2 = (double)plan->nodes * plan->nodes;

@@ -325,9 +325,9 @@ static enum pricer_status sample(struct sloping *work,
 {
     const struct pricer_network *net = work->network;
     int32_t hops = work->hops < PRI_HOPS_MAX ? work->hops + 1 : work->hops;
-    work->exact = pri_arrivals_count(net, EXACT_PATTERNS / net->nodes) > 0;
+    work->exact = pri_arrivals_count(net, 1, EXACT_PATTERNS / net->nodes) > 0;
     if (work->exact)
-        return pri_arrivals_enumerate(net, hops, &work->arrivals);
+        return pri_arrivals_enumerate(net, hops, 1, &work->arrivals);
     int64_t count = SLOPE_PATTERNS / net->nodes;
     count = count > SAMPLE_MAX ? SAMPLE_MAX : count < 512 ? 512 : count;
     return pri_arrivals_draw(

@@ -21,7 +21,7 @@
 
 /* Steps of searches: all patterns at most, or what samples may take. */
 #define ALL_STEPS (INT64_C(1) << 26)
-#define SAMPLE_STEPS (INT64_C(1) << 27)
+#define SAMPLE_STEPS (INT64_C(1) << 26)
 enum { SAMPLE_MIN = 512, SAMPLE_MAX = 4096, SAMPLE_SEED = 2718281 };
 
 #define CLOSE 1e-9 /* what numbers that are computed twice may differ by */

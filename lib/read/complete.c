@@ -41,8 +41,7 @@ static bool belongs_to_sum(const char *name)
 /* Keys that both schemes can have, and only sum has today. */
 static bool is_for_later(const char *name)
 {
-    static const char *const names[] = {"repeat", "reference", "step",
-                                        "diameter", NULL};
+    static const char *const names[] = {"reference", "step", "diameter", NULL};
     return is_one_of(name, names);
 }
 

@@ -365,6 +365,7 @@ void pricer_scenario_forward_settings(const struct pricer_scenario *scenario,
     *settings = (struct pricer_forward_settings){
         .rounds = scenario->rounds,
         .hops = (int32_t)scenario->relays,
+        .repeat = (int32_t)scenario->repeat,
         .release = (enum pricer_release)scenario->release,
         .seed = (uint64_t)scenario->seed,
     };

@@ -8,6 +8,12 @@
 #include "forward/forward.h"
 #include "pricer_forward.h"
 
+/* Attempts of a round. */
+static inline int32_t pri_attempts_of(const struct pri_job *job)
+{
+    return job->forward->repeat > 1 ? job->forward->repeat : 1;
+}
+
 /* Four numbers that go through the same arithmetic side by side. */
 typedef double pri_four __attribute__((vector_size(32), aligned(8)));
 

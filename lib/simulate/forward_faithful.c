@@ -3,9 +3,10 @@
  * node.
  *
  * In a trial every node makes its release, nodes hand packets that they hold to
- * their neighbours over the links that are up, `hops` times, and then everyone
- * whose uplink is up hands the server what it holds. The server counts every node
- * once. The random bits of a release are the replayed stream of (seed, trial,
+ * their neighbours over the links that are up, and then everyone whose uplink is up
+ * hands the server what it holds. Where rounds have several attempts, this happens
+ * again with other links, and nodes keep what they hold. No packet goes over more
+ * than `hops` links before the last. The server counts every node once. The random bits of a release are the replayed stream of (seed, trial,
  * node, server), which is what daemons with the same seed send. A release that
  * does not arrive changes nothing, so it is not computed.
  */
@@ -19,12 +20,13 @@ struct pri_forward_faithful {
     struct pri_job *job;
     struct pricer_forward_sender **sender; /* [nodes] equal ones are shared */
     struct pricer_forward_receiver *receiver;
-    bool *uplink;  /* [nodes] */
-    bool *link;    /* [links] */
+    bool *uplink;  /* [attempts][nodes] */
+    bool *link;    /* [attempts][links] */
     bool *arrived; /* [nodes] */
-    /* Who holds the packet that is on its way, in the order of getting it. */
-    int32_t *holder; /* [nodes] */
-    int32_t *seen;   /* [nodes] the last packet that a node got, plus 1 */
+    /* Who holds the packet that is on its way, in the order of getting it, and
+     * after how many links. */
+    int32_t *holder, *links; /* [nodes] */
+    int32_t *seen; /* [nodes] the last packet that a node got, plus 1 */
     unsigned char *payload;
     double *estimate; /* [dimension] */
 };
@@ -43,6 +45,7 @@ void pri_forward_faithful_free(struct pri_forward_faithful *faithful)
     free(faithful->link);
     free(faithful->arrived);
     free(faithful->holder);
+    free(faithful->links);
     free(faithful->seen);
     free(faithful->payload);
     free(faithful->estimate);
@@ -80,15 +83,17 @@ enum pricer_status pri_forward_faithful_new(
     struct pri_job *job, struct pri_forward_faithful **faithful)
 {
     int64_t nodes = job->network->nodes, d = job->network->dimension;
+    int64_t attempts = pri_attempts_of(job);
     struct pri_forward_faithful *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->job = job;
     made->sender = pri_alloc(nodes, sizeof(void *));
-    made->uplink = pri_alloc(nodes, sizeof *made->uplink);
-    made->link = pri_alloc(job->network->links, sizeof *made->link);
+    made->uplink = pri_alloc(nodes * attempts, sizeof *made->uplink);
+    made->link = pri_alloc(job->network->links * attempts, sizeof *made->link);
     made->arrived = pri_alloc(nodes, sizeof *made->arrived);
     made->holder = pri_alloc(nodes, sizeof *made->holder);
+    made->links = pri_alloc(nodes, sizeof *made->links);
     made->seen = pri_alloc(nodes, sizeof *made->seen);
     made->payload =
         pri_alloc(pricer_forward_payload(PRICER_RELEASE_GAUSSIAN, d) +
@@ -97,7 +102,8 @@ enum pricer_status pri_forward_faithful_new(
     made->estimate = pri_alloc(d, sizeof *made->estimate);
     enum pricer_status status = PRICER_MEMORY;
     if (made->sender && made->uplink && made->link && made->arrived &&
-        made->holder && made->seen && made->payload && made->estimate)
+        made->holder && made->links && made->seen && made->payload &&
+        made->estimate)
         status = make_ends(made);
     if (status == PRICER_OK)
         *faithful = made;
@@ -108,21 +114,27 @@ enum pricer_status pri_forward_faithful_new(
 
 /* -------------------------------------------------------------- forwarding -- */
 
-/* Everyone from `first` on who holds the packet hands it to all neighbours that
- * do not. Returns how many hold it then. */
+/* Whoever has got the packet over `links` links hands it to all neighbours that
+ * do not hold it, or got it over more. Returns how many hold it then. */
 static int32_t hand_on(struct pri_forward_faithful *faithful, int32_t packet,
-                       int32_t first, int32_t count)
+                       int32_t attempt, int32_t links, int32_t count)
 {
     const struct pricer_network *net = faithful->job->network;
+    const bool *up = faithful->link + (int64_t)attempt * net->links;
     int32_t held = count;
-    for (int32_t h = first; h < count; h++) {
+    for (int32_t h = 0; h < count; h++) {
         int32_t i = faithful->holder[h];
+        if (faithful->links[i] != links)
+            continue;
         for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
             int32_t j = net->to[l];
-            if (!faithful->link[l] || faithful->seen[j] == packet + 1)
+            bool holds = faithful->seen[j] == packet + 1;
+            if (!up[l] || (holds && faithful->links[j] <= links + 1))
                 continue;
+            faithful->links[j] = links + 1;
             faithful->seen[j] = packet + 1;
-            faithful->holder[held++] = j;
+            if (!holds)
+                faithful->holder[held++] = j;
         }
     }
     return held;
@@ -131,17 +143,20 @@ static int32_t hand_on(struct pri_forward_faithful *faithful, int32_t packet,
 /* Whether a node's packet reaches the server. */
 static bool forward(struct pri_forward_faithful *faithful, int32_t packet)
 {
-    int32_t first = 0, count = 1;
+    const struct pri_job *job = faithful->job;
+    int32_t count = 1;
     faithful->holder[0] = packet;
+    faithful->links[packet] = 0;
     faithful->seen[packet] = packet + 1;
-    for (int32_t stage = 0; stage < faithful->job->forward->hops; stage++) {
-        int32_t held = hand_on(faithful, packet, first, count);
-        first = count;
-        count = held;
+    for (int32_t t = 0; t < pri_attempts_of(job); t++) {
+        const bool *uplink =
+            faithful->uplink + (int64_t)t * job->network->nodes;
+        for (int32_t links = 0; links < job->forward->hops; links++)
+            count = hand_on(faithful, packet, t, links, count);
+        for (int32_t h = 0; h < count; h++)
+            if (uplink[faithful->holder[h]])
+                return true;
     }
-    for (int32_t h = 0; h < count; h++)
-        if (faithful->uplink[faithful->holder[h]])
-            return true;
     return false;
 }
 
@@ -189,8 +204,8 @@ static enum pricer_status play_trial(struct pri_forward_faithful *faithful,
     const struct pri_job *job = faithful->job;
     int64_t nodes = job->network->nodes, d = job->network->dimension;
     enum pricer_status status = PRICER_OK;
-    pri_attempts_draw(job->network, job->seed, 1, round, faithful->uplink,
-                      faithful->link);
+    pri_attempts_draw(job->network, job->seed, pri_attempts_of(job), round,
+                      faithful->uplink, faithful->link);
     count_states(faithful, tally);
     memset(faithful->seen, 0, (size_t)nodes * sizeof *faithful->seen);
     memset(faithful->estimate, 0, (size_t)d * sizeof *faithful->estimate);

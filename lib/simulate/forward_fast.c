@@ -3,7 +3,8 @@
  * squared errors.
  *
  *   1. lib/round/links.c draws every uplink and pair of links, a bit per trial;
- *   2. lib/forward/arrivals.c searches for those who arrive, 64 trials to a word;
+ *   2. lib/forward/arrivals.c searches for those who arrive, 64 trials to a word,
+ *      through all attempts of a round;
  *   3. forward_sums.c turns arrivals into errors and bars, the noise integrated
  *      out.
  */
@@ -15,8 +16,8 @@
 
 struct pri_forward_fast {
     struct pri_job *job;
-    struct pri_states states;
-    uint64_t *arrived, *spare; /* [nodes * PRI_LANES] */
+    struct pri_search *search;
+    struct pri_found found;
     struct pri_arrival_sums sums;
     pri_four *room;
     double *errors, *bars; /* [PRI_ROUNDS] */
@@ -26,10 +27,7 @@ void pri_forward_fast_free(struct pri_forward_fast *fast)
 {
     if (fast == NULL)
         return;
-    free(fast->states.up);
-    free(fast->states.uplink);
-    free(fast->arrived);
-    free(fast->spare);
+    pri_search_free(fast->search);
     pri_arrival_sums_free(&fast->sums);
     free(fast->room);
     free(fast->errors);
@@ -40,25 +38,21 @@ void pri_forward_fast_free(struct pri_forward_fast *fast)
 enum pricer_status pri_forward_fast_new(struct pri_job *job,
                                         struct pri_forward_fast **fast)
 {
-    int64_t nodes = job->network->nodes, links = job->network->links;
     struct pri_forward_fast *made = pri_alloc(1, sizeof *made);
     if (made == NULL)
         return PRICER_MEMORY;
     made->job = job;
-    made->states.up = pri_alloc(links * PRI_LANES, sizeof(uint64_t));
-    made->states.uplink = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
-    made->arrived = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
-    made->spare = pri_alloc(nodes * PRI_LANES, sizeof(uint64_t));
     made->errors = pri_alloc(PRI_ROUNDS, sizeof *made->errors);
     made->bars = pri_alloc(PRI_ROUNDS, sizeof *made->bars);
     enum pricer_status status =
         pri_arrival_sums_make(job, job->factor, &made->sums);
     if (status == PRICER_OK)
+        status = pri_search_new(job->network, job->forward->hops,
+                                pri_attempts_of(job), &made->search);
+    if (status == PRICER_OK)
         made->room = pri_alloc((int64_t)made->sums.blocks * PRI_ROUNDS,
                                sizeof *made->room);
-    if (status == PRICER_OK &&
-        (!made->states.up || !made->states.uplink || !made->arrived ||
-         !made->spare || !made->errors || !made->bars || !made->room))
+    if (status == PRICER_OK && (!made->errors || !made->bars || !made->room))
         status = PRICER_MEMORY;
     if (status == PRICER_OK)
         *fast = made;
@@ -88,20 +82,20 @@ static void count_states(const struct pri_forward_fast *fast, int count,
     const struct pricer_network *net = fast->job->network;
     const struct pricer_forward_node *node = fast->job->forward->node;
     for (int64_t i = 0; i < net->nodes; i++) {
-        const uint64_t *up = fast->states.uplink + i * PRI_LANES;
-        const uint64_t *arrived = fast->arrived + i * PRI_LANES;
+        const uint64_t *up = fast->found.uplink + i * PRI_LANES;
+        const uint64_t *arrived = fast->found.arrived + i * PRI_LANES;
         uint32_t came = count_both(arrived, arrived, count);
         tally->uplink[i] += count_both(up, up, count);
         tally->excess[i] +=
             pri_to_steps(node[i].coefficient * came - count, PRI_FRACTION);
     }
     for (int64_t l = 0; l < net->links; l++) {
-        const uint64_t *up = fast->states.up + l * PRI_LANES;
+        const uint64_t *up = fast->found.up + l * PRI_LANES;
         int64_t back = net->partner[l];
         tally->link[l] += count_both(up, up, count);
         if (back > l)
             tally->both[l] +=
-                count_both(up, fast->states.up + back * PRI_LANES, count);
+                count_both(up, fast->found.up + back * PRI_LANES, count);
     }
 }
 
@@ -113,17 +107,12 @@ enum pricer_status pri_forward_fast_play(struct pri_forward_fast *fast,
                                          double *errors)
 {
     struct pri_job *job = fast->job;
-    size_t rows = (size_t)job->network->nodes * PRI_LANES;
     if (!pri_poll(job))
         return PRICER_STOPPED;
-    pri_states_draw(job->network, job->seed, first / PRI_ROUNDS, NULL,
-                    &fast->states);
-    memset(fast->arrived, 0, rows * sizeof *fast->arrived);
-    pri_states_arrive(job->network, job->forward->hops, PRI_LANES,
-                      &fast->states, fast->arrived, fast->spare);
+    fast->found = pri_search_play(fast->search, job->seed, first / PRI_ROUNDS);
     count_states(fast, count, tally);
-    pri_arrival_sums_find(&fast->sums, fast->arrived, PRI_LANES, PRI_LANES,
-                          fast->room, fast->errors, fast->bars);
+    pri_arrival_sums_find(&fast->sums, fast->found.arrived, PRI_LANES,
+                          PRI_LANES, fast->room, fast->errors, fast->bars);
     memcpy(errors, fast->errors, (size_t)count * sizeof *errors);
     memcpy(errors + PRI_ROUNDS, fast->bars, (size_t)count * sizeof *errors);
     return PRICER_OK;
@@ -137,8 +126,8 @@ static enum pricer_status enumerate(const struct pri_job *job,
                                     double *mean)
 {
     struct pri_arrivals *all = NULL;
-    enum pricer_status status =
-        pri_arrivals_enumerate(job->network, job->forward->hops, &all);
+    enum pricer_status status = pri_arrivals_enumerate(
+        job->network, job->forward->hops, pri_attempts_of(job), &all);
     if (status != PRICER_OK)
         return status;
     uint64_t *bits = pri_alloc(all->nodes * all->words, sizeof *bits);

@@ -520,6 +520,8 @@ static void begin(const struct pri_job *job,
 static void limit_threads(struct run *run)
 {
     double each = 64.0 * run->job.network->links;
+    if (run->job.forward != NULL && run->job.forward->repeat > 1)
+        each *= run->job.forward->repeat;
     while (run->job.forward != NULL && run->engine == PRICER_ENGINE_FAST &&
            run->threads > 1 && each * run->threads > 0x1p32)
         run->threads--;

@@ -23,8 +23,8 @@ static enum pricer_status store_summary(
         study,
         "INSERT INTO forward_plan (network, release, rounds, hops, heard,"
         " mse_worst_case, mse_stderr, missing, noise, mse_alone, mse_perfect,"
-        " gap, bytes, patterns, measured)"
-        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " gap, bytes, patterns, measured, repeat)"
+        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -38,6 +38,7 @@ static enum pricer_status store_summary(
         sqlite3_bind_double(insert, 5 + k, numbers[k]);
     sqlite3_bind_int64(insert, 5 + COUNT, plan->patterns);
     sqlite3_bind_int64(insert, 6 + COUNT, plan->measured);
+    sqlite3_bind_int(insert, 7 + COUNT, plan->repeat > 1 ? plan->repeat : 1);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -126,7 +127,8 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
         study,
         "SELECT plan, release, rounds, hops, heard, mse_worst_case,"
         " mse_stderr, missing, noise, mse_alone, mse_perfect, gap, bytes,"
-        " patterns, measured FROM forward_plan WHERE plan = ?1 OR ?1 = 0"
+        " patterns, measured, repeat FROM forward_plan WHERE plan = ?1 OR ?1 = "
+        "0"
         " ORDER BY plan DESC LIMIT 1",
         &query, fault);
     if (status != PRICER_OK)
@@ -138,11 +140,14 @@ static enum pricer_status load_summary(struct pricer_study *study, int64_t id,
             .id = sqlite3_column_int64(query, 0),
             .settings = {.rounds = sqlite3_column_int64(query, 2),
                          .hops = sqlite3_column_int(query, 3),
+                         .repeat = sqlite3_column_int(query, 7 + COUNT),
                          .release = (enum pricer_release)kind}};
         plan->hops = record->settings.hops;
+        plan->repeat = record->settings.repeat;
         plan->heard = sqlite3_column_int(query, 4);
         bool good = kind >= 0 && record->settings.rounds >= 1 &&
-                    plan->hops >= 0 && plan->hops <= PRICER_HOPS_MAX;
+                    plan->hops >= 0 && plan->hops <= PRICER_HOPS_MAX &&
+                    plan->repeat >= 1 && plan->repeat <= PRICER_REPEAT_MAX;
         for (int k = 0; k < COUNT; k++) {
             good = good && pri_study_is_number(query, 5 + k);
             *numbers[k] = sqlite3_column_double(query, 5 + k);

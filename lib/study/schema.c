@@ -124,7 +124,8 @@ const char *const pri_study_schema[] = {
     " gap REAL NOT NULL,"
     " bytes REAL NOT NULL,"
     " patterns INTEGER NOT NULL,"
-    " measured INTEGER NOT NULL"
+    " measured INTEGER NOT NULL,"
+    " repeat INTEGER NOT NULL"
     ")",
 
     "CREATE TABLE forward_plan_node ("

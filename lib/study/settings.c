@@ -232,7 +232,7 @@ enum pricer_status pricer_study_forward_settings(
     struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    double rounds = 1, seed = 0, hops = -1;
+    double rounds = 1, seed = 0, hops = -1, repeat = 1;
     int release = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
@@ -243,18 +243,23 @@ enum pricer_status pricer_study_forward_settings(
     if (status == PRICER_OK)
         status = pri_setting_number(study, query, "hops", &hops, fault);
     if (status == PRICER_OK)
+        status = pri_setting_number(study, query, "repeat", &repeat, fault);
+    if (status == PRICER_OK)
         status = read_word(study, query, "release", PRICER_WORDS_RELEASE,
                            &release, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
     if (!(rounds >= 1 && rounds <= 1e9 && seed >= 0 && seed <= 9e15 &&
-          hops >= -1 && hops <= PRICER_HOPS_MAX && hops == floor(hops)))
+          hops >= -1 && hops <= PRICER_HOPS_MAX && hops == floor(hops) &&
+          repeat >= 1 && repeat <= PRICER_REPEAT_MAX &&
+          repeat == floor(repeat)))
         return pri_fault(fault, PRICER_VALUE,
                          "%.300s: a setting is outside its range", study->path);
     *settings = (struct pricer_forward_settings){
         .rounds = (int64_t)rounds,
         .hops = (int32_t)hops,
+        .repeat = (int32_t)repeat,
         .release = (enum pricer_release)release,
         .seed = (uint64_t)seed,
     };

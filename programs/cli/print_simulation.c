@@ -139,6 +139,7 @@ void simulation_print_json(const struct simulation_report *report)
         json_text(&json, "scheme",
                   pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD));
         json_count(&json, "hops", report->forward->hops);
+        json_count(&json, "repeat", report->forward->repeat);
     } else {
         json_text(&json, "decoder",
                   pricer_word(PRICER_WORDS_DECODE, simulation->decode));
@@ -181,6 +182,9 @@ static void print_bar(const struct simulation_report *report)
     const struct pricer_outcome *outcome = &simulation->outcomes[0];
     if (report->forward != NULL) {
         int hops = report->forward->hops;
+        if (report->forward->repeat > 1)
+            printf("%d attempts a round; deliveries are those of the first\n",
+                   (int)report->forward->repeat);
         printf("scheme forward, %d hop%s: mean error bar %.6g, %.3g times the "
                "measured error\n",
                hops, hops == 1 ? "" : "s", outcome->bar,

@@ -178,6 +178,27 @@ static bool withheld_row(void *context, const struct pricer_cell *cells,
     return search->status == PRICER_OK;
 }
 
+static bool arrival_columns(void *context, const char *const *names,
+                            int32_t count)
+{
+    static const char *const wanted[] = {"round", "node", NULL};
+    return find_columns(context, names, count, wanted);
+}
+
+/* A node's release arrived in a round with this plan. */
+static bool arrival_row(void *context, const struct pricer_cell *cells,
+                        int32_t count)
+{
+    struct search *search = context;
+    struct report *report = search->report;
+    int64_t node = cells[search->place[1]].count;
+    (void)count;
+    if (node >= 0 && node < report->network->nodes &&
+        is_played(&report->played_rounds, cells[search->place[0]].number))
+        report->came[node]++;
+    return true;
+}
+
 /* ------------------------------------------------------------------ eps -- */
 
 static bool privacy_columns(void *context, const char *const *names,
@@ -312,6 +333,12 @@ enum pricer_status report_stored_read(struct pricer_study *study,
         return PRICER_MEMORY;
     if (report->plan != NULL)
         report_find_accounts(report);
+    report->came = calloc((size_t)report->network->nodes, sizeof *report->came);
+    if (report->came == NULL)
+        return PRICER_MEMORY;
+    if (status == PRICER_OK && report->forward != NULL)
+        status = visit(study, "round_arrival", &search, arrival_columns,
+                       arrival_row);
     if (status == PRICER_OK)
         status =
             visit(study, "withheld", &search, withheld_columns, withheld_row);
@@ -393,4 +420,5 @@ void report_stored_free(struct report *report)
     for (int k = 0; k < 3; k++)
         free(report->eps[k]);
     free(report->spent);
+    free(report->came);
 }

@@ -379,12 +379,13 @@ int node_run(struct node *node, const struct node_arguments *arguments)
     return well ? 0 : 1;
 }
 
-int node_run_check(struct node *node, const struct node_arguments *arguments)
+int node_run_check(struct node *node, const struct node_arguments *arguments,
+                   node_check_mesh *mesh)
 {
     node->number = (int32_t)arguments->number;
     node->vector.estimate = node->estimate;
     node->vector.row = node->vector.row < 0 ? node->number : node->vector.row;
-    int result = node_check(node, &arguments->files, arguments->json);
+    int result = node_check(node, &arguments->files, arguments->json, mesh);
     tear_down(node);
     return program_close(result);
 }

@@ -5,14 +5,12 @@
  * and nothing is charged.
  */
 #include "node_check.h"
-#include "check.h"
 #include "feed_listen.h"
-#include "ledger_release.h"
-#include "neighbours.h"
 
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +26,6 @@ struct check {
     enum hub_end why; /* the server's last end */
     bool opened;      /* the server was reached and knows us */
     bool refused;     /* the slice asks for what the node will not do */
-    bool forward; /* it has neighbours that forward: the server may be far */
 };
 
 bool node_trouble(const struct node *node, enum hub_end why, char *text,
@@ -177,31 +174,6 @@ static bool check_ledger(struct check *check, struct node *node,
     return made;
 }
 
-static void check_neighbour_file(struct check *check, const struct node *node,
-                                 const char *path)
-{
-    struct pricer_fault fault = {""};
-    struct neighbours near = {0};
-    int32_t dialled = 0;
-    if (neighbours_read(path, &near, &fault) != PRICER_OK) {
-        check_tell(&check->found, FOUND_BAD, "neighbours",
-                   "%s; its columns are in pricer-node(1)", fault.text);
-        return;
-    }
-    for (int32_t k = 0; k < near.count; k++)
-        dialled += near.rows[k].address[0] != '\0';
-    if (neighbours_find(&near, node->number) != NULL)
-        check_tell(&check->found, FOUND_BAD, "neighbours",
-                   "%s:%lld: this is node %d itself; remove the row", path,
-                   (long long)neighbours_find(&near, node->number)->line,
-                   (int)node->number);
-    else
-        check_tell(&check->found, FOUND_GOOD, "neighbours",
-                   "%s: %d, and %d of them are connected to from here", path,
-                   (int)near.count, (int)dialled);
-    neighbours_free(&near);
-}
-
 /* ----------------------------------------------------------------- server -- */
 
 static void see_opened(void *context, struct hub_peer *peer)
@@ -246,7 +218,7 @@ static void see_refusal(struct node *node, int32_t to, const char *text)
                    trust_label(&node->trust, to).text, text);
 }
 
-static bool is_final(enum hub_end why)
+bool node_check_is_final(enum hub_end why)
 {
     return why == HUB_REFUSED || why == HUB_STRANGER || why == HUB_BROKEN ||
            why == HUB_TURNED;
@@ -260,13 +232,33 @@ static void check_listen(struct check *check, struct node *node)
     check_listening(&check->found, node->listen, status, &fault);
 }
 
+void node_check_server(struct findings *found, const struct node *node,
+                       bool opened, enum hub_end why, bool forward)
+{
+    char text[512];
+    bool far = forward && !node_check_is_final(why);
+    if (opened) {
+        check_tell(found, FOUND_GOOD, "server",
+                   "%s answers, has the right key and knows ours",
+                   node->server_address);
+        return;
+    }
+    if (!node_trouble(node, why, text, sizeof text))
+        snprintf(text, sizeof text,
+                 "nobody answers at %s (%s): does pricer-server run, is the "
+                 "address right, does a firewall let this node through?",
+                 node->server_address, hub_end_text(why));
+    check_tell(found, far ? FOUND_NOTE : FOUND_BAD,
+               why == HUB_REFUSED ? "enrolment" : "server", "%s%s", text,
+               far ? " Where nobody does, neighbours forward" : "");
+}
+
 static bool reach_server(struct check *check, struct node *node)
 {
     struct pricer_fault fault = {""};
     const struct hub_events events = {node, see_opened, see_frame, see_ended};
-    char text[512];
     uint8_t key[KEYS_SIZE];
-    int64_t end = daemon_clock() + (check->forward ? NEIGHBOURS : PATIENCE);
+    int64_t end = daemon_clock() + PATIENCE;
     if (!keys_bytes(node->server_key, key) ||
         hub_open(&node->pair, &events, &node->hub, &fault) != PRICER_OK ||
         hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE, NULL,
@@ -275,25 +267,11 @@ static bool reach_server(struct check *check, struct node *node)
         return false;
     }
     check_listen(check, node);
-    while (!check->opened && !is_final(check->why) && daemon_clock() < end)
+    while (!check->opened && !node_check_is_final(check->why) &&
+           daemon_clock() < end)
         hub_wait(node->hub, end - daemon_clock(), -1);
-    if (check->opened) {
-        check_tell(&check->found, FOUND_GOOD, "server",
-                   "%s answers, has the right key and knows "
-                   "ours",
-                   node->server_address);
-        return true;
-    }
-    if (!node_trouble(node, check->why, text, sizeof text))
-        snprintf(text, sizeof text,
-                 "nobody answers at %s (%s): does pricer-server run, is the "
-                 "address right, does a firewall let this node through?",
-                 node->server_address, hub_end_text(check->why));
-    bool far = check->forward && !is_final(check->why);
-    check_tell(&check->found, far ? FOUND_NOTE : FOUND_BAD,
-               check->why == HUB_REFUSED ? "enrolment" : "server", "%s%s", text,
-               far ? " Where it never does, neighbours forward" : "");
-    return false;
+    node_check_server(&check->found, node, check->opened, check->why, false);
+    return check->opened;
 }
 
 static void tell_left(struct check *check, const struct node *node)
@@ -358,12 +336,17 @@ static void check_neighbours(struct check *check, struct node *node)
 
 /* ----------------------------------------------------------------- vector -- */
 
-static enum pricer_status get_vector(struct node *node, double *data,
-                                     struct pricer_fault *fault)
+/* What the plan says about the vector; dimension 0: there is no plan. */
+struct shape {
+    int64_t dimension;
+    double reach;
+};
+
+static enum pricer_status get_vector(struct node *node, int64_t dimension,
+                                     double *data, struct pricer_fault *fault)
 {
     bool ready = false;
     struct vector *vector = &node->vector;
-    int64_t dimension = node->slice.dimension;
     const struct feed_round round = {.dimension = dimension};
     enum pricer_status status = vector_start(vector, &round, &ready, fault);
     if (status == PRICER_OK && !ready) {
@@ -379,13 +362,31 @@ static enum pricer_status get_vector(struct node *node, double *data,
     return status;
 }
 
-static void check_vector(struct check *check, struct node *node)
+static void check_length(struct check *check, const char *from,
+                         const double *data, const struct shape *shape)
+{
+    double square = 0;
+    for (int64_t k = 0; k < shape->dimension; k++)
+        square += data[k] * data[k];
+    if (sqrt(square) > shape->reach * (1 + 1e-12))
+        check_tell(
+            &check->found, FOUND_NOTE, "vector",
+            "%s: length %g, and is clipped to the radius %g: scale it, or plan "
+            "with another",
+            from, sqrt(square), shape->reach);
+    else
+        check_tell(&check->found, FOUND_GOOD, "vector",
+                   "%s: %lld numbers, length %g", from,
+                   (long long)shape->dimension, sqrt(square));
+}
+
+static void check_vector(struct check *check, struct node *node,
+                         const struct shape *shape)
 {
     struct pricer_fault fault = {""};
     const char *from =
         node->vector.command != NULL ? node->vector.command : node->vector.file;
-    double square = 0;
-    if (!node->sliced) { /* its dimension is not known */
+    if (shape->dimension == 0) {
         if (node->vector.command == NULL && access(from, R_OK) != 0)
             check_tell(&check->found, FOUND_BAD, "vector",
                        "%s: %s; put the vector there, or say "
@@ -393,23 +394,15 @@ static void check_vector(struct check *check, struct node *node)
                        from, strerror(errno));
         return;
     }
-    if (get_vector(node, node->data, &fault) != PRICER_OK) {
+    double *data = calloc((size_t)shape->dimension, sizeof *data);
+    if (data == NULL || get_vector(node, shape->dimension, data, &fault))
         check_tell(&check->found, FOUND_BAD, "vector", "%s: %s", from,
-                   fault.text);
-        return;
-    }
-    for (int64_t k = 0; k < node->slice.dimension; k++)
-        square += node->data[k] * node->data[k];
-    if (sqrt(square) > node_reach(node) * (1 + 1e-12))
-        check_tell(
-            &check->found, FOUND_NOTE, "vector",
-            "%s: length %g, and is clipped to the radius %g: scale it, or plan "
-            "with another",
-            from, sqrt(square), node_reach(node));
+                   data != NULL ? fault.text : "no memory");
     else
-        check_tell(&check->found, FOUND_GOOD, "vector",
-                   "%s: %lld numbers, length %g", from,
-                   (long long)node->slice.dimension, sqrt(square));
+        check_length(check, from, data, shape);
+    if (data != NULL)
+        sodium_memzero(data, (size_t)shape->dimension * sizeof *data);
+    free(data);
 }
 
 /* Who will connect is not known before the node runs. */
@@ -425,45 +418,65 @@ static void check_feed(struct check *check, const char *feed)
         check_disk(&check->found, feed + 5, "the feed's socket");
 }
 
-static void run_checks(struct check *check, struct node *node,
-                       const struct node_files *files)
+/* By sums: the slice. */
+static void check_slice(struct check *check, struct node *node, bool trust,
+                        struct shape *shape)
 {
+    if (!reach_server(check, node) || !trust || !node->listening ||
+        !take_slice(check, node))
+        return;
+    check_descriptors(&check->found,
+                      node->slice.out_count + node->slice.in_count + 1);
+    check_neighbours(check, node);
+    *shape = (struct shape){node->slice.dimension, node_reach(node)};
+}
+
+/* By forwarding: what was released, and what the plan asks for. */
+static void check_forwarding(struct check *check, struct node *node,
+                             const struct node_files *files,
+                             node_check_mesh *mesh, struct shape *shape)
+{
+    struct pricer_fault fault = {""};
+    struct ledger_terms terms;
+    if (ledger_use_trust(node->ledger, &node->trust, node->number, &fault) !=
+        PRICER_OK) {
+        check_tell(&check->found, FOUND_BAD, "ledger", "%s", fault.text);
+        return;
+    }
+    bool known = mesh(node, files, &check->found, &terms);
+    check_releases(&check->found, node->ledger, known ? &terms : NULL);
+    if (known)
+        *shape = (struct shape){terms.dimension, terms.radius};
+}
+
+static void run_checks(struct check *check, struct node *node,
+                       const struct node_files *files, node_check_mesh *mesh)
+{
+    struct shape shape = {0, 0};
     bool keys = check_keys(check, node, files);
     bool trust = check_trust(check, node, files);
     bool ledger = keys && check_ledger(check, node, files);
-    if (ledger && check->forward) {
-        struct pricer_fault fault = {""};
-        if (ledger_use_trust(node->ledger, &node->trust, node->number,
-                             &fault) == PRICER_OK)
-            check_releases(&check->found, node->ledger, NULL);
-        else
-            check_tell(&check->found, FOUND_BAD, "ledger", "%s", fault.text);
-    }
-    if (check->forward)
-        check_neighbour_file(check, node, files->neighbours);
     check_disk(&check->found, files->ledger, "the ledger");
     if (node->estimate != NULL)
         check_disk(&check->found, node->estimate, "estimates");
     check_clock(&check->found, files->key);
-    if (ledger && reach_server(check, node) && !check->forward && trust &&
-        node->listening && take_slice(check, node)) {
-        check_descriptors(&check->found,
-                          node->slice.out_count + node->slice.in_count + 1);
-        check_neighbours(check, node);
-    }
+    if (ledger && files->neighbours != NULL)
+        check_forwarding(check, node, files, mesh, &shape);
+    else if (ledger)
+        check_slice(check, node, trust, &shape);
     if (files->feed != NULL)
         check_feed(check, files->feed);
     else
-        check_vector(check, node);
+        check_vector(check, node, &shape);
 }
 
-int node_check(struct node *node, const struct node_files *files, bool as_json)
+int node_check(struct node *node, const struct node_files *files, bool as_json,
+               node_check_mesh *mesh)
 {
-    struct check check = {.why = HUB_UNREACHED,
-                          .forward = files->neighbours != NULL};
+    struct check check = {.why = HUB_UNREACHED};
     node->check = &check;
     node->checking = see_refusal;
     check_begin(&check.found, as_json);
-    run_checks(&check, node, files);
+    run_checks(&check, node, files, mesh);
     return check_end(&check.found);
 }

@@ -25,10 +25,12 @@ enum pricer_status node_open_ledger(const char *path, bool new_ledger,
                                     const char *server, struct ledger **ledger,
                                     struct pricer_fault *fault);
 
-/* Take part until the operator wants to stop; look whether that would work; or
- * --ledger-accept: what was lost is lost. An exit status. */
+/* Take part until the operator wants to stop; look whether that would work, where
+ * it forwards with the help of `mesh`; or --ledger-accept: what was lost is lost.
+ * An exit status. */
 int node_run(struct node *node, const struct node_arguments *arguments);
-int node_run_check(struct node *node, const struct node_arguments *arguments);
+int node_run_check(struct node *node, const struct node_arguments *arguments,
+                   node_check_mesh *mesh);
 int node_run_accept(const struct node_arguments *arguments);
 
 #endif

@@ -105,6 +105,19 @@ static void write_listen(const char *address, FILE *out)
         fprintf(out, "listen      tcp://*%s\n", strrchr(address, ':'));
 }
 
+static const char sum_times[] =
+    "# A round every ten seconds; nodes have five for their vectors, then "
+    "send;\n# sharing ends after seven and a half.\n"
+    "period      10000\nsend        5000\nshare       7500\n"
+    "uplink      9000\nahead       30\n"
+    "# So many nodes must contribute: waited for before the first round, and "
+    "/health\n# turns when a round has fewer.\n";
+static const char forward_times[] =
+    "# A round every ten seconds; releases are taken in for nine. A node that "
+    "hears\n# nothing goes on by its clock for 30 rounds.\n"
+    "period      10000\nuplink      9000\nahead       30\n"
+    "# /health turns when fewer nodes arrive in a round.\n";
+
 static void write_server(struct setup *setup, int32_t k, FILE *out)
 {
     fputs("# pricer-server, run in this folder: a line 'name value' for each\n"
@@ -112,13 +125,8 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
           out);
     fprintf(out, "study       %s\nkey         server.key\n", setup->study_home);
     write_listen(setup->members[k].address, out);
+    fputs(setup->forward != NULL ? forward_times : sum_times, out);
     fprintf(out,
-            "# A round every ten seconds; nodes have five for their vectors, "
-            "then send;\n# sharing ends after seven and a half.\n"
-            "period      10000\nsend        5000\nshare       7500\n"
-            "uplink      9000\nahead       30\n"
-            "# So many nodes must contribute: waited for before the first "
-            "round, and /health\n# turns when a round has fewer.\n"
             "quorum      %d\n"
             "# http://127.0.0.1:7180/ and /metrics\nport        7180\n",
             (int)setup->network->nodes / 2 + 1);

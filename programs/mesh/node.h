@@ -115,13 +115,18 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
 void mesh_links_announce(struct mesh_node *node, int32_t from,
                          enum mesh_kind kind);
 
-/* node_round.c: another FLEET, another OPEN, the vector, the clock. */
+/* node_round.c: another FLEET, another OPEN, the vector, the clock; and what the
+ * plan says about this node's release, false: nothing. */
+bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms);
 void mesh_own_use_fleet(struct mesh_node *node);
 void mesh_own_open(struct mesh_node *node);
 void mesh_own_take_vector(struct mesh_node *node);
 void mesh_own_tick(struct mesh_node *node, int64_t now);
 int64_t mesh_own_next(const struct mesh_node *node);
 void mesh_own_free(struct mesh_own *own);
+
+/* node_check.c: for pricer-node --check. */
+node_check_mesh mesh_node_check;
 
 /* Run until the operator wants to stop; an exit status. */
 int mesh_node_run(struct node *options, const struct node_arguments *arguments);

@@ -26,8 +26,7 @@ void mesh_own_free(struct mesh_own *own)
 
 /* ------------------------------------------------------------------- plan -- */
 
-/* The terms of a plan's release for this node; false: it has none. */
-static bool read_terms(const struct mesh_node *node, struct ledger_terms *terms)
+bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms)
 {
     struct mesh_release release;
     if (!mesh_plan_release(&node->plan, node->number, &release))
@@ -51,7 +50,7 @@ static enum pricer_status believe(struct mesh_node *node,
 {
     struct mesh_own *own = &node->own;
     struct pri_release release;
-    if (!read_terms(node, &own->terms))
+    if (!mesh_own_terms(node, &own->terms))
         return daemon_fault(fault, PRICER_VALUE, "this node is not in it");
     enum pricer_status status =
         ledger_terms_check(&own->terms, &release, NULL, fault);

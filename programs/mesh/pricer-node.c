@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     if (arguments.accept >= 0)
         return node_run_accept(&arguments);
     if (arguments.check)
-        return node_run_check(&node, &arguments);
+        return node_run_check(&node, &arguments, mesh_node_check);
     return arguments.files.neighbours != NULL ? mesh_node_run(&node, &arguments)
                                               : node_run(&node, &arguments);
 }

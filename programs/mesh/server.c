@@ -112,6 +112,7 @@ static enum pricer_status use_plan(struct mesh_server *server,
                               "run by a mesh yet: leave reference out");
     if (status == PRICER_OK)
         status = mesh_round_make(server);
+    mesh_drift_forget(&server->members);
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
     server->members.nodes = server->counting.network->nodes;

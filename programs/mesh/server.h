@@ -28,9 +28,10 @@ struct mesh_member {
     uint8_t secret[2][PACKET_KEY]; /* of its packets */
     struct hub_peer *peer;         /* its own connection, or NULL */
     struct mesh_hello hello;       /* the latest of this connection */
-    int64_t heard;          /* the latest round that its release arrived in */
-    int32_t hops;           /* links of that copy before the uplink */
-    int64_t arrived;        /* rounds that its release arrived in */
+    int64_t heard; /* the latest round that its release arrived in */
+    int32_t hops;  /* links of that copy before the uplink */
+    int64_t recent, recent_before; /* arrivals in the two windows */
+    int64_t arrived;               /* rounds that its release arrived in */
     int64_t updated;        /* when it was last sent what its HELLO lacked */
     int64_t taken;          /* packets that it has brought in this round */
     int64_t packets, bytes; /* that its own connection has brought */
@@ -40,7 +41,9 @@ struct mesh_members {
     int32_t nodes, count;         /* of the plan; enrolled */
     uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
     struct mesh_member *list;     /* [nodes] */
-    int64_t stamp;                /* of the study when they were read */
+    int64_t recent,
+        recent_before; /* rounds in two windows, see server_drift.c */
+    int64_t stamp;     /* of the study when they were read */
 };
 
 /* Read who is enrolled and let them connect. *changed: anyone else than before. */
@@ -155,6 +158,14 @@ void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
 /* The next counter: above all before, also before a restart, since the number of
  * a round, of which no two are the same, is its upper part. */
 int64_t mesh_next_counter(struct mesh_server *server);
+
+/* server_drift.c: the chance that one look names a node while all arrive as
+ * planned; note a round; begin again; and list who does not, at most `room`. */
+#define MESH_ALARM 1e-3
+void mesh_drift_note(struct mesh_server *server);
+void mesh_drift_forget(struct mesh_members *members);
+int32_t mesh_drifts(const struct mesh_server *server, int32_t *nodes,
+                    int32_t room);
 
 /* server_status.c: for status_page.h. */
 void mesh_status_page(FILE *out, const void *server);

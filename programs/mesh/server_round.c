@@ -426,6 +426,7 @@ static enum pricer_status close_round(struct mesh_server *server,
     server->done++;
     server->estimates += round->arrived > 0;
     note_arrivals(server);
+    mesh_drift_note(server);
     memset(round->dropped, 0, sizeof round->dropped);
     publish(server);
     if (server->done % 64 == 0)

@@ -8,7 +8,10 @@
 
 #include <math.h>
 
-enum { ROWS = 2000 }; /* nodes in the table */
+enum {
+    ROWS = 2000, /* nodes in the table */
+    DRIFTS = 50, /* nodes that do not arrive as planned */
+};
 
 int mesh_status_troubles(const void *context, FILE *out)
 {
@@ -111,6 +114,10 @@ void mesh_status_metrics(FILE *out, const void *context)
     if (server->done > 0 && server->truth != NULL)
         metric(out, "squared_error", "gauge",
                "Squared error of the latest estimate.", server->round.error);
+    int32_t drifts[DRIFTS];
+    metric(out, "nodes_drifting", "gauge",
+           "Nodes that do not arrive as often as planned, all tested together.",
+           (double)mesh_drifts(server, drifts, DRIFTS));
     metric(out, "troubles", "gauge", "What /health lists.",
            (double)mesh_status_troubles(server, NULL));
     for (int32_t i = 0; i < server->members.nodes; i++)
@@ -177,6 +184,38 @@ static void print_node(FILE *out, const struct mesh_server *server, int32_t i)
             share, node->arrival, (long long)member->packets);
 }
 
+static void print_drifts(FILE *out, const struct mesh_server *server)
+{
+    int32_t nodes[DRIFTS];
+    int32_t count = mesh_drifts(server, nodes, DRIFTS);
+    const struct mesh_members *members = &server->members;
+    double rounds = (double)(members->recent + members->recent_before);
+    fputs("<h2>Arrivals</h2>\n", out);
+    if (count == 0) {
+        fprintf(out,
+                "<p>Nobody arrives more or less often than planned over the "
+                "latest %.0f rounds. (All are tested together: while they "
+                "arrive as planned, one look names any of them with a chance "
+                "of at most %g.)</p>\n",
+                rounds, MESH_ALARM);
+        return;
+    }
+    fprintf(out,
+            "<p><em>Warning:</em> %s%d nodes do not arrive as often as planned "
+            "over the latest %.0f rounds (all are tested together; chance of a "
+            "false alarm in one look: at most %g); 'pricer plan "
+            "--from-deliveries' plans again:",
+            count == DRIFTS ? "at least " : "", (int)count, rounds, MESH_ALARM);
+    for (int32_t k = 0; k < count; k++) {
+        const struct mesh_member *member = &members->list[nodes[k]];
+        fprintf(out, " %s (%.3f, planned %.3f)",
+                node_label(server->counting.network, nodes[k]).text,
+                (double)(member->recent + member->recent_before) / rounds,
+                server->counting.plan->node[nodes[k]].arrival);
+    }
+    fputs("</p>\n", out);
+}
+
 void mesh_status_page(FILE *out, const void *context)
 {
     const struct mesh_server *server = context;
@@ -202,5 +241,6 @@ void mesh_status_page(FILE *out, const void *context)
             shown++;
         }
     fputs("</table></div>\n", out);
+    print_drifts(out, server);
     live_close(out);
 }

@@ -92,8 +92,9 @@ struct report {
     double mse_sum;              /* of the paper's scheme, or NAN */
     int32_t *path_relays;        /* [nodes] on a node's most likely path */
     int32_t *path_link;          /* [nodes] its first link, -1: the uplink */
-    struct report_rows by_hops;  /* hops, and the worst case with so many */
-    double hop_saves;            /* by one more hop, or NAN */
+    int64_t *came; /* [nodes] rounds with this plan in which it arrived */
+    struct report_rows by_hops; /* hops, and the worst case with so many */
+    double hop_saves;           /* by one more hop, or NAN */
 };
 
 /* Whether there is a plan, of either scheme. */

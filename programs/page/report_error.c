@@ -284,8 +284,9 @@ static void measured(FILE *out, const struct pricer_rounds_summary *found,
         fputs(". Mean of the server’s error bars: ", out);
         page_number(out, found->bar);
         if (forward)
-            fputs(", which is above the worst case of the plan: data may "
-                  "oppose those who arrived in a round",
+            fputs("; over many rounds this is above the worst case of the "
+                  "plan, as a bar allows for data that oppose those who "
+                  "arrived in its round",
                   out);
     }
     fputs(".</p>\n", out);

@@ -293,6 +293,12 @@ static void node_row(const struct report *report, int32_t i)
     else
         fputs("</td><td>never</td><td>", out);
     page_number(out, node->arrival);
+    if (report->rounds.rounds > 0) {
+        fputs("<small>", out);
+        page_number(out,
+                    (double)report->came[i] / (double)report->rounds.rounds);
+        fputs("</small>", out);
+    }
     fputs("</td><td>", out);
     page_number(out, node->coefficient);
     fprintf(out, "</td><td>%s</td><td>",
@@ -338,6 +344,11 @@ void report_nodes(const struct report *report)
     } else if (order != NULL) {
         table_nodes(report, order, rows);
     }
+    if (report->rounds.rounds > 0)
+        fprintf(report->out,
+                "<p class=\"soft\">In small figures: in what share of the %lld "
+                "rounds that were run it arrived.</p>\n",
+                (long long)report->rounds.rounds);
     if (rows < nodes)
         fputs("<p class=\"soft\"><code>pricer export</code> writes all of "
               "them.</p>\n",

@@ -118,7 +118,7 @@ static void rounds_chart(const struct report *report, struct chart *chart,
                          const int columns[2], const char *const names[2])
 {
     double x[2][POINTS + 1], y[2][POINTS + 1];
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 2 && names[s] != NULL; s++) {
         int count = thin(&report->played_rounds, columns[s], x[s], y[s]);
         bool any = false;
         for (int k = 0; k < count; k++)
@@ -151,10 +151,9 @@ void report_rounds(const struct report *report)
         .level = {{report->forward != NULL ? "worst case of the plan"
                                            : "worst case of the plan, 1/n",
                    report->error.mse_worst_case}}};
-    const char *const counted[] = {"nodes in the estimate",
-                                   report->forward != NULL
-                                       ? "releases that arrived"
-                                       : "sums that arrived"};
+    const char *const counted[] = {
+        "nodes in the estimate", /* of forwarding, releases that arrived */
+        report->forward != NULL ? NULL : "sums that arrived"};
     static const char *const judged[] = {"measured error",
                                          "the server’s error bar"};
     rounds_chart(report, &arrivals, (const int[]){2, 1}, counted);

@@ -3,8 +3,7 @@
 
     tests/cli/docs.py BUILD [--show] [PAGE...]
 
-The pages are README.md, docs/tutorial.md and docs/paper.md, unless some are
-named. Blocks marked `sh` are run in the order of the page, in an empty folder
+The pages are those of PAGES, unless some are named. Blocks marked `sh` are run in the order of the page, in an empty folder
 with examples/ and data/ of the source tree and the build as build/. A block
 marked `text` after one says what it prints: every line of it has to be among what
 was printed, in that order, with runs of blanks counted as one and seconds not
@@ -27,7 +26,7 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 BUILD = os.path.abspath(sys.argv[1])
-PAGES = ['README.md', 'docs/tutorial.md', 'docs/paper.md']
+PAGES = ['README.md', 'docs/tutorial.md', 'docs/sums.md', 'docs/following.md', 'docs/paper.md']
 
 
 def blocks(text):

@@ -59,7 +59,7 @@ plan four.yaml hops=1
     fail "arrivals and coefficients"
 # v = 0.4827078 of one release: over links that never fail the error is s / (1 + s), s = v / 4.
 near "$(json mse_perfect)" 0.107682186 && near "$(json zero_mse)" 1 || fail "baselines"
-near "$(json bytes_per_round)" 120 || fail "bytes: $(cat out.json)"
+near "$(json bytes_per_round)" 324 || fail "bytes: $(cat out.json)"
 near "$(json arrival_mean)" 0.54605 && near "$(json release_variance)" 0.482707774 ||
     fail "means: $(cat out.json)"
 # Without hops, the fewest within 1 % of the best: three are less than that better than two.
@@ -130,6 +130,10 @@ same "$ten" "$(json mse_worst_case)" || fail "advise, rounds: $ten, $(cat out.js
 grep -q "cannot be reached with any privacy" advice.txt && grep -q "^the noise of releases" advice.txt &&
     grep -q "rounds in place of 10" advice.txt || fail "advise: $(cat advice.txt)"
 awk 'length > 100 { wide = 1 } END { exit wide }' advice.txt || fail "too wide: $(cat advice.txt)"
+"$pricer" new s.pricer four.yaml --force --set hops=1 --set repeat=2 >new.txt || fail "new exited $?"
+"$pricer" advise s.pricer --json >out.json || fail "advise of two attempts exited $?"
+same "$(json mse_worst_case)" "$(json 'hops_curve[1].mse_worst_case')" ||
+    fail "advise, two attempts: $(cat out.json)"
 expect 2 "--points belongs to 'scheme: sum'" "$pricer" advise s.pricer --points 5
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
@@ -160,7 +164,6 @@ refuse "bad.yaml:3: trust.server.eps belongs to 'scheme: sum'" \
     'trust: {server: {eps: 1}, everyone: {eps: 4}}'
 refuse "bad.yaml:4: objective.bias belongs to 'scheme: sum'" "$everyone" 'objective: {bias: l2}'
 refuse "bad.yaml:4: horizon belongs to 'scheme: sum'" "$everyone" 'horizon: 3'
-refuse "bad.yaml:4: repeat does not work with 'scheme: forward' yet" "$everyone" 'repeat: 2'
 refuse "bad.yaml:4: reference does not work with 'scheme: forward' yet" "$everyone" \
     'reference: last'
 refuse "bad.yaml:3: hops belongs to 'scheme: forward'" 'hops: 2' 'trust: {eps: 1}'
@@ -226,6 +229,21 @@ awk -v w="$(json mse_worst_case)" -v s="$(json mse_stderr)" -v a="$(json mse_alo
     fail "a sample: $(cat out.json)"
 "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
 awk 'length > 100 { wide = 1 } END { exit wide }' plan.txt || fail "too wide: $(cat plan.txt)"
+
+# The script of docs/networks.md, on the example of four nodes and a map of three.
+mkdir -p lists/intel-lab lists/freifunk
+printf '1 0 .9\n2 0 .2\n4 0 .1\n2 1 .8\n3 2 .7\n4 3 .6\n3 1 .3\n4 2 .2\n' \
+    >lists/intel-lab/connectivity.txt
+cat >lists/freifunk/freifunk-leipzig.json <<'JSON'
+{"nodes": [], "links": [{"source": 7, "target": 5, "source_tq": 1, "target_tq": 0.5},
+    {"source": 8, "target": 5, "source_tq": 1, "target_tq": 0.5},
+    {"source": 8, "target": 7, "type": "vpn"}]}
+JSON
+EPS=4 DIMENSIONS=2 "$here"/examples/networks.sh lists "$pricer" >tables.txt 2>err.txt ||
+    fail "networks.sh: $(cat err.txt)"
+grep -qE '^\| 2 \| 4 \| .* \| 29.7 \| 26.2 \| 26.0 \| 26.0 \| 26.2 \(2\) \| 10.8 \|$' tables.txt &&
+    grep -qE '^\| 2 \| 4 \| .* \| 19.4 \(0\) \| 19.4 \|$' tables.txt ||
+    fail "the tables: $(cat tables.txt)"
 
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \

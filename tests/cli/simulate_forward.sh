@@ -85,6 +85,18 @@ for option in "--decoder constant" "--strategy naive" "--rounds 3"; do
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
         "$pricer" simulate four.pricer $option
 done
+# Rounds of several attempts: all patterns of two, a sample of more.
+for repeat in 2 4; do
+    "$pricer" new again.pricer four.yaml --force --set repeat=$repeat >/dev/null &&
+        "$pricer" plan again.pricer --json >out.json || fail "no plan of $repeat attempts"
+    holds "o['repeat'] == $repeat and (o['patterns'] == 0) == ($repeat == 2)"
+    holds "'sensitivity' not in o and o['mse_sum'] is None and o['mse_worst_case'] < .15"
+    simulate again.pricer --trials 50000
+    holds "o['repeat'] == $repeat and ($repeat > 2 or agrees(o))"
+    simulate again.pricer --engine faithful --trials 2000
+    holds "o['mse'] < o['worst_case'] + 5 * o['mse_stderr']"
+done
+
 # A sweep: exact errors, the hops that plans have, and what it refuses.
 "$pricer" sweep four.yaml --vary trust.everyone.eps=1,4 --vary hops=1,3 --trials 20000 \
     --to grid --json >out.json 2>err.txt || fail "sweep: $(cat err.txt)"

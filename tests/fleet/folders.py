@@ -62,14 +62,14 @@ def check_private(place):
             expect(mode in allowed, f'{folder}/{name} has mode {mode:o}')
 
 
-def start(place, made, nodes=N):
+def start(place, made, nodes=N, options=''):
     """The printed commands; rounds as fast as they go, nothing else changed."""
     processes = []
     for member in made['members']:
         server = member['node'] == 'server'
         log = open(place.path(f'{member["node"]}.log'), 'w')
         more = (f' --early --period 20 --send 0 --share 3000 --uplink 4000 '
-                f'--quorum {nodes} --port 0 --rounds {ROUNDS + 3}') \
+                f'--quorum {nodes} --port 0 --rounds {ROUNDS + 3}{options}') \
             if server else ''
         processes.append(spawn(
             'exec sh -c \'' + member['start'].replace('&& ', '&& exec ') + more +
@@ -349,7 +349,8 @@ def test_forward():
         expect('note  server' in told and
                '4 of 7 rounds are made, which keep eps = 7, delta = 9e-06' in told and
                'eps = 8, delta = 1e-05 towards everyone' in told and
-               'neighbours.csv: 2, and 1 of them' in told and 'BAD' not in told, told)
+               '0 of 2 reached' in told and 'note  plan' in told and
+               'BAD' not in told, told)
         told = place.ask(show)
         expect('sphere, d = 2, t = 0.38, e0 = 1.6' in told and
                'gaussian, mu = 0.5' in told and
@@ -370,7 +371,67 @@ def test_forward():
         expect(keys[1] not in place.read('fleet/gate/neighbours.csv'), 'an old key')
 
 
-for test in (test_forward, test_start, test_never_above, test_dense_fleet, test_full_trust, test_again, test_addresses):
+def test_forward_runs():
+    """A fleet that forwards, from its folders: checks tell the plan and what is left,
+    also far from the server, and budgets last the rounds of the plan."""
+    with Scratch(build) as place:
+        place.write('nodes.csv', 'node,p,name\n0,.9,gate\n1,.2,\n2,0,roof\n')
+        place.write('links.csv', 'from,to,p\n1,0,.8\n2,1,.7\n0,1,.8\n')
+        place.write('f.yaml', f'dimension: 2\nrounds: {ROUNDS}\n'
+                    'trust: {everyone: {eps: 8, delta: 1e-5}}\n'
+                    'network: {files: {nodes: nodes.csv, links: links.csv}}\n')
+        ports = free_ports(4)
+        place.write('where.csv', 'node,address\n' + ''.join(
+            f'{i},127.0.0.1:{port}\n' for i, port in zip(('server', 0, 1, 2), ports)))
+        place.run('pricer new f.pricer f.yaml && pricer plan f.pricer')
+        made = json.loads(place.ask(
+            'pricer fleet f.pricer --to fleet --addresses where.csv --json'))
+        folders = ('gate', 'node1', 'roof')
+        for folder in folders:
+            np.save(place.path('fleet', folder, 'vector.npy'), np.full((1, 2), .4))
+        check = 'cd fleet/roof && pricer-node --config node.conf --check'
+        far = check + ' --server tcp://127.0.0.1:1'
+        last = made['members'].pop()
+        processes = start(place, made, options=' --wait 3')
+        try:
+            told = place.ask(check)
+            expect(f'the plan fits, for {ROUNDS} rounds more' in told and
+                   'none so far' in told and 'good  server' in told and
+                   'good  plan' in told and 'vector.npy: 2 numbers' in told, told)
+            told = place.ask(far)
+            expect(f'the plan fits, for {ROUNDS} rounds more' in told and
+                   'note  server' in told and 'from node 1' in told, told)
+            place.write('fleet/roof/node.trust', 'to,eps,delta\neveryone,7.9,1e-5\n')
+            told = place.run(check, expected=1).stdout
+            expect('nothing will be released: line 2 of the trust file: the budget of '
+                   'everyone holds eps = 7.9 over all rounds' in told, told)
+            place.write('fleet/roof/node.trust', 'to,eps,delta\neveryone,8,1e-5\n')
+            made['members'] = [last]
+            processes += start(place, made)
+            shows = [f'cd fleet/{folder} && pricer-node --config node.conf '
+                     '--ledger-show --json' for folder in folders]
+            end = time.monotonic() + 60
+            while any(json.loads(place.ask(show))['everyone']['released'] < ROUNDS
+                      for show in shows):
+                expect(time.monotonic() < end, place.read('server.log'))
+                time.sleep(.1)
+            processes[-1].terminate()
+            processes[-1].wait()
+            told = place.run(check, expected=1).stdout
+            expect(f'{ROUNDS} of {ROUNDS} rounds are made' in told and
+                   'nothing will be released' in told and 'are taken' in told, told)
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+        for show in shows:
+            everyone = json.loads(place.ask(show))['everyone']
+            expect(everyone['released'] == everyone['rounds'] == ROUNDS and
+                   everyone['eps'] <= 8 and everyone['delta'] <= 1e-5, everyone)
+
+
+for test in (test_forward, test_forward_runs, test_start, test_never_above, test_dense_fleet, test_full_trust, test_again, test_addresses):
     started = time.monotonic()
     test()
     print(f'{test.__name__}: good ({time.monotonic() - started:.1f} s)')

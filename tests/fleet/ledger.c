@@ -477,5 +477,5 @@ int main(void)
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_bounded),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

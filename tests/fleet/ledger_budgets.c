@@ -387,5 +387,5 @@ int main(void)
         cmocka_unit_test(test_random_lives),
         cmocka_unit_test(test_adaptive),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

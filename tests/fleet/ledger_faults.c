@@ -318,5 +318,5 @@ int main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_locked),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-enum { ROWS = 4, KEYS = 40, SEQUENCES = 240, STEPS = 24 };
+enum { ROWS = 4, KEYS = 40, SEQUENCES = 100, STEPS = 24 };
 
 static const double ratio = .8;
 static const char servers[2][PRICER_KEY_TEXT] = {"server one", "server two"};
@@ -516,5 +516,5 @@ int main(void)
         cmocka_unit_test(test_honest),  cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_bounded),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

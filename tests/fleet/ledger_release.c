@@ -167,6 +167,8 @@ static void test_stored(void **state)
         assert_int_equal(ledger_last(ledger), 3);
     }
     assert_int_equal(charge(ledger, 2, &terms, NULL), PRICER_VALUE);
+    assert_int_equal(charge(ledger, INT64_MAX, &terms, NULL), PRICER_VALUE);
+    assert_int_equal(ledger_last(ledger), 3);
     /* Another server's rounds are its own; the account is not. */
     ledger_close(ledger);
     ledger = open_for("stored", second, &trust);
@@ -553,5 +555,5 @@ int main(void)
         cmocka_unit_test(test_sums),    cmocka_unit_test(test_only_grows),
         cmocka_unit_test(test_upgrade), cmocka_unit_test(test_neighbours),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, scratch_open_memory, scratch_close);
 }

@@ -92,7 +92,10 @@ def check_refusal():
         expect('is refused' in mesh.log('node1'), mesh.log('node1'))
         page = mesh.get('/metrics')[1]
         expect('pricer_nodes_heard{hops="2"} 1' in page, page)
-        expect('over others' in mesh.get('/')[1], 'the page')
+        page = mesh.get('/')[1]
+        expect('over others' in page, page)
+        expect(mesh.metrics()['pricer_nodes_drifting'] >= 1 and
+               ' 1 (0.000, planned 1.000)' in page, page)
         print('a node that is asked for more than its trust file relays only')
 
 

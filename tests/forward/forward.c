@@ -156,14 +156,14 @@ static void test_enumeration(void **state)
     uint64_t seed = 12;
     for (int trial = 0; trial < 20; trial++) {
         struct pricer_network *net = sample_network(&seed, NODES, .25, 2, 1);
-        if (pri_arrivals_count(net, 1 << 18) < 0) {
+        if (pri_arrivals_count(net, 1, 1 << 18) < 0) {
             pricer_network_free(net);
             continue;
         }
         struct pri_arrivals *all = NULL, *drawn = NULL;
         struct pri_moments *exact = NULL, *counted = NULL;
         int patterns = 1 << 17;
-        assert_int_equal(pri_arrivals_enumerate(net, 5, &all), PRICER_OK);
+        assert_int_equal(pri_arrivals_enumerate(net, 5, 1, &all), PRICER_OK);
         assert_int_equal(
             pri_arrivals_draw(net,
                               &(struct pri_arrivals_settings){
@@ -217,7 +217,7 @@ static void test_worst_case(void **state)
     uint64_t seed = 13;
     for (int trial = 0; trial < 30; trial++) {
         struct pricer_network *net = sample_network(&seed, NODES, .25, 2, 1);
-        if (pri_arrivals_count(net, 1 << 16) < 0) {
+        if (pri_arrivals_count(net, 1, 1 << 16) < 0) {
             pricer_network_free(net);
             continue;
         }
@@ -228,7 +228,7 @@ static void test_worst_case(void **state)
         }
         struct pri_arrivals *all = NULL;
         struct pri_moments *of = NULL;
-        pri_arrivals_enumerate(net, 3, &all);
+        pri_arrivals_enumerate(net, 3, 1, &all);
         uint64_t *bits = calloc((size_t)(NODES * all->words), 8);
         pri_moments_make(all, 3, bits, NULL, &of);
         assert_int_equal(
@@ -382,7 +382,7 @@ static void test_alone(void **state)
             v[i] = .1 + 4 * test_uniform(&seed) * test_uniform(&seed);
         }
         struct pri_senders senders = {NODES, radius, v};
-        pri_arrivals_enumerate(net, 0, &all);
+        pri_arrivals_enumerate(net, 0, 1, &all);
         uint64_t *bits = calloc((size_t)(NODES * all->words), 8);
         pri_moments_make(all, 0, bits, NULL, &of);
         pri_forward_fit(of, &senders, 0, c, &least[0], &gap[0]);

@@ -63,9 +63,9 @@ static void test_four(void **state)
     (void)state;
     static const double expected[2][3] = {{.296581048, .262385278, .259830408},
                                           {.832470472, .800371878, .793873266}};
-    /* By hand, in packets of 40 bytes: with one hop the nodes send 3, 4, 2 and
+    /* By hand, in packets of 108 bytes: with one hop the nodes send 3, 4, 2 and
      * 3; with two 4, 6 (3 to node 0 and 3 to the server), 4 and 3. */
-    static const double bytes[] = {120, 170, 170};
+    static const double bytes[] = {324, 459, 459};
     for (int e = 0; e < 2; e++) {
         struct pricer_network *net = make_four(e == 0 ? 4 : 1);
         for (int hops = 1; hops <= 3; hops++) {
@@ -134,7 +134,7 @@ static void test_kinds(void **state)
         make_plan(net, 1, 3, PRICER_RELEASE_GAUSSIAN);
     assert_int_equal(plan->node[0].release, PRICER_RELEASE_GAUSSIAN);
     assert_close(plan->node[0].variance, 9.351288, 1e-6);
-    assert_close(plan->bytes, 170. / 40 * 32, 1e-12);
+    assert_close(plan->bytes, 459. / 108 * 100, 1e-12);
     pricer_forward_plan_free(plan);
     plan = NULL;
     struct pricer_fault fault = {""};

@@ -15,7 +15,7 @@ seconds=${1:?usage: run.sh SECONDS [NAME...]}
 shift
 work=${FUZZ_DIR:-$root/build-fuzz}
 if [ $# -eq 0 ]; then
-    set -- nodes links survey weights npy idx cifar text scenario study wire feed trust
+    set -- nodes links survey weights npy idx cifar text scenario study wire feed trust mesh
 fi
 if [ ! -f "$work/build.ninja" ]; then
     CC=clang meson setup "$work" "$root" -Dfuzz=true -Db_lundef=false \

@@ -198,7 +198,9 @@ sqlite3 five.pricer "INSERT INTO simulation VALUES (1, 1, 'fast', 'worst-case', 
     INSERT INTO simulation_strategy VALUES (1, 'plan', .3, .01, NULL, .35, .1, NULL, 0, 0, NULL);
     INSERT INTO simulation_bin VALUES (1, 'plan', .1, .2, 300), (1, 'plan', .2, .4, 200);
     INSERT INTO round (round, plan, attempts, arrived, contributors, weight, error, decoder, bar)
-    VALUES (1, 1, 1, 3, 3, 0.6, 0.2, 'constant', 0.5), (2, 1, 1, 4, 4, 0.8, 0.1, 'constant', 0.4)"
+    VALUES (1, 1, 1, 3, 3, 0.6, 0.2, 'constant', 0.5), (2, 1, 1, 4, 4, 0.8, 0.1, 'constant', 0.4);
+    INSERT INTO round_arrival (round, node, hops, attempt) VALUES (1, 0, 0, 0), (1, 1, 1, 0),
+    (1, 2, 1, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 2, 2, 0), (2, 3, 0, 0)"
 "$pricer" report five.pricer -o five.html >/dev/null
 # shellcheck disable=SC2086
 check five.html $forward
@@ -227,8 +229,10 @@ path = re.search(r'stroke-width="2"[^>]*d="([^"]*)"', curve).group(1)
 assert len(re.findall('L', path)) == 5, path
 stored = sqlite3.connect(sys.argv[3]).execute('SELECT arrival, coefficient FROM forward_plan_node')
 arrives, counts = cells(five, 'nodes', 2), cells(five, 'nodes', 3)
+came = {name: cell.split('<small>')[1].split('<')[0] for name, cell in arrives.items()}
+assert came == {'gate1 (0)': '1', '1': '1', '2': '1', '3': '0.5', 'attic (4)': '0'}, came
 for (arrival, coefficient), name in zip(stored, ('gate1 (0)', '1', '2', '3', 'attic (4)')):
-    assert abs(float(arrives[name]) - arrival) < 1e-4, (name, arrives)
+    assert abs(float(arrives[name].split('<')[0]) - arrival) < 1e-4, (name, arrives)
     assert abs(float(counts[name]) - coefficient) < 1e-3, (name, counts)
 # The most likely paths: 1 over 0, 2 over 1 and 0 (.504; .27 over 0 alone), 3 over 2 and 0
 # (.162; .144 over 1 and 0, .1 by its uplink; over 2, 1 and 0 it would be three relays).

@@ -176,7 +176,7 @@ static void test_predicted(void **state)
         for (int k = 0; k < 3 * nodes; k++)
             x[k] = .2 * (test_uniform(&random) - .5);
         assert_int_equal(plan->patterns, 0);
-        assert_int_equal(pri_arrivals_enumerate(net, 2, &all), PRICER_OK);
+        assert_int_equal(pri_arrivals_enumerate(net, 2, 1, &all), PRICER_OK);
         uint64_t *bits = calloc((size_t)(nodes * all->words), 8);
         pri_arrivals_within(all, 2, bits);
         for (int64_t k = 0; k < all->patterns; k++) {

@@ -77,6 +77,7 @@ static void print_json(const struct work *work)
     json_text(&json, "scheme",
               pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD));
     json_count(&json, "hops", plan->hops);
+    json_count(&json, "repeat", plan->repeat);
     json_text(&json, "release", kind_word(&found));
     json_count(&json, "rounds", work->record.settings.rounds);
     json_number(&json, "eps", found.eps_max);
@@ -264,6 +265,10 @@ static void print_tables(const struct work *work)
            "s\n\n",
            (int)plan->nodes, (int)work->network->links, (int)plan->hops,
            plan->hops == 1 ? "" : "s", kind_word(&found), work->seconds);
+    if (plan->repeat > 1)
+        printf("Every round has up to %d attempts with the same releases; "
+               "relays keep what they hold.\n\n",
+               (int)plan->repeat);
     print_unheard(work);
     print_errors(work);
     putchar('\n');
@@ -283,10 +288,11 @@ static void print_tables(const struct work *work)
              "after hops",
              plan->bytes);
     program_words("Traffic:", words);
-    puts("Fleets do not run plans of this scheme yet.");
-    if (plan->measured > 0) {
-        puts("Not compared with the paper's scheme, and without sensitivities: "
-             "these need a model\nof links.");
+    if (plan->measured > 0 || plan->repeat > 1) {
+        printf("Not compared with the paper's scheme, and without "
+               "sensitivities: these need %s.\n",
+               plan->measured > 0 ? "a model\nof links"
+                                  : "rounds\nof one attempt");
         return;
     }
     if (isnan(work->mse_sum))
@@ -379,7 +385,7 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
                                   struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
-    if (work->plan->measured > 0)
+    if (work->plan->measured > 0 || work->plan->repeat > 1)
         return PRICER_OK;
     work->mse_sum = forward_sum_error(
         work->network, work->record.settings.rounds, &progress->watch);
