@@ -81,10 +81,10 @@ static enum pricer_status make_halves(
 {
     const struct pricer_network *net = trials->network;
     int64_t n = net->nodes;
-    trials->exact = pri_arrivals_count(net, TRIAL_ENUMERATED / n) > 0;
+    trials->exact = pri_arrivals_count(net, 1, TRIAL_ENUMERATED / n) > 0;
     enum pricer_status status =
         trials->exact
-            ? pri_arrivals_enumerate(net, settings->hops, &trials->half[0])
+            ? pri_arrivals_enumerate(net, settings->hops, 1, &trials->half[0])
             : draw_halves(trials, settings);
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
         if (trials->half[k] != NULL) {
