@@ -64,15 +64,16 @@ static enum pricer_status draw_halves(
     count = count / 512 * 512;
     enum pricer_status status = PRICER_OK;
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
-        status =
-            pri_arrivals_draw(net,
-                              &(struct pri_arrivals_settings){
-                                  .seed = settings->seed,
-                                  .first = PRI_PLANNING_GROUP + k * count / 512,
-                                  .patterns = count,
-                                  .hops = settings->hops,
-                                  .threads = settings->threads},
-                              &trials->half[k]);
+        status = pri_arrivals_draw(
+            net,
+            &(struct pri_arrivals_settings){
+                .seed = settings->seed,
+                .first = PRI_PLANNING_GROUP + k * count / 512,
+                .patterns = count,
+                .hops = settings->hops,
+                .attempts = settings->repeat > 0 ? settings->repeat : 1,
+                .threads = settings->threads},
+            &trials->half[k]);
     return status;
 }
 
@@ -81,11 +82,12 @@ static enum pricer_status make_halves(
 {
     const struct pricer_network *net = trials->network;
     int64_t n = net->nodes;
-    trials->exact = pri_arrivals_count(net, 1, TRIAL_ENUMERATED / n) > 0;
+    int32_t attempts = settings->repeat > 0 ? settings->repeat : 1;
+    trials->exact = pri_arrivals_count(net, attempts, TRIAL_ENUMERATED / n) > 0;
     enum pricer_status status =
-        trials->exact
-            ? pri_arrivals_enumerate(net, settings->hops, 1, &trials->half[0])
-            : draw_halves(trials, settings);
+        trials->exact ? pri_arrivals_enumerate(net, settings->hops, attempts,
+                                               &trials->half[0])
+                      : draw_halves(trials, settings);
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
         if (trials->half[k] != NULL) {
             trials->bits[k] = pri_alloc(n * trials->half[k]->words, 8);

@@ -7,6 +7,7 @@
 #include "common/daemon.h"
 #include "ledger_file.h"
 #include "trust_file.h"
+#include "wire.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -435,6 +436,11 @@ enum pricer_status ledger_release(struct ledger *ledger,
         .about = *round, .kind = terms->kind, .size = size};
     if (round->round <= ledger->last)
         return ledger_stored(ledger, round->round, packet, fault);
+    if (round->round > ledger->last + WIRE_JUMP)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "round %lld is too far from round %lld, where the "
+                            "ledger is",
+                            (long long)round->round, (long long)ledger->last);
     if (size < 1 || size > LEDGER_PAYLOAD)
         return daemon_fault(fault, PRICER_VALUE,
                             "a payload of %zu bytes is too short or too long",

@@ -129,8 +129,9 @@ enum pricer_status ledger_stored(struct ledger *ledger, int64_t round,
  * may anything leave, and then *packet, which is what ledger_stored() will
  * answer until a later round is charged: the payload handed in, or where the
  * round is charged already the one of that time. Otherwise the payload must be
- * thrown away: PRICER_VALUE, the round is spent or the terms are wrong;
- * PRICER_INFEASIBLE, a budget does not hold it; anything else, the ledger failed.
+ * thrown away: PRICER_VALUE, the round is spent, or is more than WIRE_JUMP ahead
+ * (no later one could go back), or the terms are wrong; PRICER_INFEASIBLE, a
+ * budget does not hold it; anything else, the ledger failed.
  */
 enum pricer_status ledger_release(struct ledger *ledger,
                                   const struct ledger_round *round,

@@ -130,6 +130,10 @@ same "$ten" "$(json mse_worst_case)" || fail "advise, rounds: $ten, $(cat out.js
 grep -q "cannot be reached with any privacy" advice.txt && grep -q "^the noise of releases" advice.txt &&
     grep -q "rounds in place of 10" advice.txt || fail "advise: $(cat advice.txt)"
 awk 'length > 100 { wide = 1 } END { exit wide }' advice.txt || fail "too wide: $(cat advice.txt)"
+"$pricer" new s.pricer four.yaml --force --set hops=1 --set repeat=2 >new.txt || fail "new exited $?"
+"$pricer" advise s.pricer --json >out.json || fail "advise of two attempts exited $?"
+same "$(json mse_worst_case)" "$(json 'hops_curve[1].mse_worst_case')" ||
+    fail "advise, two attempts: $(cat out.json)"
 expect 2 "--points belongs to 'scheme: sum'" "$pricer" advise s.pricer --points 5
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.

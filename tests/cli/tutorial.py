@@ -23,6 +23,8 @@ ELSEWHERE = {
     'README.md': 'tests/cli/docs.py',
     'docs/tutorial.md': 'tests/cli/docs.py',
     'docs/paper.md': 'tests/cli/docs.py',
+    'docs/sums.md': 'tests/cli/docs.py',
+    'docs/following.md': 'tests/cli/docs.py',
     'docs/deployment.md': 'tests/fleet/deployment.py',
     'docs/python.md': 'tests/install.sh',       # the same, into another folder
     'docs/architecture.md': 'tests/lint.sh',    # draws and compares

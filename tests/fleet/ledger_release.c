@@ -167,6 +167,8 @@ static void test_stored(void **state)
         assert_int_equal(ledger_last(ledger), 3);
     }
     assert_int_equal(charge(ledger, 2, &terms, NULL), PRICER_VALUE);
+    assert_int_equal(charge(ledger, INT64_MAX, &terms, NULL), PRICER_VALUE);
+    assert_int_equal(ledger_last(ledger), 3);
     /* Another server's rounds are its own; the account is not. */
     ledger_close(ledger);
     ledger = open_for("stored", second, &trust);

@@ -29,7 +29,7 @@ struct work {
     struct pricer_network *network;
     struct pricer_forward_settings settings;
     struct pricer_forward_plan *plan;
-    struct pricer_forward_slopes *slopes; /* NULL: large */
+    struct pricer_forward_slopes *slopes; /* NULL: large, or repeats */
     struct pri_trials *trials;
     double largest; /* eps of all nodes */
     double here;    /* the error of the plan, on the sample of all errors */
@@ -458,7 +458,8 @@ static enum pricer_status find_plan(struct work *work,
     settings.watch = &progress->watch;
     enum pricer_status status = pricer_forward_plan_make(
         work->network, &settings, &work->plan, &work->fault);
-    if (status == PRICER_OK && work->network->nodes <= SLOPE_NODES)
+    if (status == PRICER_OK && work->network->nodes <= SLOPE_NODES &&
+        work->plan->repeat <= 1)
         status =
             pricer_forward_slopes_make(work->network, &work->settings,
                                        work->plan, &work->slopes, &work->fault);

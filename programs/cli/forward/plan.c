@@ -288,7 +288,6 @@ static void print_tables(const struct work *work)
              "after hops",
              plan->bytes);
     program_words("Traffic:", words);
-    puts("Fleets do not run plans of this scheme yet.");
     if (plan->measured > 0 || plan->repeat > 1) {
         printf("Not compared with the paper's scheme, and without "
                "sensitivities: these need %s.\n",
