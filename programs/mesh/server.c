@@ -99,6 +99,22 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 
 /* ------------------------------------------------------------------ study -- */
 
+/* The times of a round with as many attempts as the plan says. */
+static enum pricer_status share_period(struct mesh_server *server,
+                                       struct pricer_fault *fault)
+{
+    struct server_times *times = &server->wishes.times;
+    int64_t attempts = server->counting.repeat;
+    *times = server->arguments->times;
+    server_fill_times(times, attempts);
+    if (times->early || times->period >= attempts * times->uplink)
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_VALUE,
+                        "--period must not be shorter than %d times --uplink: "
+                        "a round has so many attempts",
+                        (int)attempts);
+}
+
 /* Another plan: all that depends on it is made again. */
 static enum pricer_status use_plan(struct mesh_server *server,
                                    struct pricer_fault *fault)
@@ -110,6 +126,8 @@ static enum pricer_status use_plan(struct mesh_server *server,
         status = daemon_fault(fault, PRICER_VALUE,
                               "rounds relative to the last estimate are not "
                               "run by a mesh yet: leave reference out");
+    if (status == PRICER_OK)
+        status = share_period(server, fault);
     if (status == PRICER_OK)
         status = mesh_round_make(server);
     mesh_drift_forget(&server->members);

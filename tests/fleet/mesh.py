@@ -16,9 +16,10 @@ ALL = {0: 0, 1: 1, 2: 2, 3: 3}  # who is heard over how many relays, in a line
 
 
 def check_demo():
-    """Links that fail, both kinds of releases, and radii of each node."""
+    """Links that fail, both kinds of releases, and several attempts."""
     for name, keys in (('sphere', 'release: sphere'),
-                       ('gaussian', 'release: gaussian')):
+                       ('gaussian', 'release: gaussian'),
+                       ('attempts', 'repeat: 3')):
         with Mesh(build, 6, [(i, j) for i in range(6) for j in range(i)],
                   [.5, 0, .3, 0, 0, .2], dimension=5, keys=keys + '\n') as mesh:
             mesh.write('links.csv', 'from,to,p\n' + ''.join(
