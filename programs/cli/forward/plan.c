@@ -400,11 +400,9 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 static enum pricer_status check_plan(struct work *work, bool measured,
                                      struct pricer_fault *fault)
 {
-    enum pricer_status status =
-        pricer_forward_plan_verify(work->network, work->record.settings.rounds,
-                                   work->plan,
-                                   measured || work->plan->repeat > 1,
-                                   &work->check, fault);
+    enum pricer_status status = pricer_forward_plan_verify(
+        work->network, work->record.settings.rounds, work->plan,
+        measured || work->plan->repeat > 1, &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,
