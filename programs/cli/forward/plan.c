@@ -383,9 +383,10 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 static enum pricer_status check_plan(struct work *work,
                                      struct pricer_fault *fault)
 {
+    bool releases_only = work->plan->measured > 0 || work->plan->repeat > 1;
     enum pricer_status status = pricer_forward_plan_verify(
-        work->network, work->record.settings.rounds, work->plan,
-        measured || work->plan->repeat > 1, &work->check, fault);
+        work->network, work->record.settings.rounds, work->plan, releases_only,
+        &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,
