@@ -165,27 +165,6 @@ static void print_errors(const struct work *work)
     program_words("Error:", words);
 }
 
-enum { NAMED = 8 };
-
-static void print_unheard(const struct work *work)
-{
-    const struct pricer_forward_plan *plan = work->plan;
-    int32_t missing = plan->nodes - plan->heard, named = 0;
-    if (missing == 0)
-        return;
-    printf("NEVER HEARD: %d of %d nodes have no path to the server over at "
-           "most %d relay%s,\nand no estimate contains their data:",
-           (int)missing, (int)plan->nodes, (int)plan->hops,
-           plan->hops == 1 ? "" : "s");
-    for (int32_t i = 0; i < plan->nodes && named < NAMED; i++)
-        if (!is_heard(work, i))
-            printf("%s %s", named++ > 0 ? "," : "",
-                   node_label(work->network, i).text);
-    if (missing > named)
-        printf(" and %d more", (int)(missing - named));
-    puts(".\n");
-}
-
 static void print_releases(const struct work *work, const struct summary *found)
 {
     struct table *table = table_new(
@@ -269,7 +248,10 @@ static void print_tables(const struct work *work)
         printf("Every round has up to %d attempts with the same releases; "
                "relays keep what they hold.\n\n",
                (int)plan->repeat);
-    print_unheard(work);
+    if (plan->heard < plan->nodes) {
+        unheard_print(stdout, work->network, plan);
+        putchar('\n');
+    }
     print_errors(work);
     putchar('\n');
     print_releases(work, &found);
@@ -396,13 +378,15 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
     return status == PRICER_STOPPED ? PRICER_OK : status;
 }
 
-/* A plan that fails the check is not stored. */
-static enum pricer_status check_plan(struct work *work, bool measured,
+/* A plan that fails the check is not stored. The error is checked where it is
+ * that of one attempt over the network's links. */
+static enum pricer_status check_plan(struct work *work,
                                      struct pricer_fault *fault)
 {
+    bool releases_only = work->plan->measured > 0 || work->plan->repeat > 1;
     enum pricer_status status = pricer_forward_plan_verify(
-        work->network, work->record.settings.rounds, work->plan,
-        measured || work->plan->repeat > 1, &work->check, fault);
+        work->network, work->record.settings.rounds, work->plan, releases_only,
+        &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,
@@ -436,7 +420,7 @@ int plan_forward(const struct plan_request *ask, const char *path)
         status = make(&work, ask->from_deliveries, &fault);
     work.record.made = program_date();
     if (status == PRICER_OK)
-        status = check_plan(&work, ask->from_deliveries, &fault);
+        status = check_plan(&work, &fault);
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);
