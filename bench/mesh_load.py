@@ -85,7 +85,8 @@ def measure(nodes):
         server = subprocess.Popen(
             [build + '/pricer-server', study, '--key', folder + '/server.key',
              '--early', '--period', '0', '--share', '30000', '--uplink',
-             '60000', '--wait', str(nodes)], stderr=log)
+             '60000', '--wait', str(nodes),
+             *os.environ.get('PRICER_SERVER', '').split()], stderr=log)
         load = subprocess.Popen(
             [build + '/bench/bench_mesh', 'play', str(nodes),
              f'tcp://127.0.0.1:{port}', key, str(packets)],

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* How long the server may go without a look at who is enrolled. */
 enum { GLANCE = 250 };
@@ -95,17 +94,6 @@ struct beginning {
     const struct server_arguments *arguments;
 };
 
-/* The thread of the rounds is one of them. Half of the cores is for what else the
- * machine does, but for long sums: TLS is most of the work then, and of short ones
- * threads cost more than they bring. */
-static int32_t find_threads(int64_t asked, int64_t dimension)
-{
-    enum { MOST = 8, LONG = 4000 };
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long some = dimension < LONG ? cores / 2 : cores;
-    return (int32_t)(asked > 0 ? asked : some > MOST ? MOST : some);
-}
-
 static enum pricer_status open_hub(void *context, struct pricer_fault *fault)
 {
     const struct beginning *beginning = context;
@@ -156,7 +144,7 @@ static enum pricer_status begin_listening(void *context,
     struct server *server = beginning->server;
     int64_t dimension = server->network->dimension;
     hub_share(server->hub,
-              find_threads(beginning->arguments->threads, dimension));
+              server_find_threads(beginning->arguments->threads, dimension));
     hub_limit(server->hub,
               8 * dimension + WIRE_SLACK +
                   2 * (int64_t)wire_parts_size(server->network->nodes));

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum pricer_status server_find_address(struct server *server, const char *asked,
                                        struct pricer_fault *fault)
@@ -78,4 +79,15 @@ enum pricer_status server_count_members(const struct server *server,
                               "--wait %lld, and only %d nodes are enrolled",
                               (long long)server->wait, (int)server->members);
     return status;
+}
+
+/* The thread of the rounds is one of them. Half of the cores is for what else the
+ * machine does, but for long sums: TLS is most of the work then, and of short ones
+ * threads cost more than they bring. */
+int32_t server_find_threads(int64_t asked, int64_t dimension)
+{
+    enum { MOST = 8, LONG = 4000 };
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long some = dimension < LONG ? cores / 2 : cores;
+    return (int32_t)(asked > 0 ? asked : some > MOST ? MOST : some);
 }

@@ -24,4 +24,8 @@ enum pricer_status server_load_truth(struct server *server, const char *path,
 enum pricer_status server_count_members(const struct server *server,
                                         struct pricer_fault *fault);
 
+/* How many threads do TLS: as asked for (0: not), or by the machine and the length
+ * of the vectors that come. */
+int32_t server_find_threads(int64_t asked, int64_t dimension);
+
 #endif

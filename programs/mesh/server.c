@@ -4,6 +4,7 @@
  */
 #include "server.h"
 #include "common/program.h"
+#include "fleet/server_start.h"
 #include "fleet/status_page.h"
 
 #include <sodium.h>
@@ -332,19 +333,14 @@ static enum pricer_status listen(void *context, struct pricer_fault *fault)
         pricer_study_members(server->study, &members, &count, fault);
     if (status != PRICER_OK)
         return status;
-    bool enrolled = count > 0 && members[0].node == PRICER_SERVER &&
-                    strcmp(members[0].key, server->pair.public_key) == 0;
     const char *asked = server->arguments->listen;
-    if (!enrolled)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "this key is not enrolled as the server's in the "
-                              "study");
-    if (status == PRICER_OK) {
-        hub_limit(server->hub,
-                  (int64_t)server->counting.longest + MESH_BATCH + WIRE_SLACK);
-        status = hub_listen(server->hub,
-                            asked != NULL ? asked : members[0].address, fault);
-    }
+    hub_share(server->hub,
+              server_find_threads(server->arguments->threads,
+                                  (int64_t)server->counting.longest / 8));
+    hub_limit(server->hub,
+              (int64_t)server->counting.longest + MESH_BATCH + WIRE_SLACK);
+    status = hub_listen(server->hub, asked != NULL ? asked : members[0].address,
+                        fault);
     if (status == PRICER_OK)
         daemon_say("listening at %s: %d of %d nodes enrolled, plan %lld, up to "
                    "%d hops",

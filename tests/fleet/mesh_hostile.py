@@ -126,7 +126,7 @@ def play(payload):
     """Estimates of rounds with releases from a seed, and one that is given."""
     with Mesh(build, N, LINKS, UPLINK, hops=HOPS) as mesh:
         peer = Peer(mesh, LIAR)
-        mesh.start_server('--emulate', '--seed', '5', '--rounds', '4', '--wait', '3',
+        mesh.start_server('--emulate', '--seed', '5', '--rounds', '6', '--wait', '3',
                           period=500)
         for i in NODES:
             mesh.start_node(i, '--server', mesh.addresses['server'], '--emulate',
@@ -153,7 +153,11 @@ def play(payload):
 def check_bound():
     (c, m), first = play(bytes(16))
     bound, largest = 2 * c / (N * m), 0  # R = 1; in a plan of one round t = m
-    _, other = play(bytes([1]) * 16)
+    for _ in range(5):  # a busy machine may be late in any round
+        _, other = play(bytes([1]) * 16)
+        if first.keys() & other.keys():
+            break
+        first = play(bytes(16))[1]
     for r in first.keys() & other.keys():
         moved = np.linalg.norm(first[r] - other[r])
         expect(0 < moved <= bound, f'round {r}: moved by {moved}')
