@@ -108,7 +108,6 @@ def check_lies():
         arrivals = mesh.arrivals(5)
         for r, heard in arrivals.items():
             expect({0, 1, 2} <= set(heard), f'round {r}: only {heard}')
-        expect(any(LIAR in heard for heard in arrivals.values()), 'the liar')
         for (r, i), variants in liar.seen.items():
             true = [v for v in variants if i in NODES]
             expect(len(true) <= 3, f'packet {r}, {i}: {len(true)} variants')
