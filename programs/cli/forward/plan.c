@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "cli/material.h"
 #include "common/crew.h"
+#include "common/unheard.h"
 #include "levers.h"
 
 #include <math.h>
