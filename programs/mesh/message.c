@@ -166,7 +166,7 @@ bool mesh_reader_next(struct mesh_reader *reader, struct mesh_packet *packet)
 
 /* ----------------------------------------------------------------- hello -- */
 
-enum { HELLO = 9 };
+enum { HELLO = 10 };
 
 bool mesh_write_hello(struct wire_bytes *bytes, const struct mesh_hello *hello)
 {
@@ -179,6 +179,7 @@ bool mesh_write_hello(struct wire_bytes *bytes, const struct mesh_hello *hello)
     put_uint(&writer, hello->left);
     put_bool(&writer, hello->results);
     put_bool(&writer, hello->refuses);
+    put_bool(&writer, hello->direct);
     return !writer.failed;
 }
 
@@ -193,6 +194,7 @@ bool mesh_read_hello(const void *data, size_t size, struct mesh_hello *hello)
     found.left = take_uint(&cursor, any);
     found.results = take_bool(&cursor);
     found.refuses = take_bool(&cursor);
+    found.direct = take_bool(&cursor);
     if (!end(&cursor))
         return false;
     *hello = found;

@@ -81,6 +81,7 @@ struct mesh_hello {
     int64_t left;                /* rounds that its budget still holds */
     bool results;                /* it asks for estimates */
     bool refuses;                /* it releases nothing under this plan */
+    bool direct;                 /* it hears the server itself */
 };
 bool mesh_write_hello(struct wire_bytes *bytes, const struct mesh_hello *hello);
 bool mesh_read_hello(const void *data, size_t size, struct mesh_hello *hello);

@@ -143,7 +143,8 @@ static void see_opened(void *context, struct hub_peer *peer)
     if (hub_is_guest(peer))
         node->links.list[from].in = peer;
     node->links.list[from].updated = 0;
-    node->next_hello = 0;
+    node->links.list[from].direct = false;
+    node->next_hello = node->next_greeting = 0;
     mesh_links_refill(node, from);
 }
 
@@ -186,6 +187,8 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
     int32_t from = mesh_links_find(node, peer);
     if (from >= 0 && node->links.list[from].in == peer)
         node->links.list[from].in = NULL;
+    if (from == 0)
+        node->next_hello = 0; /* neighbours pass on what the server says */
     if (from == 0 && (why == HUB_REFUSED || why == HUB_STRANGER))
         daemon_say("the server does not let this node in: %s",
                    hub_end_text(why));
@@ -340,7 +343,7 @@ static void loop(struct mesh_node *node)
     while (!daemon_stopping()) {
         int64_t now = daemon_clock();
         if (now >= node->next_hello) {
-            mesh_links_greet(node);
+            mesh_links_greet(node, now);
             node->next_hello = now + HELLO;
         }
         mesh_own_tick(node, now);
@@ -374,6 +377,14 @@ static void tear_down(struct mesh_node *node)
     sodium_memzero(node->secret, sizeof node->secret);
 }
 
+static int64_t count_sent(const struct mesh_node *node)
+{
+    int64_t sent = 0;
+    for (int32_t k = 1; k < node->links.count; k++)
+        sent += node->links.list[k].sent;
+    return sent;
+}
+
 int mesh_node_run(struct node *options, const struct node_arguments *arguments)
 {
     struct mesh_node node = {.arguments = arguments,
@@ -394,8 +405,12 @@ int mesh_node_run(struct node *options, const struct node_arguments *arguments)
     if (status == PRICER_OK)
         loop(&node);
     if (well)
-        daemon_say("%lld releases made, %lld packets passed on",
-                   (long long)node.rounds, (long long)node.forwarded);
+        daemon_say(
+            "%lld releases made, %lld packets passed on; %lld bytes to "
+            "neighbours, %lld to the server",
+            (long long)node.rounds, (long long)node.forwarded,
+            (long long)count_sent(&node),
+            (long long)(node.links.count > 0 ? node.links.list[0].sent : 0));
     else
         daemon_say("%s",
                    fault.text[0] ? fault.text : pricer_status_text(status));

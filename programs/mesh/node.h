@@ -31,6 +31,7 @@ struct mesh_link {
     struct mesh_batch batch;   /* packets that wait for the end of a turn */
     int64_t blamed;  /* announcements of it are not looked at until then */
     int64_t updated; /* when it was last sent what its HELLO lacked */
+    bool direct;     /* it hears the server itself, by its latest HELLO */
     int64_t sent, received; /* bytes */
 };
 
@@ -97,7 +98,8 @@ struct mesh_node {
     struct mesh_clock clock;
 
     struct wire_bytes bytes;
-    int64_t next_hello;
+    int64_t next_hello, next_greeting; /* to the server, to neighbours */
+    bool was_direct;                   /* as neighbours were told */
     int64_t rounds, forwarded, dropped[PRICER_DROP_KINDS];
 };
 
@@ -118,8 +120,9 @@ void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
 void mesh_links_refill(struct mesh_node *node, int32_t to);
 /* Send all batches. */
 void mesh_links_flush(struct mesh_node *node);
-/* Say what this node has; and send the announcements that a HELLO lacks. */
-void mesh_links_greet(struct mesh_node *node);
+/* Say what this node has, to the server and, every tenth time or where it is news,
+ * to neighbours; and send the announcements that a HELLO lacks. */
+void mesh_links_greet(struct mesh_node *node, int64_t now);
 void mesh_links_update(struct mesh_node *node, int32_t to,
                        const struct mesh_hello *hello);
 /* Pass an announcement on to all but the one it came from. */

@@ -120,7 +120,8 @@ static void wait_for_plan(struct look *look)
             (all && (look->planned || hopeless)))
             return;
         if (!look->planned && now >= mesh->next_hello) {
-            mesh_links_greet(mesh);
+            mesh->next_greeting = 0;
+            mesh_links_greet(mesh, now);
             mesh->next_hello = now + HELLO;
         }
         hub_wait(mesh->hub, 50, -1);

@@ -167,12 +167,14 @@ void mesh_links_announce(struct mesh_node *node, int32_t from,
                          enum mesh_kind kind)
 {
     for (int32_t k = 1; k < node->links.count; k++)
-        if (k != from)
+        if (k != from && !node->links.list[k].direct)
             send(&node->links.list[k], &node->said.kind[kind].message);
 }
 
-void mesh_links_greet(struct mesh_node *node)
+void mesh_links_greet(struct mesh_node *node, int64_t now)
 {
+    enum { NEIGHBOURS = 10000 };
+    bool direct = find_open(&node->links.list[0]) != NULL;
     struct mesh_hello hello = {.fleet = node->said.kind[MESH_FLEET].counter,
                                .open = node->said.kind[MESH_OPEN].counter,
                                .result = node->said.kind[MESH_RESULT].counter,
@@ -180,10 +182,16 @@ void mesh_links_greet(struct mesh_node *node)
                                .left = node->own.left,
                                .results = node->estimate != NULL ||
                                           node->vector.feed != NULL,
-                               .refuses = node->own.sender == NULL};
+                               .refuses = node->own.sender == NULL,
+                               .direct = direct};
     if (!mesh_write_hello(&node->bytes, &hello))
         return;
-    for (int32_t k = 0; k < node->links.count; k++)
+    send(&node->links.list[0], &node->bytes);
+    if (now < node->next_greeting && direct == node->was_direct)
+        return;
+    node->next_greeting = now + NEIGHBOURS;
+    node->was_direct = direct;
+    for (int32_t k = 1; k < node->links.count; k++)
         send(&node->links.list[k], &node->bytes);
 }
 
@@ -195,6 +203,7 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
                                      hello->result};
     struct mesh_link *link = &node->links.list[to];
     int64_t now = daemon_clock();
+    link->direct = hello->direct;
     if (to == 0 || now < link->updated + AGAIN)
         return;
     for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)

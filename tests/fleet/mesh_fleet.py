@@ -234,7 +234,7 @@ class Peer:
 
     def hello(self):
         counters = [self.said.get(kind, [0])[0] for kind in (FLEET, OPEN, RESULT)]
-        return [3, HELLO, *counters, 0, 1000, False, False]
+        return [3, HELLO, *counters, 0, 1000, False, False, False]
 
     def packet(self, round_, payload, hops, node=None, kind=1):
         """A packet of this node, as it would be of an honest one."""

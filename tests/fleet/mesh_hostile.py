@@ -65,7 +65,7 @@ class Liar(Peer):
             for who in self.near:
                 for _ in range(20):
                     self.send(who, lie)
-                    self.send(who, [3, HELLO, 0, 0, 0, 0, 0, True, True])
+                    self.send(who, [3, HELLO, 0, 0, 0, 0, 0, True, True, False])
                 for old in self.old[-40:]:
                     self.send(who, old)
         for who in self.everyone():
@@ -126,11 +126,11 @@ def play(payload):
     """Estimates of rounds with releases from a seed, and one that is given."""
     with Mesh(build, N, LINKS, UPLINK, hops=HOPS) as mesh:
         peer = Peer(mesh, LIAR)
-        mesh.start_server('--emulate', '--seed', '5', '--rounds', '10',
-                          period=400)
+        mesh.start_server('--emulate', '--seed', '5', '--rounds', '4', '--wait', '3',
+                          period=500)
         for i in NODES:
-            mesh.start_node(i, '--emulate', mesh.study, '--seed', '5',
-                            '--replay-noise')
+            mesh.start_node(i, '--server', mesh.addresses['server'], '--emulate',
+                            mesh.study, '--seed', '5', '--replay-noise')
         sent = 0
         end = time.monotonic() + 60
         while mesh.processes['server'].poll() is None:
