@@ -126,6 +126,18 @@ struct pri_found pri_search_play(struct pri_search *search, uint64_t seed,
 enum pricer_status pri_forward_distance(const struct pricer_network *network,
                                         int32_t *distance);
 
+/* ----------------------------------------------------------------- round -- */
+
+/*
+ * Release a vector and read the payload, as a node and the server do in a round:
+ * the vector becomes what the server counts, or 0 where it refuses the payload,
+ * as it does once in 10^9 Gaussians. Any number of threads may call it.
+ */
+enum pricer_status pri_forward_pass(const struct pricer_forward_node *node,
+                                    double radius, int64_t dimension,
+                                    struct pricer_random *random,
+                                    double *vector);
+
 /* --------------------------------------------------------------- moments -- */
 
 /*
