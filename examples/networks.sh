@@ -5,6 +5,7 @@
 # freifunk/freifunk-bielefeld.json, those that are there are taken; $2: pricer, by
 # default the one in the path. EPS and DIMENSIONS choose other rows.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: examples/networks.sh DATA_FOLDER [PRICER]" >&2; exit 2; }
 [ -d "$1" ] || { echo "networks.sh: $1 is no folder" >&2; exit 1; }
 data=$(realpath "$1")
@@ -71,29 +72,11 @@ measured() { # TITLE LIST SERVER MIN_P
     printf '\n## %s\n\n' "$1"
     "$pricer" import "$2" --server "$3" --min-p "$4" --to network | head -1 |
         sed 's/^network: //; s/$/./'
-    cat >network/forward.yaml <<'YAML'
-radius: 1
-network: {files: {nodes: nodes.csv, links: links.csv}}
-trust: {everyone: {eps: 4, delta: 1e-5}}
-YAML
-    table network/forward.yaml
+    table network/scenario.yaml
 }
 
-cat >sensors.yaml <<'YAML'
-radius: 1
-seed: 1
-network:
-  generator: geometric
-  nodes: 150
-  density: 60
-  cutoff: 0.1
-  uplink: 0.05
-  good: {fraction: 0.15, uplink: 0.9}
-  reciprocity: 0.5
-trust: {everyone: {eps: 4, delta: 1e-5}}
-YAML
 printf '## Sensors\n\nNot measured: the generated network of examples/sensors.yaml, 150 nodes.\n'
-table sensors.yaml
+table "$here/sensors.yaml"
 measured "Intel Berkeley lab" "$data/intel-lab/connectivity.txt" 0 0.05
 measured "IoT-LAB Grenoble" "$data/iotlab-grenoble-k7/prr.csv" 0 0.03
 for town in Leipzig Bielefeld; do

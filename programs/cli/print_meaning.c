@@ -190,7 +190,7 @@ static void print_privacy(const struct plan_view *view)
     if (view->network->server_eps == NULL)
         puts("Nothing bounds what the server learns over all paths: pricer "
              "privacy tells how much that is.");
-    printf("What an eps is worth: %s\nThe words of these tables: --explain\n",
+    printf("What an eps means: %s\nThe words of these tables: --explain\n",
            meaning_page());
 }
 

@@ -381,7 +381,7 @@ void plan_view_tables(const struct plan_view *view)
                (long long)view->origin.rounds, (long long)view->origin.first,
                (long long)view->origin.last);
     if (unheard_count(view->network) > 0) {
-        unheard_print(stdout, view->network);
+        unheard_print(stdout, view->network, NULL);
         putchar('\n');
     }
     meaning_tables(view);

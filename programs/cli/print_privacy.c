@@ -244,7 +244,7 @@ void privacy_print_summary(const struct privacy_answers *answers, int kinds)
         if (answers[kind].count > 0)
             summary_row(table, &answers[kind]);
     table_print(table, stdout);
-    printf("What an eps is worth: %s\nThe words of these tables: --explain\n\n",
+    printf("What an eps means: %s\nThe words of these tables: --explain\n\n",
            meaning_page());
 }
 

@@ -45,10 +45,8 @@ static void write_scenario(const struct pricer_survey *survey, FILE *out)
           "radius: 1         # vectors are clipped to this length\n"
           "network:\n"
           "  files: {nodes: nodes.csv, links: links.csv}\n"
-          "trust:\n"
-          "  eps: 4          # what a neighbour may learn\n"
-          "  delta: 1e-5\n"
-          "  server: {eps: 8} # what the server may learn, over all relays\n",
+          "trust:            # what everyone together may learn about a node\n"
+          "  everyone: {eps: 4, delta: 1e-5}\n",
           out);
 }
 

@@ -51,7 +51,7 @@ static void report(const char *path, const struct pricer_network *network,
         puts(forward ? ", scheme forward" : "");
         report_zeros(network);
         if (!forward) /* 'pricer plan' knows how far releases go */
-            unheard_print(stdout, network);
+            unheard_print(stdout, network, NULL);
         return;
     }
     json_open(&json, NULL, '{');

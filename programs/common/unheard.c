@@ -79,11 +79,15 @@ const char *unheard_within(const struct pricer_network *network,
     return text;
 }
 
-void unheard_print(FILE *out, const struct pricer_network *network)
+void unheard_print(FILE *out, const struct pricer_network *network,
+                   const struct pricer_forward_plan *plan)
 {
     char text[UNHEARD_ROOM];
     int column = 0;
-    unheard_text(network, text);
+    if (plan != NULL)
+        unheard_within(network, plan, text);
+    else
+        unheard_text(network, text);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         int length = (int)strlen(word);
         bool fits = column + 1 + length <= COLUMNS;

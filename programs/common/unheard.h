@@ -24,8 +24,10 @@ const char *unheard_within(const struct pricer_network *network,
                            const struct pricer_forward_plan *plan,
                            char text[UNHEARD_ROOM]);
 
-/* The same in lines of less than 100 columns, and their numbers as a JSON list. */
-void unheard_print(FILE *out, const struct pricer_network *network);
+/* The same in lines of less than 100 columns (plan may be NULL: 'scheme: sum'),
+ * and their numbers as a JSON list. */
+void unheard_print(FILE *out, const struct pricer_network *network,
+                   const struct pricer_forward_plan *plan);
 void unheard_json(struct json *json, const struct pricer_network *network);
 
 #endif

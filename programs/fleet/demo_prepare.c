@@ -139,7 +139,9 @@ static enum pricer_status load_forward(struct demo *demo,
         demo->horizon = record.settings.rounds > 0 ? record.settings.rounds : 1;
     if (status == PRICER_OK && demo->network->reach > 0)
         status = refuse_reference(fault);
-    demo->attempts = 1;
+    demo->attempts = status == PRICER_OK && demo->forward->repeat > 1
+                         ? (int32_t)demo->forward->repeat
+                         : 1;
     return status;
 }
 

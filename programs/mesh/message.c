@@ -199,6 +199,26 @@ bool mesh_read_hello(const void *data, size_t size, struct mesh_hello *hello)
     return true;
 }
 
+enum { MARK = 3 };
+
+bool mesh_write_mark(struct wire_bytes *bytes, int64_t last)
+{
+    struct writer writer;
+    begin_message(&writer, bytes, MARK, MESH_MARK);
+    put_uint(&writer, last);
+    return !writer.failed;
+}
+
+bool mesh_read_mark(const void *data, size_t size, int64_t *last)
+{
+    struct cursor cursor = read_message(data, size, MARK, MESH_MARK);
+    int64_t found = take_uint(&cursor, any);
+    if (!end(&cursor))
+        return false;
+    *last = found;
+    return true;
+}
+
 /* --------------------------------------------------------- announcements -- */
 
 enum { ANNOUNCE = 4, FLEET = 5, OPEN = 10, RESULT = 6, PLAN = 10, ROW = 7 };

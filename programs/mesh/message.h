@@ -12,6 +12,7 @@ enum mesh_type {
     MESH_PACKETS = 1,
     MESH_ANNOUNCE,
     MESH_HELLO,
+    MESH_MARK,
     MESH_TYPES,
 };
 
@@ -83,6 +84,10 @@ struct mesh_hello {
 };
 bool mesh_write_hello(struct wire_bytes *bytes, const struct mesh_hello *hello);
 bool mesh_read_hello(const void *data, size_t size, struct mesh_hello *hello);
+
+/* The last round that the server has a release of the node from. */
+bool mesh_write_mark(struct wire_bytes *bytes, int64_t last);
+bool mesh_read_mark(const void *data, size_t size, int64_t *last);
 
 /* --------------------------------------------------------- announcements -- */
 

@@ -106,6 +106,34 @@ static void take_packets(struct mesh_node *node, int32_t from, const void *data,
         node->dropped[PRICER_DROP_MALFORMED]++;
 }
 
+/*
+ * Claim: a ledger that was put back, or made again, since a release arrived that it
+ * does not have releases nothing more once its node has heard the server. Proof: that
+ * round is after the last one that the ledger had when the process started, and before
+ * the first that it has charged since, as rounds ascend.
+ */
+static void take_mark(struct mesh_node *node, const void *data, size_t size)
+{
+    struct mesh_past *past = &node->past;
+    int64_t last = 0;
+    if (!mesh_read_mark(data, size, &last)) {
+        node->dropped[PRICER_DROP_MALFORMED]++;
+        return;
+    }
+    past->heard = true;
+    if (last <= past->last || (past->first > 0 && last >= past->first) ||
+        past->behind)
+        return;
+    past->behind = true;
+    mesh_own_free(&node->own);
+    node->next_hello = 0;
+    daemon_say("the ledger is behind: it ends at round %lld, and the server "
+               "has a release of round %lld; it was put back or made again. "
+               "Nothing is released; restore the latest ledger, or go on "
+               "without those charges by --ledger-accept %lld",
+               (long long)past->last, (long long)last, (long long)last);
+}
+
 static void see_opened(void *context, struct hub_peer *peer)
 {
     struct mesh_node *node = context;
@@ -136,6 +164,10 @@ static void see_frame(void *context, struct hub_peer *peer, const void *data,
         break;
     case MESH_ANNOUNCE:
         take_announce(node, from, data, size);
+        break;
+    case MESH_MARK:
+        if (from == 0)
+            take_mark(node, data, size);
         break;
     case MESH_HELLO:
         if (mesh_read_hello(data, size, &hello))
@@ -215,6 +247,8 @@ static enum pricer_status open_ledger(void *context, struct pricer_fault *fault)
         node->ledger = NULL;
         return status;
     }
+    node->past.started = daemon_clock();
+    node->past.last = ledger_last(node->ledger);
     /* What was announced before the last round that it has charged is old. */
     node->said.floor = ledger_last(node->ledger) << A_ROUND;
     return PRICER_OK;

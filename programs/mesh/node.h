@@ -52,6 +52,16 @@ struct mesh_own {
     int64_t released;                     /* when it last made a release */
 };
 
+/* Whether the ledger may be believed: what the server has heard of this node must
+ * be in it. */
+struct mesh_past {
+    int64_t started; /* when the process did */
+    int64_t last;    /* the last round that the ledger had then */
+    int64_t first;   /* the first that was charged since; 0: none */
+    bool heard;      /* MARK has come */
+    bool behind;     /* and names a round that is not in the ledger */
+};
+
 /* What is known of rounds. */
 struct mesh_clock {
     struct mesh_open open; /* of the round that it is in; round 0: none */
@@ -83,6 +93,7 @@ struct mesh_node {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
     struct packets *packets;     /* NULL: no FLEET yet */
     struct mesh_own own;
+    struct mesh_past past;
     struct mesh_clock clock;
 
     struct wire_bytes bytes;

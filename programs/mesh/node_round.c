@@ -50,6 +50,8 @@ static enum pricer_status believe(struct mesh_node *node,
 {
     struct mesh_own *own = &node->own;
     struct pri_release release;
+    if (node->past.behind)
+        return daemon_fault(fault, PRICER_VALUE, "the ledger is behind");
     if (!mesh_own_terms(node, &own->terms))
         return daemon_fault(fault, PRICER_VALUE, "this node is not in it");
     enum pricer_status status =
@@ -201,6 +203,8 @@ static void release(struct mesh_node *node)
     if (status == PRICER_OK)
         status = ledger_release(node->ledger, &about, &own->terms, payload,
                                 size, &stored, &fault);
+    if (status == PRICER_OK && node->past.first == 0)
+        node->past.first = about.round;
     if (status == PRICER_OK) {
         own->left -= own->left != LEDGER_NO_END;
         answer(node, WIRE_PART_DATA, "it goes out");
@@ -251,6 +255,13 @@ static bool is_due(struct mesh_node *node, int64_t now)
     return true;
 }
 
+/* The server has a moment to say that the ledger is behind. */
+static bool is_trusted(const struct mesh_node *node, int64_t now)
+{
+    enum { MOMENT = 2000 };
+    return node->past.heard || now >= node->past.started + MOMENT;
+}
+
 static void begin_release(struct mesh_node *node, int64_t now)
 {
     struct mesh_own *own = &node->own;
@@ -269,7 +280,7 @@ static void begin_release(struct mesh_node *node, int64_t now)
         return;
     }
     if (status != PRICER_INFEASIBLE || own->sender == NULL || own->left < 1 ||
-        !is_due(node, now))
+        !is_trusted(node, now) || !is_due(node, now))
         return;
     const struct feed_round wanted = {.round = round,
                                       .dimension = own->terms.dimension,

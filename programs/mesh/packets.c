@@ -10,10 +10,13 @@
 
 static const char purpose[] = "pricer: signature of packets";
 
+enum { FAR = UINT8_MAX };
+
 struct held {
-    uint8_t *bytes;        /* payload, tag, signature; NULL: none */
-    size_t size;           /* of the payload */
-    int16_t hops, attempt; /* of the copy that came first */
+    uint8_t *bytes; /* payload, tag, signature; NULL: none */
+    size_t size;    /* of the payload */
+    uint8_t *hops;  /* [repeat] fewest up to the end of each attempt, behind the
+                      signature; FAR: none */
     uint8_t kind;
     bool checked; /* its signature is right */
     bool doubted; /* copies differ: only what is checked is taken */
@@ -190,8 +193,7 @@ static struct mesh_packet view(const struct held *held, int32_t node)
                                 .size = held->size,
                                 .tag = held->bytes + held->size,
                                 .signature =
-                                    held->bytes + held->size + MESH_TAG,
-                                .hops = held->hops};
+                                    held->bytes + held->size + MESH_TAG};
 }
 
 static bool is_same(const struct held *held, const struct mesh_packet *packet)
@@ -203,10 +205,24 @@ static bool is_same(const struct held *held, const struct mesh_packet *packet)
            memcmp(other.signature, packet->signature, MESH_SIGNATURE) == 0;
 }
 
-static bool keep(struct held *held, int64_t attempt,
-                 const struct mesh_packet *packet)
+/* A copy has come in an attempt; whether it has travelled less than others. */
+static bool shorten(const struct mesh_plan *plan, struct held *held,
+                    int64_t attempt, int32_t hops)
 {
-    uint8_t *bytes = malloc(packet->size + MESH_TAG + MESH_SIGNATURE);
+    bool any = false;
+    for (; attempt < plan->repeat; attempt++)
+        if (hops < held->hops[attempt]) {
+            held->hops[attempt] = (uint8_t)hops;
+            any = true;
+        }
+    return any;
+}
+
+static bool keep(const struct mesh_plan *plan, struct held *held,
+                 int64_t attempt, const struct mesh_packet *packet)
+{
+    const size_t whole = packet->size + MESH_TAG + MESH_SIGNATURE;
+    uint8_t *bytes = malloc(whole + (size_t)plan->repeat);
     if (bytes == NULL)
         return false;
     memcpy(bytes, packet->payload, packet->size);
@@ -216,8 +232,9 @@ static bool keep(struct held *held, int64_t attempt,
     held->bytes = bytes;
     held->size = packet->size;
     held->kind = (uint8_t)packet->kind;
-    held->hops = (int16_t)packet->hops;
-    held->attempt = (int16_t)attempt;
+    held->hops = bytes + whole;
+    memset(held->hops, FAR, (size_t)plan->repeat);
+    shorten(plan, held, attempt, packet->hops);
     return true;
 }
 
@@ -266,17 +283,10 @@ static enum packet_news decide(const struct packets *packets,
         held->bytes = NULL;
     }
     if (!packet_verify(key, &shelf->about, packet) ||
-        !keep(held, attempt, packet))
+        !keep(&packets->plan, held, attempt, packet))
         return PACKET_FORGED;
     held->checked = true;
     return PACKET_NEW;
-}
-
-/* Whether a copy came before the one that is held, by attempts and then hops. */
-static bool is_sooner(const struct held *held, int64_t attempt, int32_t hops)
-{
-    return attempt < held->attempt ||
-           (attempt == held->attempt && hops < held->hops);
 }
 
 static enum packet_news take(struct packets *packets, int32_t neighbour,
@@ -294,16 +304,12 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
     if (news != PACKET_NEW)
         return news;
     struct held *held = &shelf->held[packet->node];
-    if (held->bytes != NULL && is_same(held, packet)) {
-        if (!is_sooner(held, time->attempt, packet->hops))
-            return PACKET_SAME;
-        held->hops = (int16_t)packet->hops;
-        held->attempt = (int16_t)time->attempt;
-        return PACKET_CLOSER;
-    }
+    if (held->bytes != NULL && is_same(held, packet))
+        return shorten(plan, held, time->attempt, packet->hops) ? PACKET_CLOSER
+                                                                : PACKET_SAME;
     if (held->bytes != NULL || held->doubted)
         return decide(packets, shelf, neighbour, time->attempt, held, packet);
-    return keep(held, time->attempt, packet) ? PACKET_NEW : PACKET_QUOTA;
+    return keep(plan, held, time->attempt, packet) ? PACKET_NEW : PACKET_QUOTA;
 }
 
 enum packet_news packets_take(struct packets *packets, int32_t neighbour,
@@ -319,11 +325,10 @@ bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
                  struct mesh_packet *packet)
 {
     const struct held *held = &packets->shelves[0].held[node];
-    if (held->bytes == NULL || held->attempt > attempt)
+    if (held->bytes == NULL || held->hops[attempt] == FAR)
         return false;
     *packet = view(held, node);
-    if (held->attempt < attempt)
-        packet->hops = 0;
+    packet->hops = held->hops[attempt];
     return true;
 }
 

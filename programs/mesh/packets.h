@@ -13,8 +13,8 @@
  * signature of the copy that is held is found wrong, and the packet takes its
  * place. A copy that pretends to have travelled further stops earlier, but the
  * true one has travelled less, and a copy that has travelled less than the one
- * held is passed on again. With several attempts a copy is sooner if it came in an
- * earlier one, or over fewer links in the same. A neighbour's part in the following limits is its own.
+ * held is passed on again. With several attempts this holds for each: what was held in
+ * one is passed on again in the next. A neighbour's part in the following limits is its own.
  *
  * Bounds: memory for 2 rounds of one packet a node, and neighbours bytes a node.
  * A round makes at most hops + 2 copies of a packet go to a neighbour; more than
@@ -80,9 +80,9 @@ enum packet_news packets_take(struct packets *packets, int32_t neighbour,
                               const struct mesh_packet *packet);
 
 /*
- * The packet of a node in the current round, as it is passed on in an attempt:
- * with the hops that it has travelled in that attempt, 0 where it came in an earlier
- * one. False: there is none, or it came in a later one.
+ * The packet of a node in the current round, as it is passed on in an attempt: with
+ * the fewest hops of copies that came in that attempt or earlier. False: there was
+ * none.
  */
 bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
                  struct mesh_packet *packet);

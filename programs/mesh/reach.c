@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Links and uplinks of one attempt, and who has one node's release. */
+enum { FAR = INT8_MAX };
+
+/* Links and uplinks of one attempt. */
 struct search {
     const struct pricer_network *network;
-    bool *link;     /* [links] */
-    bool *uplink;   /* [nodes] */
-    int32_t *queue; /* [nodes] */
-    int32_t *level; /* [nodes]; -1: it does not have it */
+    bool *link;   /* [links] */
+    bool *uplink; /* [nodes] */
 };
 
 static void draw(const struct emulate *emulate, const struct emulate_time *time,
@@ -26,31 +26,19 @@ static void draw(const struct emulate *emulate, const struct emulate_time *time,
         search->uplink[i] = emulate_up(emulate, time, i, PRICER_SERVER);
 }
 
-/* Whoever has it passes it on; whether anyone who then has it has an uplink. */
-static bool pass_on(struct search *search, int32_t hops, bool *has)
+/* Whoever has it passes it on; whether anyone who then has it has an uplink.
+ * `level` is over how many links each node has it. */
+static bool pass_on(const struct search *search, int32_t hops, int8_t *level)
 {
     const struct pricer_network *network = search->network;
-    int32_t first = 0, last = 0;
     bool arrives = false;
-    for (int32_t i = 0; i < network->nodes; i++) {
-        search->level[i] = has[i] ? 0 : -1;
-        if (has[i])
-            search->queue[last++] = i;
-    }
-    while (first < last) {
-        int32_t from = search->queue[first++];
-        arrives = arrives || search->uplink[from];
-        has[from] = true;
-        for (int32_t l = network->out_start[from];
-             l < network->out_start[from + 1] && search->level[from] < hops;
-             l++) {
-            int32_t to = network->to[l];
-            if (search->level[to] >= 0 || !search->link[l])
-                continue;
-            search->level[to] = search->level[from] + 1;
-            search->queue[last++] = to;
-        }
-    }
+    for (int32_t step = 0; step < hops; step++)
+        for (int32_t l = 0; l < network->links; l++)
+            if (level[network->from[l]] == step && search->link[l] &&
+                level[network->to[l]] > step + 1)
+                level[network->to[l]] = (int8_t)(step + 1);
+    for (int32_t i = 0; i < network->nodes; i++)
+        arrives = arrives || (level[i] < FAR && search->uplink[i]);
     return arrives;
 }
 
@@ -61,23 +49,22 @@ enum pricer_status reach_emulated(const struct emulate *emulate,
     const struct pricer_network *network = emulate->network;
     size_t nodes = (size_t)network->nodes;
     struct search search = {network, calloc((size_t)network->links + 1, 1),
-                            calloc(nodes, 1), calloc(nodes, sizeof(int32_t)),
-                            calloc(nodes, sizeof(int32_t))};
-    bool *has = calloc(nodes, nodes);
-    bool good = search.link != NULL && search.uplink != NULL &&
-                search.queue != NULL && search.level != NULL && has != NULL;
-    for (size_t i = 0; i < nodes && good; i++)
-        has[i * nodes + i] = true;
+                            calloc(nodes, 1)};
+    int8_t *level = calloc(nodes, nodes); /* [nodes][nodes] */
+    bool good = search.link != NULL && search.uplink != NULL && level != NULL;
+    for (size_t i = 0; i < nodes && good; i++) {
+        memset(level + i * nodes, FAR, nodes);
+        level[i * nodes + i] = 0;
+    }
     struct emulate_time at = *time;
     for (at.attempt = 0; at.attempt <= time->attempt && good; at.attempt++) {
         draw(emulate, &at, &search);
         for (size_t i = 0; i < nodes; i++)
-            reached[i] = pass_on(&search, hops, has + i * nodes) || reached[i];
+            reached[i] =
+                pass_on(&search, hops, level + i * nodes) || reached[i];
     }
     free(search.link);
     free(search.uplink);
-    free(search.queue);
-    free(search.level);
-    free(has);
+    free(level);
     return good ? PRICER_OK : PRICER_MEMORY;
 }

@@ -9,9 +9,9 @@
 
 /*
  * reached[i] becomes true where node i's release arrives in the attempt of `time`
- * or an earlier one: in each attempt it goes over at most `hops` links that are up
- * from nodes that have it to others, then to the server from whoever has it and an
- * uplink that is up. O(nodes links) an attempt. PRICER_MEMORY.
+ * or an earlier one: it goes over at most `hops` links that are up, each in the same
+ * attempt as the one before or in a later one, then over an uplink that is up.
+ * O(nodes links hops) an attempt. PRICER_MEMORY.
  */
 enum pricer_status reach_emulated(const struct emulate *emulate,
                                   const struct emulate_time *time, int32_t hops,

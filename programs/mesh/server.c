@@ -23,6 +23,16 @@ static struct mesh_member *find_member(struct mesh_server *server,
                : NULL;
 }
 
+/* The last round that there is a release of the node from, counted or not. */
+static int64_t find_last(const struct mesh_server *server,
+                         const struct mesh_member *member)
+{
+    const struct mesh_round *round = &server->round;
+    bool here = round->arrivals[member - server->members.list].here;
+    return here && round->number > member->heard ? round->number
+                                                 : member->heard;
+}
+
 /* What it does not have yet is sent; the first that asks for estimates makes all
  * announcements of rounds carry them. */
 static void take_hello(struct mesh_server *server, struct mesh_member *member,
@@ -35,6 +45,10 @@ static void take_hello(struct mesh_server *server, struct mesh_member *member,
         return;
     }
     member->hello = hello;
+    if (!member->marked &&
+        mesh_write_mark(&server->bytes, find_last(server, member)))
+        member->marked =
+            hub_send(member->peer, server->bytes.data, server->bytes.size);
     if (hello.results && !server->results) {
         server->results = true;
         mesh_announce_fleet(server);
@@ -61,6 +75,7 @@ static void see_opened(void *context, struct hub_peer *peer)
     member->peer = peer;
     member->hello = (struct mesh_hello){0};
     member->updated = 0;
+    member->marked = false;
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -99,6 +114,22 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 
 /* ------------------------------------------------------------------ study -- */
 
+/* The times of a round with as many attempts as the plan says. */
+static enum pricer_status share_period(struct mesh_server *server,
+                                       struct pricer_fault *fault)
+{
+    struct server_times *times = &server->wishes.times;
+    int64_t attempts = server->counting.repeat;
+    *times = server->arguments->times;
+    server_fill_times(times, attempts);
+    if (times->early || times->period >= attempts * times->uplink)
+        return PRICER_OK;
+    return daemon_fault(fault, PRICER_VALUE,
+                        "--period must not be shorter than %d times --uplink: "
+                        "a round has so many attempts",
+                        (int)attempts);
+}
+
 /* Another plan: all that depends on it is made again. */
 static enum pricer_status use_plan(struct mesh_server *server,
                                    struct pricer_fault *fault)
@@ -110,6 +141,8 @@ static enum pricer_status use_plan(struct mesh_server *server,
         status = daemon_fault(fault, PRICER_VALUE,
                               "rounds relative to the last estimate are not "
                               "run by a mesh yet: leave reference out");
+    if (status == PRICER_OK)
+        status = share_period(server, fault);
     if (status == PRICER_OK)
         status = mesh_round_make(server);
     mesh_drift_forget(&server->members);
@@ -151,6 +184,17 @@ static void refresh(struct mesh_server *server, int64_t now, bool asked)
         daemon_say("the study has changed and cannot be read: %s", fault.text);
     else if (changed || others)
         mesh_announce_fleet(server);
+}
+
+/* Between rounds, now and then; what is lost in a crash is heard again. */
+static void save_members(struct mesh_server *server, int64_t now)
+{
+    enum { AGAIN = 5000 };
+    if (server->round.open || server->round.closed ||
+        now < server->saved + AGAIN)
+        return;
+    server->saved = now;
+    mesh_members_save(&server->members, server->study, NULL);
 }
 
 /*
@@ -379,6 +423,7 @@ static void loop(struct mesh_server *server, struct status_page *page,
         hub_wait(server->hub, next > now ? next - now : 0,
                  page != NULL ? status_page_file(page) : -1);
         refresh(server, daemon_clock(), daemon_hung_up());
+        save_members(server, daemon_clock());
         if (page != NULL)
             status_page_serve(page);
         *status =
@@ -389,8 +434,10 @@ static void loop(struct mesh_server *server, struct status_page *page,
 static void tear_down(struct mesh_server *server, struct status_page *page)
 {
     status_page_close(page);
-    if (server->done > 0)
+    if (server->done > 0) {
         mesh_round_pause(server);
+        mesh_members_save(&server->members, server->study, NULL);
+    }
     hub_close(server->hub);
     mesh_round_free(server);
     pricer_network_free((struct pricer_network *)server->emulate.network);

@@ -30,6 +30,9 @@ struct mesh_member {
     struct mesh_hello hello;       /* the latest of this connection */
     int64_t heard; /* the latest round that its release arrived in */
     int32_t hops;  /* links of that copy before the uplink */
+    int64_t saved; /* the latest such round that the study has */
+    bool recalled; /* what the study remembers of its key is here */
+    bool marked;   /* its connection was told of `heard` */
     int64_t recent, recent_before; /* arrivals in the two windows */
     int64_t arrived;               /* rounds that its release arrived in */
     int64_t updated;        /* when it was last sent what its HELLO lacked */
@@ -53,6 +56,12 @@ enum pricer_status mesh_members_load(struct mesh_members *members,
                                      const struct key_pair *pair, bool *changed,
                                      struct pricer_fault *fault);
 void mesh_members_free(struct mesh_members *members);
+
+/* Store and read in which round each key was last heard: a node whose ledger ends
+ * before that was put back. */
+enum pricer_status mesh_members_save(struct mesh_members *members,
+                                     struct pricer_study *study,
+                                     struct pricer_fault *fault);
 
 /* ------------------------------------------------------------------- plan -- */
 
@@ -95,6 +104,7 @@ struct mesh_round {
     int64_t next;      /* noted in the study for the next one; 0: none */
     int64_t attempt;
     int64_t began, attempt_began, next_start;
+    int64_t silent;                /* rounds in a row in which nobody arrived */
     int64_t ended;                 /* number of the last round that is over */
     struct mesh_arrival *arrivals; /* [nodes] */
     int32_t arrived, missing;      /* missing: expected and not here */
@@ -126,12 +136,14 @@ struct mesh_server {
     struct wire_bytes bytes;
     double *truth;
 
-    int64_t started, looked;
+    int64_t started, looked, saved;
     int64_t failing, failed_until, failure_said; /* the study cannot be used */
     bool results; /* what is announced carries estimates */
     bool paused;  /* nobody has anything left to release */
     int64_t done, estimates;
     int64_t packets, repeated, received, total[PRICER_DROP_KINDS];
+    int64_t twins; /* packets that differ from one that was counted, and are
+                      genuine too */
 };
 
 /* server_round.c */

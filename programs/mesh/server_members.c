@@ -64,7 +64,11 @@ static bool enter(struct mesh_member *member, const char *key, const char *next,
         member->enrolled && memcmp(member->key, bytes, sizeof bytes) == 0;
     if (!known || (same && member->secrets == 1 + (next != NULL)))
         return false;
-    memcpy(member->key, bytes, sizeof bytes);
+    if (!same) {
+        memcpy(member->key, bytes, sizeof bytes);
+        member->heard = member->saved = 0;
+        member->recalled = false;
+    }
     member->secrets = packet_key(pair, false, key, member->secret[0]);
     if (next != NULL && member->secrets == 1 &&
         packet_key(pair, false, next, member->secret[1]))
@@ -95,6 +99,51 @@ static void enter_all(struct mesh_members *members,
     }
 }
 
+/* What the study remembers of the keys that are new here. */
+static enum pricer_status recall(struct mesh_members *members,
+                                 struct pricer_study *study,
+                                 struct pricer_fault *fault)
+{
+    enum pricer_status status = PRICER_OK;
+    for (int32_t i = 0; i < members->nodes && status == PRICER_OK; i++) {
+        struct mesh_member *member = &members->list[i];
+        struct pricer_seen seen = {.round = 0};
+        if (!member->enrolled || member->recalled)
+            continue;
+        keys_text(member->key, seen.key);
+        status = pricer_study_seen(study, &seen, 1, fault);
+        if (status == PRICER_OK) {
+            member->heard = member->saved = seen.round;
+            member->recalled = true;
+        }
+    }
+    return status;
+}
+
+enum pricer_status mesh_members_save(struct mesh_members *members,
+                                     struct pricer_study *study,
+                                     struct pricer_fault *fault)
+{
+    struct pricer_seen *seen = calloc((size_t)members->nodes + 1, sizeof *seen);
+    int32_t count = 0;
+    if (seen == NULL)
+        return PRICER_MEMORY;
+    for (int32_t i = 0; i < members->nodes; i++) {
+        const struct mesh_member *member = &members->list[i];
+        if (!member->enrolled || member->heard <= member->saved)
+            continue;
+        keys_text(member->key, seen[count].key);
+        seen[count++].round = member->heard;
+    }
+    enum pricer_status status =
+        count > 0 ? pricer_study_note_seen(study, seen, count, fault)
+                  : PRICER_OK;
+    for (int32_t i = 0; i < members->nodes && status == PRICER_OK; i++)
+        members->list[i].saved = members->list[i].heard;
+    free(seen);
+    return status;
+}
+
 enum pricer_status mesh_members_load(struct mesh_members *members,
                                      struct pricer_study *study,
                                      struct hub *hub,
@@ -116,6 +165,7 @@ enum pricer_status mesh_members_load(struct mesh_members *members,
     if (status == PRICER_OK) {
         enter_all(members, &found, pair, changed);
         members->stamp = stamp;
+        status = recall(members, study, fault);
     }
     pricer_members_free(found.members);
     pricer_successors_free(found.successors);

@@ -112,6 +112,7 @@ enum pricer_status mesh_counting_load(struct mesh_counting *counting,
         status = pricer_forward_receiver_new(made.network, made.plan,
                                              &made.receiver, fault);
     if (status == PRICER_OK) {
+        made.repeat = made.plan->repeat > 1 ? made.plan->repeat : 1;
         made.id = record.id;
         made.longest = find_longest(&made);
         if (!write_plan(&made, &record))

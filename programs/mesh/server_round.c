@@ -201,6 +201,22 @@ static bool is_genuine(const struct mesh_server *server,
     return false;
 }
 
+/* A node makes one release a round; two that are genuine come from two ledgers. */
+static void see_twin(struct mesh_server *server,
+                     const struct mesh_packet *packet)
+{
+    const struct mesh_arrival *arrival = &server->round.arrivals[packet->node];
+    if ((packet->size == arrival->size &&
+         memcmp(packet->payload, arrival->payload, packet->size) == 0) ||
+        !is_genuine(server, packet))
+        return;
+    server->twins++;
+    daemon_say("node %s has made two different releases of round %lld: was its "
+               "ledger put back, or is its key on two machines?",
+               node_label(server->counting.network, packet->node).text,
+               (long long)server->round.number);
+}
+
 static void take_packet(struct mesh_server *server,
                         const struct mesh_packet *packet, int64_t attempt)
 {
@@ -212,6 +228,7 @@ static void take_packet(struct mesh_server *server,
     }
     struct mesh_arrival *arrival = &round->arrivals[packet->node];
     if (arrival->here) {
+        see_twin(server, packet);
         round->repeated++;
         server->repeated++;
         if (attempt < arrival->attempt ||
@@ -425,6 +442,7 @@ static enum pricer_status close_round(struct mesh_server *server,
     round->ended = round->number;
     server->done++;
     server->estimates += round->arrived > 0;
+    round->silent = round->arrived > 0 ? 0 : round->silent + 1;
     note_arrivals(server);
     mesh_drift_note(server);
     memset(round->dropped, 0, sizeof round->dropped);
@@ -444,19 +462,24 @@ static bool is_attempt_over(const struct mesh_server *server, int64_t now)
            (times->early && round->missing == 0);
 }
 
-/* Nobody who is connected has anything left to release. */
+/*
+ * Nobody has anything left to release: everyone who is connected says so, and of the
+ * others nothing was heard for some rounds.
+ */
 static bool is_spent(const struct mesh_server *server)
 {
-    bool any = false;
+    enum { SILENT = 10 };
+    int32_t ready = 0;
     for (int32_t i = 0; i < server->members.nodes; i++) {
         const struct mesh_member *member = &server->members.list[i];
         if (!is_ready(server, member))
             continue;
-        any = true;
+        ready++;
         if (!member->hello.refuses && member->hello.left > 0)
             return false;
     }
-    return any;
+    return ready > 0 &&
+           (ready == server->members.count || server->round.silent >= SILENT);
 }
 
 /* The quorum is of nodes that arrive; how many will is seen in rounds alone, since
@@ -490,8 +513,7 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         return PRICER_OK;
     bool spent = is_spent(server);
     if (spent && !server->paused) {
-        daemon_say("no node that is connected has anything left to release: no "
-                   "round is opened");
+        daemon_say("no node has anything left to release: no round is opened");
         mesh_round_pause(server);
     }
     server->paused = spent;

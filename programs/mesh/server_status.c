@@ -99,6 +99,9 @@ void mesh_status_metrics(FILE *out, const void *context)
     metric(out, "packets_repeated_total", "counter",
            "Packets of nodes that were counted already.",
            (double)server->repeated);
+    metric(out, "releases_twice_total", "counter",
+           "Second releases of a round, different and genuine.",
+           (double)server->twins);
     metric(out, "received_bytes_total", "counter", "Bytes received.",
            (double)server->received);
     metric(out, "connections_accepted_total", "counter",

@@ -40,7 +40,8 @@ class ForwardPlan:
     mse_stderr, 0 where all patterns of links were enumerated (patterns = 0). It is
     mse_missing + mse_noise. mse_alone is without relays, mse_perfect with links
     that never fail, zero_mse that of always answering zero. `heard` nodes can be
-    heard within `hops` relays, and a node sends `bytes` in a round.
+    heard within `hops` relays, and a node sends `bytes` in a round of `repeat`
+    attempts, in which its release stays the same.
     """
 
     def __init__(self, pointer: Any, network: Network,
@@ -55,6 +56,7 @@ class ForwardPlan:
 
     nodes: int
     hops: int
+    repeat: int
     heard: int
     mse_worst_case: float
     mse_stderr: float
@@ -66,6 +68,7 @@ class ForwardPlan:
     gap: float
     bytes: float
     patterns: int
+    measured: int
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in FORWARD_NODE.names:
@@ -102,7 +105,10 @@ class ForwardPlan:
 
     def verify(self, releases_only: bool = False) -> ForwardCheck:
         """Check budgets and errors with other code than the planner's. With
-        releases_only the error is not counted."""
+        releases_only the error is not counted, nor is it for rounds of several
+        attempts and for coefficients of measured arrivals."""
+        releases_only = (releases_only or self.repeat > 1
+                         or self.measured > 0)
         out = ffi.new("struct pricer_forward_check *")
         call(lib.pricer_forward_plan_verify, self.network._c,
              self.settings.rounds, self._c, releases_only, out)

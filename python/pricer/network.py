@@ -65,6 +65,7 @@ class Settings:
         """The same for a plan of forwarding."""
         return struct("forward_settings", {
             "rounds": self.rounds, "hops": -1 if self.hops is None else self.hops,
+            "repeat": self.repeat,
             "release": find_word("release", self.release), "seed": seed,
             "threads": self.threads,
             "watch": watch.pointer if watch else ffi.NULL})

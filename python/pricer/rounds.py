@@ -110,6 +110,9 @@ class ForwardRounds:
     def __init__(self, plan: ForwardPlan, seed: Optional[int] = None,
                  secret: bool = False) -> None:
         net = plan.network
+        if plan.repeat > 1:
+            raise ValueFault(f"rounds of this plan have {plan.repeat} attempts: "
+                             "pricer.simulate() plays them")
         self.plan = plan
         self.seed = net.seed if seed is None else seed
         self._secret = secret

@@ -3,6 +3,7 @@ connection to the server take part over up to three relays; nodes and the server
 are killed and come back, and never is there a second release of a round; a node
 that hears nothing opens rounds by itself. Arguments: build folder."""
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,9 +17,10 @@ ALL = {0: 0, 1: 1, 2: 2, 3: 3}  # who is heard over how many relays, in a line
 
 
 def check_demo():
-    """Links that fail, both kinds of releases, and radii of each node."""
+    """Links that fail, both kinds of releases, and several attempts."""
     for name, keys in (('sphere', 'release: sphere'),
-                       ('gaussian', 'release: gaussian')):
+                       ('gaussian', 'release: gaussian'),
+                       ('attempts', 'repeat: 3')):
         with Mesh(build, 6, [(i, j) for i in range(6) for j in range(i)],
                   [.5, 0, .3, 0, 0, .2], dimension=5, keys=keys + '\n') as mesh:
             mesh.write('links.csv', 'from,to,p\n' + ''.join(
@@ -99,6 +101,32 @@ def check_refusal():
         print('a node that is asked for more than its trust file relays only')
 
 
+def check_behind():
+    """A ledger that is put back, or made again, releases nothing more."""
+    with line() as mesh:
+        mesh.start_server()
+        mesh.start_node(0)
+        mesh.start_node(1)
+        mesh.wait_for(lambda found: {0: 0, 1: 1} in found.values(), 'a start')
+        mesh.stop('node0')
+        ledger = mesh.folder(0, 'node.ledger')
+        os.remove(ledger)
+        mesh.start_node(0, '--new-ledger')
+        mesh.wait_for(lambda found: {1: 1} in found.values(), 'node 0 relays')
+        expect('the ledger is behind' in mesh.log('node0'), mesh.log('node0'))
+        last = mesh.query('SELECT max(round) FROM round_arrival WHERE node = 0')
+        words = mesh.log('node0').split('--ledger-accept ')[1].split()[0]
+        expect(int(words) <= last[0][0], mesh.log('node0'))
+        mesh.stop('node0')
+        mesh.run('pricer-node', '--ledger', ledger, '--server-key',
+                 mesh.key('server') + '.pub', '--ledger-accept', words)
+        mesh.start_node(0)
+        mesh.wait_for(lambda found: {0: 0, 1: 1} in found.values(), 'accepted')
+        print('a node whose ledger was made again releases nothing until its '
+              'operator accepts that')
+
+
 check_demo()
 check_line()
+check_behind()
 check_refusal()

@@ -219,6 +219,20 @@ class Plans(Faults):
         self.assertEqual(pricer.simulate(plan).trials,
                          command('simulate', study, '--json')['trials'])
 
+    def test_attempts(self):
+        """Each is another chance to arrive, and costs no privacy."""
+        network = pricer.Network.from_arrays(**FOUR, everyone_eps=4)
+        one, three = (pricer.plan(network, repeat=k, hops=2) for k in (1, 3))
+        self.assertEqual(three.repeat, 3)
+        self.assertTrue((three.arrival >= one.arrival).all())
+        self.assertLess(three.mse_worst_case, one.mse_worst_case)
+        np.testing.assert_array_equal(three.loss, one.loss)
+        self.assertTrue(three.verify().good)
+        found = pricer.simulate(three, trials=20000)
+        self.assertLess(found.mse, three.mse_worst_case + 5 * found.mse_stderr)
+        self.refused('rounds of this plan have 3 attempts',
+                     pricer.ForwardRounds, three)
+
     def test_verify(self):
         """A plan is good, and what does not keep a budget is found."""
         network = pricer.Network.from_arrays(**FOUR, everyone_eps=[4, 2, 1, 8])

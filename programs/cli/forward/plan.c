@@ -165,27 +165,6 @@ static void print_errors(const struct work *work)
     program_words("Error:", words);
 }
 
-enum { NAMED = 8 };
-
-static void print_unheard(const struct work *work)
-{
-    const struct pricer_forward_plan *plan = work->plan;
-    int32_t missing = plan->nodes - plan->heard, named = 0;
-    if (missing == 0)
-        return;
-    printf("NEVER HEARD: %d of %d nodes have no path to the server over at "
-           "most %d relay%s,\nand no estimate contains their data:",
-           (int)missing, (int)plan->nodes, (int)plan->hops,
-           plan->hops == 1 ? "" : "s");
-    for (int32_t i = 0; i < plan->nodes && named < NAMED; i++)
-        if (!is_heard(work, i))
-            printf("%s %s", named++ > 0 ? "," : "",
-                   node_label(work->network, i).text);
-    if (missing > named)
-        printf(" and %d more", (int)(missing - named));
-    puts(".\n");
-}
-
 static void print_releases(const struct work *work, const struct summary *found)
 {
     struct table *table = table_new(
@@ -269,7 +248,10 @@ static void print_tables(const struct work *work)
         printf("Every round has up to %d attempts with the same releases; "
                "relays keep what they hold.\n\n",
                (int)plan->repeat);
-    print_unheard(work);
+    if (plan->heard < plan->nodes) {
+        unheard_print(stdout, work->network, plan);
+        putchar('\n');
+    }
     print_errors(work);
     putchar('\n');
     print_releases(work, &found);
@@ -400,9 +382,9 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 static enum pricer_status check_plan(struct work *work, bool measured,
                                      struct pricer_fault *fault)
 {
-    enum pricer_status status =
-        pricer_forward_plan_verify(work->network, work->record.settings.rounds,
-                                   work->plan, measured, &work->check, fault);
+    enum pricer_status status = pricer_forward_plan_verify(
+        work->network, work->record.settings.rounds, work->plan,
+        measured || work->plan->repeat > 1, &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,

@@ -100,8 +100,18 @@ static enum pricer_status answer(const struct privacy_request *ask,
     return status;
 }
 
+/* Whether all nodes have the same eps, so that one row says it. */
+static bool are_alike(const struct privacy_answers *answers)
+{
+    for (int64_t k = 1; k < answers->count; k++)
+        if (answers->statements[k].eps != answers->statements[0].eps)
+            return false;
+    return answers->count > 1;
+}
+
 static void print(const struct privacy_request *ask, const struct work *work)
 {
+    bool alike = !ask->all && are_alike(&work->answers);
     if (ask->as_json) {
         privacy_print_json(&work->answers, 1);
     } else if (work->answers.question.protect == PRICER_PROTECT_IDENTITY) {
@@ -111,7 +121,11 @@ static void print(const struct privacy_request *ask, const struct work *work)
              "on it.");
     } else {
         privacy_print_summary(&work->answers, 1);
-        privacy_print(&work->answers, ask->all ? INT64_MAX : PRIVACY_ROWS);
+        privacy_print(&work->answers, ask->all ? INT64_MAX
+                                      : alike  ? 1
+                                               : PRIVACY_ROWS);
+        if (alike)
+            puts("All nodes have the same eps.");
         puts("Who takes part, when and over which path is not hidden.");
     }
 }
