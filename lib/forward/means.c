@@ -17,7 +17,7 @@
  * in a number of the sum, mean over the d of them. The server knows who has
  * arrived, so it expects what there is.
  */
-#include "means.h"
+#include "forward.h"
 #include "random/random.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "kmeans.h"
 #include "decode/decode.h"
-#include "forward/means.h"
+#include "forward/forward.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #define PRICER_POWER_H
 
 #include "base/base.h"
-#include "forward/means.h"
+#include "forward/forward.h"
 #include "kmeans/kmeans.h"
 #include "pricer_power.h"
 

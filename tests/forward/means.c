@@ -3,7 +3,7 @@
  * let arrive, what the server reads is the release of that round with the planned
  * variance, and expectations are those of many rounds.
  */
-#include "forward/means.h"
+#include "forward/forward.h"
 #include "tests/test.h"
 
 enum { NODES = 4, LINKS = 5, DIMENSION = 3 };
