@@ -378,13 +378,15 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
     return status == PRICER_STOPPED ? PRICER_OK : status;
 }
 
-/* A plan that fails the check is not stored. */
-static enum pricer_status check_plan(struct work *work, bool measured,
+/* A plan that fails the check is not stored. The error is checked where it is
+ * that of one attempt over the network's links. */
+static enum pricer_status check_plan(struct work *work,
                                      struct pricer_fault *fault)
 {
+    bool releases_only = work->plan->measured > 0 || work->plan->repeat > 1;
     enum pricer_status status = pricer_forward_plan_verify(
-        work->network, work->record.settings.rounds, work->plan,
-        measured || work->plan->repeat > 1, &work->check, fault);
+        work->network, work->record.settings.rounds, work->plan, releases_only,
+        &work->check, fault);
     if (status == PRICER_OK && !work->check.good) {
         snprintf(
             fault->text, sizeof fault->text,
@@ -418,7 +420,7 @@ int plan_forward(const struct plan_request *ask, const char *path)
         status = make(&work, ask->from_deliveries, &fault);
     work.record.made = program_date();
     if (status == PRICER_OK)
-        status = check_plan(&work, ask->from_deliveries, &fault);
+        status = check_plan(&work, &fault);
     if (status == PRICER_OK)
         status = pricer_study_add_forward_plan(
             work.study, work.plan, &work.record, &work.record.id, &fault);
