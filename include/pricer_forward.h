@@ -6,6 +6,7 @@
 #ifndef PRICER_FORWARD_PUBLIC_H
 #define PRICER_FORWARD_PUBLIC_H
 
+#include "pricer_reference.h"
 #include "pricer_study.h"
 
 #ifdef __cplusplus
@@ -333,6 +334,25 @@ PRICER_API enum pricer_status pricer_forward_simulate(
     const struct pricer_forward_plan *plan,
     const struct pricer_simulation_settings *settings,
     struct pricer_simulation **simulation, struct pricer_fault *fault);
+
+/*
+ * Play rounds of a plan of forwarding one after another as pricer_walk_play()
+ * (pricer_reference.h) plays plans of sums, and with the same promises; the bars
+ * are those of pricer_forward_bar(). Every release is made, and every node is
+ * taken to have the last estimate. settings->decoder must be NULL. O(links nodes +
+ * nodes dimension) a round.
+ *
+ * Claim: with rounds that are relative to the last estimate all releases of a node
+ * are as private as pricer_forward_privacy states, towards everyone. Proof: the
+ * reference is computed from earlier releases and from links, and whatever it is,
+ * a node releases a vector within the radius: data of a round that depend on
+ * earlier releases, docs/release.md, "Several rounds".
+ */
+PRICER_API enum pricer_status pricer_forward_walk(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_simulation_settings *settings, int64_t rounds,
+    struct pricer_walk **walk, struct pricer_fault *fault);
 
 /* ----------------------------------------------------------------- study -- */
 

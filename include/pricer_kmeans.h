@@ -72,6 +72,8 @@ enum pricer_kmeans_procedure {
     PRICER_KMEANS_PAPER,
 };
 
+struct pricer_forward_plan;
+
 struct pricer_kmeans_settings {
     enum pricer_kmeans_procedure procedure;
     int32_t clusters;  /* 10 */
@@ -89,6 +91,10 @@ struct pricer_kmeans_settings {
     /* Of the plan's sums, fitted to the same network and plan; NULL: every sum
      * counts 1/n. */
     const struct pricer_decoder *decoder;
+    /* In place of a plan of sums: nodes release their messages and relays pass
+     * them on. For PRICER without a decoder, and a network whose dimension is
+     * that of the task. NULL: none. */
+    const struct pricer_forward_plan *forward;
     /* Who takes part, each with the slice of the points that
      * pricer_kmeans_read() gave it, of so many rows; NULL: nobody else. */
     const struct pricer_crew *crew;
@@ -117,7 +123,9 @@ PRICER_API enum pricer_status pricer_kmeans_reference(
  * computed from public values (the centres as broadcast) and the node's data,
  * so the adaptive composition of Gaussian mechanisms applies and is exact. A
  * message of PAPER is `clusters` vectors, each within the radius: that many
- * more Gaussian releases.
+ * more Gaussian releases. With settings->forward a run is `rounds` releases of a
+ * node, whose composition is adaptive as well (docs/release.md, "Several rounds"),
+ * and (eps, delta) holds towards everyone.
  */
 struct pricer_kmeans_task {
     int64_t dimension;
@@ -130,7 +138,7 @@ PRICER_API void pricer_kmeans_task(
 /*
  * Cluster points that are spread over the nodes of a network. Points longer
  * than the network's radius are not cut, but messages are. Without a plan
- * (NULL) every message arrives, bare. The result has room for one inertia a
+ * (NULL, and no settings->forward) every message arrives, bare. The result has room for one inertia a
  * round (NAN where not measured). The same seed gives the same result for any
  * number of threads.
  */

@@ -22,6 +22,8 @@ extern "C" {
  * and what it is within; both in units of R^2 and together cut to length 1. Near the truth the first is small, so that a short reach spends
  * little noise on it.
  */
+struct pricer_forward_plan;
+
 struct pricer_power_settings {
     int32_t components; /* 1 */
     int32_t iterations; /* 20; a round of the network each */
@@ -31,6 +33,9 @@ struct pricer_power_settings {
     bool in_order;      /* nodes get the rows as they come, not shuffled */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
+    /* In place of a plan of sums: nodes release their messages and relays pass
+     * them on. The network must have the dimension of a message. NULL: none. */
+    const struct pricer_forward_plan *forward;
 };
 
 /*
@@ -41,7 +46,9 @@ struct pricer_power_settings {
  * Claim: a message is cut to the radius R, whatever the rows; hence changing
  * all rows of a node moves it by at most 2 R, as the planner assumes. V is
  * computed from what was released before, so a run is an adaptive composition
- * of Gaussian mechanisms with fresh noise, `iterations` on every link.
+ * of Gaussian mechanisms with fresh noise, `iterations` on every link; with
+ * settings->forward of as many releases of every node, and (eps, delta) holds
+ * towards everyone.
  */
 PRICER_API int64_t pricer_power_dimension(
     const struct pricer_power_settings *settings, int64_t columns);
@@ -70,8 +77,8 @@ struct pricer_power_result {
 };
 
 /*
- * Iterate over the links of a network. Without a plan (NULL) every message
- * arrives, bare, and nothing is carried: plain power iteration. The same seed
+ * Iterate over the links of a network. Without a plan (NULL, and no
+ * settings->forward) every message arrives, bare, and nothing is carried: plain power iteration. The same seed
  * gives the same result for any number of threads; let OpenBLAS have one thread
  * of its own.
  */

@@ -47,7 +47,7 @@ struct pricer_walk {
     int64_t clipped;              /* vectors longer than the data's radius */
     double *error, *error_stderr; /* [rounds] */
     double *cut; /* [rounds] nodes, mean; 0 without reference */
-    double *bar; /* [rounds] mean; NAN without decoder */
+    double *bar; /* [rounds] mean; NAN with sums without decoder */
     double
         *estimate; /* [rounds][dimension] after each round of the first walk */
     bool *made;    /* [rounds] the first walk's round gave an estimate */

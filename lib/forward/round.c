@@ -415,6 +415,53 @@ enum pricer_status pricer_forward_receiver_add(
     return status;
 }
 
+/* ------------------------------------------------------------ both sides -- */
+
+/* The payload of a vector, read again. */
+static enum pricer_status pass(struct pricer_forward_sender *sender,
+                               struct pricer_forward_receiver *receiver,
+                               struct pricer_random *random, double *vector)
+{
+    int64_t bytes = pricer_forward_payload(sender->kind, receiver->dimension);
+    unsigned char *payload = pri_alloc(bytes, 1);
+    enum pricer_status status =
+        payload == NULL
+            ? PRICER_MEMORY
+            : pricer_forward_release(sender, vector, random, payload, NULL);
+    if (status == PRICER_OK) {
+        memset(vector, 0, (size_t)receiver->dimension * sizeof *vector);
+        status = pricer_forward_receiver_decode(receiver, 0, payload, bytes,
+                                                vector, NULL);
+        status = status == PRICER_VALUE ? PRICER_OK : status;
+    }
+    free(payload);
+    return status;
+}
+
+enum pricer_status pri_forward_pass(const struct pricer_forward_node *node,
+                                    double radius, int64_t dimension,
+                                    struct pricer_random *random,
+                                    double *vector)
+{
+    struct pricer_forward_node part = *node;
+    const struct pricer_network alone = {
+        .nodes = 1, .dimension = dimension, .node_radius = &radius};
+    const struct pricer_forward_plan plan = {.nodes = 1, .node = &part};
+    struct pricer_forward_sender *sender = NULL;
+    struct pricer_forward_receiver *receiver = NULL;
+    enum pricer_status status =
+        pricer_forward_sender_new(&part, radius, dimension, &sender, NULL);
+    if (status == PRICER_OK)
+        status = pricer_forward_receiver_new(&alone, &plan, &receiver, NULL);
+    if (status == PRICER_OK)
+        status = pass(sender, receiver, random, vector);
+    pricer_forward_sender_free(sender);
+    pricer_forward_receiver_free(receiver);
+    return status;
+}
+
+/* ------------------------------------------------------------- error bar -- */
+
 double pricer_forward_bar(const struct pricer_network *network,
                           const struct pricer_forward_plan *plan,
                           const bool *arrived)

@@ -20,47 +20,14 @@ static const double tolerable = 0.25; /* squared noise per squared radius */
 
 /* ---------------------------------------------------------------- choice -- */
 
-/* The probability that some path of a node with a weight is up (links taken
- * for independent), and the weight it then has, by expectation. */
-static double heard_probability(const struct pri_kmeans *run, int32_t node,
-                                double *weight)
-{
-    const struct pricer_network *net = run->network;
-    const struct pricer_plan *plan = run->plan;
-    double silent = plan->self_weight[node] > 0 ? 1 - net->uplink[node] : 1;
-    double expected = net->uplink[node] * plan->self_weight[node];
-    for (int32_t l = net->out_start[node]; l < net->out_start[node + 1]; l++)
-        if (plan->weight[l] > 0) {
-            double p = net->p[l] * net->uplink[net->to[l]];
-            silent *= 1 - p;
-            expected += p * plan->weight[l];
-        }
-    *weight = silent < 1 ? expected / (1 - silent) : 0;
-    return 1 - silent;
-}
-
-/* The noise that the server expects in each number it receives. */
-static double expected_variance(const struct pri_kmeans *run)
-{
-    const struct pricer_network *net = run->network;
-    const struct pricer_plan *plan = run->plan;
-    double total = 0;
-    for (int32_t i = 0; i < net->nodes; i++)
-        total += net->uplink[i] * plan->self_noise[i] * plan->self_noise[i];
-    for (int32_t l = 0; l < net->links; l++)
-        total += net->uplink[net->to[l]] * net->p[l] * plan->noise[l] *
-                 plan->noise[l];
-    return total;
-}
-
 void pri_initial_choose(struct pri_kmeans *run)
 {
     run->initial_node = 0;
-    if (run->plan == NULL)
+    if (pri_scheme_perfect(&run->means.scheme))
         return;
     double most = 0, weight = 0;
     for (int32_t i = 0; i < run->nodes; i++) {
-        double own, p = heard_probability(run, i, &own);
+        double own, p = pri_means_heard(&run->means, i, &own);
         if (p > most) {
             most = p;
             weight = own;
@@ -69,7 +36,7 @@ void pri_initial_choose(struct pri_kmeans *run)
     }
     /* A centre is received with share 1 / clusters of the weight. */
     double unit = weight * run->radius / run->clusters;
-    double noise = (double)run->points.columns * expected_variance(run);
+    double noise = (double)run->points.columns * run->means.variance;
     if (most < likely || noise > tolerable * unit * unit)
         run->initial_node = -1;
 }
@@ -152,11 +119,11 @@ static void hear_mean(struct pri_kmeans *run, int64_t round)
 {
     const int64_t columns = run->points.columns;
     double heard = run->sum[columns] / run->radius;
-    double deviation = sqrt(run->whole.expected) / run->radius;
+    double deviation = sqrt(run->means.whole.expected) / run->radius;
     if (heard <= 4 * deviation || heard <= 1e-9 * run->nodes)
         return;
     double keep = pri_shrinkage(pri_square(run->sum, columns),
-                                (double)columns * run->whole.expected);
+                                (double)columns * run->means.whole.expected);
     float *centre = run->centres;
     for (int64_t d = 0; d < columns; d++)
         centre[d] = (float)(keep * run->sum[d] / heard);
@@ -172,7 +139,7 @@ static void hear_centres(struct pri_kmeans *run, int64_t round)
     const int64_t columns = run->points.columns;
     const double *share = run->sum + run->clusters * columns;
     const double least =
-        fmax(4 * sqrt(run->whole.expected), 1e-9 * run->radius);
+        fmax(4 * sqrt(run->means.whole.expected), 1e-9 * run->radius);
     int32_t largest = 0;
     for (int32_t k = 1; k < run->clusters; k++)
         largest = share[k] > share[largest] ? k : largest;

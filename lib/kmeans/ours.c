@@ -116,8 +116,9 @@ static void hear_moves(struct pri_kmeans *run, int64_t round)
     double *share = run->kept + run->clusters * columns;
     for (int64_t c = 0; c < entries; c++)
         run->kept[c] = carry * run->kept[c] + run->sum[c] / run->radius;
-    run->kept_variance = carry * carry * run->kept_variance +
-                         run->whole.expected / (run->radius * run->radius);
+    run->kept_variance =
+        carry * carry * run->kept_variance +
+        run->means.whole.expected / (run->radius * run->radius);
     double mean = settle_shares(run, share);
     if (mean <= 1e-9 * run->nodes)
         return;

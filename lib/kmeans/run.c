@@ -3,8 +3,8 @@
  * that come and go: the rounds that both procedures share.
  *
  * In every round each node runs a few of Lloyd's steps on its own points and
- * makes one message of them. The network adds messages up (lib/round/whole.c).
- * What a message holds and what the server does with the sum is
+ * makes one message of them. The network adds messages up (lib/forward/means.c), sent
+ * as sums or as releases that are forwarded. What a message holds and what the server does with the sum is
  * the procedure's (paper.c, ours.c). The new centres reach every node.
  *
  * The nodes stand in blocks, a fixed number of them. Blocks are worked on in
@@ -29,15 +29,15 @@ static void add_relay(struct pri_kmeans *run, int32_t j)
     const struct pricer_plan *plan = run->plan;
     double factor = run->nodes * run->coefficient[j];
     double square = plan->self_noise[j] * plan->self_noise[j];
-    run->whole.weight[j] += factor * plan->self_weight[j];
+    run->means.whole.weight[j] += factor * plan->self_weight[j];
     for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
         int32_t l = net->in_link[k];
         if (!run->held[l])
             continue;
-        run->whole.weight[net->from[l]] += factor * plan->weight[l];
+        run->means.whole.weight[net->from[l]] += factor * plan->weight[l];
         square += plan->noise[l] * plan->noise[l];
     }
-    run->whole.variance += factor * factor * square;
+    run->means.whole.variance += factor * factor * square;
 }
 
 /* The same links, their sums decoded: sum j counts n beta_j in place of 1.
@@ -46,7 +46,7 @@ static void decode_weights(struct pri_kmeans *run, int64_t round)
 {
     const struct pricer_network *net = run->network;
     const struct pricer_plan *plan = run->plan;
-    struct pri_whole *whole = &run->whole;
+    struct pri_whole *whole = &run->means.whole;
     struct pricer_decoded decoded;
     for (int32_t l = 0; l < net->links; l++)
         run->held[l] = whole->up[net->to[l]] &&
@@ -67,13 +67,12 @@ static void draw_weights(struct pri_kmeans *run, int64_t round)
 {
     for (int32_t g = 0; g < run->groups; g++) {
         int64_t draw = round * run->groups + g;
-        pri_whole_draw(run->network, run->plan, run->settings.seed, draw,
-                       &run->whole);
+        pri_means_draw(&run->means, draw);
         if (run->receiver != NULL)
             decode_weights(run, draw);
-        memcpy(run->weights + g * run->nodes, run->whole.weight,
+        memcpy(run->weights + g * run->nodes, run->means.whole.weight,
                (size_t)run->nodes * sizeof *run->weights);
-        run->variances[g] = run->whole.variance;
+        run->variances[g] = run->means.whole.variance;
     }
 }
 
@@ -125,7 +124,10 @@ static enum pricer_status add_block(struct pri_kmeans *run, int64_t round,
          node < block_start(run, block + 1) && status == PRICER_OK; node++) {
         if (!is_heard(run, node))
             continue;
+        memset(message, 0, (size_t)run->longest * sizeof *message);
         status = run->procedure->speak(run, round, node, message);
+        if (status == PRICER_OK)
+            status = pri_means_send(&run->means, round, node, message);
         if (status == PRICER_OK)
             add_message(run, node, length, message, sum);
     }
@@ -168,8 +170,8 @@ static enum pricer_status gather(struct pri_kmeans *run, int64_t round)
         for (int64_t c = 0; c < length; c++)
             run->sum[c] += run->block_sum[block * run->longest + c];
     for (int32_t g = 0; g < run->groups; g++)
-        pri_whole_noise(run->variances[g], run->settings.seed,
-                        round * run->groups + g, length / run->groups,
+        pri_means_noise(&run->means, run->variances[g], round * run->groups + g,
+                        length / run->groups,
                         run->sum + g * (length / run->groups));
     return PRICER_OK;
 }
@@ -282,8 +284,6 @@ static enum pricer_status room(struct pri_kmeans *run)
     const int64_t columns = run->points.columns;
     run->longest = run->clusters * (columns + 1);
     run->centres = pri_alloc(run->clusters * columns, sizeof *run->centres);
-    run->whole.weight = pri_alloc(run->nodes, sizeof *run->whole.weight);
-    run->whole.up = pri_alloc(run->nodes, sizeof *run->whole.up);
     run->message = pri_alloc(run->blocks * run->longest, sizeof *run->message);
     run->block_sum =
         pri_alloc(run->blocks * run->longest, sizeof *run->block_sum);
@@ -298,7 +298,6 @@ static enum pricer_status room(struct pri_kmeans *run)
     run->held = pri_alloc(run->network->links, sizeof *run->held);
     run->coefficient = pri_alloc(run->nodes, sizeof *run->coefficient);
     if (run->centres == NULL || run->block_sum == NULL || run->team == NULL ||
-        run->whole.weight == NULL || run->whole.up == NULL ||
         run->message == NULL || run->sum == NULL || run->kept == NULL ||
         run->mean == NULL || run->held == NULL || run->coefficient == NULL ||
         run->weights == NULL || run->variances == NULL)
@@ -309,7 +308,6 @@ static enum pricer_status room(struct pri_kmeans *run)
 static enum pricer_status check(const struct pricer_matrix *points,
                                 int64_t rows,
                                 const struct pricer_network *network,
-                                const struct pricer_plan *plan,
                                 const struct pricer_kmeans_settings *settings,
                                 struct pricer_fault *fault)
 {
@@ -324,10 +322,12 @@ static enum pricer_status check(const struct pricer_matrix *points,
         return pri_fault(fault, PRICER_VALUE,
                          "%lld points are too few for %d nodes",
                          (long long)rows, (int)network->nodes);
-    if (plan != NULL &&
-        (plan->nodes != network->nodes || plan->links != network->links))
+    if (settings->forward != NULL &&
+        (settings->procedure != PRICER_KMEANS_PRICER ||
+         settings->decoder != NULL))
         return pri_fault(fault, PRICER_VALUE,
-                         "the plan is for another network");
+                         "the paper's procedure and decoders are for plans of "
+                         "sums, and this one forwards");
     if (settings->per_centroid && settings->procedure != PRICER_KMEANS_PAPER)
         return pri_fault(fault, PRICER_VALUE,
                          "links per centroid are for the paper's procedure");
@@ -345,12 +345,13 @@ enum pricer_status pricer_kmeans_run(
                              .settings = *settings,
                              .nodes = network->nodes,
                              .radius = network->radius};
+    const struct pri_scheme scheme = {plan, settings->forward};
     pri_kmeans_defaults(&run.settings);
     run.points = pri_points_of(points, &run.settings);
     if (pri_network_alike(network, "K-means", true, fault) != PRICER_OK)
         return PRICER_VALUE;
     enum pricer_status status =
-        check(points, run.points.rows, network, plan, &run.settings, fault);
+        check(points, run.points.rows, network, &run.settings, fault);
     if (status != PRICER_OK)
         return status;
     double *history = pri_alloc(run.settings.rounds, sizeof *history);
@@ -360,6 +361,9 @@ enum pricer_status pricer_kmeans_run(
     run.blocks = run.nodes < PRI_KMEANS_BLOCKS ? run.nodes : PRI_KMEANS_BLOCKS;
     run.procedure = pri_kmeans_procedure(run.settings.procedure);
     status = history == NULL ? PRICER_MEMORY : room(&run);
+    if (status == PRICER_OK)
+        status = pri_means_open(&run.means, network, &scheme, run.longest,
+                                run.settings.seed, fault);
     if (status == PRICER_OK && plan != NULL && settings->decoder != NULL)
         status = pricer_receiver_new(network, plan, settings->decoder,
                                      &run.receiver, fault);
@@ -373,8 +377,7 @@ enum pricer_status pricer_kmeans_run(
     free(history);
     free(run.dealt);
     free(run.centres);
-    free(run.whole.weight);
-    free(run.whole.up);
+    pri_means_close(&run.means);
     free(run.weights);
     free(run.variances);
     free(run.message);

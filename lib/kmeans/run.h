@@ -6,7 +6,7 @@
 
 #include "kmeans.h"
 #include "decode/decode.h"
-#include "round/round.h"
+#include "forward/forward.h"
 
 #include <math.h>
 
@@ -29,7 +29,7 @@ struct pri_kmeans_procedure {
 
 struct pri_kmeans {
     const struct pricer_network *network;
-    const struct pricer_plan *plan; /* NULL: perfect links */
+    const struct pricer_plan *plan; /* of sums, or NULL */
     const struct pri_kmeans_procedure *procedure;
     struct pricer_kmeans_settings settings; /* defaults filled in */
     int32_t nodes, clusters, threads;
@@ -38,7 +38,7 @@ struct pri_kmeans {
     float *dealt;             /* [rows * columns] the memory of the points */
     struct pri_lloyd *all;    /* all points, to measure the inertia */
     float *centres;           /* [clusters * columns] as broadcast */
-    struct pri_whole whole;   /* the round: weights in the sum and its noise */
+    struct pri_means means;   /* the rounds: who is heard, and the noise */
     int32_t groups;           /* parts of a message that travel by themselves */
     double *weights;          /* [groups * nodes] of the messages in the sum */
     double *variances;        /* [groups] of the noise in it */

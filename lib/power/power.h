@@ -7,9 +7,9 @@
 #define PRICER_POWER_H
 
 #include "base/base.h"
+#include "forward/forward.h"
 #include "kmeans/kmeans.h"
 #include "pricer_power.h"
-#include "round/round.h"
 
 /* What the stream of the first vectors is for, in place of a receiver. */
 enum { PRI_POWER_START = -111 };
@@ -52,10 +52,8 @@ enum pricer_status pri_power_moment(const struct pri_power *power, int32_t node,
 enum pricer_status pri_power_start(const struct pri_power *power,
                                    double *vectors);
 
-/* How much a round counts, by its uplinks. O(links). */
-double pri_power_gain(const struct pricer_network *network,
-                      const struct pricer_plan *plan,
-                      const struct pri_whole *whole);
+/* How much the round that was drawn last counts. */
+double pri_power_gain(const struct pri_means *means);
 
 /* --------------------------------------------------------------- algebra -- */
 

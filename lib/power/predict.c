@@ -13,7 +13,8 @@
  * its variance in one number of A V, reach and radius counted, adds up in the
  * square of e. And nodes whose rows differ: what leaves the true space in their
  * messages, z_i, has mean 0 where nothing is cut; it comes through with an
- * expected square of at most h (pri_plan_mse(), and the mean where cutting
+ * expected square of at most h (pri_plan_mse(), or what rounds of arrivals leave,
+ * and the mean where cutting
  * leaves one), which, however it falls on directions and rounds, gives no more
  * than h / (c (lambda_k - lambda_{k+1}))^2, c the mean expected weight. The
  * error of the start, the sum of the squared tangents, shrinks by the squared
@@ -39,17 +40,6 @@ struct terms {
     double spread;   /* h, in the same */
     double tangents; /* of the start, summed */
 };
-
-static double mean_weight(const struct pricer_network *net,
-                          const struct pricer_plan *plan)
-{
-    double weight = 0;
-    for (int32_t i = 0; i < net->nodes; i++)
-        weight += net->uplink[i] * plan->self_weight[i];
-    for (int32_t l = 0; l < net->links; l++)
-        weight += net->uplink[net->to[l]] * net->p[l] * plan->weight[l];
-    return weight / net->nodes;
-}
 
 /* z_i of every node as data of the network: its message without the part that
  * is within the space. */
@@ -115,33 +105,74 @@ static enum pricer_status start_tangents(const struct pri_power *power,
     return status;
 }
 
+/* The expected square that data leave in the estimate because of links alone. */
+static enum pricer_status spread_of_sums(const struct pri_power *power,
+                                         const struct pri_means *means,
+                                         const double *data, double *square,
+                                         struct pricer_fault *fault)
+{
+    struct pricer_network sized = *means->network;
+    struct pricer_settings settings = {0};
+    struct pricer_error error;
+    double mse = 0;
+    sized.dimension = power->length;
+    enum pricer_status status = pricer_plan_evaluate(
+        &sized, &settings, means->scheme.sum, &error, fault);
+    if (status == PRICER_OK)
+        status = pri_plan_mse(&sized, means->scheme.sum, data, &mse, fault);
+    if (status == PRICER_OK)
+        *square = fmax(mse - error.piv, 0);
+    return status;
+}
+
+/* The same with forwarding, |sum_i (a_i c_i - 1) z_i / n|^2, mean over rounds
+ * that no run has. */
+static enum pricer_status spread_of_releases(const struct pri_power *power,
+                                             struct pri_means *means,
+                                             const double *data, double *square)
+{
+    const int n = power->nodes, d = (int)power->length;
+    double *off = pri_alloc((int64_t)PRI_ROUNDS * n, sizeof *off);
+    double *error = pri_alloc((int64_t)PRI_ROUNDS * d, sizeof *error);
+    enum pricer_status status =
+        off == NULL || error == NULL ? PRICER_MEMORY : PRICER_OK;
+    for (int64_t r = 0; r < PRI_ROUNDS && status == PRICER_OK; r++) {
+        pri_means_draw(means, PRI_PLANNING_GROUP * PRI_ROUNDS + r);
+        for (int i = 0; i < n; i++)
+            off[r * n + i] = (means->whole.weight[i] - 1) / n;
+    }
+    if (status == PRICER_OK) {
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, PRI_ROUNDS, d, n,
+                    1, off, n, data, d, 0, error, d);
+        *square = 0;
+        for (int64_t c = 0; c < (int64_t)PRI_ROUNDS * d; c++)
+            *square += error[c] * error[c] / PRI_ROUNDS;
+    }
+    free(off);
+    free(error);
+    return status;
+}
+
 static enum pricer_status find_terms(const struct pri_power *power,
-                                     const struct pricer_network *network,
-                                     const struct pricer_plan *plan,
+                                     struct pri_means *means,
                                      const struct pricer_power_vectors *exact,
                                      struct terms *terms,
                                      struct pricer_fault *fault)
 {
     const double unit = power->settings.reach * power->radius;
-    struct pricer_network sized = *network;
-    struct pricer_settings settings = {0};
-    struct pricer_error error;
-    double mse = 0;
+    double square = 0;
     double *data = pri_alloc(power->nodes * power->length, sizeof *data);
-    sized.dimension = power->length;
     enum pricer_status status =
-        data == NULL
-            ? PRICER_MEMORY
-            : pricer_plan_evaluate(&sized, &settings, plan, &error, fault);
+        data == NULL ? PRICER_MEMORY : differences(power, exact->vectors, data);
     if (status == PRICER_OK)
-        status = differences(power, exact->vectors, data);
-    if (status == PRICER_OK)
-        status = pri_plan_mse(&sized, plan, data, &mse, fault);
+        status = means->scheme.forward != NULL
+                     ? spread_of_releases(power, means, data, &square)
+                     : spread_of_sums(power, means, data, &square, fault);
     if (status == PRICER_OK)
         status = start_tangents(power, exact->vectors, &terms->tangents);
     if (status == PRICER_OK) {
-        terms->weight = mean_weight(network, plan);
-        double rest = sqrt(fmax(mse - error.piv, 0)) + mean_length(power, data);
+        terms->weight = means->weight / power->nodes;
+        double rest = sqrt(square) + mean_length(power, data);
         terms->unit = unit;
         terms->spread = unit * unit * rest * rest;
     }
@@ -179,12 +210,11 @@ static double amplification(const struct pri_power *power, const double *values,
 }
 
 /* The prediction after every iteration. */
-static void predict(const struct pri_power *power,
-                    const struct pricer_network *network,
-                    const struct pricer_plan *plan, const double *values,
-                    const struct terms *terms, struct pri_whole *whole,
-                    double *x, double *error)
+static void predict(const struct pri_power *power, struct pri_means *means,
+                    const double *values, const struct terms *terms, double *x,
+                    double *error)
 {
+    const struct pri_whole *whole = &means->whole;
     const int32_t k = power->components, nodes = power->nodes;
     const double last = values[k - 1],
                  rest = k < power->columns ? values[k] : 0;
@@ -192,10 +222,10 @@ static void predict(const struct pri_power *power,
     double signal = 0, tangents = terms->tangents, total = tangents;
     for (int32_t t = 0; t < power->settings.iterations; t++) {
         double before = power->settings.carry * signal, weight = 0;
-        pri_whole_draw(network, plan, power->settings.seed, t, whole);
+        pri_means_draw(means, t);
         for (int32_t i = 0; i < nodes; i++)
             weight += whole->weight[i] / nodes;
-        double gain = pri_power_gain(network, plan, whole);
+        double gain = pri_power_gain(means);
         signal = before + gain * weight;
         if (signal > 0) {
             double factor[2] = {before / signal, gain * weight / signal};
@@ -219,32 +249,31 @@ enum pricer_status pricer_power_predict(
     const struct pricer_power_settings *settings,
     const struct pricer_power_result *result, struct pricer_fault *fault)
 {
+    const struct pri_scheme scheme = {plan, settings->forward};
     struct pri_power power = {0};
+    struct pri_means means = {0};
     struct terms terms = {0};
     if (pri_network_alike(network, "power iteration", true, fault) != PRICER_OK)
         return PRICER_VALUE;
-    if (plan == NULL || result->exact == NULL ||
-        plan->nodes != network->nodes || plan->links != network->links)
+    if (pri_scheme_perfect(&scheme) || result->exact == NULL)
         return pri_fault(fault, PRICER_VALUE,
                          "a prediction needs the exact vectors and a plan of "
                          "the network");
     enum pricer_status status =
         pri_power_open(rows, network, settings, &power, fault);
     if (status == PRICER_OK)
-        status =
-            find_terms(&power, network, plan, result->exact, &terms, fault);
-    struct pri_whole whole = {pri_alloc(network->nodes, sizeof(double)),
-                              pri_alloc(network->nodes, sizeof(bool)), 0, 0, 0};
+        status = pri_means_open(&means, network, &scheme, power.length,
+                                settings->seed, fault);
+    if (status == PRICER_OK)
+        status = find_terms(&power, &means, result->exact, &terms, fault);
     double *x = pri_alloc(power.components * power.columns, sizeof *x);
-    if (status == PRICER_OK &&
-        (whole.weight == NULL || whole.up == NULL || x == NULL))
+    if (status == PRICER_OK && x == NULL)
         status = PRICER_MEMORY;
     if (status == PRICER_OK)
-        predict(&power, network, plan, result->exact->values, &terms, &whole, x,
+        predict(&power, &means, result->exact->values, &terms, x,
                 result->error);
-    free(whole.weight);
-    free(whole.up);
     free(x);
+    pri_means_close(&means);
     pri_power_close(&power);
     return status;
 }

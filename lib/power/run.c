@@ -3,7 +3,7 @@
  * links that come and go.
  *
  * In every iteration node i sends what A_i V says (node.c) and the server
- * receives a weighted sum of that plus noise (lib/round/whole.c). What arrives
+ * receives a weighted sum of that plus noise (lib/forward/means.c). What arrives
  * in a round varies, and a round in which little arrives holds little but noise; so the server
  * adds it to what it kept of the rounds before,
  *
@@ -25,9 +25,8 @@
 
 struct run {
     struct pri_power power;
-    const struct pricer_network *network;
-    const struct pricer_plan *plan;
-    struct pri_whole whole;
+    struct pri_means means;
+    bool perfect;     /* every message arrives, bare */
     int64_t length;   /* components * columns, of most arrays below */
     double *vectors;  /* as broadcast */
     double *next;     /* the vectors to come */
@@ -45,8 +44,6 @@ static enum pricer_status room(struct run *run)
 {
     const int64_t k = run->power.components, nodes = run->power.nodes;
     run->length = k * run->power.columns;
-    run->whole.weight = pri_alloc(nodes, sizeof *run->whole.weight);
-    run->whole.up = pri_alloc(nodes, sizeof *run->whole.up);
     run->vectors = pri_alloc(run->length, sizeof *run->vectors);
     run->next = pri_alloc(run->length, sizeof *run->next);
     run->message =
@@ -57,20 +54,17 @@ static enum pricer_status room(struct run *run)
     run->turned = pri_alloc(run->length, sizeof *run->turned);
     run->products = pri_alloc(k * k, sizeof *run->products);
     run->scale = pri_alloc(k, sizeof *run->scale);
-    return run->whole.weight == NULL || run->whole.up == NULL ||
-                   run->vectors == NULL || run->next == NULL ||
-                   run->message == NULL || run->sum == NULL ||
-                   run->heard == NULL || run->kept == NULL ||
-                   run->turned == NULL || run->products == NULL ||
-                   run->scale == NULL
+    return run->vectors == NULL || run->next == NULL || run->message == NULL ||
+                   run->sum == NULL || run->heard == NULL ||
+                   run->kept == NULL || run->turned == NULL ||
+                   run->products == NULL || run->scale == NULL
                ? PRICER_MEMORY
                : PRICER_OK;
 }
 
 static void close_run(struct run *run)
 {
-    free(run->whole.weight);
-    free(run->whole.up);
+    pri_means_close(&run->means);
     free(run->vectors);
     free(run->next);
     free(run->message);
@@ -83,20 +77,23 @@ static void close_run(struct run *run)
     pri_power_close(&run->power);
 }
 
-/* What a node sends; with perfect links the product itself. */
-static enum pricer_status speak(struct run *run, int32_t node)
+/* What the server reads of a node; with perfect links the product itself. */
+static enum pricer_status speak(struct run *run, int64_t round, int32_t node)
 {
     double *message = run->message + 2 * node * run->power.length;
     double *product = message + run->power.length;
     enum pricer_status status = pri_power_product(
-        &run->power, node, run->vectors, run->plan == NULL ? message : product);
-    if (status == PRICER_OK && run->plan != NULL)
+        &run->power, node, run->vectors, run->perfect ? message : product);
+    if (status == PRICER_OK && !run->perfect)
         pri_power_encode(&run->power, run->vectors, product, message);
+    if (status == PRICER_OK)
+        status = pri_means_send(&run->means, round, node, message);
     return status;
 }
 
 struct speech {
     struct run *run;
+    int64_t round;
     atomic_bool failed;
 };
 
@@ -104,28 +101,28 @@ static void speak_some(void *context, int64_t low, int64_t high)
 {
     struct speech *speech = context;
     for (int64_t i = low; i < high; i++)
-        if (speech->run->whole.weight[i] != 0 &&
-            speak(speech->run, (int32_t)i) != PRICER_OK)
+        if (speech->run->means.whole.weight[i] != 0 &&
+            speak(speech->run, speech->round, (int32_t)i) != PRICER_OK)
             speech->failed = true;
 }
 
 /* What reaches the server in a round, added in the order of the nodes. */
 static enum pricer_status gather(struct run *run, int64_t round)
 {
-    const uint64_t seed = run->power.settings.seed;
     const int64_t length = run->power.length;
-    struct speech speech = {run, false};
-    pri_whole_draw(run->network, run->plan, seed, round, &run->whole);
+    struct speech speech = {run, round, false};
+    pri_means_draw(&run->means, round);
     pri_team_share(run->power.team, run->power.nodes, speak_some, &speech);
     if (speech.failed)
         return PRICER_MEMORY;
     memset(run->sum, 0, (size_t)length * sizeof *run->sum);
     for (int32_t i = 0; i < run->power.nodes; i++)
-        if (run->whole.weight[i] != 0)
-            cblas_daxpy((int)length, run->whole.weight[i],
+        if (run->means.whole.weight[i] != 0)
+            cblas_daxpy((int)length, run->means.whole.weight[i],
                         run->message + 2 * i * length, 1, run->sum, 1);
-    pri_whole_noise(run->whole.variance, seed, round, length, run->sum);
-    if (run->plan == NULL)
+    pri_means_noise(&run->means, run->means.whole.variance, round, length,
+                    run->sum);
+    if (run->perfect)
         memcpy(run->heard, run->sum, (size_t)run->length * sizeof *run->sum);
     else
         pri_power_decode(&run->power, run->vectors, run->sum, run->heard);
@@ -147,10 +144,10 @@ static void turn(struct run *run)
 static enum pricer_status step(struct run *run)
 {
     const size_t bytes = (size_t)run->length * sizeof *run->kept;
-    const double carry = run->plan == NULL ? 0 : run->power.settings.carry;
-    const double gain = pri_power_gain(run->network, run->plan, &run->whole);
+    const double carry = run->perfect ? 0 : run->power.settings.carry;
+    const double gain = pri_power_gain(&run->means);
     double size = 0;
-    run->signal = carry * run->signal + gain * run->whole.likely;
+    run->signal = carry * run->signal + gain * run->means.whole.likely;
     for (int64_t c = 0; c < run->length; c++) {
         run->kept[c] = carry * run->kept[c] + gain * run->heard[c];
         size += fabs(run->kept[c]);
@@ -212,13 +209,10 @@ enum pricer_status pricer_power_run(
     const struct pricer_power_settings *settings,
     const struct pricer_power_result *result, struct pricer_fault *fault)
 {
-    struct run run = {.network = network, .plan = plan};
+    const struct pri_scheme scheme = {plan, settings->forward};
+    struct run run = {.perfect = pri_scheme_perfect(&scheme)};
     if (pri_network_alike(network, "power iteration", true, fault) != PRICER_OK)
         return PRICER_VALUE;
-    if (plan != NULL &&
-        (plan->nodes != network->nodes || plan->links != network->links))
-        return pri_fault(fault, PRICER_VALUE,
-                         "the plan is for another network");
     enum pricer_status status =
         pri_power_open(rows, network, settings, &run.power, fault);
     if (status != PRICER_OK)
@@ -226,6 +220,9 @@ enum pricer_status pricer_power_run(
     const size_t iterations = (size_t)run.power.settings.iterations;
     double *error = pri_alloc((int64_t)iterations, sizeof *error);
     status = error == NULL ? PRICER_MEMORY : room(&run);
+    if (status == PRICER_OK)
+        status = pri_means_open(&run.means, network, &scheme, run.power.length,
+                                settings->seed, fault);
     if (status == PRICER_OK)
         status = play(&run, result, error);
     if (status == PRICER_OK) {

@@ -41,8 +41,7 @@ static bool belongs_to_sum(const char *name)
 /* Keys that both schemes can have, and only sum has today. */
 static bool is_for_later(const char *name)
 {
-    static const char *const names[] = {"reference", "step", "diameter", NULL};
-    return is_one_of(name, names);
+    return strcmp(name, "diameter") == 0;
 }
 
 enum pricer_status pri_scenario_check_scheme(
@@ -73,6 +72,12 @@ enum pricer_status pri_scenario_check_scheme(
                 scenario, name, fault,
                 "%s does not work with 'scheme: forward' yet", name);
     }
+    /* With forward, attempts send the one release of the round again. */
+    if (!forward && scenario->reference > 0 && scenario->repeat > 1)
+        return pri_scenario_fault(
+            scenario, "repeat", fault,
+            "repeat is for data that stay, reference for data that move: they "
+            "do not go together");
     return PRICER_OK;
 }
 
@@ -205,11 +210,6 @@ static enum pricer_status check_reference(
                                   "step = %.12g is above %.12g, the radius: "
                                   "leave reference out",
                                   scenario->step, scenario->radius);
-    if (scenario->repeat > 1)
-        return pri_scenario_fault(
-            scenario, "repeat", fault,
-            "repeat is for data that stay, reference for data that move: they "
-            "do not go together");
     if (scenario->diameter > 0 && scenario->diameter < 2 * scenario->step)
         return pri_scenario_fault(
             scenario, "diameter", fault,

@@ -6,9 +6,10 @@
  * their neighbours over the links that are up, and then everyone whose uplink is up
  * hands the server what it holds. Where rounds have several attempts, this happens
  * again with other links, and nodes keep what they hold. No packet goes over more
- * than `hops` links before the last. The server counts every node once. The random bits of a release are the replayed stream of (seed, trial,
- * node, server), which is what daemons with the same seed send. A release that
- * does not arrive changes nothing, so it is not computed.
+ * than `hops` links before the last. The server counts every node once. The random
+ * bits of a release are the replayed stream of (seed, trial, node, server), which
+ * is what daemons with the same seed send. A release that does not arrive changes
+ * nothing, so it is not computed.
  */
 #include "forward_engines.h"
 #include "random/random.h"
@@ -50,6 +51,18 @@ void pri_forward_faithful_free(struct pri_forward_faithful *faithful)
     free(faithful->payload);
     free(faithful->estimate);
     free(faithful);
+}
+
+const double *pri_forward_faithful_estimate(
+    const struct pri_forward_faithful *faithful)
+{
+    return faithful->estimate;
+}
+
+bool pri_forward_faithful_any(const struct pri_forward_faithful *faithful)
+{
+    return memchr(faithful->arrived, true,
+                  (size_t)faithful->job->network->nodes) != NULL;
 }
 
 /* Whether two nodes make their releases in the same way. */

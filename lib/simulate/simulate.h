@@ -219,6 +219,10 @@ struct pri_forward_faithful;
 enum pricer_status pri_forward_faithful_new(
     struct pri_job *job, struct pri_forward_faithful **faithful);
 void pri_forward_faithful_free(struct pri_forward_faithful *faithful);
+/* As pri_faithful_estimate() and pri_faithful_any(). */
+const double *pri_forward_faithful_estimate(
+    const struct pri_forward_faithful *faithful);
+bool pri_forward_faithful_any(const struct pri_forward_faithful *faithful);
 enum pricer_status pri_forward_faithful_play(
     struct pri_forward_faithful *faithful, int64_t first, int count,
     struct pri_tally *tally, double *errors, struct pricer_fault *fault);

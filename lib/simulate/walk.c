@@ -3,11 +3,12 @@
  * estimate that follows them, each round relative to the estimate before it
  * where the network says so.
  *
- * A walk is played by one thread, through the faithful engine, whose data are
- * the changes of the round. Every walk writes its own row and rows are added up
+ * A walk is played by one thread, through the faithful engine of its scheme,
+ * whose data are the changes of the round. Every walk writes its own row and rows are added up
  * in their order, so the result does not depend on the threads. 24 bytes a round
  * of a walk.
  */
+#include "pricer_forward.h"
 #include "pricer_reference.h"
 #include "simulate.h"
 
@@ -22,7 +23,8 @@ enum figure { FIGURE_ERROR, FIGURE_CUT, FIGURE_BAR };
 /* All walks while they are played. */
 struct walking {
     const struct pricer_network *network;
-    const struct pricer_plan *plan;
+    const struct pricer_plan *plan;            /* of sums, or NULL: */
+    const struct pricer_forward_plan *forward; /* of forwarding */
     const struct pricer_simulation_settings *settings;
     struct pricer_grid grid;
     struct pri_data data; /* [rows of one round or of all][dimension] */
@@ -41,8 +43,9 @@ struct walking {
 /* One thread's room. */
 struct stride {
     struct pri_job job;
-    struct pri_data changes; /* [nodes][dimension] */
-    struct pri_faithful *faithful;
+    struct pri_data changes;       /* [nodes][dimension] */
+    struct pri_faithful *faithful; /* of sums, or NULL: */
+    struct pri_forward_faithful *forward;
     struct pri_tally tally;
     double *estimate; /* [dimension] the latest */
 };
@@ -92,6 +95,36 @@ static enum pricer_status find_changes(const struct walking *walking,
     return status;
 }
 
+/* What the round's engine made of it. */
+struct made {
+    const double *change; /* [dimension] */
+    bool any;             /* somebody's data arrived */
+    double bar;
+};
+
+static enum pricer_status play_round(struct stride *stride, int64_t round,
+                                     struct made *made,
+                                     struct pricer_fault *fault)
+{
+    double errors[2 * PRI_ROUNDS] = {0};
+    enum pricer_status status =
+        stride->forward != NULL
+            ? pri_forward_faithful_play(stride->forward, round, 1,
+                                        &stride->tally, errors, fault)
+            : pri_faithful_play(stride->faithful, round, 1, &stride->tally,
+                                errors, fault);
+    if (status != PRICER_OK)
+        return status;
+    bool barred = stride->forward != NULL || stride->job.decoder != NULL;
+    *made = (struct made){
+        stride->forward != NULL ? pri_forward_faithful_estimate(stride->forward)
+                                : pri_faithful_estimate(stride->faithful),
+        stride->forward != NULL ? pri_forward_faithful_any(stride->forward)
+                                : pri_faithful_any(stride->faithful),
+        barred ? errors[PRI_ROUNDS] : NAN};
+    return PRICER_OK;
+}
+
 /* Round `round` of walk `at`. */
 static enum pricer_status step(struct walking *walking, struct stride *stride,
                                int64_t at, int64_t round,
@@ -100,31 +133,28 @@ static enum pricer_status step(struct walking *walking, struct stride *stride,
     const struct pricer_network *network = walking->network;
     struct pricer_walk *walk = walking->walk;
     int64_t d = network->dimension;
-    double errors[2 * PRI_ROUNDS] = {0}, cut = 0;
+    struct made made = {NULL, false, NAN};
+    double cut = 0;
     enum pricer_status status =
         find_changes(walking, stride, round, &cut, fault);
     memset(stride->tally.total, 0, (size_t)d * sizeof *stride->tally.total);
     if (status == PRICER_OK)
-        status = pri_faithful_play(stride->faithful, at * walk->rounds + round,
-                                   1, &stride->tally, errors, fault);
+        status = play_round(stride, at * walk->rounds + round, &made, fault);
     if (status != PRICER_OK)
         return status;
-    const double *change = pri_faithful_estimate(stride->faithful);
-    bool any = pri_faithful_any(stride->faithful);
-    if (any && network->reach > 0)
-        pricer_round_follow(network->reach, change, d, stride->estimate);
-    else if (any)
-        memcpy(stride->estimate, change, (size_t)d * sizeof *change);
+    if (made.any && network->reach > 0)
+        pricer_round_follow(network->reach, made.change, d, stride->estimate);
+    else if (made.any)
+        memcpy(stride->estimate, made.change, (size_t)d * sizeof *made.change);
     double *figures = walking->figures + (at * walk->rounds + round) * FIGURES;
     const double *mean = walking->mean + (walking->moving ? round : 0) * d;
     figures[FIGURE_ERROR] = square_of(stride->estimate, mean, d);
     figures[FIGURE_CUT] = cut;
-    figures[FIGURE_BAR] =
-        stride->job.decoder != NULL ? errors[PRI_ROUNDS] : NAN;
+    figures[FIGURE_BAR] = made.bar;
     if (at == 0) {
-        walk->made[round] = any;
+        walk->made[round] = made.any;
         memcpy(walk->estimate + round * d, stride->estimate,
-               (size_t)d * sizeof *change);
+               (size_t)d * sizeof *stride->estimate);
     }
     return PRICER_OK;
 }
@@ -233,6 +263,7 @@ static enum pricer_status stride_new(struct walking *walking,
     stride->job = (struct pri_job){
         .network = network,
         .plans = &walking->plan,
+        .forward = walking->forward,
         .count = 1,
         .seed = walking->settings->seed,
         .data = &stride->changes,
@@ -246,7 +277,9 @@ static enum pricer_status stride_new(struct walking *walking,
     if (stride->changes.values == NULL || stride->estimate == NULL ||
         !pri_tally_new(network, false, d, &stride->tally))
         return PRICER_MEMORY;
-    return pri_faithful_new(&stride->job, &stride->faithful);
+    return walking->forward != NULL
+               ? pri_forward_faithful_new(&stride->job, &stride->forward)
+               : pri_faithful_new(&stride->job, &stride->faithful);
 }
 
 static void clean(struct walking *walking)
@@ -257,6 +290,7 @@ static void clean(struct walking *walking)
         free(stride->estimate);
         pri_tally_free(&stride->tally);
         pri_faithful_free(stride->faithful);
+        pri_forward_faithful_free(stride->forward);
     }
     free(walking->strides);
     free(walking->figures);
@@ -325,8 +359,10 @@ static enum pricer_status play_all(struct walking *walking,
                                    struct pricer_fault *fault)
 {
     struct pricer_walk *walk = walking->walk;
-    enum pricer_status status = pricer_grid_choose(
-        walking->network, walking->plan, &walking->grid, fault);
+    enum pricer_status status = PRICER_OK;
+    if (walking->forward == NULL)
+        status = pricer_grid_choose(walking->network, walking->plan,
+                                    &walking->grid, fault);
     if (status == PRICER_OK)
         status = make_data(walking, fault);
     if (status == PRICER_OK)
@@ -353,17 +389,13 @@ static enum pricer_status play_all(struct walking *walking,
     return status;
 }
 
-enum pricer_status pricer_walk_play(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_simulation_settings *settings, int64_t rounds,
-    struct pricer_walk **walk, struct pricer_fault *fault)
+/* Of the plan that is in `walking`. */
+static enum pricer_status play(struct walking *walking, int64_t rounds,
+                               struct pricer_walk **walk,
+                               struct pricer_fault *fault)
 {
-    struct pricer_simulation_settings played = *settings;
-    played.engine = PRICER_ENGINE_FAITHFUL;
-    enum pricer_status status =
-        pri_simulation_check(network, &plan, 1, &played, fault);
-    if (status != PRICER_OK)
-        return status;
+    const struct pricer_simulation_settings *settings = walking->settings;
+    const struct pricer_network *network = walking->network;
     int64_t walks = settings->trials > 0 ? settings->trials : DEFAULT_WALKS;
     if (rounds < 1 || rounds > INT32_MAX / walks)
         return pri_fault(fault, PRICER_VALUE,
@@ -372,21 +404,42 @@ enum pricer_status pricer_walk_play(
     int32_t threads = pri_threads(
         settings->threads, walks * rounds * (network->links + network->nodes));
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    struct walking walking = {
-        .network = network,
-        .plan = plan,
-        .settings = &played,
-        .walk = walk_new(rounds, walks, network->dimension),
-        .threads = threads < walks ? threads : (int32_t)walks,
-        .caller = pthread_self(),
-    };
-    status = PRICER_MEMORY;
-    if (walking.walk != NULL)
-        status = play_all(&walking, fault);
-    clean(&walking);
+    walking->walk = walk_new(rounds, walks, network->dimension);
+    walking->threads = threads < walks ? threads : (int32_t)walks;
+    walking->caller = pthread_self();
+    enum pricer_status status =
+        walking->walk != NULL ? play_all(walking, fault) : PRICER_MEMORY;
+    clean(walking);
     if (status == PRICER_OK)
-        *walk = walking.walk;
+        *walk = walking->walk;
     else
-        pricer_walk_free(walking.walk);
+        pricer_walk_free(walking->walk);
     return status;
+}
+
+enum pricer_status pricer_walk_play(
+    const struct pricer_network *network, const struct pricer_plan *plan,
+    const struct pricer_simulation_settings *settings, int64_t rounds,
+    struct pricer_walk **walk, struct pricer_fault *fault)
+{
+    struct pricer_simulation_settings played = *settings;
+    played.engine = PRICER_ENGINE_FAITHFUL;
+    struct walking walking = {
+        .network = network, .plan = plan, .settings = &played};
+    enum pricer_status status =
+        pri_simulation_check(network, &plan, 1, &played, fault);
+    return status == PRICER_OK ? play(&walking, rounds, walk, fault) : status;
+}
+
+enum pricer_status pricer_forward_walk(
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
+    const struct pricer_simulation_settings *settings, int64_t rounds,
+    struct pricer_walk **walk, struct pricer_fault *fault)
+{
+    struct walking walking = {
+        .network = network, .forward = plan, .settings = settings};
+    enum pricer_status status =
+        pri_simulation_check_forward(network, plan, settings, fault);
+    return status == PRICER_OK ? play(&walking, rounds, walk, fault) : status;
 }

@@ -7,21 +7,24 @@
  * (pricer_kmeans_task() says how many); with the budget for each release for a
  * single one, and what the run then spends is computed from the noise: on a
  * link whose messages have the ratio mu of change to noise, the smallest eps
- * whose calibration for so many rounds allows mu.
+ * whose calibration for so many rounds allows mu. With 'scheme: forward' a node's
+ * message is one release, the budgets are for the run, and everyone may see all.
  */
 #include "cluster.h"
-#include "common/program.h"
+#include "cli/forward/plan.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *cluster_strategy_text(enum cluster_strategy strategy)
+const char *cluster_strategy_text(const struct cluster *cluster)
 {
     static const char *const names[] = {"pricer", "none", "none-unbiased",
                                         "none-best", "perfect"};
-    return names[strategy];
+    return cluster->forward != NULL
+               ? pricer_word(PRICER_WORDS_SCHEME, PRICER_SCHEME_FORWARD)
+               : names[cluster->strategy];
 }
 
 const char *cluster_procedure_text(enum pricer_kmeans_procedure procedure)
@@ -42,7 +45,62 @@ enum pricer_status cluster_read(const char *path, bool unit_norm,
     return pricer_kmeans_read(path, unit_norm, NULL, points, &rows, fault);
 }
 
+enum pricer_status cluster_study(const char *path, struct material *from,
+                                 struct cluster *cluster,
+                                 struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        pricer_study_open(path, false, &from->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scheme(from->study, &cluster->scheme, fault);
+    if (status == PRICER_OK && cluster->scheme == PRICER_SCHEME_FORWARD) {
+        status = pricer_study_forward_settings(
+            from->study, &cluster->forward_settings, fault);
+        from->seed = (int64_t)cluster->forward_settings.seed;
+    } else if (status == PRICER_OK) {
+        status = pricer_study_settings(from->study, &from->settings,
+                                       &from->seed, fault);
+        cluster->plan_settings = from->settings;
+    }
+    if (status == PRICER_OK)
+        status = material_network(from, fault);
+    cluster->network = from->network;
+    return status;
+}
+
+bool cluster_options_fit(const char *verb, const char *path,
+                         const struct cluster_option *options, int count)
+{
+    int k = 0;
+    while (k < count && !options[k].given)
+        k++;
+    if (k == count || !plan_forward_wanted(path))
+        return true;
+    fprintf(stderr,
+            "pricer %s: %s belongs to 'scheme: sum', and the study has "
+            "'scheme: forward'; --help explains\n",
+            verb, options[k].option);
+    return false;
+}
+
 /* ----------------------------------------------------------------- plan -- */
+
+static enum pricer_status make_forward(struct cluster *cluster,
+                                       struct pricer_fault *fault)
+{
+    struct pricer_forward_settings settings = cluster->forward_settings;
+    if (cluster->strategy == CLUSTER_BEST)
+        settings.hops = 0;
+    settings.threads = cluster->kmeans.threads;
+    enum pricer_status status = pricer_forward_plan_make(
+        &cluster->task, &settings, &cluster->forward, fault);
+    if (status != PRICER_OK)
+        return status;
+    cluster->kmeans.forward = cluster->forward;
+    cluster->gap = cluster->forward->gap;
+    cluster->error.mse_worst_case = cluster->forward->mse_worst_case;
+    return PRICER_OK;
+}
 
 static enum pricer_status make_plan(struct cluster *cluster,
                                     struct pricer_fault *fault)
@@ -56,6 +114,8 @@ static enum pricer_status make_plan(struct cluster *cluster,
     enum pricer_status status = PRICER_OK;
     if (cluster->strategy == CLUSTER_PERFECT)
         return PRICER_OK;
+    if (cluster->scheme == PRICER_SCHEME_FORWARD)
+        return make_forward(cluster, fault);
     if (cluster->strategy == CLUSTER_PRICER)
         status = pricer_plan_optimise(&cluster->task, settings, NULL,
                                       &cluster->plan, &info, fault);
@@ -77,28 +137,35 @@ struct carrier {
     double eps, delta, mu;
 };
 
-/* File a link under its trust; kinds beyond the room join the last. */
-static enum pricer_status add_carrier(struct cluster *cluster,
-                                      const struct carrier *link,
-                                      struct pricer_fault *fault)
+/* File a link or node under its trust; kinds beyond the room join the last. */
+static struct cluster_trust *file_trust(struct cluster *cluster, double eps,
+                                        double delta)
 {
-    double allowed = 0;
     int k = 0;
-    while (k < cluster->trusts && (cluster->trust[k].eps != link->eps ||
-                                   cluster->trust[k].delta != link->delta))
+    while (k < cluster->trusts &&
+           (cluster->trust[k].eps != eps || cluster->trust[k].delta != delta))
         k++;
     if (k == CLUSTER_TRUSTS)
         k--;
     struct cluster_trust *trust = &cluster->trust[k];
     if (k == cluster->trusts) {
         cluster->trusts++;
-        *trust = (struct cluster_trust){
-            .eps = link->eps, .delta = link->delta, .within = true};
+        *trust =
+            (struct cluster_trust){.eps = eps, .delta = delta, .within = true};
     }
     trust->links++;
+    trust->eps = fmax(trust->eps, eps);
+    trust->delta = fmin(trust->delta, delta);
+    return trust;
+}
+
+static enum pricer_status add_carrier(struct cluster *cluster,
+                                      const struct carrier *link,
+                                      struct pricer_fault *fault)
+{
+    double allowed = 0;
+    struct cluster_trust *trust = file_trust(cluster, link->eps, link->delta);
     trust->mu = fmax(trust->mu, link->mu);
-    trust->eps = fmax(trust->eps, link->eps);
-    trust->delta = fmin(trust->delta, link->delta);
     enum pricer_status status = pricer_calibrate(
         &(struct pricer_budget){PRICER_CALIBRATION_ANALYTIC, link->eps,
                                 link->delta, cluster->kmeans.rounds, 1},
@@ -183,6 +250,31 @@ static enum pricer_status account(struct cluster *cluster,
     return status;
 }
 
+/*
+ * Claim: over the whole run nobody learns about a node's points beyond (spent,
+ * delta), whatever links, relays, server and results they see;
+ * pricer_forward_privacy_account() has the proof. Where kinds of trust are pooled,
+ * `spent` is the largest eps of any.
+ */
+static enum pricer_status account_forward(struct cluster *cluster,
+                                          struct pricer_fault *fault)
+{
+    const struct pricer_network *net = cluster->network;
+    struct pricer_question question = {.rounds =
+                                           cluster->forward_settings.rounds,
+                                       .threads = cluster->kmeans.threads};
+    struct pricer_statement *statements = NULL;
+    enum pricer_status status = pricer_forward_privacy_account(
+        &cluster->task, cluster->forward, &question, &statements, fault);
+    for (int32_t i = 0; i < net->nodes && status == PRICER_OK; i++) {
+        struct cluster_trust *trust =
+            file_trust(cluster, net->everyone_eps[i], net->everyone_delta[i]);
+        trust->spent = fmax(trust->spent, statements[i].eps);
+    }
+    pricer_statements_free(statements);
+    return status;
+}
+
 /* A decoder for the plan's messages, where one is asked for and there is a
  * plan. */
 static enum pricer_status fit(struct cluster *cluster,
@@ -210,9 +302,11 @@ enum pricer_status cluster_plan(struct cluster *cluster,
     cluster->task.dimension = task->dimension;
     cluster->plan_settings.rounds =
         cluster->budget == CLUSTER_RUN ? task->rounds : 1;
+    cluster->forward_settings.rounds = task->rounds;
     enum pricer_status status = make_plan(cluster, fault);
     if (status == PRICER_OK)
-        status = account(cluster, fault);
+        status = cluster->forward != NULL ? account_forward(cluster, fault)
+                                          : account(cluster, fault);
     return status;
 }
 
@@ -228,8 +322,10 @@ enum pricer_status cluster_open(struct cluster *cluster,
 void cluster_close(struct cluster *cluster)
 {
     pricer_plan_free(cluster->plan);
+    pricer_forward_plan_free(cluster->forward);
     pricer_decoder_free(cluster->decoder);
     cluster->plan = NULL;
+    cluster->forward = NULL;
     cluster->decoder = NULL;
 }
 
@@ -243,7 +339,8 @@ void cluster_print_budget_json(struct json *json, const struct cluster *cluster)
         json_open(json, NULL, '{');
         json_number(json, "eps", trust->eps);
         json_number(json, "delta", trust->delta);
-        json_count(json, "links", trust->links);
+        json_count(json, cluster->forward != NULL ? "nodes" : "links",
+                   trust->links);
         json_number(json, "spent", trust->spent);
         json_close(json, '}');
     }
@@ -252,9 +349,12 @@ void cluster_print_budget_json(struct json *json, const struct cluster *cluster)
 
 void cluster_print_budget(const struct cluster *cluster)
 {
-    struct table *table =
-        table_new(4, (const char *const[]){"links", "trusted with eps", "delta",
-                                           "eps spent in all rounds"});
+    struct table *table = table_new(
+        4,
+        (const char *const[]){cluster->forward != NULL ? "nodes" : "links",
+                              cluster->forward != NULL ? "eps towards everyone"
+                                                       : "trusted with eps",
+                              "delta", "eps spent in all rounds"});
     putchar('\n');
     for (int k = 0; k < cluster->trusts; k++) {
         const struct cluster_trust *trust = &cluster->trust[k];
@@ -264,6 +364,12 @@ void cluster_print_budget(const struct cluster *cluster)
         table_cell(table, "%.4g", trust->spent);
     }
     table_print(table, stdout);
+    if (cluster->forward != NULL) {
+        puts("One eps towards everyone over all rounds: whoever sees all "
+             "releases of a node, and the\nresult of every round, learns no "
+             "more about its points.");
+        return;
+    }
     puts("This is what the messages of a link show by themselves, lost ones "
          "counted as heard.\nWhoever also gets the result of every round "
          "learns more: a coalition with a reader.");

@@ -5,11 +5,13 @@
 #ifndef PROGRAM_CLUSTER_H
 #define PROGRAM_CLUSTER_H
 
-#include "common/program.h"
+#include "material.h"
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 #include "pricer_kmeans.h"
 
-/* How messages reach the server. */
+/* How messages reach the server. With 'scheme: forward' CLUSTER_PRICER forwards
+ * releases, CLUSTER_BEST does so without relays, and the next two are not used. */
 enum cluster_strategy {
     CLUSTER_PRICER = 0, /* relayed with an optimal plan */
     CLUSTER_NAIVE,      /* no collaboration, own weight 1 */
@@ -27,7 +29,8 @@ enum cluster_budget {
 
 enum { CLUSTER_TRUSTS = 8 }; /* kinds of trust kept apart; the rest is pooled */
 
-/* Links with the same (eps, delta), and what the worst of them spends. */
+/* Links with the same (eps, delta), and what the worst of them spends; with
+ * 'scheme: forward' nodes, towards everyone. */
 struct cluster_trust {
     double eps, delta;
     int64_t links; /* that carry something, own parts included */
@@ -40,22 +43,31 @@ struct cluster {
     const struct pricer_network *network;
     const struct pricer_matrix *points;
     struct pricer_kmeans_settings kmeans;
-    struct pricer_settings plan_settings;
+    enum pricer_scheme scheme;
+    struct pricer_settings plan_settings;            /* of sums */
+    struct pricer_forward_settings forward_settings; /* of the other scheme */
     enum cluster_strategy strategy;
     enum cluster_budget budget;
     int decode; /* PRICER_DECODE_CONSTANT, or MINIMAX: fit a decoder */
 
     /* Results. */
-    struct pricer_network task;     /* the network as planned for */
-    struct pricer_plan *plan;       /* NULL for perfect links */
-    struct pricer_decoder *decoder; /* NULL: every sum counts 1/n */
+    struct pricer_network task;          /* the network as planned for */
+    struct pricer_plan *plan;            /* of sums; or NULL */
+    struct pricer_forward_plan *forward; /* or NULL; both: perfect links */
+    struct pricer_decoder *decoder;      /* NULL: every sum counts 1/n */
     struct pricer_error error;
     double gap;
     int trusts;
     struct cluster_trust trust[CLUSTER_TRUSTS];
 };
 
-const char *cluster_strategy_text(enum cluster_strategy strategy);
+/* Read network, scheme and settings from a study, into both. What was opened
+ * before a failure is there for material_close(). */
+enum pricer_status cluster_study(const char *path, struct material *from,
+                                 struct cluster *cluster,
+                                 struct pricer_fault *fault);
+
+const char *cluster_strategy_text(const struct cluster *cluster);
 const char *cluster_procedure_text(enum pricer_kmeans_procedure procedure);
 
 /* Plan for messages of a task and account for them: of the cluster its network,
@@ -75,10 +87,19 @@ enum pricer_status cluster_read(const char *path, bool unit_norm,
                                 struct pricer_matrix **points,
                                 struct pricer_fault *fault);
 
-/* What every kind of link spends, as a table or in JSON. */
+/* What every kind of link, or node, spends, as a table or in JSON. */
 void cluster_print_budget(const struct cluster *cluster);
 void cluster_print_budget_json(struct json *json,
                                const struct cluster *cluster);
+
+/* Whether to go on with a study: not where an option that only sums have is given
+ * for one of 'scheme: forward', which is said. */
+struct cluster_option {
+    const char *option;
+    bool given;
+};
+bool cluster_options_fit(const char *verb, const char *path,
+                         const struct cluster_option *options, int count);
 
 /* Leave the processors to our own threads, not to those of the BLAS. */
 void cluster_prepare(void);

@@ -6,7 +6,7 @@
 #include "common/crew.h"
 #include "common/meaning.h"
 #include "page/chart.h"
-#include "pricer_reference.h"
+#include "pricer_forward.h"
 
 #include <errno.h>
 #include <math.h>
@@ -150,7 +150,7 @@ static enum pricer_status draw(const char *path,
 }
 
 enum pricer_status simulate_walk(
-    const struct material *from,
+    const struct material *from, const struct pricer_forward_plan *forward,
     const struct pricer_simulation_settings *settings,
     const struct walk_request *request, struct pricer_fault *fault)
 {
@@ -159,8 +159,11 @@ enum pricer_status simulate_walk(
     struct progress progress;
     progress_start(&progress, "simulate");
     played.watch = &progress.watch;
-    enum pricer_status status = pricer_walk_play(
-        from->network, from->plan, &played, request->rounds, &walk, fault);
+    enum pricer_status status =
+        forward != NULL ? pricer_forward_walk(from->network, forward, &played,
+                                              request->rounds, &walk, fault)
+                        : pricer_walk_play(from->network, from->plan, &played,
+                                           request->rounds, &walk, fault);
     progress_end(&progress);
     if (status == PRICER_OK && request->csv != NULL && program_writes())
         status = write_csv(request->csv, walk, fault);

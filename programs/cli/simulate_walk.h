@@ -14,8 +14,11 @@ struct walk_request {
     bool as_json;
 };
 
+struct pricer_forward_plan; /* of pricer_forward.h */
+
+/* Of the plan of forwarding, or where that is NULL of the plan in `from`. */
 enum pricer_status simulate_walk(
-    const struct material *from,
+    const struct material *from, const struct pricer_forward_plan *forward,
     const struct pricer_simulation_settings *settings,
     const struct walk_request *request, struct pricer_fault *fault);
 

@@ -16,7 +16,10 @@ static const struct usage usage = {
     "Spread the points of a file over the nodes of the study's network and\n"
     "cluster them together, round by round over links that come and go. Says\n"
     "how the inertia compares with K-means in one place, over several seeds,\n"
-    "and which (eps, delta) every kind of link has spent in all.",
+    "and which (eps, delta) every kind of link has spent in all; with\n"
+    "'scheme: forward' every node, towards everyone. That scheme has neither\n"
+    "--procedure paper, --strategy none..., --links-per, --budget, --decoder\n"
+    "nor --bias, --lambda and --calibration.",
     "pricer kmeans scattered.pricer --data cifar-10/data_batch_1.bin "
     "--unit-norm"};
 
@@ -116,6 +119,22 @@ static int check_request(const struct request *ask)
     return OPTIONS_GO;
 }
 
+/* Whether the options are of the study's scheme. */
+static bool fits_scheme(const struct request *ask, const char *path)
+{
+    const struct cluster_option sums[] = {
+        {"--procedure paper", ask->procedure == PRICER_KMEANS_PAPER},
+        {"--strategy none",
+         ask->strategy != CLUSTER_PRICER && ask->strategy != CLUSTER_PERFECT},
+        {"--budget", ask->budget >= 0},
+        {"--decoder", ask->decoder >= 0},
+        {"--bias", ask->planner.bias >= 0},
+        {"--lambda", !isnan(ask->planner.lambda)},
+        {"--calibration", ask->planner.calibration >= 0}};
+    return cluster_options_fit("kmeans", path, sums,
+                               (int)(sizeof sums / sizeof *sums));
+}
+
 /* ----------------------------------------------------------------- work -- */
 
 /* With more nodes a decoder is fitted only if it is asked for. */
@@ -124,6 +143,8 @@ enum { DECODER_NODES = 32 };
 /* What weighs the sums, in a word. */
 static const char *decoder_text(const struct job *job)
 {
+    if (job->cluster.scheme == PRICER_SCHEME_FORWARD)
+        return "none";
     return pricer_word(PRICER_WORDS_DECODE, job->cluster.decoder != NULL
                                                 ? PRICER_DECODE_MINIMAX
                                                 : PRICER_DECODE_CONSTANT);
@@ -143,11 +164,8 @@ static enum pricer_status load(struct job *job, const char *path)
     struct request *ask = &job->ask;
     struct cluster *cluster = &job->cluster;
     enum pricer_status status =
-        material_open(path, false, &job->from, &job->fault);
-    if (status == PRICER_OK)
-        status = material_network(&job->from, &job->fault);
-    cluster->plan_settings = job->from.settings;
-    if (status == PRICER_OK)
+        cluster_study(path, &job->from, cluster, &job->fault);
+    if (status == PRICER_OK && cluster->scheme == PRICER_SCHEME_SUM)
         status = planner_override(&ask->planner, &cluster->plan_settings,
                                   &job->fault);
     if (status == PRICER_OK)
@@ -160,12 +178,12 @@ static enum pricer_status load(struct job *job, const char *path)
     if (ask->budget < 0)
         ask->budget = ask->procedure == PRICER_KMEANS_PAPER ? CLUSTER_RELEASE
                                                             : CLUSTER_RUN;
-    cluster->network = job->from.network;
     cluster->points = job->points;
     cluster->strategy = (enum cluster_strategy)ask->strategy;
     cluster->budget = (enum cluster_budget)ask->budget;
     cluster->decode = ask->decoder >= 0 ? ask->decoder
-                      : ask->procedure == PRICER_KMEANS_PAPER ||
+                      : cluster->scheme == PRICER_SCHEME_FORWARD ||
+                              ask->procedure == PRICER_KMEANS_PAPER ||
                               job->from.network->nodes > DECODER_NODES
                           ? PRICER_DECODE_CONSTANT
                           : PRICER_DECODE_MINIMAX;
@@ -254,7 +272,7 @@ static void print_json(const struct job *job)
     json_count(&json, "nodes", job->from.network->nodes);
     json_text(&json, "procedure",
               cluster_procedure_text(cluster->kmeans.procedure));
-    json_text(&json, "strategy", cluster_strategy_text(cluster->strategy));
+    json_text(&json, "strategy", cluster_strategy_text(cluster));
     json_text(&json, "decoder", decoder_text(job));
     json_count(&json, "clusters", ask->clusters);
     json_count(&json, "rounds", ask->rounds);
@@ -292,7 +310,7 @@ static void print_table(const struct job *job)
                                            "runs", "inertia in one place"});
     table_cell(table, "%s",
                cluster_procedure_text(job->cluster.kmeans.procedure));
-    table_cell(table, "%s", cluster_strategy_text(job->cluster.strategy));
+    table_cell(table, "%s", cluster_strategy_text(&job->cluster));
     table_cell(table, "%s", decoder_text(job));
     table_cell(table, "%.4f", mean);
     table_cell(table, "%.4f", deviation);
@@ -316,6 +334,8 @@ int verb_kmeans(int argc, char **argv)
         go = check_request(&job.ask);
     if (go != OPTIONS_GO)
         return go;
+    if (!fits_scheme(&job.ask, operands[0]))
+        return 2;
     cluster_prepare();
     progress_start(&job.progress, "kmeans");
     enum pricer_status status = load(&job, operands[0]);

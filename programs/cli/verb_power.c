@@ -17,16 +17,22 @@ static const struct usage usage = {
     "their leading eigenvectors (principal components) by power iteration, a\n"
     "round of the network each. Shows the error after every iteration in one\n"
     "place, without collaboration and with pricer's plan, what the plan's\n"
-    "error predicts, and which (eps, delta) every kind of link has spent.",
+    "error predicts, and which (eps, delta) every kind of link has spent.\n"
+    "With 'scheme: forward' nodes release their messages: without relaying "
+    "and\n"
+    "forwarded, with (eps, delta) towards everyone, and without --bias,\n"
+    "--lambda and --calibration.",
     "pricer power scattered.pricer --data rows.npy --components 3"};
 
 /* How the messages travel, in the order of the columns. */
 enum { WAYS = 3, ALONE = 1, PLANNED = 2 };
 static const enum cluster_strategy ways[WAYS] = {CLUSTER_PERFECT, CLUSTER_BEST,
                                                  CLUSTER_PRICER};
-static const char *const way_names[WAYS] = {"in one place", "no collaboration",
-                                            "PriCER"};
-static const char *const way_keys[WAYS] = {"one_place", "none", "pricer"};
+static const char *const way_names[PRICER_SCHEME_FORWARD + 1][WAYS] = {
+    {"in one place", "no collaboration", "PriCER"},
+    {"in one place", "no relaying", "forward"}};
+static const char *const way_keys[PRICER_SCHEME_FORWARD + 1][WAYS] = {
+    {"one_place", "none", "pricer"}, {"one_place", "none", "forward"}};
 
 struct request {
     const char *data, *vectors;
@@ -112,6 +118,17 @@ static int check_request(const struct request *ask)
     return OPTIONS_GO;
 }
 
+/* Whether the options are of the study's scheme. */
+static bool fits_scheme(const struct request *ask, const char *path)
+{
+    const struct cluster_option sums[] = {
+        {"--bias", ask->planner.bias >= 0},
+        {"--lambda", !isnan(ask->planner.lambda)},
+        {"--calibration", ask->planner.calibration >= 0}};
+    return cluster_options_fit("power", path, sums,
+                               (int)(sizeof sums / sizeof *sums));
+}
+
 /* ----------------------------------------------------------------- work -- */
 
 /* One bar for all runs: each has its share of it. */
@@ -126,13 +143,14 @@ static bool tick(void *context, double done)
 static enum pricer_status load(struct job *job, const char *path)
 {
     struct request *ask = &job->ask;
+    struct cluster read = {.budget = CLUSTER_RUN,
+                           .kmeans = {.rounds = (int32_t)ask->iterations,
+                                      .threads = (int32_t)ask->threads}};
     enum pricer_status status =
-        material_open(path, false, &job->from, &job->fault);
-    if (status == PRICER_OK)
-        status = material_network(&job->from, &job->fault);
-    struct pricer_settings planned = job->from.settings;
-    if (status == PRICER_OK)
-        status = planner_override(&ask->planner, &planned, &job->fault);
+        cluster_study(path, &job->from, &read, &job->fault);
+    if (status == PRICER_OK && read.scheme == PRICER_SCHEME_SUM)
+        status =
+            planner_override(&ask->planner, &read.plan_settings, &job->fault);
     if (status == PRICER_OK)
         status =
             cluster_read(ask->data, ask->unit_norm, &job->rows, &job->fault);
@@ -150,13 +168,10 @@ static enum pricer_status load(struct job *job, const char *path)
                                        .seed = (uint64_t)ask->seed,
                                        .in_order = ask->in_order,
                                        .threads = (int32_t)ask->threads};
-    for (int way = 0; way < WAYS; way++)
-        job->cluster[way] =
-            (struct cluster){.network = job->from.network,
-                             .plan_settings = planned,
-                             .strategy = ways[way],
-                             .budget = CLUSTER_RUN,
-                             .kmeans = {.rounds = (int32_t)ask->iterations}};
+    for (int way = 0; way < WAYS; way++) {
+        job->cluster[way] = read;
+        job->cluster[way].strategy = ways[way];
+    }
     return PRICER_OK;
 }
 
@@ -224,6 +239,7 @@ static enum pricer_status run_seed(struct job *job, int64_t seed)
              job->found.values + k},
             &job->exact,
             job->one};
+        settings.forward = job->cluster[way].forward;
         job->done = (double)(seed * WAYS + way) * job->share;
         status = pricer_power_run(job->rows, &job->cluster[way].task,
                                   job->cluster[way].plan, &settings, &result,
@@ -282,7 +298,7 @@ static void print_json(const struct job *job)
     json_number(&json, "mse_worst_case",
                 job->cluster[PLANNED].error.mse_worst_case);
     for (int way = 0; way < WAYS; way++) {
-        json_open(&json, way_keys[way], '{');
+        json_open(&json, way_keys[job->cluster[way].scheme][way], '{');
         json_open(&json, "error", '[');
         for (int64_t t = 0; t < ask->iterations; t++)
             json_number(&json, NULL, job->error[way * ask->iterations + t]);
@@ -317,9 +333,10 @@ static bool is_shown(int64_t t, int64_t iterations)
 static void print_table(const struct job *job)
 {
     const int64_t iterations = job->ask.iterations;
+    const char *const *names = way_names[job->cluster[PLANNED].scheme];
     struct table *table = table_new(
-        6, (const char *const[]){"iteration", way_names[0], way_names[ALONE],
-                                 way_names[PLANNED], "deviation", "predicted"});
+        6, (const char *const[]){"iteration", names[0], names[ALONE],
+                                 names[PLANNED], "deviation", "predicted"});
     for (int64_t t = 0; t < iterations; t++) {
         if (!is_shown(t, iterations))
             continue;
@@ -376,6 +393,8 @@ int verb_power(int argc, char **argv)
         go = check_request(&job.ask);
     if (go != OPTIONS_GO)
         return go;
+    if (!fits_scheme(&job.ask, operands[0]))
+        return 2;
     cluster_prepare();
     progress_start(&job.progress, "power");
     enum pricer_status status = load(&job, operands[0]);

@@ -21,8 +21,9 @@ static const struct usage usage = {
     "server\n"
     "do their part, and compare the error of the estimate with the plan's\n"
     "prediction. Ctrl-C ends it with the trials played so far.\n"
-    "With 'scheme: forward' nodes pass releases on; --decoder, --strategy and\n"
-    "--rounds are for 'scheme: sum'.",
+    "With 'scheme: forward' nodes pass releases on; --decoder and --strategy "
+    "are\n"
+    "for 'scheme: sum'.",
     "pricer simulate ten.pricer --trials 1000000 --data random"};
 
 struct request {
@@ -163,8 +164,8 @@ static enum pricer_status play_walk(const struct request *request,
         : work->count > 1 ? "--rounds plays the plan alone, without --strategy"
                           : NULL;
     if (wrong == NULL)
-        return simulate_walk(&work->from, &request->settings, &request->walk,
-                             fault);
+        return simulate_walk(&work->from, work->forward, &request->settings,
+                             &request->walk, fault);
     snprintf(fault->text, sizeof fault->text, "%s", wrong);
     return PRICER_VALUE;
 }
@@ -246,7 +247,6 @@ static const char *find_stray(const struct request *request,
 {
     return request->decoding.asked >= 0 ? "--decoder"
            : strategies->count > 0      ? "--strategy"
-           : request->walk.rounds > 0   ? "--rounds"
                                         : NULL;
 }
 

@@ -54,6 +54,10 @@ static enum pricer_status believe(struct mesh_node *node,
         return daemon_fault(fault, PRICER_VALUE, "the ledger is behind");
     if (!mesh_own_terms(node, &own->terms))
         return daemon_fault(fault, PRICER_VALUE, "this node is not in it");
+    if (node->plan.reach > 0)
+        return daemon_fault(fault, PRICER_VALUE,
+                            "rounds relative to the last estimate are not run "
+                            "by a mesh yet");
     enum pricer_status status =
         ledger_terms_check(&own->terms, &release, NULL, fault);
     if (status == PRICER_OK)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Studies of 'scheme: forward': the example of four nodes from CSV files with the errors
 # that other programs found, which keys and columns choose the scheme, what each scheme
-# refuses and in which line, networks at the edge, and that every verb and daemon that
-# knows sums only says so. $1: the build folder.
+# refuses and in which line, networks at the edge, K-means and power iteration, and that
+# what knows sums only says so. $1: the build folder.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(realpath "$1")
@@ -164,8 +164,8 @@ refuse "bad.yaml:3: trust.server.eps belongs to 'scheme: sum'" \
     'trust: {server: {eps: 1}, everyone: {eps: 4}}'
 refuse "bad.yaml:4: objective.bias belongs to 'scheme: sum'" "$everyone" 'objective: {bias: l2}'
 refuse "bad.yaml:4: horizon belongs to 'scheme: sum'" "$everyone" 'horizon: 3'
-refuse "bad.yaml:4: reference does not work with 'scheme: forward' yet" "$everyone" \
-    'reference: last'
+refuse "bad.yaml:4: diameter does not work with 'scheme: forward' yet" "$everyone" \
+    'diameter: 1'
 refuse "bad.yaml:3: hops belongs to 'scheme: forward'" 'hops: 2' 'trust: {eps: 1}'
 refuse "bad.yaml:4: trust.everyone.eps belongs to 'scheme: forward'" 'scheme: sum' "$everyone"
 refuse "nodes.csv:2: everyone_eps is missing" 'scheme: forward'
@@ -254,17 +254,40 @@ for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient"
         "$pricer" plan s.pricer $option
 done
 
-# Every other verb and daemon. A verb that is new must be listed here.
-words="does not know 'scheme: forward' yet"
-for verb in $("$pricer" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-    case $verb in
-    kmeans | power) line="s.pricer --data rows.npy" ;;
-    *) continue ;; # they know it, or no study
-    esac
+# kmeans and power: one eps towards everyone for the whole run, the same on any number of
+# threads, and without what only sums have.
+awk 'BEGIN { srand(1); for (r = 0; r < 600; r++) printf "%.4f,%.4f\n",
+    .5 * (r % 2) + .1 * rand(), .5 * (r % 3 == 0) + .1 * rand() }' >rows.csv
+"$pricer" new s20.pricer four.yaml --set trust.everyone.eps=20 --set repeat=2 >/dev/null || fail new
+for run in "kmeans --clusters 2 --rounds 4" "power --iterations 4"; do
     # shellcheck disable=SC2086
-    expect 1 "$words" "$pricer" $verb $line
+    for threads in 1 4; do
+        "$pricer" $run s20.pricer --data rows.csv --seeds 2 --json --threads $threads \
+            >out$threads.json 2>err.txt || fail "$run: $(cat err.txt)"
+    done
+    cmp -s out1.json out4.json || fail "$run: threads change the result"
+    mv out1.json out.json
+    [ "$(json 'budget[0].eps') $(json 'budget[0].nodes') $(json 'budget[1]')" = "20 3 " ] &&
+        awk -v e="$(json 'budget[0].spent')" 'BEGIN { exit !(e > 19.99 && e <= 20) }' ||
+        fail "$run: the budget is $(cat out.json)"
+    # shellcheck disable=SC2086
+    expect 0 "One eps towards everyone over all rounds" "$pricer" $run s20.pricer --data rows.csv
+    for option in "--bias l1 --lambda 1" "--calibration classic"; do
+        # shellcheck disable=SC2086
+        expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
+            "$pricer" ${run%% *} s20.pricer --data rows.csv $option
+    done
 done
-[ ! -e out ] || fail "a folder for what is refused"
+for option in "--decoder minimax" "--strategy none" "--budget release" "--procedure paper"; do
+    # shellcheck disable=SC2086
+    expect 2 "belongs to 'scheme: sum', and the study has 'scheme: forward'" \
+        "$pricer" kmeans s20.pricer --data rows.csv $option
+done
+"$pricer" kmeans s20.pricer --data rows.csv --clusters 2 --strategy perfect --json >out.json 2>err.txt &&
+    [ "$(json strategy) $(json 'budget[0]')" = "perfect " ] || fail "perfect: $(cat out.json err.txt)"
+
+# What knows sums only.
+words="does not know 'scheme: forward' yet"
 "$pricer" keygen server.key >/dev/null && "$pricer" keygen node.key >/dev/null || fail keygen
 expect 1 "this key is not enrolled as the server's" timeout 60 "$build"/pricer-server s.pricer \
     --key server.key --listen tcp://127.0.0.1:0

@@ -100,6 +100,54 @@ expect 1 "K-means is not defined" "$pricer" kmeans six.pricer --data \
 expect 1 "power iteration is not defined" "$pricer" power six.pricer --data \
     "$here"/data/shapes-1000-images-idx3-ubyte.gz
 
+# With 'scheme: forward': the plan, the privacy and the law of releases are those of
+# the step, attempts go with it, and daemons refuse it.
+sed 's/^trust.*/trust: {everyone: {eps: 12, delta: 1e-3}}/' six.yaml >forward.yaml
+grep -v "^reference\|^step" forward.yaml | sed 's/^radius.*/radius: 0.5/' >alone.yaml
+for study in forward alone; do
+    "$pricer" new $study.pricer $study.yaml >/dev/null &&
+        "$pricer" plan $study.pricer --json >$study.json &&
+        "$pricer" privacy $study.pricer --json >$study-privacy.json || fail "$study: no plan"
+done
+expect 0 "Every node is taken to have the last estimate" "$pricer" plan forward.pricer
+expect 0 "of that of always keeping the last estimate" "$pricer" advise forward.pricer
+expect 0 "No claim is contradicted" "$pricer" audit forward.pricer --trials 2000
+for threads in 1 2; do
+    "$pricer" simulate forward.pricer --rounds 12 --trials 40 --threads $threads --json \
+        --csv walk.csv --plot walk.svg >walk-$threads.json || fail "no walk"
+done
+cmp walk-1.json walk-2.json || fail "a walk depends on threads"
+python3 - <<'PYTHON' || fail "forwarding of changes"
+import csv, json
+one, two = (json.load(open(f)) for f in ("forward.json", "alone.json"))
+assert one["mse_worst_case"] == two["mse_worst_case"] > 0
+assert one["reference"] == "last" and two["reference"] == "none"
+assert one["radius"] == two["radius"] == 0.5 and one["reach"] == 2
+a, b = (json.load(open(f"{study}-privacy.json"))["statements"] for study in ("forward", "alone"))
+kinds = [{s.pop("kind") for s in all} for all in (a, b)]
+assert a == b and kinds == [{"bound"}, {"exact"}] and 11.9 < a[0]["epsilon"] <= 12
+walk = json.load(open("walk-1.json"))
+rows = list(csv.DictReader(open("walk.csv")))
+assert [float(r["error"]) for r in rows] == walk["error"] and len(rows) == 12
+assert walk["cut"][0] == 6 and walk["cut"][-1] < 1 and walk["bar"][0] > 0
+# All data are equal, so that nobody stays cut, and the plan's bound holds in the end.
+assert walk["error"][-1] < one["mse_worst_case"] < walk["error"][0] / 10
+PYTHON
+"$pricer" new forward.pricer forward.yaml --force --set repeat=2 >/dev/null &&
+    "$pricer" plan forward.pricer >/dev/null || fail "no plan of two attempts"
+expect 0 "each round relative" "$pricer" simulate forward.pricer --rounds 3 --trials 5
+expect 1 "leave reference out" "$pricer" demo forward.pricer --rounds 1 --keep demo-forward
+"$pricer" fleet forward.pricer --to fleet >/dev/null || fail "no folders"
+cd fleet/server || exit 1
+expect 1 "are not run by a mesh yet: leave reference out" "$build"/pricer-server \
+    --config server.conf
+cd "$folder" || exit 1
+printf 'node,p,everyone_eps\n0,.5,4\n1,.5,4\n' >nodes.csv
+printf 'from,to,p\n0,1,.5\n' >links.csv
+printf '%s\n' 'dimension: 2' 'reference: last' 'step: 0.1' 'repeat: 2' \
+    'network: {files: {nodes: nodes.csv, links: links.csv}}' >files.yaml
+expect 0 "step 0.1, scheme forward" "$pricer" new files.pricer files.yaml
+
 # Mistakes, each with file and line.
 wrong() { # the line, what is said, the scenario's first lines
     printf '%s\n' "$3" >bad.yaml

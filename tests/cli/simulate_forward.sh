@@ -80,7 +80,7 @@ for engine in "fast --trials 70000" "faithful --trials 60"; do
 done
 
 # Options of the sum scheme.
-for option in "--decoder constant" "--strategy naive" "--rounds 3"; do
+for option in "--decoder constant" "--strategy naive"; do
     # shellcheck disable=SC2086
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \
         "$pricer" simulate four.pricer $option

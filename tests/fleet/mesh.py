@@ -112,8 +112,9 @@ def check_behind():
         ledger = mesh.folder(0, 'node.ledger')
         os.remove(ledger)
         mesh.start_node(0, '--new-ledger')
-        mesh.wait_for(lambda found: {1: 1} in found.values(), 'node 0 relays')
-        expect('the ledger is behind' in mesh.log('node0'), mesh.log('node0'))
+        mesh.wait_for(lambda found: {1: 1} in found.values() and
+                      'the ledger is behind' in mesh.log('node0'),
+                      'node 0 relays')
         last = mesh.query('SELECT max(round) FROM round_arrival WHERE node = 0')
         words = mesh.log('node0').split('--ledger-accept ')[1].split()[0]
         expect(int(words) <= last[0][0], mesh.log('node0'))

@@ -176,6 +176,20 @@ class CommandLine(unittest.TestCase):
         self.assertTrue((np.linalg.norm(made.estimate, axis=1) <= 1 + 1e-9)
                         .all())
 
+    def test_walk_forward(self):
+        network = self.study('sensors.yaml', {
+            'network.nodes': 30, 'reference': 'last', 'step': '.2'})
+        self.assertEqual((network.radius, network.reach), (.2, 1))
+        command('plan', self.path)
+        said = command('simulate', self.path, '--rounds', '5', '--trials', '4',
+                       '--data', 'random', '--json')
+        plan = pricer.plan(network)
+        made = pricer.walk(plan, 5, walks=4, data='random', threads=2)
+        for key in ('error', 'error_stderr', 'cut', 'bar'):
+            self.assertEqual(said[key], list(getattr(made, key)), key)
+        with self.assertRaises(pricer.ValueFault):
+            pricer.walk(plan, 5, walks=4, decoder='constant')
+
     def test_repeat(self):
         """Attempts with the same payloads: what the server learns from all of
         them, and all their sums decoded together."""

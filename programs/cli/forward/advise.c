@@ -282,12 +282,19 @@ static enum pricer_status try_networks(struct work *work)
 
 /* ----------------------------------------------------------------- print -- */
 
+/* What errors are compared with. */
+static const char *zero_words(const struct work *work)
+{
+    return work->network->reach > 0 ? "of keeping the last estimate"
+                                    : "of answering zero";
+}
+
 static void print_points(const struct work *work, const char *head,
                          const struct point *points, int count, bool eps)
 {
     struct table *table = table_new(
         eps ? 4 : 3,
-        (const char *const[]){head, "error", "of answering zero", "privacy"});
+        (const char *const[]){head, "error", zero_words(work), "privacy"});
     for (int k = 0; k < count; k++) {
         table_cell(table, "%.6g", points[k].at);
         table_cell(table, "%.5g", points[k].mse);
@@ -326,10 +333,13 @@ static void print_here(const struct work *work)
     const char *what = bottleneck(work);
     double mse = plan->mse_worst_case;
     printf("%d nodes, %d links; scheme forward, %d hop%s, %.3g s\n"
-           "As it is: error %.6g, %.4g %% of that of always answering zero.\n",
+           "As it is: error %.6g, %.4g %% of that of %s.\n",
            (int)plan->nodes, (int)work->network->links, (int)plan->hops,
            plan->hops == 1 ? "" : "s", work->seconds, mse,
-           100 * mse / plan->zero_mse);
+           100 * mse / plan->zero_mse, meaning_zero(work->network));
+    char relative[MEANING_REFERENCE_ROOM];
+    if (meaning_reference(work->network, mse, relative)[0] != '\0')
+        printf("%s\n", relative);
     if (mse < .99 * plan->mse_alone)
         printf("Relaying lowers the error at worst from %.4g to %.4g. ",
                plan->mse_alone, mse);
@@ -355,21 +365,21 @@ static void print_wanted(const struct work *work)
     double zero = work->plan->zero_mse;
     if (work->ask->eps > 0)
         printf("With a largest eps of %.6g (privacy: %s) the error is %.6g, "
-               "%.4g %% of\nanswering zero.\n\n",
+               "%.4g %%\n%s.\n\n",
                work->at_eps.at, meaning_eps(work->at_eps.at), work->at_eps.mse,
-               100 * work->at_eps.mse / zero);
+               100 * work->at_eps.mse / zero, zero_words(work));
     if (work->wanted > 0 && isnan(work->at_error.at))
-        printf("An error of %.6g, %.4g %% of answering zero, cannot be "
+        printf("An error of %.6g, %.4g %% %s, cannot be "
                "reached with any privacy: a\nlargest eps of %d (%s) leaves "
                "%.4g, %.4g %%. Other changes: see below.\n\n",
-               work->wanted, 100 * work->wanted / zero, MEANING_WEAK,
-               meaning_eps(MEANING_WEAK), work->at_weak.mse,
+               work->wanted, 100 * work->wanted / zero, zero_words(work),
+               MEANING_WEAK, meaning_eps(MEANING_WEAK), work->at_weak.mse,
                100 * work->at_weak.mse / zero);
     else if (work->wanted > 0)
-        printf("An error of %.6g, %.4g %% of answering zero, needs a largest "
+        printf("An error of %.6g, %.4g %% %s, needs a largest "
                "eps of %.5g\n(privacy: %s).\n\n",
-               work->wanted, 100 * work->wanted / zero, work->at_error.at,
-               meaning_eps(work->at_error.at));
+               work->wanted, 100 * work->wanted / zero, zero_words(work),
+               work->at_error.at, meaning_eps(work->at_error.at));
 }
 
 static void print_tables(const struct work *work)

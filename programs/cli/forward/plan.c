@@ -5,6 +5,8 @@
 #include "plan.h"
 #include "cli/material.h"
 #include "common/crew.h"
+#include "common/meaning.h"
+#include "common/unheard.h"
 #include "levers.h"
 
 #include <math.h>
@@ -79,6 +81,10 @@ static void print_json(const struct work *work)
     json_count(&json, "hops", plan->hops);
     json_count(&json, "repeat", plan->repeat);
     json_text(&json, "release", kind_word(&found));
+    json_text(&json, "reference", work->network->reach > 0 ? "last" : "none");
+    json_number(&json, "radius", work->network->radius);
+    if (work->network->reach > 0)
+        json_number(&json, "reach", work->network->reach);
     json_count(&json, "rounds", work->record.settings.rounds);
     json_number(&json, "eps", found.eps_max);
     json_number(&json, "delta", found.delta_max);
@@ -125,10 +131,12 @@ static void print_errors(const struct work *work)
 {
     const struct pricer_forward_plan *plan = work->plan;
     char words[400];
-    struct table *table =
-        table_new(3, (const char *const[]){"mean squared error, at worst",
-                                           "error", "of answering zero"});
-    add_row(table, plan, "always answering zero", plan->zero_mse);
+    struct table *table = table_new(
+        3,
+        (const char *const[]){"mean squared error, at worst", "error",
+                              work->network->reach > 0 ? "of keeping it"
+                                                       : "of answering zero"});
+    add_row(table, plan, meaning_zero(work->network), plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
     if (!isnan(work->mse_sum))
         add_row(table, plan, "the paper's scheme, same guarantee",
@@ -254,6 +262,13 @@ static void print_tables(const struct work *work)
     }
     print_errors(work);
     putchar('\n');
+    if (work->network->reach > 0) {
+        char relative[MEANING_REFERENCE_ROOM];
+        printf("%s\n", meaning_reference(work->network, plan->mse_worst_case,
+                                         relative));
+        puts("Every node is taken to have the last estimate: one without it "
+             "has to stay silent,\nwhich is not counted here.\n");
+    }
     print_releases(work, &found);
     putchar('\n');
     print_privacy(work, &found);
