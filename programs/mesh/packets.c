@@ -177,12 +177,21 @@ void packets_begin(struct packets *packets, const struct packet_about *about)
     next->about.round = about->round + 1;
 }
 
+/* Before the first round of a plan any round may be the next: neighbours that
+ * have heard of it earlier do not send twice. The latest one is kept. */
 static struct shelf *find_shelf(struct packets *packets, int64_t round)
 {
+    struct shelf *next = &packets->shelves[1];
     for (int k = 0; k < 2; k++)
         if (packets->shelves[k].about.round == round && round > 0)
             return &packets->shelves[k];
-    return NULL;
+    if (packets->shelves[0].about.round > 0 || round <= next->about.round)
+        return NULL;
+    clear(packets, next);
+    next->about.round = round;
+    crypto_generichash(next->about.digest, WIRE_DIGEST, packets->fleet.plan,
+                       packets->fleet.plan_size, NULL, 0);
+    return next;
 }
 
 static struct mesh_packet view(const struct held *held, int32_t node)

@@ -415,9 +415,12 @@ static void test_limits(void **state)
     assert_non_null(packets);
     make_packet(&made, 2, 9);
     made.packet.hops = 1;
-    assert_int_equal(packets_take(packets, 0, &now, &made.packet),
-                     PACKET_ROUND);
+    /* What comes before the first round is kept for it. */
+    make_packet(&other, 3, 9);
+    other.packet.hops = 1;
+    assert_int_equal(packets_take(packets, 0, &now, &other.packet), PACKET_NEW);
     packets_begin(packets, &about);
+    assert_true(packets_get(packets, 3, 0, &got));
     assert_int_equal(packets_take(packets, 0, &far, &made.packet),
                      PACKET_ROUND);
     other = made;

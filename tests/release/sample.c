@@ -270,7 +270,7 @@ static void test_coin(void **state)
             e0 = floor(12 * test_uniform(&seed) * 0x1p40 + 1) * 0x1p-40;
         uint64_t threshold = 0;
         assert_int_equal(pri_coin_threshold(e0, &threshold), PRICER_OK);
-        __float128 over = threshold - expq(-(__float128)e0) * 0x1p64Q;
+        __float128 over = threshold - expq(-(__float128)e0) * 0x1p64;
         assert_true(over >= 0 && over < 2);
     }
 }
