@@ -120,10 +120,14 @@ static void take_mark(struct mesh_node *node, const void *data, size_t size)
         node->dropped[PRICER_DROP_MALFORMED]++;
         return;
     }
+    bool first = !past->heard;
     past->heard = true;
     if (last <= past->last || (past->first > 0 && last >= past->first) ||
-        past->behind)
+        past->behind) {
+        if (first) /* OPEN may have come before, from a neighbour */
+            mesh_own_resume(node);
         return;
+    }
     past->behind = true;
     mesh_own_free(&node->own);
     node->next_hello = 0;

@@ -134,6 +134,8 @@ void mesh_links_announce(struct mesh_node *node, int32_t from,
 bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms);
 void mesh_own_use_fleet(struct mesh_node *node);
 void mesh_own_open(struct mesh_node *node);
+/* Release now what was not for want of MARK. */
+void mesh_own_resume(struct mesh_node *node);
 void mesh_own_take_vector(struct mesh_node *node);
 void mesh_own_tick(struct mesh_node *node, int64_t now);
 int64_t mesh_own_next(const struct mesh_node *node);

@@ -346,6 +346,15 @@ void mesh_own_open(struct mesh_node *node)
     }
 }
 
+void mesh_own_resume(struct mesh_node *node)
+{
+    const struct mesh_clock *clock = &node->clock;
+    int64_t now = daemon_clock();
+    if (node->packets != NULL && clock->open.round > 0 && !node->own.waits &&
+        now < clock->start + clock->open.collect)
+        begin_release(node, now);
+}
+
 /* When the node opens the next round by itself; INT64_MAX: it does not. */
 static int64_t find_own_open(const struct mesh_clock *clock)
 {
