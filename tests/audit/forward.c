@@ -64,7 +64,8 @@ static struct pricer_forward_audit attack(
 }
 
 /* Seed 0 stands for the kernel's random bits: 12 audits, each wrong with a
- * probability of at most 1e-6. Those with other seeds cannot fail by chance. */
+ * probability of at most 1e-6. Those with other seeds cannot fail by chance, and
+ * how much they find is asserted of these alone. */
 static void test_shipped(void **state)
 {
     static const struct {
@@ -93,9 +94,9 @@ static void test_shipped(void **state)
                     pricer_audit_contradicts(audit, audit->statement.eps));
                 assert_true(seed == 0 ||
                             audit->eps_counted <= audit->statement.eps);
-                if (kind == PRICER_RELEASE_GAUSSIAN)
+                if (seed > 0 && kind == PRICER_RELEASE_GAUSSIAN)
                     assert_true(audit->eps_fitted > .85 * cases[k].eps);
-                else
+                else if (seed > 0)
                     assert_true(audit->eps_counted >
                                 cases[k].counted * cases[k].eps);
                 assert_int_equal(audit->trials, cases[k].trials);
