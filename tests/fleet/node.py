@@ -76,7 +76,7 @@ def test_budget():
                               '2,2,1e-3,inf,1'])
         for i in range(N):
             fleet.start_node(i)
-        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '200',
+        fleet.start_server(*EARLY[:-2], '--quorum', str(N), '--share', '1500',
                            '--rounds', '16')
         expect(fleet.wait('server') == 0, fleet.log('server'))
         counts = dict(fleet.ledger(0, 'SELECT key, releases FROM account'))
