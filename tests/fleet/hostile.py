@@ -378,8 +378,9 @@ with Fleet(build, nodes=N, dimension=D) as fleet:
     fleet.wait_rounds(last + 5)
     check_honest(fleet, first, last)
     dropped = check_dropped(fleet)
-    for kind in ('malformed', 'length', 'round', 'range', 'repeated',
-                 'refused', 'plan'):
+    # What is out of range is in fleet/length: here it takes a frame that comes
+    # within its round, which a slow machine may not see.
+    for kind in ('malformed', 'length', 'round', 'repeated', 'refused', 'plan'):
         expect(dropped.get(kind, 0) > 0, f'nothing was {kind}: {dropped}')
     expect('\x1b' not in fleet.log('server'), 'a terminal escape in the log')
     # The address that the storm came from is let in again.
