@@ -136,7 +136,7 @@ enum pricer_release {
 /* A release goes over at most so many relays. */
 enum { PRICER_HOPS_MAX = 30 };
 
-/* A round has at most so many attempts. */
+/* The maximum number of attempts of a round. */
 enum { PRICER_REPEAT_MAX = 64 };
 
 /* -------------------------------------------------------------- scenario -- */
