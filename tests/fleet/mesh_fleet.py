@@ -17,7 +17,7 @@ from fleet import Fleet, free_ports
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'transport'))
 import reference_packet as reference  # noqa: E402
 
-PACKETS, ANNOUNCE, HELLO = 1, 2, 3
+PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
 FLEET, OPEN, RESULT = 1, 2, 3
 NOWHERE = 'tcp://127.0.0.1:9'  # nobody listens at the port `discard`
 
