@@ -387,10 +387,8 @@ int main(void)
         cmocka_unit_test(test_addresses),
     };
     const struct CMUnitTest hubs[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_busy),
-        cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_frames),     cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_queue),      cmocka_unit_test(test_keys),
         cmocka_unit_test(test_comes_back),
     };
     int failed = cmocka_run_group_tests(parts, NULL, NULL);
