@@ -17,7 +17,7 @@ from fleet import Fleet, free_ports
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'transport'))
 import reference_packet as reference  # noqa: E402
 
-PACKETS, ANNOUNCE, HELLO = 1, 2, 3
+PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
 FLEET, OPEN, RESULT = 1, 2, 3
 NOWHERE = 'tcp://127.0.0.1:9'  # nobody listens at the port `discard`
 
@@ -67,6 +67,10 @@ class Mesh(Fleet):
 
     def key(self, who):
         return self.folder(who, 'server.key' if who == 'server' else 'node.key')
+
+    def database(self, name):
+        return self.study if name == 'server' else \
+            self.folder(int(name[4:]), 'node.ledger')
 
     def spawn_in(self, who, program, arguments, prefix=()):
         name = who if who == 'server' else f'node{who}'
@@ -170,6 +174,7 @@ class Peer:
                 self.near[int(other)] = (z85_bytes(key), address)
         self.listener = Listener(mesh.addresses[node], self.path)
         self.listener.admit([key for key, _ in self.near.values()])
+        self.context, self.tried = context(False, self.path), {}
         self.channels, self.said, self.frames, self.seen = {}, {}, {}, {}
         self.digest, self.plan = None, None
 
@@ -177,7 +182,7 @@ class Peer:
         key, address = (self.server_key, self.mesh.addresses['server']) \
             if who == 'server' else self.near[who]
         raw = socket.create_connection(where(address), 5)
-        self.channels[who] = Channel(raw, context(False, self.path), False)
+        self.channels[who] = Channel(raw, self.context, False)
         return key
 
     def step(self):
@@ -186,6 +191,9 @@ class Peer:
         for who in ['server', *self.near]:
             try:
                 if who not in self.channels:
+                    if time.monotonic() < self.tried.get(who, 0) + .1:
+                        continue
+                    self.tried[who] = time.monotonic()
                     self.connect(who)
                 frames = self.channels[who].step()
             except OSError:
