@@ -109,8 +109,8 @@ class Liar(Peer):
                     self.twist(message[2], packet[0])
 
 
-def check_lies():
-    with Mesh(build, N, LINKS, UPLINK, hops=HOPS) as mesh:
+def check_lies(keys=''):
+    with Mesh(build, N, LINKS, UPLINK, hops=HOPS, keys=keys) as mesh:
         liar = Liar(mesh)
         liar.forged = 0
         mesh.start_server(period=700)
@@ -370,5 +370,6 @@ def check_gaussian():
 
 check_lies()
 check_flood()
+check_lies('reference: last\nstep: .5\n')
 check_bound()
 check_gaussian()
