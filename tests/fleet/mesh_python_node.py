@@ -1,0 +1,763 @@
+"""A node of a mesh, written from docs/protocol.md and docs/release.md alone, with
+ssl, msgpack, NumPy and cryptography. An example for those who write another.
+
+It makes releases of the kind `sphere`, forwards those of others, and passes on what
+the server announces. It knows no rounds relative to the last estimate and no trust
+file with other rows than `everyone`; there it only relays. For tests: its sampler
+is not protected against observers who measure its time.
+
+    mesh_python_node.py NODE.CONF [--server ADDRESS]
+
+reads the file that `pricer fleet` writes, with paths relative to its folder. Its own
+ledger is `python.ledger` there. Every line that it prints is a JSON object.
+"""
+import argparse
+import csv
+import hashlib
+import json
+import math
+import os
+import random
+import select
+import socket
+import sqlite3
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import msgpack
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from channel import Channel, Listener, context, public_key, where, z85_bytes
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, '..', 'transport'),
+             os.path.join(HERE, '..', 'release')]
+from reference_packet import packet_key, packet_tag  # noqa: E402
+from reference_sample import Law, sample  # noqa: E402
+
+VERSION = 3
+PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
+FLEET, OPEN, RESULT = 1, 2, 3
+SPHERE = 1
+NO_END = 2 ** 62 - 1
+BATCH = 40000  # bytes of packets in a frame, where there is more than one
+
+
+def say(event, **facts):
+    print(json.dumps({'event': event, **facts}), flush=True)
+
+
+def blake(data, size, key=b''):
+    return hashlib.blake2b(data, digest_size=size, key=key).digest()
+
+
+# --------------------------------------------------------------- messages --
+def fits(value, kind):
+    """Whether a value is what docs/protocol.md calls `uint`, `bool`, `f64`, `bin`
+    (of some length if `kind` is a number), or a list."""
+    if kind == 'uint':
+        return type(value) is int and 0 <= value < 2 ** 62
+    if kind == 'bin':
+        return type(value) is bytes
+    if kind == 'f64':
+        return type(value) is float and math.isfinite(value)
+    if kind == 'bool':
+        return type(value) is bool
+    if kind == 'list':
+        return type(value) is list
+    return type(value) is bytes and len(value) == kind
+
+
+def parse(data, *kinds):
+    """The elements of a MessagePack array that begins with these kinds; ValueError
+    for anything else."""
+    try:
+        elements = msgpack.unpackb(data)
+    except Exception as error:
+        raise ValueError('no MessagePack') from error
+    return require(elements, *kinds, more=True)
+
+
+def require(elements, *kinds, more=False):
+    if type(elements) is not list or len(elements) < len(kinds) or \
+            (len(elements) > len(kinds) and not more) or \
+            not all(fits(e, kind) for e, kind in zip(elements, kinds)):
+        raise ValueError('other elements than the message has')
+    return elements
+
+
+def verified(key, signature, text):
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, text)
+        return True
+    except (InvalidSignature, ValueError):
+        return False
+
+
+class Plan:
+    """The body of FLEET."""
+
+    def __init__(self, body, keys):
+        (self.number, _, self.nodes, self.dimension, self.rounds, self.repeat,
+         self.hops, self.reach, releases, of) = require(
+            msgpack.unpackb(body), 'uint', 'uint', 'uint', 'uint', 'uint', 'uint',
+            'uint', 'f64', 'list', 'bin')
+        if len(of) != 2 * self.nodes or len(keys) != 32 * self.nodes or \
+                not 1 <= self.nodes <= 10 ** 6 or self.hops > 30 or \
+                not 1 <= self.repeat <= 64 or not 1 <= self.rounds:
+            raise ValueError('a plan out of range')
+        self.releases = [require(r, 'uint', *['f64'] * 6) for r in releases]
+        self.of = np.frombuffer(of, '<u2')
+        if len(self.of) and self.of.max() >= len(self.releases):
+            raise ValueError('a release that the plan does not have')
+        self.keys = [keys[32 * i:32 * i + 32] for i in range(self.nodes)]
+        self.digest = blake(body, 16)
+
+    def release(self, node):
+        return self.releases[self.of[node]]
+
+    def enrolled(self, node):
+        return node < self.nodes and any(self.keys[node])
+
+
+class Packet:
+    """A packet that a node holds. `strict`: a copy that differs has come, so that
+    from now on only right signatures count; `right`: its own is known to be."""
+
+    def __init__(self, node, kind, hops, payload, tag, signature):
+        self.node, self.kind, self.hops = node, kind, hops
+        self.payload, self.tag, self.signature = payload, tag, signature
+        self.strict = self.right = False
+
+    def same(self, other):
+        return (self.kind, self.payload, self.tag, self.signature) == \
+            (other.kind, other.payload, other.tag, other.signature)
+
+    def text(self, digest, round_):
+        """What is signed."""
+        low = lambda n: n.to_bytes(8, 'little')
+        inner = blake(digest + low(0) + low(round_) + low(self.node) +
+                      low(self.kind) + self.tag + self.payload, 32)
+        return blake(inner, 32, b'pricer: signature of packets')
+
+    def element(self, hops):
+        return [self.node, self.kind, hops, self.payload, self.tag,
+                self.signature]
+
+
+# ------------------------------------------------------------------ ledger --
+class Ledger:
+    """Releases, and the entries of the budget `everyone` that they use. A release
+    and its charge are one transaction that is on the disk before the packet
+    leaves; the locking mode keeps a second process out."""
+
+    def __init__(self, path, eps, delta):
+        self.eps, self.delta = eps, delta
+        self.db = sqlite3.connect(path, isolation_level=None)
+        self.db.execute('PRAGMA locking_mode = EXCLUSIVE')
+        self.db.execute('PRAGMA synchronous = EXTRA')
+        self.db.execute('BEGIN EXCLUSIVE')
+        self.db.execute('CREATE TABLE IF NOT EXISTS entry (dimension INTEGER, '
+                        't REAL, e0 REAL, rounds INTEGER, used INTEGER, '
+                        'eps REAL, delta REAL)')
+        self.db.execute('CREATE TABLE IF NOT EXISTS release (round INTEGER '
+                        'PRIMARY KEY, plan BLOB, payload BLOB, tag BLOB, '
+                        'signature BLOB)')
+        self.db.execute('COMMIT')
+
+    def last(self):
+        return self.db.execute(
+            'SELECT coalesce(max(round), 0) FROM release').fetchone()[0]
+
+    def stored(self, round_, plan):
+        """The payload, tag and signature that were released, or None."""
+        return self.db.execute('SELECT payload, tag, signature FROM release '
+                               'WHERE round = ? AND plan = ?',
+                               (round_, plan)).fetchone()
+
+    def entry(self, law):
+        """An entry with a round left for a release of this law."""
+        return self.db.execute(
+            'SELECT rowid FROM entry WHERE dimension = ? AND t = ? AND e0 >= ? '
+            'AND used < rounds LIMIT 1', (law.d, law.t, law.e0)).fetchone()
+
+    def has_budget(self, eps, delta):
+        spent = self.db.execute('SELECT eps, delta FROM entry').fetchall()
+        return math.fsum([e for e, _ in spent] + [eps]) <= self.eps and \
+            math.fsum([d for _, d in spent] + [delta]) <= self.delta
+
+    def left(self, law, rounds, eps, delta):
+        """Rounds that the budget still holds."""
+        held = self.db.execute(
+            'SELECT coalesce(sum(rounds - used), 0) FROM entry WHERE dimension = '
+            '? AND t = ? AND e0 >= ?', (law.d, law.t, law.e0)).fetchone()[0]
+        spent = self.db.execute('SELECT coalesce(sum(eps), 0), '
+                                'coalesce(sum(delta), 0) FROM entry').fetchone()
+        more = min([(whole - used) // cost for whole, used, cost in
+                    ((self.eps, spent[0], eps), (self.delta, spent[1], delta))
+                    if cost > 0], default=0)
+        return min(NO_END, int(held + rounds * max(0, more)))
+
+    def charge(self, round_, plan, law, rounds, eps, delta, packet):
+        """False if the budget does not hold it, or a later round is charged."""
+        self.db.execute('BEGIN IMMEDIATE')
+        try:
+            found = self.entry(law)
+            if round_ <= self.last() or \
+                    (found is None and not self.has_budget(eps, delta)):
+                self.db.execute('ROLLBACK')
+                return False
+            if found is None:
+                self.db.execute('INSERT INTO entry VALUES (?,?,?,?,1,?,?)',
+                                (law.d, law.t, law.e0, rounds, eps, delta))
+            else:
+                self.db.execute('UPDATE entry SET used = used + 1 WHERE rowid = ?',
+                                found)
+            self.db.execute('INSERT INTO release VALUES (?,?,?,?,?)',
+                            (round_, plan, packet.payload, packet.tag,
+                             packet.signature))
+            self.db.execute('COMMIT')
+            return True
+        except sqlite3.Error:
+            if self.db.in_transaction:
+                self.db.execute('ROLLBACK')
+            raise
+
+
+# ------------------------------------------------------------- connections --
+class Link:
+    """A connection that this node makes, again and again. Names are looked up, and
+    machines waited for, in a thread."""
+
+    callers = ThreadPoolExecutor(64)
+
+    def __init__(self, address, path, key):
+        self.address, self.path, self.key = address, path, key
+        self.channel, self.call, self.since = None, None, None
+        self.next, self.pause = 0, .1
+
+    def is_open(self):
+        return self.channel is not None and self.channel.open
+
+    def step(self):
+        """(frames, whether the connection has just opened)"""
+        was_open, now = self.is_open(), time.monotonic()
+        try:
+            if self.channel is None and not self.connected(now):
+                return [], False
+            frames = self.channel.step()
+            if self.channel.key not in (None, self.key):
+                raise ConnectionError('another key')
+        except OSError:
+            self.fail(now)
+            return [], False
+        opened = self.is_open() and not was_open
+        if opened:
+            self.since = now
+        return frames, opened
+
+    def connected(self, now):
+        """Whether TCP is; then there is a channel, whose handshake begins."""
+        if self.call is None and now >= self.next:
+            self.call = self.callers.submit(socket.create_connection,
+                                            where(self.address), 5)
+        if self.call is None or not self.call.done():
+            return False
+        call, self.call = self.call, None
+        self.channel = Channel(call.result(), context(False, self.path), False)
+        return True
+
+    def fail(self, now):
+        if self.channel is not None:
+            self.channel.close()
+        if self.since is not None and now > self.since + 2:
+            self.pause = .1
+        self.next = now + self.pause * random.uniform(.5, 1)
+        self.pause = min(3, 2 * self.pause)
+        self.channel = self.since = None
+
+
+class Neighbour:
+    def __init__(self, number, key, link):
+        self.number, self.key, self.link = number, key, link
+        self.accepted = None      # the connection that the neighbour has made
+        self.direct = False       # hears the server itself
+        self.mute_until = 0       # after a wrong signature
+        self.answered = []        # when announcements were sent for a HELLO
+
+    def channels(self):
+        """Open connections, the preferred one first."""
+        mine = [self.link.channel] if self.link and self.link.is_open() else []
+        return mine + ([self.accepted] if self.accepted else [])
+
+
+# -------------------------------------------------------------------- node --
+class Node:
+    def __init__(self, options):
+        self.number, path = options['node'], options['key']
+        with open(path, 'rb') as file:
+            text = file.read()
+        self.secret = serialization.load_pem_private_key(
+            text[text.index(b'-----BEGIN'):], None)
+        raw = self.secret.private_bytes(
+            serialization.Encoding.Raw, serialization.PrivateFormat.Raw,
+            serialization.NoEncryption())
+        self.public = public_key(path)
+        self.server_key = public_key(options['server-key'])
+        self.tag_key = packet_key(raw, self.server_key, self.public,
+                                  self.server_key)
+        self.study = blake(self.server_key, 16)
+        self.vector = np.load(options['data'])[options['row']]
+        self.ledger = Ledger(options['ledger'], *read_trust(options['trust']))
+        self.server = Link(options['server'], path, self.server_key)
+        self.neighbours = {
+            number: Neighbour(number, key,
+                              Link(address, path, key) if address else None)
+            for number, key, address in read_neighbours(options['neighbours'])}
+        self.listener = Listener(options['listen'], path)
+        self.listener.admit([n.key for n in self.neighbours.values()])
+        self.started = time.monotonic()
+        self.first_last = self.ledger.last()  # the ledger's last round at the start
+        self.marked, self.behind = False, 0
+        self.said = {}            # kind -> (counter, body, signature)
+        self.plan = self.law = None
+        self.cost = None          # (eps, delta) of an entry of this plan
+        self.round, self.attempt = 0, 0
+        self.open = None          # the OPEN that the clock goes by
+        self.pending_until = 0    # a release of the round is still to be made
+        self.held = {}            # round -> node -> Packet
+        self.repeats = {}         # (round, neighbour) -> packets known already
+        self.checks = {}          # (round, node, neighbour) -> signatures checked
+        self.tokens, self.filled = 2., self.started
+        self.greeted = {}
+
+    # ------------------------------------------------------------ sending --
+    def send(self, channel, message):
+        """What does not fit into a queue of 1 MiB is lost."""
+        if channel is not None and channel.open and len(channel.output) < 1 << 20:
+            channel.send(msgpack.packb(message))
+
+    def send_to(self, neighbour, message):
+        channels = neighbour.channels()
+        self.send(channels[0] if channels else None, message)
+
+    def send_packets(self, channel, packets):
+        """`packets` as elements of PACKETS, in frames that the receiver takes."""
+        batch, size = [], 0
+        for packet in packets:
+            length = len(packet[3]) + 128
+            if batch and size + length > BATCH:
+                self.send(channel, [VERSION, PACKETS, self.round, self.attempt,
+                                    batch])
+                batch, size = [], 0
+            batch.append(packet)
+            size += length
+        if batch:
+            self.send(channel, [VERSION, PACKETS, self.round, self.attempt,
+                                batch])
+
+    def forward(self, packets, but=None):
+        """Pass on what this node holds, to the server and to all neighbours but
+        one."""
+        if self.server.is_open():
+            self.send_packets(self.server.channel,
+                              [p.element(p.hops) for p in packets])
+        further = [p.element(p.hops + 1) for p in packets
+                   if p.hops + 1 <= self.plan.hops]
+        for neighbour in self.neighbours.values():
+            if neighbour.number != but and neighbour.channels():
+                self.send_packets(neighbour.channels()[0], further)
+
+    def hello(self):
+        counters = [self.said.get(kind, (0,))[0] for kind in (FLEET, OPEN, RESULT)]
+        left = self.ledger.left(self.law, self.plan.rounds, *self.cost) \
+            if self.law else 0
+        return [VERSION, HELLO, *counters, self.ledger.last(), left, False,
+                self.law is None, self.server.is_open()]
+
+    def greet(self):
+        """HELLO to those whose time has come: the server every second, neighbours
+        every ten seconds and when `direct` changes."""
+        now, direct = time.monotonic(), self.server.is_open()
+        if direct and now >= self.greeted.get('server', 0) + 1:
+            self.greeted['server'] = now
+            self.send(self.server.channel, self.hello())
+        for number, neighbour in self.neighbours.items():
+            at, was = self.greeted.get(number, (-math.inf, None))
+            if neighbour.channels() and (now >= at + 10 or was != direct):
+                self.greeted[number] = now, direct
+                self.send_to(neighbour, self.hello())
+
+    def opened(self, channel, to_server):
+        """A connection opens: HELLO, and all packets of the round once more."""
+        self.send(channel, self.hello())
+        packets = self.held.get(self.round, {}).values()
+        if self.plan and packets:
+            self.send_packets(channel, [
+                p.element(p.hops if to_server else p.hops + 1) for p in packets
+                if to_server or p.hops + 1 <= self.plan.hops])
+
+    # ------------------------------------------------------ announcements --
+    def take_announcement(self, who, body, signature):
+        neighbour = self.neighbours.get(who)
+        if neighbour and time.monotonic() < neighbour.mute_until:
+            return
+        counter, kind, *_ = parse(body, 'uint', 'uint')
+        old, known, _ = self.said.get(kind, (0, None, None))
+        if kind not in (FLEET, OPEN, RESULT) or counter < old or \
+                (counter == old and body == known) or \
+                (kind == OPEN and counter < self.first_last << 20):
+            return
+        if not verified(self.server_key, signature,
+                        blake(body, 32, b'pricer: announcement')):
+            say('wrong announcement', neighbour=who)
+            if neighbour:
+                neighbour.mute_until = time.monotonic() + 1
+            return
+        if counter == old:
+            say('two announcements', counter=counter)
+            return
+        self.said[kind] = counter, body, signature
+        for other in self.neighbours.values():
+            if other.number != who and not other.direct:
+                self.send_to(other, [VERSION, ANNOUNCE, body, signature])
+        if kind == FLEET:
+            self.take_fleet(body)
+        elif kind == OPEN:
+            self.take_open(body)
+
+    def answer(self, who, channel, counters):
+        """Announcements that are later than those of a HELLO, twice a second."""
+        now, neighbour = time.monotonic(), self.neighbours.get(who)
+        if neighbour is None:
+            return
+        neighbour.answered = [t for t in neighbour.answered if now < t + 1]
+        if len(neighbour.answered) >= 2:
+            return
+        later = [self.said[kind] for kind, counter in
+                 zip((FLEET, OPEN, RESULT), counters)
+                 if self.said.get(kind, (0,))[0] > counter]
+        if later:
+            neighbour.answered.append(now)
+        for _, body, signature in later:
+            self.send(channel, [VERSION, ANNOUNCE, body, signature])
+
+    def take_fleet(self, body):
+        _, _, _, plan, keys = require(msgpack.unpackb(body), 'uint', 'uint', 'bool',
+                                      'bin', 'bin')
+        self.plan = Plan(plan, keys)
+        self.law = self.believe(self.plan)
+        say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
+            releases=self.law is not None)
+        if OPEN in self.said:
+            self.take_open(self.said[OPEN][1])
+
+    def believe(self, plan):
+        """The law of this node's release, or None where it releases nothing: it
+        computes itself what the plan's rounds cost."""
+        if not plan.enrolled(self.number) or \
+                plan.keys[self.number] != self.public or plan.reach != 0:
+            return None
+        kind, radius, t, e0, _, eps, delta = plan.release(self.number)
+        if kind != SPHERE or not radius > 0:
+            return None
+        try:
+            law = Law(plan.dimension, t, e0)
+        except ValueError:
+            return None
+        if len(self.vector) != plan.dimension or plan.rounds > 10000 or \
+                law.delta(eps, plan.rounds) > delta:
+            say('refused', eps=eps, delta=delta)
+            return None
+        pure = plan.rounds * (e0 + law.charge) * (1 + 1e-15)
+        self.cost = (pure, 0) if pure <= eps else (eps, delta)
+        if not self.ledger.entry(law) and not self.ledger.has_budget(*self.cost):
+            say('refused', eps=self.ledger.eps, delta=self.ledger.delta)
+            return None
+        return law
+
+    # -------------------------------------------------------------- rounds --
+    def take_open(self, body):
+        (_, _, digest, round_, attempt, period, ahead, collect, reference, _) = \
+            require(msgpack.unpackb(body), 'uint', 'uint', 16, 'uint', 'uint',
+                    'uint', 'uint', 'uint', 'uint', 16)
+        if self.plan is None or digest != self.plan.digest or reference != 0 or \
+                attempt >= self.plan.repeat or round_ < self.round:
+            return
+        self.open = dict(round=round_, period=period / 1000, ahead=ahead,
+                         collect=collect / 1000,
+                         at=time.monotonic() - attempt * collect / 1000)
+        if (round_, attempt) > (self.round, self.attempt):
+            self.begin(round_, attempt)
+
+    def by_clock(self):
+        """Open what is due and was not heard, a quarter of `collect` later."""
+        if self.open is None or not self.open['period']:
+            return
+        late = time.monotonic() - self.open['at'] - self.open['collect'] / 4
+        k = math.floor(late / self.open['period'])
+        if not 0 <= k <= self.open['ahead']:
+            return
+        attempt = min(self.plan.repeat - 1, math.floor(
+            (late - k * self.open['period']) / self.open['collect']))
+        due = self.open['round'] + k, attempt
+        if due > (self.round, self.attempt):
+            say('clock', round=due[0])
+            self.begin(*due)
+
+    def begin(self, round_, attempt):
+        if round_ != self.round:
+            self.close_round()
+            for old in [r for r in self.held if r < round_]:
+                del self.held[old]
+            for counts in (self.repeats, self.checks):
+                for key in [k for k in counts if k[0] < round_]:
+                    del counts[key]
+        self.round, self.attempt = round_, attempt
+        self.pending_until = time.monotonic() + self.open['collect']
+        self.release()
+        packets = list(self.held.get(round_, {}).values())
+        if packets:
+            self.forward(packets)
+
+    def close_round(self):
+        if self.round:
+            say('round', round=self.round, packets={
+                p.node: p.payload.hex()
+                for p in self.held.get(self.round, {}).values()})
+
+    def may_release(self):
+        now = time.monotonic()
+        if self.law is None or self.behind or now > self.pending_until or \
+                (not self.marked and now < self.started + 2):
+            return False
+        period = self.open['period']
+        self.tokens = 2. if not period else min(
+            2., self.tokens + (now - self.filled) / period)
+        self.filled = now
+        return self.tokens >= 1
+
+    def release(self):
+        """Make the release of this round, or take the one that was made: never a
+        second one. It goes to `held`; None if there is none now."""
+        held = self.held.setdefault(self.round, {})
+        if self.number in held or self.plan is None:
+            return None
+        stored = self.ledger.stored(self.round, self.plan.digest)
+        if stored is None and self.round > self.ledger.last() and \
+                self.may_release():
+            stored = self.make_release()
+        if stored is None:
+            return None
+        packet = Packet(self.number, SPHERE, 0, *stored)
+        packet.strict = packet.right = True
+        held[self.number] = packet
+        return packet
+
+    def make_release(self):
+        radius = self.plan.release(self.number)[1]
+        payload = sample(self.law, self.vector, radius)
+        if payload is None:
+            return None
+        digest = self.plan.digest
+        tag = packet_tag(self.tag_key, self.study, digest, 0, self.number,
+                         self.round, SPHERE, payload)
+        packet = Packet(self.number, SPHERE, 0, payload, tag, b'')
+        packet.signature = self.secret.sign(packet.text(digest, self.round))
+        try:
+            charged = self.ledger.charge(self.round, digest, self.law,
+                                         self.plan.rounds, *self.cost, packet)
+        except sqlite3.Error as error:
+            say('ledger', error=str(error))
+            return None
+        if not charged:
+            return None
+        self.tokens -= 1
+        say('release', round=self.round, payload=payload.hex())
+        return payload, tag, packet.signature
+
+    # ------------------------------------------------------------- packets --
+    def take_packets(self, who, round_, packets):
+        """Keep what is new and pass it on."""
+        if self.plan is None or who == 'server' or \
+                not self.round <= round_ <= self.round + 1:
+            return
+        fresh = []
+        for elements in packets:
+            packet = Packet(*require(elements, 'uint', 'uint', 'uint', 'bin', 16,
+                                     64))
+            if 1 <= packet.hops <= self.plan.hops and \
+                    packet.node != self.number and \
+                    self.plan.enrolled(packet.node) and \
+                    self.keep(who, round_, packet):
+                fresh.append(self.held[round_][packet.node])
+        if fresh and round_ == self.round:
+            self.forward(fresh, but=who)
+
+    def keep(self, who, round_, packet):
+        """Whether a packet is to be passed on: it is the first copy, or one that
+        came over fewer links, or the true one where a false one was held."""
+        held = self.held.setdefault(round_, {})
+        known = held.get(packet.node)
+        if known is None:
+            held[packet.node] = packet
+            return True
+        count = self.repeats.get((round_, who), 0) + 1
+        self.repeats[round_, who] = count
+        if count > max((self.plan.hops + 3) * self.plan.nodes, 16):
+            return False
+        if known.same(packet):
+            if packet.hops >= known.hops or (known.strict and not known.right):
+                return False
+            known.hops = packet.hops
+            return True
+        if not known.strict:
+            known.strict = True
+            known.right = self.signed(round_, known)
+        if known.right or self.too_many_checks(round_, packet.node, who) or \
+                not self.signed(round_, packet):
+            return False
+        packet.strict = packet.right = True
+        held[packet.node] = packet
+        say('replaced', round=round_, node=packet.node)
+        return True
+
+    def signed(self, round_, packet):
+        return verified(self.plan.keys[packet.node], packet.signature,
+                        packet.text(self.plan.digest, round_))
+
+    def too_many_checks(self, round_, node, who):
+        count = self.checks.get((round_, node, who), 0)
+        self.checks[round_, node, who] = count + 1
+        return count >= 8
+
+    # ----------------------------------------------------------- the loop --
+    def take(self, who, channel, frame):
+        version, kind, *elements = parse(frame, 'uint', 'uint')
+        if version != VERSION:
+            return
+        if kind == PACKETS:
+            round_, _, packets = require(elements, 'uint', 'uint', 'list')
+            if 1 <= len(packets) <= 65535:
+                self.take_packets(who, round_, packets)
+        elif kind == ANNOUNCE:
+            self.take_announcement(who, *require(elements, 'bin', 64))
+        elif kind == HELLO:
+            *counters, _, _, _, _, direct = require(
+                elements, 'uint', 'uint', 'uint', 'uint', 'uint', 'bool', 'bool',
+                'bool')
+            if who in self.neighbours:
+                self.neighbours[who].direct = direct
+            self.answer(who, channel, counters)
+        elif kind == MARK and who == 'server':
+            self.take_mark(*require(elements, 'uint'))
+
+    def take_mark(self, last):
+        """The server has releases of this key that the ledger does not know."""
+        self.marked = True
+        charged = self.ledger.db.execute(
+            'SELECT count(*) FROM release WHERE round > ? AND round <= ?',
+            (self.first_last, last)).fetchone()[0]
+        if last > self.first_last and charged == 0:
+            self.behind = last
+            say('behind', last=last)
+
+    def listen(self, who, link):
+        frames, opened = link.step()
+        if opened:
+            say('connected', to=who)
+            self.opened(link.channel, who == 'server')
+            self.greeted.pop(who, None)
+        return [(who, link.channel, frame) for frame in frames]
+
+    def accept(self):
+        frames = self.listener.step()
+        by_key = {c.key: c for c in self.listener.channels if c.open}
+        for neighbour in self.neighbours.values():
+            channel = by_key.get(neighbour.key)
+            if channel is not neighbour.accepted:
+                neighbour.accepted = channel
+                if channel is not None:
+                    self.opened(channel, False)
+        numbers = {n.key: n.number for n in self.neighbours.values()}
+        return [(numbers[channel.key], channel, frame)
+                for channel, frame in frames]
+
+    def step(self):
+        got = self.listen('server', self.server)
+        for number, neighbour in self.neighbours.items():
+            if neighbour.link:
+                got += self.listen(number, neighbour.link)
+        got += self.accept()
+        for who, channel, frame in got:
+            try:
+                self.take(who, channel, frame)
+            except ValueError as error:
+                say('dropped', sender=who, why=str(error))
+        self.greet()
+        self.by_clock()
+        if time.monotonic() < self.pending_until:
+            packet = self.release()
+            if packet is not None:
+                self.forward([packet])
+
+    def run(self):
+        while True:
+            links = [self.server] + [n.link for n in self.neighbours.values()
+                                     if n.link]
+            files = [link.channel for link in links if link.channel]
+            select.select(files + self.listener.files(), [], [], .005)
+            self.step()
+
+
+# ------------------------------------------------------------------- files --
+def read_rows(path):
+    with open(path, newline='') as file:
+        return list(csv.DictReader(line for line in file
+                                   if line.strip() and line[0] != '#'))
+
+
+def read_trust(path):
+    """eps and delta of the row `everyone`."""
+    rows = read_rows(path)
+    if [row['to'] for row in rows] != ['everyone']:
+        sys.exit(f'{path}: this node knows the row everyone only')
+    return float(rows[0]['eps']), float(rows[0]['delta'])
+
+
+def read_neighbours(path):
+    return [(int(row['node']), z85_bytes(row['key']), row['address'])
+            for row in read_rows(path)]
+
+
+def read_options(path):
+    options = {'row': 0}
+    with open(path) as file:
+        for line in file:
+            words = line.split(maxsplit=1)
+            if words and words[0][0] != '#':
+                options[words[0]] = words[1].strip()
+    folder = os.path.dirname(os.path.abspath(path))
+    options['ledger'] = 'python.ledger'
+    for name in ('key', 'server-key', 'neighbours', 'trust', 'ledger', 'data'):
+        options[name] = os.path.join(folder, options[name])
+    options['node'], options['row'] = int(options['node']), int(options['row'])
+    return options
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('config')
+    parser.add_argument('--server')
+    arguments = parser.parse_args()
+    options = read_options(arguments.config)
+    options['server'] = arguments.server or options['server']
+    Node(options).run()
+
+
+if __name__ == '__main__':
+    main()
