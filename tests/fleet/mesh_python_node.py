@@ -120,18 +120,35 @@ class Plan:
     def release(self, node):
         return self.releases[self.of[node]]
 
-    def enrolled(self, node):
-        return node < self.nodes and any(self.keys[node])
+    def has(self, packet):
+        """Whether a packet is of a node that takes part, and of the kind and length
+        of its release."""
+        return packet.node < self.nodes and any(self.keys[packet.node]) and \
+            packet.kind == self.release(packet.node)[0] and len(packet.payload) \
+            == (16 if packet.kind == SPHERE else 4 * self.dimension)
 
 
 class Packet:
-    """A packet that a node holds. `strict`: a copy that differs has come, so that
-    from now on only right signatures count; `right`: its own is known to be."""
+    """A node's packet of a round; `hops` has the fewest links of the copies that
+    came in each attempt, `right` says that the signature was checked."""
 
-    def __init__(self, node, kind, hops, payload, tag, signature):
-        self.node, self.kind, self.hops = node, kind, hops
+    def __init__(self, node, kind, payload, tag, signature):
+        self.node, self.kind = node, kind
         self.payload, self.tag, self.signature = payload, tag, signature
-        self.strict = self.right = False
+        self.hops, self.right = {}, False
+
+    def shorten(self, attempt, hops):
+        """A copy came; whether no other one was as short."""
+        old = self.hops_in(attempt)
+        if old is not None and old <= hops:
+            return False
+        self.hops[attempt] = hops
+        return True
+
+    def hops_in(self, attempt):
+        """The fewest of copies that came in this attempt or earlier."""
+        return min((h for a, h in self.hops.items() if a <= attempt),
+                   default=None)
 
     def same(self, other):
         return (self.kind, self.payload, self.tag, self.signature) == \
@@ -143,10 +160,6 @@ class Packet:
         inner = blake(digest + low(0) + low(round_) + low(self.node) +
                       low(self.kind) + self.tag + self.payload, 32)
         return blake(inner, 32, b'pricer: signature of packets')
-
-    def element(self, hops):
-        return [self.node, self.kind, hops, self.payload, self.tag,
-                self.signature]
 
 
 # ------------------------------------------------------------------ ledger --
@@ -322,15 +335,16 @@ class Node:
         self.listener.admit([n.key for n in self.neighbours.values()])
         self.started = time.monotonic()
         self.first_last = self.ledger.last()  # the ledger's last round at the start
-        self.marked, self.behind = False, 0
+        self.marked = self.behind = False
         self.said = {}            # kind -> (counter, body, signature)
         self.plan = self.law = None
         self.cost = None          # (eps, delta) of an entry of this plan
         self.round, self.attempt = 0, 0
         self.open = None          # the OPEN that the clock goes by
         self.pending_until = 0    # a release of the round is still to be made
-        self.held = {}            # round -> node -> Packet
-        self.repeats = {}         # (round, neighbour) -> packets known already
+        self.begun = False        # a round of this plan has
+        self.held = {}            # round -> node -> Packet; None: only forgeries
+        self.taken = {}           # (round, neighbour) -> packets that came
         self.checks = {}          # (round, node, neighbour) -> signatures checked
         self.tokens, self.filled = 2., self.started
         self.greeted = {}
@@ -345,32 +359,35 @@ class Node:
         channels = neighbour.channels()
         self.send(channels[0] if channels else None, message)
 
-    def send_packets(self, channel, packets):
-        """`packets` as elements of PACKETS, in frames that the receiver takes."""
+    def send_packets(self, to, attempt, packets):
+        """Packets of the round as they are passed on in an attempt, to a neighbour or
+        (None) the server, in frames that the receiver takes."""
+        channel = self.server.channel if to is None else to.channels()[0]
         batch, size = [], 0
         for packet in packets:
-            length = len(packet[3]) + 128
+            hops = packet.hops_in(attempt)
+            if hops is None or to is not None and (
+                    hops + 1 > self.plan.hops or packet.node == to.number):
+                continue
+            length = len(packet.payload) + 128
             if batch and size + length > BATCH:
-                self.send(channel, [VERSION, PACKETS, self.round, self.attempt,
-                                    batch])
+                self.send(channel, [VERSION, PACKETS, self.round, attempt, batch])
                 batch, size = [], 0
-            batch.append(packet)
+            batch.append([packet.node, packet.kind, hops + (to is not None),
+                          packet.payload, packet.tag, packet.signature])
             size += length
         if batch:
-            self.send(channel, [VERSION, PACKETS, self.round, self.attempt,
-                                batch])
+            self.send(channel, [VERSION, PACKETS, self.round, attempt, batch])
 
-    def forward(self, packets, but=None):
-        """Pass on what this node holds, to the server and to all neighbours but
-        one."""
-        if self.server.is_open():
-            self.send_packets(self.server.channel,
-                              [p.element(p.hops) for p in packets])
-        further = [p.element(p.hops + 1) for p in packets
-                   if p.hops + 1 <= self.plan.hops]
-        for neighbour in self.neighbours.values():
-            if neighbour.number != but and neighbour.channels():
-                self.send_packets(neighbour.channels()[0], further)
+    def forward(self, packets, attempt, but=None):
+        """Pass packets of the round on, in this attempt and those after it, to the
+        server and to all neighbours but one."""
+        receivers = [None] if self.server.is_open() else []
+        receivers += [n for n in self.neighbours.values()
+                      if n.number != but and n.channels()]
+        for to in receivers:
+            for later in range(attempt, self.attempt + 1):
+                self.send_packets(to, later, packets)
 
     def hello(self):
         counters = [self.said.get(kind, (0,))[0] for kind in (FLEET, OPEN, RESULT)]
@@ -392,14 +409,14 @@ class Node:
                 self.greeted[number] = now, direct
                 self.send_to(neighbour, self.hello())
 
-    def opened(self, channel, to_server):
-        """A connection opens: HELLO, and all packets of the round once more."""
+    def opened(self, channel, neighbour):
+        """A connection to a neighbour or (None) the server opens: HELLO, and all
+        packets of the round once more."""
         self.send(channel, self.hello())
-        packets = self.held.get(self.round, {}).values()
-        if self.plan and packets:
-            self.send_packets(channel, [
-                p.element(p.hops if to_server else p.hops + 1) for p in packets
-                if to_server or p.hops + 1 <= self.plan.hops])
+        if neighbour is not None:
+            neighbour.direct = False
+        if self.begun:
+            self.send_packets(neighbour, self.attempt, self.packets())
 
     # ------------------------------------------------------ announcements --
     def take_announcement(self, who, body, signature):
@@ -407,10 +424,12 @@ class Node:
         if neighbour and time.monotonic() < neighbour.mute_until:
             return
         counter, kind, *_ = parse(body, 'uint', 'uint')
-        old, known, _ = self.said.get(kind, (0, None, None))
-        if kind not in (FLEET, OPEN, RESULT) or counter < old or \
-                (counter == old and body == known) or \
-                (kind == OPEN and counter < self.first_last << 20):
+        differs = any(counter == other[0] and body != other[1]
+                      for other in self.said.values())
+        old = kind not in (FLEET, OPEN, RESULT) or \
+            counter <= self.said.get(kind, (0,))[0] or \
+            (kind == OPEN and counter < self.first_last << 20)
+        if old and not differs:
             return
         if not verified(self.server_key, signature,
                         blake(body, 32, b'pricer: announcement')):
@@ -418,7 +437,7 @@ class Node:
             if neighbour:
                 neighbour.mute_until = time.monotonic() + 1
             return
-        if counter == old:
+        if differs:
             say('two announcements', counter=counter)
             return
         self.said[kind] = counter, body, signature
@@ -449,7 +468,10 @@ class Node:
     def take_fleet(self, body):
         _, _, _, plan, keys = require(msgpack.unpackb(body), 'uint', 'uint', 'bool',
                                       'bin', 'bin')
-        self.plan = Plan(plan, keys)
+        known, self.plan = self.plan, Plan(plan, keys)
+        if known is not None and known.digest == self.plan.digest:
+            return  # other keys
+        self.held, self.begun, self.open = {}, False, None
         self.law = self.believe(self.plan)
         say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
             releases=self.law is not None)
@@ -458,25 +480,25 @@ class Node:
 
     def believe(self, plan):
         """The law of this node's release, or None where it releases nothing: it
-        computes itself what the plan's rounds cost."""
-        if not plan.enrolled(self.number) or \
-                plan.keys[self.number] != self.public or plan.reach != 0:
+        computes itself what the plan's rounds cost, (T rounds of the loss, 0) or
+        what the plan says."""
+        if self.behind or self.number >= plan.nodes or plan.reach != 0:
             return None
         kind, radius, t, e0, _, eps, delta = plan.release(self.number)
-        if kind != SPHERE or not radius > 0:
+        if kind != SPHERE or not radius > 0 or \
+                len(self.vector) != plan.dimension or plan.rounds > 10000:
             return None
         try:
             law = Law(plan.dimension, t, e0)
         except ValueError:
             return None
-        if len(self.vector) != plan.dimension or plan.rounds > 10000 or \
-                law.delta(eps, plan.rounds) > delta:
-            say('refused', eps=eps, delta=delta)
-            return None
         pure = plan.rounds * (e0 + law.charge) * (1 + 1e-15)
         self.cost = (pure, 0) if pure <= eps else (eps, delta)
+        if pure > eps and law.delta(eps, plan.rounds) > delta:
+            say('refused', why='the plan costs more than it says')
+            return None
         if not self.ledger.entry(law) and not self.ledger.has_budget(*self.cost):
-            say('refused', eps=self.ledger.eps, delta=self.ledger.delta)
+            say('refused', why='the trust file has less')
             return None
         return law
 
@@ -486,53 +508,51 @@ class Node:
             require(msgpack.unpackb(body), 'uint', 'uint', 16, 'uint', 'uint',
                     'uint', 'uint', 'uint', 'uint', 16)
         if self.plan is None or digest != self.plan.digest or reference != 0 or \
-                attempt >= self.plan.repeat or round_ < self.round:
+                attempt >= self.plan.repeat:
             return
-        self.open = dict(round=round_, period=period / 1000, ahead=ahead,
-                         collect=collect / 1000,
-                         at=time.monotonic() - attempt * collect / 1000)
+        now = time.monotonic()
+        if attempt == 0 or period == 0 or self.open is None:
+            self.open = dict(round=round_, at=now, period=period / 1000,
+                             ahead=ahead, collect=collect / 1000)
         if (round_, attempt) > (self.round, self.attempt):
-            self.begin(round_, attempt)
+            self.begin(round_, attempt, now)
 
     def by_clock(self):
-        """Open what is due and was not heard, a quarter of `collect` later."""
-        if self.open is None or not self.open['period']:
+        """Open the round that is due and was not heard of, a quarter of `collect`
+        later; one that is over already is left out."""
+        if self.open is None or self.open['period'] == 0:
             return
         late = time.monotonic() - self.open['at'] - self.open['collect'] / 4
         k = math.floor(late / self.open['period'])
-        if not 0 <= k <= self.open['ahead']:
-            return
-        attempt = min(self.plan.repeat - 1, math.floor(
-            (late - k * self.open['period']) / self.open['collect']))
-        due = self.open['round'] + k, attempt
-        if due > (self.round, self.attempt):
-            say('clock', round=due[0])
-            self.begin(*due)
+        due = self.open['at'] + k * self.open['period']
+        if 1 <= k <= self.open['ahead'] and \
+                self.open['round'] + k > self.round and \
+                time.monotonic() < due + self.open['collect']:
+            say('clock', round=self.open['round'] + k)
+            self.begin(self.open['round'] + k, 0, due)
 
-    def begin(self, round_, attempt):
-        if round_ != self.round:
+    def begin(self, round_, attempt, start):
+        new = round_ != self.round or not self.begun
+        if new:
             self.close_round()
-            for old in [r for r in self.held if r < round_]:
-                del self.held[old]
-            for counts in (self.repeats, self.checks):
+            self.held = {r: p for r, p in self.held.items() if r >= round_}
+            for counts in (self.taken, self.checks):
                 for key in [k for k in counts if k[0] < round_]:
                     del counts[key]
-        self.round, self.attempt = round_, attempt
-        self.pending_until = time.monotonic() + self.open['collect']
+        self.round, self.attempt, self.begun = round_, attempt, True
+        self.pending_until = start + self.open['collect']
+        self.held.setdefault(round_, {})
         self.release()
-        packets = list(self.held.get(round_, {}).values())
-        if packets:
-            self.forward(packets)
+        self.forward(self.packets(), 0 if new else attempt)
 
     def close_round(self):
-        if self.round:
+        if self.begun:
             say('round', round=self.round, packets={
-                p.node: p.payload.hex()
-                for p in self.held.get(self.round, {}).values()})
+                p.node: p.payload.hex() for p in self.packets()})
 
     def may_release(self):
         now = time.monotonic()
-        if self.law is None or self.behind or now > self.pending_until or \
+        if self.law is None or now > self.pending_until or \
                 (not self.marked and now < self.started + 2):
             return False
         period = self.open['period']
@@ -544,8 +564,8 @@ class Node:
     def release(self):
         """Make the release of this round, or take the one that was made: never a
         second one. It goes to `held`; None if there is none now."""
-        held = self.held.setdefault(self.round, {})
-        if self.number in held or self.plan is None:
+        held = self.held[self.round]
+        if self.number in held:
             return None
         stored = self.ledger.stored(self.round, self.plan.digest)
         if stored is None and self.round > self.ledger.last() and \
@@ -553,8 +573,8 @@ class Node:
             stored = self.make_release()
         if stored is None:
             return None
-        packet = Packet(self.number, SPHERE, 0, *stored)
-        packet.strict = packet.right = True
+        packet = Packet(self.number, SPHERE, *stored)
+        packet.shorten(self.attempt, 0)
         held[self.number] = packet
         return packet
 
@@ -566,7 +586,7 @@ class Node:
         digest = self.plan.digest
         tag = packet_tag(self.tag_key, self.study, digest, 0, self.number,
                          self.round, SPHERE, payload)
-        packet = Packet(self.number, SPHERE, 0, payload, tag, b'')
+        packet = Packet(self.number, SPHERE, payload, tag, b'')
         packet.signature = self.secret.sign(packet.text(digest, self.round))
         try:
             charged = self.ledger.charge(self.round, digest, self.law,
@@ -581,50 +601,62 @@ class Node:
         return payload, tag, packet.signature
 
     # ------------------------------------------------------------- packets --
-    def take_packets(self, who, round_, packets):
-        """Keep what is new and pass it on."""
-        if self.plan is None or who == 'server' or \
-                not self.round <= round_ <= self.round + 1:
-            return
-        fresh = []
-        for elements in packets:
-            packet = Packet(*require(elements, 'uint', 'uint', 'uint', 'bin', 16,
-                                     64))
-            if 1 <= packet.hops <= self.plan.hops and \
-                    packet.node != self.number and \
-                    self.plan.enrolled(packet.node) and \
-                    self.keep(who, round_, packet):
-                fresh.append(self.held[round_][packet.node])
-        if fresh and round_ == self.round:
-            self.forward(fresh, but=who)
+    def packets(self):
+        """Those of the round."""
+        return [p for p in self.held[self.round].values() if p is not None]
 
-    def keep(self, who, round_, packet):
-        """Whether a packet is to be passed on: it is the first copy, or one that
-        came over fewer links, or the true one where a false one was held."""
-        held = self.held.setdefault(round_, {})
-        known = held.get(packet.node)
-        if known is None:
-            held[packet.node] = packet
+    def shelf(self, round_):
+        """The packets of a round, if they are kept: of the round that is open and of
+        the next; before the first of a plan, of the latest that was heard of."""
+        if self.begun:
+            return self.held.setdefault(round_, {}) \
+                if round_ in (self.round, self.round + 1) else None
+        if round_ < max(self.held, default=1):
+            return None
+        self.held = {round_: self.held.get(round_, {})}
+        return self.held[round_]
+
+    def take_packets(self, who, round_, attempt, packets):
+        """Keep what is new and pass it on."""
+        if self.plan is None or who == 'server' or attempt >= self.plan.repeat:
+            return
+        shelf, fresh = self.shelf(round_), []
+        most = (self.plan.hops + 3) * self.plan.nodes * self.plan.repeat
+        for elements in packets if shelf is not None else []:
+            node, kind, hops, payload, tag, signature = require(
+                elements, 'uint', 'uint', 'uint', 'bin', 16, 64)
+            packet = Packet(node, kind, payload, tag, signature)
+            count = self.taken.get((round_, who), 0) + 1
+            self.taken[round_, who] = count
+            if count <= most and 1 <= hops <= self.plan.hops and \
+                    node != self.number and self.plan.has(packet) and \
+                    self.keep(shelf, who, round_, packet):
+                if shelf[node].shorten(attempt, hops):
+                    fresh.append(shelf[node])
+        if fresh and self.begun and round_ == self.round:
+            self.forward(fresh, attempt, but=who)
+
+    def keep(self, shelf, who, round_, packet):
+        """Whether a packet is held now. Where copies differ, those with a wrong
+        signature are dropped, and from then on (None is held, or one that is right)
+        signatures decide."""
+        node = packet.node
+        known = shelf.get(node)
+        if known is None and node not in shelf:
+            shelf[node] = packet
             return True
-        count = self.repeats.get((round_, who), 0) + 1
-        self.repeats[round_, who] = count
-        if count > max((self.plan.hops + 3) * self.plan.nodes, 16):
-            return False
-        if known.same(packet):
-            if packet.hops >= known.hops or (known.strict and not known.right):
-                return False
-            known.hops = packet.hops
+        if known is not None and known.same(packet):
             return True
-        if not known.strict:
-            known.strict = True
-            known.right = self.signed(round_, known)
-        if known.right or self.too_many_checks(round_, packet.node, who) or \
-                not self.signed(round_, packet):
+        if known is not None and known.right or \
+                self.too_many_checks(round_, node, who):
             return False
-        packet.strict = packet.right = True
-        held[packet.node] = packet
-        say('replaced', round=round_, node=packet.node)
-        return True
+        if known is not None and self.signed(round_, known):
+            known.right = True
+            return False
+        packet.right = self.signed(round_, packet)
+        shelf[node] = packet if packet.right else None
+        say('forged', round=round_, node=node, replaced=packet.right)
+        return packet.right
 
     def signed(self, round_, packet):
         return verified(self.plan.keys[packet.node], packet.signature,
@@ -641,9 +673,9 @@ class Node:
         if version != VERSION:
             return
         if kind == PACKETS:
-            round_, _, packets = require(elements, 'uint', 'uint', 'list')
+            round_, attempt, packets = require(elements, 'uint', 'uint', 'list')
             if 1 <= len(packets) <= 65535:
-                self.take_packets(who, round_, packets)
+                self.take_packets(who, round_, attempt, packets)
         elif kind == ANNOUNCE:
             self.take_announcement(who, *require(elements, 'bin', 64))
         elif kind == HELLO:
@@ -663,14 +695,14 @@ class Node:
             'SELECT count(*) FROM release WHERE round > ? AND round <= ?',
             (self.first_last, last)).fetchone()[0]
         if last > self.first_last and charged == 0:
-            self.behind = last
+            self.behind, self.law = True, None
             say('behind', last=last)
 
     def listen(self, who, link):
         frames, opened = link.step()
         if opened:
             say('connected', to=who)
-            self.opened(link.channel, who == 'server')
+            self.opened(link.channel, self.neighbours.get(who))
             self.greeted.pop(who, None)
         return [(who, link.channel, frame) for frame in frames]
 
@@ -682,7 +714,7 @@ class Node:
             if channel is not neighbour.accepted:
                 neighbour.accepted = channel
                 if channel is not None:
-                    self.opened(channel, False)
+                    self.opened(channel, neighbour)
         numbers = {n.key: n.number for n in self.neighbours.values()}
         return [(numbers[channel.key], channel, frame)
                 for channel, frame in frames]
@@ -700,10 +732,10 @@ class Node:
                 say('dropped', sender=who, why=str(error))
         self.greet()
         self.by_clock()
-        if time.monotonic() < self.pending_until:
+        if self.begun and time.monotonic() < self.pending_until:
             packet = self.release()
             if packet is not None:
-                self.forward([packet])
+                self.forward([packet], self.attempt)
 
     def run(self):
         while True:
