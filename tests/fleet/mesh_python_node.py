@@ -13,7 +13,6 @@ ledger is `python.ledger` there. Every line that it prints is a JSON object.
 """
 import argparse
 import csv
-import hashlib
 import json
 import math
 import os
@@ -27,11 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgpack
 import numpy as np
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from channel import Channel, Listener, context, public_key, where, z85_bytes
+from mesh_python_ledger import Ledger
+from mesh_python_messages import SPHERE, Packet, Plan, blake, parse, require, verified
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, '..', 'transport'),
@@ -42,203 +41,11 @@ from reference_sample import Law, sample  # noqa: E402
 VERSION = 3
 PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
 FLEET, OPEN, RESULT = 1, 2, 3
-SPHERE = 1
-NO_END = 2 ** 62 - 1
 BATCH = 40000  # bytes of packets in a frame, where there is more than one
 
 
 def say(event, **facts):
     print(json.dumps({'event': event, **facts}), flush=True)
-
-
-def blake(data, size, key=b''):
-    return hashlib.blake2b(data, digest_size=size, key=key).digest()
-
-
-# --------------------------------------------------------------- messages --
-def fits(value, kind):
-    """Whether a value is what docs/protocol.md calls `uint`, `bool`, `f64`, `bin`
-    (of some length if `kind` is a number), or a list."""
-    if kind == 'uint':
-        return type(value) is int and 0 <= value < 2 ** 62
-    if kind == 'bin':
-        return type(value) is bytes
-    if kind == 'f64':
-        return type(value) is float and math.isfinite(value)
-    if kind == 'bool':
-        return type(value) is bool
-    if kind == 'list':
-        return type(value) is list
-    return type(value) is bytes and len(value) == kind
-
-
-def parse(data, *kinds):
-    """The elements of a MessagePack array that begins with these kinds; ValueError
-    for anything else."""
-    try:
-        elements = msgpack.unpackb(data)
-    except Exception as error:
-        raise ValueError('no MessagePack') from error
-    return require(elements, *kinds, more=True)
-
-
-def require(elements, *kinds, more=False):
-    if type(elements) is not list or len(elements) < len(kinds) or \
-            (len(elements) > len(kinds) and not more) or \
-            not all(fits(e, kind) for e, kind in zip(elements, kinds)):
-        raise ValueError('other elements than the message has')
-    return elements
-
-
-def verified(key, signature, text):
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, text)
-        return True
-    except (InvalidSignature, ValueError):
-        return False
-
-
-class Plan:
-    """The body of FLEET."""
-
-    def __init__(self, body, keys):
-        (self.number, _, self.nodes, self.dimension, self.rounds, self.repeat,
-         self.hops, self.reach, releases, of) = require(
-            msgpack.unpackb(body), 'uint', 'uint', 'uint', 'uint', 'uint', 'uint',
-            'uint', 'f64', 'list', 'bin')
-        if len(of) != 2 * self.nodes or len(keys) != 32 * self.nodes or \
-                not 1 <= self.nodes <= 10 ** 6 or self.hops > 30 or \
-                not 1 <= self.repeat <= 64 or not 1 <= self.rounds:
-            raise ValueError('a plan out of range')
-        self.releases = [require(r, 'uint', *['f64'] * 6) for r in releases]
-        self.of = np.frombuffer(of, '<u2')
-        if len(self.of) and self.of.max() >= len(self.releases):
-            raise ValueError('a release that the plan does not have')
-        self.keys = [keys[32 * i:32 * i + 32] for i in range(self.nodes)]
-        self.digest = blake(body, 16)
-
-    def release(self, node):
-        return self.releases[self.of[node]]
-
-    def has(self, packet):
-        """Whether a packet is of a node that takes part, and of the kind and length
-        of its release."""
-        return packet.node < self.nodes and any(self.keys[packet.node]) and \
-            packet.kind == self.release(packet.node)[0] and len(packet.payload) \
-            == (16 if packet.kind == SPHERE else 4 * self.dimension)
-
-
-class Packet:
-    """A node's packet of a round; `hops` has the fewest links of the copies that
-    came in each attempt, `right` says that the signature was checked."""
-
-    def __init__(self, node, kind, payload, tag, signature):
-        self.node, self.kind = node, kind
-        self.payload, self.tag, self.signature = payload, tag, signature
-        self.hops, self.right = {}, False
-
-    def shorten(self, attempt, hops):
-        """A copy came; whether no other one was as short."""
-        old = self.hops_in(attempt)
-        if old is not None and old <= hops:
-            return False
-        self.hops[attempt] = hops
-        return True
-
-    def hops_in(self, attempt):
-        """The fewest of copies that came in this attempt or earlier."""
-        return min((h for a, h in self.hops.items() if a <= attempt),
-                   default=None)
-
-    def same(self, other):
-        return (self.kind, self.payload, self.tag, self.signature) == \
-            (other.kind, other.payload, other.tag, other.signature)
-
-    def text(self, digest, round_):
-        """What is signed."""
-        low = lambda n: n.to_bytes(8, 'little')
-        inner = blake(digest + low(0) + low(round_) + low(self.node) +
-                      low(self.kind) + self.tag + self.payload, 32)
-        return blake(inner, 32, b'pricer: signature of packets')
-
-
-# ------------------------------------------------------------------ ledger --
-class Ledger:
-    """Releases, and the entries of the budget `everyone` that they use. A release
-    and its charge are one transaction that is on the disk before the packet
-    leaves; the locking mode keeps a second process out."""
-
-    def __init__(self, path, eps, delta):
-        self.eps, self.delta = eps, delta
-        self.db = sqlite3.connect(path, isolation_level=None)
-        self.db.execute('PRAGMA locking_mode = EXCLUSIVE')
-        self.db.execute('PRAGMA synchronous = EXTRA')
-        self.db.execute('BEGIN EXCLUSIVE')
-        self.db.execute('CREATE TABLE IF NOT EXISTS entry (dimension INTEGER, '
-                        't REAL, e0 REAL, rounds INTEGER, used INTEGER, '
-                        'eps REAL, delta REAL)')
-        self.db.execute('CREATE TABLE IF NOT EXISTS release (round INTEGER '
-                        'PRIMARY KEY, plan BLOB, payload BLOB, tag BLOB, '
-                        'signature BLOB)')
-        self.db.execute('COMMIT')
-
-    def last(self):
-        return self.db.execute(
-            'SELECT coalesce(max(round), 0) FROM release').fetchone()[0]
-
-    def stored(self, round_, plan):
-        """The payload, tag and signature that were released, or None."""
-        return self.db.execute('SELECT payload, tag, signature FROM release '
-                               'WHERE round = ? AND plan = ?',
-                               (round_, plan)).fetchone()
-
-    def entry(self, law):
-        """An entry with a round left for a release of this law."""
-        return self.db.execute(
-            'SELECT rowid FROM entry WHERE dimension = ? AND t = ? AND e0 >= ? '
-            'AND used < rounds LIMIT 1', (law.d, law.t, law.e0)).fetchone()
-
-    def has_budget(self, eps, delta):
-        spent = self.db.execute('SELECT eps, delta FROM entry').fetchall()
-        return math.fsum([e for e, _ in spent] + [eps]) <= self.eps and \
-            math.fsum([d for _, d in spent] + [delta]) <= self.delta
-
-    def left(self, law, rounds, eps, delta):
-        """Rounds that the budget still holds."""
-        held = self.db.execute(
-            'SELECT coalesce(sum(rounds - used), 0) FROM entry WHERE dimension = '
-            '? AND t = ? AND e0 >= ?', (law.d, law.t, law.e0)).fetchone()[0]
-        spent = self.db.execute('SELECT coalesce(sum(eps), 0), '
-                                'coalesce(sum(delta), 0) FROM entry').fetchone()
-        more = min([(whole - used) // cost for whole, used, cost in
-                    ((self.eps, spent[0], eps), (self.delta, spent[1], delta))
-                    if cost > 0], default=0)
-        return min(NO_END, int(held + rounds * max(0, more)))
-
-    def charge(self, round_, plan, law, rounds, eps, delta, packet):
-        """False if the budget does not hold it, or a later round is charged."""
-        self.db.execute('BEGIN IMMEDIATE')
-        try:
-            found = self.entry(law)
-            if round_ <= self.last() or \
-                    (found is None and not self.has_budget(eps, delta)):
-                self.db.execute('ROLLBACK')
-                return False
-            if found is None:
-                self.db.execute('INSERT INTO entry VALUES (?,?,?,?,1,?,?)',
-                                (law.d, law.t, law.e0, rounds, eps, delta))
-            else:
-                self.db.execute('UPDATE entry SET used = used + 1 WHERE rowid = ?',
-                                found)
-            self.db.execute('INSERT INTO release VALUES (?,?,?,?,?)',
-                            (round_, plan, packet.payload, packet.tag,
-                             packet.signature))
-            self.db.execute('COMMIT')
-            return True
-        except sqlite3.Error:
-            if self.db.in_transaction:
-                self.db.execute('ROLLBACK')
-            raise
 
 
 # ------------------------------------------------------------- connections --
@@ -706,7 +513,17 @@ class Node:
             self.greeted.pop(who, None)
         return [(who, link.channel, frame) for frame in frames]
 
+    def longest(self):
+        """The longest frame that a neighbour may send."""
+        body = self.said.get(FLEET, (0, b''))[1]
+        dimension = self.plan.dimension if self.plan else 0
+        return max(8 << 20, 8 * dimension + 53248, 2 * len(body))
+
     def accept(self):
+        longest = self.longest()
+        for channel in self.listener.channels + [
+                c for n in self.neighbours.values() for c in n.channels()]:
+            channel.longest = longest
         frames = self.listener.step()
         by_key = {c.key: c for c in self.listener.channels if c.open}
         for neighbour in self.neighbours.values():

@@ -31,10 +31,10 @@ class Law:
     threshold t and loss e0."""
 
     def __init__(self, d, t, e0):
-        if not (d >= 1 and 0 < t < 1 and 0 < e0 <= 12 and
-                (e0 * 2.0 ** 40).is_integer()):
-            raise ValueError('no sphere has these parameters')
         k = d + 1
+        if not (d >= 1 and 2.0 ** -20 / math.sqrt(k) <= t < 1 - 2.0 ** -30 and
+                0 < e0 <= 12 and (e0 * 2.0 ** 40).is_integer()):
+            raise ValueError('no sphere has these parameters')
         self.d, self.t, self.e0 = d, t, e0
         self.q, self.g, density = cap(k, t)
         keep = math.exp(-e0)
