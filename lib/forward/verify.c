@@ -51,6 +51,7 @@ complain(struct verify *verify, const char *words, ...)
 struct held {
     struct pricer_forward_node release;
     double eps, delta;
+    double diameter; /* in radii */
     int32_t node;
 };
 
@@ -62,13 +63,15 @@ static int compare_held(const void *left, const void *right)
                         a->release.loss,
                         a->release.noise,
                         a->eps,
-                        a->delta};
+                        a->delta,
+                        a->diameter};
     const double y[] = {(double)b->release.release,
                         b->release.threshold,
                         b->release.loss,
                         b->release.noise,
                         b->eps,
-                        b->delta};
+                        b->delta,
+                        b->diameter};
     for (size_t k = 0; k < sizeof x / sizeof *x; k++)
         if (x[k] != y[k])
             return x[k] < y[k] ? -1 : 1;
@@ -81,15 +84,19 @@ static bool is_same(const struct held *a, const struct held *b)
            a->release.threshold == b->release.threshold &&
            a->release.loss == b->release.loss &&
            a->release.noise == b->release.noise && a->eps == b->eps &&
-           a->delta == b->delta;
+           a->delta == b->delta && a->diameter == b->diameter;
 }
 
 /* Recompute one release; false if it cannot be one. */
 static bool check_release(struct verify *verify, const struct held *held,
                           struct pri_release_check *found)
 {
-    if (!pri_release_recompute(&held->release, verify->network->dimension,
-                               verify->rounds, held->eps, held->delta, found))
+    if (!pri_release_recompute(
+            &held->release, verify->network->dimension, held->diameter,
+            &(struct pricer_budget){.eps = held->eps,
+                                    .delta = held->delta,
+                                    .rounds = verify->rounds},
+            found))
         return false;
     double used = found->pure
                       ? (double)((held->release.loss + found->charge) *
@@ -134,8 +141,9 @@ static enum pricer_status check_releases(struct verify *verify)
     if (held == NULL)
         return PRICER_MEMORY;
     for (int32_t i = 0; i < net->nodes; i++) {
-        held[i] = (struct held){verify->plan->node[i], net->everyone_eps[i],
-                                net->everyone_delta[i], i};
+        held[i] = (struct held){
+            verify->plan->node[i], net->everyone_eps[i], net->everyone_delta[i],
+            net->node_diameter[i] / net->node_radius[i], i};
         held[i].release.noise /= net->node_radius[i];
     }
     qsort(held, (size_t)net->nodes, sizeof *held, compare_held);

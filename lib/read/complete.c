@@ -38,12 +38,6 @@ static bool belongs_to_sum(const char *name)
            begins(name, "objective.") || is_one_of(name, names);
 }
 
-/* Keys that both schemes can have, and only sum has today. */
-static bool is_for_later(const char *name)
-{
-    return strcmp(name, "diameter") == 0;
-}
-
 enum pricer_status pri_scenario_check_scheme(
     const struct pricer_scenario *scenario, enum pricer_scheme scheme,
     struct pricer_fault *fault)
@@ -67,10 +61,6 @@ enum pricer_status pri_scenario_check_scheme(
             return pri_scenario_fault(
                 scenario, name, fault,
                 "%s belongs to 'scheme: sum', and the scheme is forward", name);
-        if (forward && is_for_later(name))
-            return pri_scenario_fault(
-                scenario, name, fault,
-                "%s does not work with 'scheme: forward' yet", name);
     }
     /* With forward, attempts send the one release of the round again. */
     if (!forward && scenario->reference > 0 && scenario->repeat > 1)

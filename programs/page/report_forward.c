@@ -225,6 +225,9 @@ void forward_privacy(const struct report *report)
         listed += kinds[k].nodes;
     }
     fputs("</table></div>\n", out);
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(report->network, near)[0] != '\0')
+        fprintf(out, "<p class=\"soft\">%s</p>\n", near);
     if (listed < report->network->nodes)
         fprintf(out,
                 "<p class=\"soft\">%lld other nodes have budgets of their "

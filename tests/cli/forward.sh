@@ -164,8 +164,7 @@ refuse "bad.yaml:3: trust.server.eps belongs to 'scheme: sum'" \
     'trust: {server: {eps: 1}, everyone: {eps: 4}}'
 refuse "bad.yaml:4: objective.bias belongs to 'scheme: sum'" "$everyone" 'objective: {bias: l2}'
 refuse "bad.yaml:4: horizon belongs to 'scheme: sum'" "$everyone" 'horizon: 3'
-refuse "bad.yaml:4: diameter does not work with 'scheme: forward' yet" "$everyone" \
-    'diameter: 1'
+refuse "bad.yaml:4: diameter = 3 is above 2, twice the radius" "$everyone" 'diameter: 3'
 refuse "bad.yaml:3: hops belongs to 'scheme: forward'" 'hops: 2' 'trust: {eps: 1}'
 refuse "bad.yaml:4: trust.everyone.eps belongs to 'scheme: forward'" 'scheme: sum' "$everyone"
 refuse "nodes.csv:2: everyone_eps is missing" 'scheme: forward'

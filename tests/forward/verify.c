@@ -121,18 +121,26 @@ static void test_releases(void **state)
                                                 1,
                                                 eps,
                                                 1e-6,
-                                                rounds[k]};
+                                                rounds[k],
+                                                i % 2 ? .3 : 2};
+                struct pricer_budget budget = {
+                    .eps = eps, .delta = 1e-6, .rounds = rounds[k]};
                 if (k == 5 && i == 6)
                     continue; /* some seconds */
                 assert_int_equal(pri_release_for_budget(&wish, &release, NULL),
                                  PRICER_OK);
                 struct pricer_forward_node node = node_of(&release);
                 assert_true(pri_release_recompute(
-                    &node, dimensions[i], rounds[k], eps, 1e-6, &found));
+                    &node, dimensions[i], wish.diameter, &budget, &found));
                 assert_true(found.pure || found.delta <= 1e-6);
                 assert_close((double)found.variance, release.variance, 1e-10);
                 if (kind == PRI_RELEASE_GAUSSIAN) {
-                    assert_true(found.delta > 1e-6 * (1 - 1e-7));
+                    assert_true(found.delta > 1e-6 * (1 - 1e-5));
+                    /* Data that are further apart are not hidden. */
+                    assert_true(pri_release_recompute(&node, dimensions[i],
+                                                      wish.diameter * 1.01,
+                                                      &budget, &found));
+                    assert_true(wish.diameter == 2 || found.delta > 1e-6);
                     continue;
                 }
                 assert_close((double)found.share, release.q, 1e-11);
@@ -148,7 +156,7 @@ static void test_releases(void **state)
                 if (rounds[k] == 1 || node.loss > PRI_RELEASE_E0)
                     continue;
                 assert_true(pri_release_recompute(
-                    &node, dimensions[i], rounds[k], eps, 1e-6, &found));
+                    &node, dimensions[i], wish.diameter, &budget, &found));
                 assert_true(!found.pure && found.delta > 1e-6);
             }
 }
@@ -168,14 +176,18 @@ static void test_known(void **state)
                                            .threshold = known[k].t,
                                            .loss = floor(known[k].e0 * 0x1p40) *
                                                    0x1p-40};
-        assert_true(pri_release_recompute(&node, known[k].dimension,
-                                          known[k].rounds, known[k].eps, 1e-6,
-                                          &found));
+        assert_true(pri_release_recompute(
+            &node, known[k].dimension, 2,
+            &(struct pricer_budget){.eps = known[k].eps,
+                                    .delta = 1e-6,
+                                    .rounds = known[k].rounds},
+            &found));
         assert_close((double)found.delta, known[k].delta, known[k].digits);
     }
     struct pricer_forward_node one = {
         .release = PRICER_RELEASE_SPHERE, .threshold = .76159416, .loss = 4};
-    assert_true(pri_release_recompute(&one, 2, 1, 4, 0, &found));
+    assert_true(pri_release_recompute(
+        &one, 2, 2, &(struct pricer_budget){.eps = 4, .rounds = 1}, &found));
     assert_true(fabsl(found.m - .76159416L) < 1e-8L);
     assert_true(fabsl(found.share - .11920292L) < 1e-8L);
     assert_close((double)found.variance, .4827078, 2e-7);

@@ -18,6 +18,7 @@ struct work {
     struct pricer_forward_record record;
     struct pricer_forward_check check;
     struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
+    bool near;      /* the scenario has a diameter */
     double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
     double seconds;
 };
@@ -28,16 +29,21 @@ struct summary {
     double arrival;                             /* mean probability */
     double variance_min, variance_max;          /* in squares of the radius */
     double eps_min, eps_max, delta_max;
+    double diameter_max; /* of data that guarantees are about; 0: all data */
 };
 
 static struct summary summarise(const struct work *work)
 {
     struct summary found = {.variance_min = INFINITY, .eps_min = INFINITY};
+    bool near = false;
     for (int32_t i = 0; i < work->plan->nodes; i++) {
         const struct pricer_forward_node *node = &work->plan->node[i];
         double radius = work->network->node_radius[i];
+        double diameter = work->network->node_diameter[i];
         double share = node->variance / (radius * radius);
         found.kinds[node->release]++;
+        near = near || diameter < 2 * radius;
+        found.diameter_max = fmax(found.diameter_max, diameter);
         found.arrival += node->arrival / work->plan->nodes;
         found.variance_min = fmin(found.variance_min, share);
         found.variance_max = fmax(found.variance_max, share);
@@ -46,6 +52,8 @@ static struct summary summarise(const struct work *work)
         found.delta_max =
             fmax(found.delta_max, work->network->everyone_delta[i]);
     }
+    if (!near)
+        found.diameter_max = 0;
     return found;
 }
 
@@ -88,6 +96,8 @@ static void print_json(const struct work *work)
     json_count(&json, "rounds", work->record.settings.rounds);
     json_number(&json, "eps", found.eps_max);
     json_number(&json, "delta", found.delta_max);
+    if (found.diameter_max > 0)
+        json_number(&json, "diameter", found.diameter_max);
     json_number(&json, "mse_worst_case", plan->mse_worst_case);
     json_number(&json, "mse_stderr", plan->mse_stderr);
     json_number(&json, "mse_missing", plan->missing);
@@ -204,6 +214,17 @@ static void print_releases(const struct work *work, const struct summary *found)
     table_print(table, stdout);
 }
 
+/* What the guarantees are about, where the scenario has a diameter. */
+static void print_near(const struct work *work)
+{
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(work->network, near)[0] != '\0')
+        puts(near);
+    else if (work->near)
+        puts("The diameter is not used: sphere releases have less noise, and "
+             "their guarantee is about\nany data within the radius.");
+}
+
 static void print_privacy(const struct work *work, const struct summary *found)
 {
     long long rounds = work->record.settings.rounds;
@@ -219,6 +240,7 @@ static void print_privacy(const struct work *work, const struct summary *found)
              "path is not hidden",
              eps, found->delta_max, rounds, rounds == 1 ? "" : "s");
     program_words("Privacy:", words);
+    print_near(work);
 }
 
 /* What was computed a second time, by other code. */
@@ -445,6 +467,11 @@ int plan_forward(const struct plan_request *ask, const char *path)
     }
     progress_end(&progress);
     work.seconds = program_seconds() - start;
+    if (status == PRICER_OK) {
+        char near[MEANING_NEAR_ROOM];
+        work.near = meaning_near(work.network, near)[0] != '\0';
+        meaning_guarantees(work.network, work.plan);
+    }
     if (status == PRICER_OK)
         (ask->as_json ? print_json : print_tables)(&work);
     pricer_forward_slopes_free(work.slopes);
