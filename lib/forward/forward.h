@@ -205,6 +205,10 @@ void pri_forward_fit_alone(const struct pri_senders *senders,
                            const double *arrival, double *coefficient,
                            double *objective, double *gap);
 
+/* How probably an uplink is up in one of the attempts. */
+void pri_forward_uplinks(const struct pricer_network *network, int32_t attempts,
+                         double *arrival);
+
 /* ------------------------------------------------------------------ plan -- */
 
 enum { PRI_HOPS_ENOUGH = 16 }; /* more relays hardly ever help */

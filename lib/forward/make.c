@@ -327,9 +327,6 @@ enum pricer_status pricer_forward_slopes_make(
 {
     struct pri_slopes *found = NULL;
     struct pricer_forward_slopes *made = NULL;
-    if (plan->repeat > 1)
-        return pri_fault(fault, PRICER_VALUE,
-                         "sensitivities are for rounds of one attempt");
     double *variance = pri_alloc(plan->nodes, sizeof *variance);
     enum pricer_status status =
         variance != NULL ? slopes_new(network, &made) : PRICER_MEMORY;
@@ -340,6 +337,7 @@ enum pricer_status pricer_forward_slopes_make(
             network,
             &(struct pri_senders){plan->nodes, network->node_radius, variance},
             &(struct pri_forward_settings){.hops = plan->hops,
+                                           .attempts = plan->repeat,
                                            .seed = settings->seed,
                                            .threads = settings->threads,
                                            .watch = settings->watch},

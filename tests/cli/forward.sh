@@ -135,6 +135,15 @@ awk 'length > 100 { wide = 1 } END { exit wide }' advice.txt || fail "too wide: 
 same "$(json mse_worst_case)" "$(json 'hops_curve[1].mse_worst_case')" ||
     fail "advise, two attempts: $(cat out.json)"
 expect 2 "--points belongs to 'scheme: sum'" "$pricer" advise s.pricer --points 5
+# Two attempts have sensitivities, and the paper's scheme in one attempt next to them.
+"$pricer" plan s.pricer --json >out.json && "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
+[ "$(json mse_sum)" ] && [ "$(json sensitivity.links[0].of)" ] || fail "attempts: $(cat out.json)"
+grep -q "the paper's scheme, same guarantee, one attempt" plan.txt &&
+    grep -q "^Links: " plan.txt || fail "plan of two attempts: $(cat plan.txt)"
+"$pricer" new one.pricer four.yaml --force --set hops=1 >new.txt &&
+    "$pricer" plan one.pricer --json >one.json || fail "plan exited $?"
+[ "$(json mse_sum)" = "$(sqlite3 :memory: "SELECT readfile('one.json')->>'mse_sum'")" ] ||
+    fail "the paper's scheme in one attempt: $(cat out.json one.json)"
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
 "$pricer" new s.pricer four.yaml --force >new.txt || fail "new exited $?"

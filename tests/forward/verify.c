@@ -302,12 +302,40 @@ static void test_sampled(void **state)
     pricer_network_free(net);
 }
 
+/* Several attempts: the error is that of single patterns again, and a plan that
+ * states less, or that was made for more attempts, is refused. */
+static void test_attempts(void **state)
+{
+    uint64_t seed = 9;
+    struct pricer_network *net = make_network(&seed, 20, 50, 2, false);
+    struct pricer_forward_plan *plan = NULL;
+    (void)state;
+    assert_int_equal(
+        pricer_forward_plan_make(net,
+                                 &(struct pricer_forward_settings){
+                                     .rounds = 1, .hops = 3, .repeat = 4},
+                                 &plan, NULL),
+        PRICER_OK);
+    struct pricer_forward_check check = verify(net, 1, plan);
+    assert_true(check.good && check.patterns == 4096);
+    assert_true(fabs(check.mse_one_sided - plan->mse_worst_case) <
+                6 * hypot(check.mse_stderr, plan->mse_stderr) +
+                    .01 * plan->mse_worst_case);
+    plan->repeat = 2;
+    assert_false(verify(net, 1, plan).good);
+    plan->repeat = 4;
+    plan->mse_worst_case *= .8;
+    assert_false(verify(net, 1, plan).good);
+    pricer_forward_plan_free(plan);
+    pricer_network_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_releases), cmocka_unit_test(test_known),
         cmocka_unit_test(test_good),     cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_sampled),  cmocka_unit_test(test_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

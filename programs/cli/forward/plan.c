@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+/* A gap that rounding may hide. */
+#define GAP_SHOWN 1e-12
+
 struct work {
     struct pricer_study *study;
     struct pricer_network *network;
@@ -149,7 +152,10 @@ static void print_errors(const struct work *work)
     add_row(table, plan, meaning_zero(work->network), plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
     if (!isnan(work->mse_sum))
-        add_row(table, plan, "the paper's scheme, same guarantee",
+        add_row(table, plan,
+                plan->repeat > 1
+                    ? "the paper's scheme, same guarantee, one attempt"
+                    : "the paper's scheme, same guarantee",
                 work->mse_sum);
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
@@ -174,12 +180,12 @@ static void print_errors(const struct work *work)
                  "coefficients lower it by more than %.2g of it on the rounds "
                  "that they are fitted to",
                  plan->mse_worst_case, plan->mse_stderr,
-                 (long long)plan->patterns, plan->gap);
+                 (long long)plan->patterns, fmax(plan->gap, GAP_SHOWN));
     else
         snprintf(words, sizeof words,
                  "%.9g with forwarding, over all patterns of links; no other "
                  "coefficients lower it by more than %.2g of it",
-                 plan->mse_worst_case, plan->gap);
+                 plan->mse_worst_case, fmax(plan->gap, GAP_SHOWN));
     program_words("Error:", words);
 }
 
@@ -307,11 +313,9 @@ static void print_tables(const struct work *work)
              "after hops",
              plan->bytes);
     program_words("Traffic:", words);
-    if (plan->measured > 0 || plan->repeat > 1) {
-        printf("Not compared with the paper's scheme, and without "
-               "sensitivities: these need %s.\n",
-               plan->measured > 0 ? "a model\nof links"
-                                  : "rounds\nof one attempt");
+    if (plan->measured > 0) {
+        puts("Not compared with the paper's scheme, and without "
+             "sensitivities: these need a model\nof links.");
         return;
     }
     if (isnan(work->mse_sum))
@@ -404,7 +408,7 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
                                   struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
-    if (work->plan->measured > 0 || work->plan->repeat > 1)
+    if (work->plan->measured > 0)
         return PRICER_OK;
     work->mse_sum = forward_sum_error(
         work->network, work->record.settings.rounds, &progress->watch);
@@ -416,11 +420,11 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 }
 
 /* A plan that fails the check is not stored. The error is checked where it is
- * that of one attempt over the network's links. */
+ * that of a model of links. */
 static enum pricer_status check_plan(struct work *work,
                                      struct pricer_fault *fault)
 {
-    bool releases_only = work->plan->measured > 0 || work->plan->repeat > 1;
+    bool releases_only = work->plan->measured > 0;
     enum pricer_status status = pricer_forward_plan_verify(
         work->network, work->record.settings.rounds, work->plan, releases_only,
         &work->check, fault);
