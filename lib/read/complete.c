@@ -242,6 +242,10 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
         status = check_given(scenario, fault);
     if (status == PRICER_OK)
         fill_defaults(scenario);
+    if (status == PRICER_OK && scenario->everyone_delta >= 1)
+        return pri_scenario_fault(scenario, "trust.everyone.delta", fault,
+                                  "trust.everyone.delta = %.12g is not below 1",
+                                  scenario->everyone_delta);
     if (status == PRICER_OK && scenario->diameter > 2 * scenario->radius)
         return pri_scenario_fault(
             scenario, "diameter", fault,

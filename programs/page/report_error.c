@@ -25,7 +25,7 @@ static const char *const colours[PARTS] = {"blue", "green", "violet"};
 /* What the parts are, of sums and of forwarding. */
 static const char *const part_names[2][PARTS] = {
     {"links that come and go", "noise for privacy", "bias"},
-    {"releases that do not arrive", "noise for privacy",
+    {"releases missing or scaled down", "noise for privacy",
      "nodes that can never be heard"}};
 
 static struct split split_sums(const char *name,

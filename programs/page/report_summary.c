@@ -167,7 +167,8 @@ static void answer_better(const struct report *report)
     if (report->forward != NULL)
         fprintf(report->out,
                 " Of the error %.3g %% is noise, which more ε lowers, and %.3g "
-                "%% data that do not arrive, which better links%s lower.",
+                "%% data that do not arrive or are scaled down against the "
+                "noise, which better links%s lower.",
                 100 * report->forward->noise / report->error.objective,
                 100 * report->forward->missing / report->error.objective,
                 report->forward->hops < PRICER_HOPS_MAX ? " and more hops"

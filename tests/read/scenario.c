@@ -146,6 +146,10 @@ static void test_scheme(void **state)
                        "network: {generator: ring, nodes: 6, p: 1, uplink: 1}\n"
                        "trust: {everyone: {eps: 4}}\n";
     char text[300];
+    refuse_text("dimension: 8\n"
+                "network: {generator: ring, nodes: 6, p: 1, uplink: 1}\n"
+                "trust: {everyone: {eps: 4, delta: 1}}\n",
+                "s.yaml:3: trust.everyone.delta = 1 is not below 1");
     snprintf(text, sizeof text, "%sdiameter: 3\n", head);
     refuse_text(text, "s.yaml:4: diameter = 3 is above 2, twice the radius");
     snprintf(text, sizeof text, "%sreference: last\n", head);

@@ -160,7 +160,7 @@ static void print_errors(const struct work *work)
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
     add_row(table, plan, words, plan->mse_worst_case);
-    add_row(table, plan, "  of it releases that do not arrive", plan->missing);
+    add_row(table, plan, "  of it data missing or scaled down", plan->missing);
     add_row(table, plan, "  of it noise of releases", plan->noise);
     add_row(table, plan, "same releases, links that never fail",
             plan->mse_perfect);
