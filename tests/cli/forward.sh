@@ -304,5 +304,6 @@ echo to,eps,delta >trust.csv
 expect 1 "$words" timeout 60 "$build"/pricer-node --node 0 --key node.key \
     --server tcp://127.0.0.1:1 --server-key server.key.pub --listen tcp://127.0.0.1:0 \
     --trust trust.csv --ledger ledger.db --new-ledger --data rows.npy --emulate s.pricer
-"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *2$" show.txt || fail show
+"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *2$" show.txt &&
+    grep -q "^hops" show.txt && ! grep -qE "^(bias|calibration|horizon|lambda)" show.txt || fail show
 exit $bad
