@@ -56,7 +56,6 @@ static void hash_packet(const struct packet_about *about,
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, SIGNED);
     crypto_generichash_update(&state, about->digest, WIRE_DIGEST);
-    put_number(&state, about->reference);
     put_number(&state, about->round);
     put_number(&state, packet->node);
     put_number(&state, packet->kind);

@@ -34,7 +34,7 @@ enum { PACKETS_CHECKS = 8 };
 /* What a packet is bound to, next to what it says itself. */
 struct packet_about {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
-    int64_t reference, round;
+    int64_t round;
 };
 
 /* The signature of a packet with a tag, and whether it is that of the node with

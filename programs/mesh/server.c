@@ -140,10 +140,6 @@ static enum pricer_status use_plan(struct mesh_server *server,
     struct mesh_counting made = {0};
     struct server_times times;
     enum pricer_status status = mesh_counting_load(&made, server->study, fault);
-    if (status == PRICER_OK && made.network->reach > 0)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "rounds relative to the last estimate are not "
-                              "run by a mesh yet: leave reference out");
     if (status == PRICER_OK)
         status = share_period(server, made.repeat, &times, fault);
     if (status != PRICER_OK) {
@@ -293,6 +289,8 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
         status = check_key(server, fault);
     if (status == PRICER_OK)
         status = use_plan(server, fault);
+    if (status == PRICER_OK)
+        status = mesh_reference_load(server, fault);
     if (status == PRICER_OK)
         status = mesh_members_load(&server->members, server->study, server->hub,
                                    &server->pair, &changed, fault);
@@ -454,6 +452,7 @@ static void tear_down(struct mesh_server *server, struct status_page *page)
     announce_free(&server->said);
     wire_free(&server->bytes);
     free(server->truth);
+    free(server->reference.vector);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);
 }

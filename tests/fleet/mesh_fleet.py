@@ -27,7 +27,8 @@ class Mesh(Fleet):
     server at all."""
 
     def __init__(self, build, nodes, links, uplink, dimension=2, hops=3, eps=4,
-                 rounds=1, times=500, keys='', host=lambda i: '127.0.0.1'):
+                 rounds=1, times=500, keys='', host=lambda i: '127.0.0.1',
+                 p=lambda i, j: 1):
         self.build, self.nodes, self.dimension = build, nodes, dimension
         self.seed, self.processes, self.uplink = 7, {}, uplink
         self.dir = tempfile.mkdtemp(prefix='pricer-mesh-')
@@ -35,7 +36,7 @@ class Mesh(Fleet):
         self.write('nodes.csv', 'node,p\n' + ''.join(
             f'{i},{p}\n' for i, p in enumerate(uplink)))
         self.write('links.csv', 'from,to,p\n' + ''.join(
-            f'{i},{j},1\n{j},{i},1\n' for i, j in links))
+            f'{i},{j},{p(i, j)}\n{j},{i},{p(j, i)}\n' for i, j in links))
         self.write('s.yaml', f'dimension: {dimension}\nradius: 1\n'
                    f'scheme: forward\nhops: {hops}\nrounds: {rounds}\n{keys}'
                    'network: {files: {nodes: nodes.csv, links: links.csv}}\n'
@@ -253,10 +254,12 @@ class Peer:
         """A packet of this node, as it would be of an honest one."""
         node = self.node if node is None else node
         low = lambda n: n.to_bytes(8, 'little')
-        tag = reference.packet_tag(self.secret, self.study, self.digest, 0, node,
-                                   round_, kind, payload)
-        text = hashed(self.digest + low(0) + low(round_) + low(node) +
-                      low(kind) + tag + payload, 32)
+        opened = self.said.get(OPEN)
+        relative = opened[8] if opened and opened[3] == round_ else 0
+        tag = reference.packet_tag(self.secret, self.study, self.digest, relative,
+                                   node, round_, kind, payload)
+        text = hashed(self.digest + low(round_) + low(node) + low(kind) + tag +
+                      payload, 32)
         signature = self.identity.sign(
             hashed(text, 32, b'pricer: signature of packets'))
         return [node, kind, hops, payload, tag, signature]

@@ -110,8 +110,8 @@ class Liar(Peer):
                     self.twist(message[2], packet[0])
 
 
-def check_lies():
-    with Mesh(build, N, LINKS, UPLINK, hops=HOPS) as mesh:
+def check_lies(keys=''):
+    with Mesh(build, N, LINKS, UPLINK, hops=HOPS, keys=keys) as mesh:
         liar = Liar(mesh)
         liar.forged = 0
         mesh.start_server(period=700)
@@ -412,5 +412,6 @@ def check_early():
 check_early()
 check_lies()
 check_flood()
+check_lies('reference: last\nstep: .5\n')
 check_bound()
 check_gaussian()
