@@ -10,7 +10,7 @@
 
 static const char purpose[] = "pricer: signature of packets";
 
-enum { FAR = UINT8_MAX };
+enum { FAR = UINT8_MAX, LEAPS = 8 };
 
 struct held {
     uint8_t *bytes; /* payload, tag, signature; NULL: none */
@@ -36,6 +36,8 @@ struct packets {
     uint8_t *kinds; /* [nodes] */
     int32_t neighbours;
     struct shelf shelves[2]; /* the current round and the next */
+    int64_t missed; /* the latest round to come of which a packet was dropped */
+    uint8_t *leaps; /* [neighbours] later rounds that each has named */
     int64_t counts[PACKET_NEWS];
 };
 
@@ -106,6 +108,7 @@ void packets_free(struct packets *packets)
         free(shelf->taken);
     }
     free(packets->kinds);
+    free(packets->leaps);
     free(packets);
 }
 
@@ -135,6 +138,7 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
     size_t nodes = (size_t)made->plan.nodes;
     size_t near = (size_t)neighbours + 1; /* never none */
     made->kinds = calloc(nodes + 1, 1);
+    made->leaps = calloc(near, 1);
     for (int k = 0; k < 2; k++) {
         struct shelf *shelf = &made->shelves[k];
         shelf->held = calloc(nodes + 1, sizeof *shelf->held);
@@ -143,7 +147,7 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
         good = good && shelf->held != NULL && shelf->checks != NULL &&
                shelf->taken != NULL;
     }
-    if (good && made->kinds != NULL && fill_kinds(made))
+    if (good && made->kinds != NULL && made->leaps != NULL && fill_kinds(made))
         return made;
     packets_free(made);
     return NULL;
@@ -157,45 +161,60 @@ void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
 
 /* ------------------------------------------------------------------ rounds -- */
 
-void packets_begin(struct packets *packets, const struct packet_about *about)
+bool packets_begin(struct packets *packets, const struct packet_about *about)
 {
     struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1];
     if (about->round <= now->about.round)
-        return;
+        return false;
+    bool missed = packets->missed >= about->round;
     struct shelf first = *now;
     clear(packets, &first);
     if (next->about.round == about->round) {
         *now = *next;
         *next = first;
     } else {
-        clear(packets, next);
         *now = first;
+        if (next->about.round < about->round || missed)
+            clear(packets, next);
     }
     now->about = *about;
-    next->about = *about; /* the next is believed to be like this one */
-    next->about.round = about->round + 1;
+    packets->missed = 0;
+    memset(packets->leaps, 0, (size_t)packets->neighbours);
+    return missed;
 }
 
-bool packets_missed(const struct packets *packets)
+static void miss(struct packets *packets, int64_t round)
 {
-    return packets->shelves[0].about.round == 0 &&
-           packets->counts[PACKET_ROUND] > 0;
+    if (round > packets->missed)
+        packets->missed = round;
 }
 
-/* Before the first round of a plan any round may be the next: neighbours that
- * have heard of it earlier do not send twice. The latest one is kept. */
-static struct shelf *find_shelf(struct packets *packets, int64_t round)
+/* Of rounds to come the latest is kept: whoever sends its packets has heard that
+ * those before it are over. Each neighbour may name a later one LEAPS times in a
+ * round, since that clears the shelf. */
+static struct shelf *find_shelf(struct packets *packets, int32_t neighbour,
+                                int64_t round)
 {
-    struct shelf *next = &packets->shelves[1];
-    for (int k = 0; k < 2; k++)
-        if (packets->shelves[k].about.round == round && round > 0)
-            return &packets->shelves[k];
-    if (packets->shelves[0].about.round > 0 || round <= next->about.round)
+    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1];
+    if (round == now->about.round)
+        return now;
+    if (round == next->about.round)
+        return next;
+    if (round < now->about.round)
         return NULL;
+    if (round < next->about.round || neighbour < 0 ||
+        packets->leaps[neighbour] >= LEAPS) {
+        miss(packets, round);
+        return NULL;
+    }
+    packets->leaps[neighbour]++;
     clear(packets, next);
+    next->about = now->about; /* it is believed to be like this one */
     next->about.round = round;
-    crypto_generichash(next->about.digest, WIRE_DIGEST, packets->fleet.plan,
-                       packets->fleet.plan_size, NULL, 0);
+    if (now->about.round == 0)
+        crypto_generichash(next->about.digest, WIRE_DIGEST,
+                           packets->fleet.plan, packets->fleet.plan_size, NULL,
+                           0);
     return next;
 }
 
@@ -308,7 +327,7 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
                              const struct mesh_packet *packet)
 {
     const struct mesh_plan *plan = &packets->plan;
-    struct shelf *shelf = find_shelf(packets, time->round);
+    struct shelf *shelf = find_shelf(packets, neighbour, time->round);
     if (shelf == NULL || time->attempt >= plan->repeat)
         return PACKET_ROUND;
     int64_t most = plan->nodes * (plan->hops + INT64_C(3)) * plan->repeat;

@@ -151,7 +151,7 @@ class Node:
         self.pending_until = 0    # a release of the round is still to be made
         self.reference = 0, bytes(16)  # of the round: its number and digest
         self.begun = False        # a round of this plan has
-        self.missed = False       # packets came before that, and were not kept
+        self.missed = 0           # the latest round to come of which one was dropped
         self.held = {}            # round -> node -> Packet; None: only forgeries
         self.taken = {}           # (round, neighbour) -> packets that came
         self.checks = {}          # (round, node, neighbour) -> signatures checked
@@ -284,7 +284,7 @@ class Node:
         known, self.plan = self.plan, Plan(plan, keys)
         if known is not None and known.digest == self.plan.digest:
             return  # other keys
-        self.held, self.begun, self.missed, self.open = {}, False, False, None
+        self.held, self.begun, self.missed, self.open = {}, False, 0, None
         self.law = self.believe(self.plan)
         say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
             releases=self.law is not None)
@@ -348,12 +348,15 @@ class Node:
 
     def begin(self, round_, attempt, start):
         new = round_ != self.round or not self.begun
-        if not self.begun and self.missed:  # ask for those that came before
+        missed = new and self.missed >= round_
+        if missed:      # ask for those that came before
             for neighbour in self.neighbours.values():
                 self.send_to(neighbour, self.hello(asks=True))
         if new:
             self.close_round()
-            self.held = {r: p for r, p in self.held.items() if r >= round_}
+            self.held = {r: p for r, p in self.held.items()
+                         if r == round_ or (r > round_ and not missed)}
+            self.missed = 0
             for counts in (self.taken, self.checks):
                 for key in [k for k in counts if k[0] < round_]:
                     del counts[key]
@@ -448,15 +451,15 @@ class Node:
 
     def shelf(self, round_):
         """The packets of a round, if they are kept: of the round that is open and of
-        the next; before the first of a plan, of the latest that was heard of."""
-        if self.begun:
-            return self.held.setdefault(round_, {}) \
-                if round_ in (self.round, self.round + 1) else None
-        if round_ < max(self.held, default=1):
-            self.missed = True
+        the latest to come that was heard of."""
+        if self.begun and round_ <= self.round:
+            return self.held.setdefault(round_, {}) if round_ == self.round else None
+        if round_ < max(self.held, default=0):
+            self.missed = max(self.missed, round_)
             return None
-        self.held = {round_: self.held.get(round_, {})}
-        return self.held[round_]
+        self.held = {r: p for r, p in self.held.items()
+                     if r == round_ or (self.begun and r == self.round)}
+        return self.held.setdefault(round_, {})
 
     def take_packets(self, who, round_, attempt, packets):
         """Keep what is new and pass it on."""
