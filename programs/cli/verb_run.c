@@ -33,8 +33,8 @@ static enum legend_scheme find_scheme(int argc, char **argv)
             pricer_study_open(argv[k], false, &study, NULL) != PRICER_OK)
             continue;
         if (pricer_study_scheme(study, &scheme, NULL) == PRICER_OK)
-            found = scheme == PRICER_SCHEME_FORWARD ? LEGEND_FORWARD
-                                                    : LEGEND_SUM;
+            found =
+                scheme == PRICER_SCHEME_FORWARD ? LEGEND_FORWARD : LEGEND_SUM;
         pricer_study_close(study);
     }
     return found;

@@ -45,7 +45,8 @@ static const struct entry {
     {PLAN | ADVISE | SWEEP | SUM, "objective",
      "what the planner makes least: the worst case, or with --bias l1 or l2\n"
      "the paper's error with its bias term."},
-    {PLAN | SWEEP | SUM, "variance", "the part that links which come and go add."},
+    {PLAN | SWEEP | SUM, "variance",
+     "the part that links which come and go add."},
     {PLAN | SWEEP, "noise", "the part that the noise for privacy adds."},
     {PLAN | SWEEP | SUM, "bias",
      "the part of nodes that count less or more than 1, at worst; |bias| is\n"
