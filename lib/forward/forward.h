@@ -104,7 +104,7 @@ void pri_states_enumerate(const struct pricer_network *network, int64_t word,
 
 /*
  * Searches of 512 rounds at a time: who arrives over at most `hops` relays. One
- * thread at a time. O(links hops attempts).
+ * thread at a time. O(links hops attempts). The network must stay as it is.
  */
 struct pri_search;
 enum pricer_status pri_search_new(const struct pricer_network *network,

@@ -116,6 +116,6 @@ class Packet:
     def text(self, digest, round_):
         """What is signed."""
         low = lambda n: n.to_bytes(8, 'little')
-        inner = blake(digest + low(0) + low(round_) + low(self.node) +
-                      low(self.kind) + self.tag + self.payload, 32)
+        inner = blake(digest + low(round_) + low(self.node) + low(self.kind) +
+                      self.tag + self.payload, 32)
         return blake(inner, 32, b'pricer: signature of packets')

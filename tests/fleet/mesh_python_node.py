@@ -2,9 +2,9 @@
 ssl, msgpack, NumPy and cryptography. An example for those who write another.
 
 It makes releases of the kind `sphere`, forwards those of others, and passes on what
-the server announces. It knows no rounds relative to the last estimate and no trust
-file with other rows than `everyone`; there it only relays. For tests: its sampler
-is not protected against observers who measure its time.
+the server announces. Where the plan has another kind it only relays; trust files with
+other rows than `everyone` are refused. For tests: its sampler is not protected against
+observers who measure its time.
 
     mesh_python_node.py NODE.CONF [--server ADDRESS]
 
@@ -149,7 +149,9 @@ class Node:
         self.round, self.attempt = 0, 0
         self.open = None          # the OPEN that the clock goes by
         self.pending_until = 0    # a release of the round is still to be made
+        self.reference = 0, bytes(16)  # of the round: its number and digest
         self.begun = False        # a round of this plan has
+        self.missed = False       # packets came before that, and were not kept
         self.held = {}            # round -> node -> Packet; None: only forgeries
         self.taken = {}           # (round, neighbour) -> packets that came
         self.checks = {}          # (round, node, neighbour) -> signatures checked
@@ -196,8 +198,10 @@ class Node:
             for later in range(attempt, self.attempt + 1):
                 self.send_packets(to, later, packets)
 
-    def hello(self):
+    def hello(self, asks=False):
+        """With `asks`, as if this node had no OPEN: packets come with it."""
         counters = [self.said.get(kind, (0,))[0] for kind in (FLEET, OPEN, RESULT)]
+        counters[1] *= not asks
         left = self.ledger.left(self.law, self.plan.rounds, *self.cost) \
             if self.law else 0
         return [VERSION, HELLO, *counters, self.ledger.last(), left, False,
@@ -271,6 +275,8 @@ class Node:
             neighbour.answered.append(now)
         for _, body, signature in later:
             self.send(channel, [VERSION, ANNOUNCE, body, signature])
+        if self.begun and self.said.get(OPEN) in later:
+            self.send_packets(neighbour, self.attempt, self.packets())
 
     def take_fleet(self, body):
         _, _, _, plan, keys = require(msgpack.unpackb(body), 'uint', 'uint', 'bool',
@@ -278,7 +284,7 @@ class Node:
         known, self.plan = self.plan, Plan(plan, keys)
         if known is not None and known.digest == self.plan.digest:
             return  # other keys
-        self.held, self.begun, self.open = {}, False, None
+        self.held, self.begun, self.missed, self.open = {}, False, False, None
         self.law = self.believe(self.plan)
         say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
             releases=self.law is not None)
@@ -289,7 +295,7 @@ class Node:
         """The law of this node's release, or None where it releases nothing: it
         computes itself what the plan's rounds cost, (T rounds of the loss, 0) or
         what the plan says."""
-        if self.behind or self.number >= plan.nodes or plan.reach != 0:
+        if self.behind or self.number >= plan.nodes:
             return None
         kind, radius, t, e0, _, eps, delta = plan.release(self.number)
         if kind != SPHERE or not radius > 0 or \
@@ -311,10 +317,10 @@ class Node:
 
     # -------------------------------------------------------------- rounds --
     def take_open(self, body):
-        (_, _, digest, round_, attempt, period, ahead, collect, reference, _) = \
+        (_, _, digest, round_, attempt, period, ahead, collect, *reference) = \
             require(msgpack.unpackb(body), 'uint', 'uint', 16, 'uint', 'uint',
                     'uint', 'uint', 'uint', 'uint', 16)
-        if self.plan is None or digest != self.plan.digest or reference != 0 or \
+        if self.plan is None or digest != self.plan.digest or \
                 attempt >= self.plan.repeat:
             return
         now = time.monotonic()
@@ -322,6 +328,7 @@ class Node:
             self.open = dict(round=round_, at=now, period=period / 1000,
                              ahead=ahead, collect=collect / 1000)
         if (round_, attempt) > (self.round, self.attempt):
+            self.reference = tuple(reference)
             self.begin(round_, attempt, now)
 
     def by_clock(self):
@@ -336,10 +343,14 @@ class Node:
                 self.open['round'] + k > self.round and \
                 time.monotonic() < due + self.open['collect']:
             say('clock', round=self.open['round'] + k)
+            self.reference = 0, bytes(16)
             self.begin(self.open['round'] + k, 0, due)
 
     def begin(self, round_, attempt, start):
         new = round_ != self.round or not self.begun
+        if not self.begun and self.missed:  # ask for those that came before
+            for neighbour in self.neighbours.values():
+                self.send_to(neighbour, self.hello(asks=True))
         if new:
             self.close_round()
             self.held = {r: p for r, p in self.held.items() if r >= round_}
@@ -357,9 +368,32 @@ class Node:
             say('round', round=self.round, packets={
                 p.node: p.payload.hex() for p in self.packets()})
 
+    def find_data(self):
+        """The vector of the round, clipped to the reach and less the estimate that
+        the round is relative to; None if that is not here."""
+        reach, (round_, digest) = self.plan.reach, self.reference
+        if reach == 0:
+            return self.vector
+        data = self.vector * min(1, reach / max(reach,
+                                                np.linalg.norm(self.vector)))
+        if round_ == 0:
+            return data
+        if RESULT not in self.said:
+            return None
+        _, _, known, _, _, estimate = require(
+            msgpack.unpackb(self.said[RESULT][1]), 'uint', 'uint', 'uint', 'uint',
+            'f64', 'bin')
+        if known != round_ or blake(estimate, 16) != digest or \
+                len(estimate) != 8 * self.plan.dimension:
+            return None
+        estimate = np.frombuffer(estimate, '<f8')
+        return data - estimate \
+            if np.linalg.norm(estimate) <= reach * (1 + 1e-9) else None
+
     def may_release(self):
         now = time.monotonic()
         if self.law is None or now > self.pending_until or \
+                self.find_data() is None or \
                 (not self.marked and now < self.started + 2):
             return False
         period = self.open['period']
@@ -387,12 +421,12 @@ class Node:
 
     def make_release(self):
         radius = self.plan.release(self.number)[1]
-        payload = sample(self.law, self.vector, radius)
+        payload = sample(self.law, self.find_data(), radius)
         if payload is None:
             return None
         digest = self.plan.digest
-        tag = packet_tag(self.tag_key, self.study, digest, 0, self.number,
-                         self.round, SPHERE, payload)
+        tag = packet_tag(self.tag_key, self.study, digest, self.reference[0],
+                         self.number, self.round, SPHERE, payload)
         packet = Packet(self.number, SPHERE, payload, tag, b'')
         packet.signature = self.secret.sign(packet.text(digest, self.round))
         try:
@@ -419,6 +453,7 @@ class Node:
             return self.held.setdefault(round_, {}) \
                 if round_ in (self.round, self.round + 1) else None
         if round_ < max(self.held, default=1):
+            self.missed = True
             return None
         self.held = {round_: self.held.get(round_, {})}
         return self.held[round_]
