@@ -326,9 +326,9 @@ static void send(const struct pricer_forward_node *node, double radius,
     struct pricer_random random;
     pricer_random_replay(&random, 7, PRICER_PURPOSE_NOISE, round, 0,
                          PRICER_SERVER);
-    assert_int_equal(pricer_forward_sender_new(node, radius, DIMENSION, &sender,
-                                               NULL),
-                     PRICER_OK);
+    assert_int_equal(
+        pricer_forward_sender_new(node, radius, DIMENSION, &sender, NULL),
+        PRICER_OK);
     assert_int_equal(pricer_forward_release(sender, x, &random, payload, NULL),
                      PRICER_OK);
     pricer_forward_sender_free(sender);
@@ -362,9 +362,9 @@ static void test_diameter(void **state)
         int exponent;
         frexp(radius + 64 * fmax(noise, 2 * radius / 1984), &exponent);
         for (int j = 0; j < DIMENSION; j++) {
-            double off = ldexp((double)read_number(a + 4 * j) -
-                                   read_number(b + 4 * j),
-                               exponent - 30);
+            double off =
+                ldexp((double)read_number(a + 4 * j) - read_number(b + 4 * j),
+                      exponent - 30);
             square += off * off;
         }
         long double most =
@@ -378,9 +378,9 @@ static void test_diameter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_law),    cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_format), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_scales), cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_law),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_format),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_scales),   cmocka_unit_test(test_bar),
         cmocka_unit_test(test_diameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
