@@ -100,6 +100,7 @@ static void answer(struct load *load, struct player *player)
     }
     mesh_batch_end(&load->batch);
     hub_send(player->peer, load->batch.bytes.data, load->batch.bytes.size);
+    hub_flush(load->hub);
 }
 
 static void see_opened(void *context, struct hub_peer *peer)

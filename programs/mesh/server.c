@@ -136,8 +136,8 @@ static enum pricer_status use_plan(struct mesh_server *server,
                                    struct pricer_fault *fault)
 {
     int32_t before = server->members.nodes;
-    enum pricer_status status =
-        mesh_counting_load(&server->counting, server->study, fault);
+    enum pricer_status status = mesh_counting_load(
+        &server->counting, server->study, server->arguments->threads, fault);
     if (status == PRICER_OK && server->counting.network->reach > 0)
         status = daemon_fault(fault, PRICER_VALUE,
                               "rounds relative to the last estimate are not "

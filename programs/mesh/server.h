@@ -4,7 +4,8 @@
  *
  * It consists of parts with a struct each: who takes part (mesh_members), what
  * the plan says (mesh_counting), what was announced (announcements) and the round
- * that is open (mesh_round). server_round.c reads from OPEN to RESULT.
+ * that is open (mesh_round). server_round.c reads from OPEN to RESULT; estimate, store
+ * and publication have files of their own.
  */
 #ifndef PROGRAM_MESH_SERVER_H
 #define PROGRAM_MESH_SERVER_H
@@ -12,6 +13,7 @@
 #include "announce.h"
 #include "packets.h"
 #include "fleet/server_options.h"
+#include "forward/forward.h"
 #include "pricer_forward.h"
 #include "transport/packet_key.h"
 #include "transport/transport.h"
@@ -71,15 +73,20 @@ struct mesh_counting {
     struct pricer_network *network;
     struct pricer_forward_plan *plan;
     struct pricer_forward_receiver *receiver;
-    struct wire_bytes bytes; /* the plan as it is announced */
+    struct pri_forward_sum *sum;
+    struct pri_forward_arrival *block; /* [pri_forward_sum_block()] */
+    bool *arrived;                     /* [nodes] who did, for the error bar */
+    struct wire_bytes bytes;           /* the plan as it is announced */
     uint8_t digest[WIRE_DIGEST];
     int64_t repeat;
     size_t longest; /* payload, in bytes */
 };
 
-/* Read the latest plan of the study; nothing changes where that fails. */
+/* Read the latest plan of the study; nothing changes where that fails. `threads`
+ * add up a round; 0: as many as there are cores, one where that is little work. */
 enum pricer_status mesh_counting_load(struct mesh_counting *counting,
                                       struct pricer_study *study,
+                                      int64_t threads,
                                       struct pricer_fault *fault);
 void mesh_counting_free(struct mesh_counting *counting);
 
@@ -100,6 +107,7 @@ struct mesh_arrival {
 
 struct mesh_round {
     bool open, closed; /* closed: it is over and not stored yet */
+    int32_t added;     /* nodes that the estimate has, once it is closed */
     int64_t number;    /* of the one that is open, or was last */
     int64_t next;      /* noted in the study for the next one; 0: none */
     int64_t attempt;
@@ -154,15 +162,28 @@ void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
 enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
                                    struct pricer_fault *fault);
 int64_t mesh_round_next(const struct mesh_server *server);
+/* The number that the next round has at least; how many are still to be opened. */
+int64_t mesh_round_least(const struct mesh_server *server);
+int64_t mesh_round_more(const struct mesh_server *server);
 void mesh_drop(struct mesh_server *server, enum pricer_drop why);
 /* Nobody opens rounds by itself until the next one is opened. */
 void mesh_round_pause(struct mesh_server *server);
 /* Nodes that have the announcement of the plan, by their own connection. */
 int32_t mesh_count_ready(const struct mesh_server *server);
 
-/* server_announce.c: announce the plan and who takes part, or the body that
+/* server_estimate.c: add up what arrived; true: all of it is, with error bar and,
+ * where the truth is known, error. */
+void mesh_estimate_begin(struct mesh_server *server);
+bool mesh_estimate_step(struct mesh_server *server);
+
+/* server_store.c: the round, in one transaction with the number of the next. */
+enum pricer_status mesh_store(struct mesh_server *server,
+                              struct pricer_fault *fault);
+
+/* server_announce.c: publish the round that was stored; announce the plan and who takes part, or the body that
  * server->bytes holds, to all that are connected; send the latest of a kind to
  * one. */
+void mesh_announce_result(struct mesh_server *server);
 bool mesh_announce_fleet(struct mesh_server *server);
 bool mesh_announce(struct mesh_server *server);
 void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,

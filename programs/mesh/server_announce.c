@@ -62,3 +62,20 @@ bool mesh_announce_fleet(struct mesh_server *server)
     free(keys);
     return good;
 }
+
+void mesh_announce_result(struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    bool any = round->arrived > 0;
+    struct mesh_fleet fleet;
+    const struct announced *said = &server->said.kind[MESH_FLEET];
+    bool whole =
+        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
+    struct mesh_result result = {.counter = mesh_next_counter(server),
+                                 .round = round->number,
+                                 .arrived = round->arrived,
+                                 .bar = any ? round->bar : 0};
+    if (mesh_write_result(&server->bytes, &result, round->estimate,
+                          whole ? server->counting.network->dimension : 0))
+        mesh_announce(server);
+}
