@@ -100,7 +100,7 @@ static void take_packets(struct mesh_node *node, int32_t from, const void *data,
             &(struct packet_time){reader.round, reader.attempt}, &packet);
         if ((news == PACKET_NEW || news == PACKET_CLOSER) &&
             reader.round == node->clock.open.round)
-            mesh_links_spread(node, from, packet.node, reader.attempt);
+            mesh_links_spread(node, packet.node, reader.attempt);
     }
     if (reader.bad)
         node->dropped[PRICER_DROP_MALFORMED]++;
