@@ -147,6 +147,7 @@ static enum pricer_status use_plan(struct mesh_server *server,
     if (status == PRICER_OK)
         status = mesh_round_make(server);
     mesh_drift_forget(&server->members);
+    mesh_history_forget(&server->members);
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
     server->members.nodes = server->counting.network->nodes;

@@ -37,8 +37,10 @@ struct mesh_member {
     bool marked;   /* its connection was told of `heard` */
     int64_t recent, recent_before; /* arrivals in the two windows */
     int64_t arrived;               /* rounds that its release arrived in */
-    int64_t updated;        /* when it was last sent what its HELLO lacked */
-    int64_t taken;          /* packets that it has brought in this round */
+    int64_t over[MESH_HOPS + 1];   /* of them under this plan, by relays */
+    int64_t uplinks; /* rounds under this plan that it has brought packets in */
+    int64_t updated; /* when it was last sent what its HELLO lacked */
+    int64_t taken;   /* packets that it has brought in this round */
     int64_t packets, bytes; /* that its own connection has brought */
 };
 
@@ -46,6 +48,7 @@ struct mesh_members {
     int32_t nodes, count;         /* of the plan; enrolled */
     uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
     struct mesh_member *list;     /* [nodes] */
+    int64_t rounds;               /* that are over under this plan */
     int64_t recent,
         recent_before; /* rounds in two windows, see server_drift.c */
     int64_t stamp;     /* of the study when they were read */
@@ -113,13 +116,27 @@ struct mesh_round {
     int64_t attempt;
     int64_t began, attempt_began, next_start;
     int64_t silent;                /* rounds in a row in which nobody arrived */
-    int64_t ended;                 /* number of the last round that is over */
     struct mesh_arrival *arrivals; /* [nodes] */
     int32_t arrived, missing;      /* missing: expected and not here */
     double *estimate;
     double bar, error;
     int64_t packets, repeated, bytes; /* of this round */
     int64_t dropped[PRICER_DROP_KINDS];
+};
+
+/* A round that is over. */
+struct mesh_ended {
+    int64_t round;
+    int32_t arrived, over[MESH_HOPS + 1]; /* over so many relays */
+    int64_t packets, repeated, bytes;
+    double bar, error;
+};
+
+/* The latest rounds: list[(count - 1) % MESH_LATEST] is the last. */
+enum { MESH_LATEST = 20 };
+struct mesh_history {
+    struct mesh_ended list[MESH_LATEST];
+    int64_t count;
 };
 
 /* What the operator has asked for, next to struct server_arguments. */
@@ -141,6 +158,7 @@ struct mesh_server {
     struct announcements said;
     int64_t counter; /* of the latest announcement */
     struct mesh_round round;
+    struct mesh_history history;
     struct wire_bytes bytes;
     double *truth;
 
@@ -191,6 +209,12 @@ void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
 /* The next counter: above all before, also before a restart, since the number of
  * a round, of which no two are the same, is its upper part. */
 int64_t mesh_next_counter(struct mesh_server *server);
+
+/* server_history.c: note the round that was stored, and each node's part in it;
+ * forget what was counted under the plan before; the latest, or NULL. */
+void mesh_history_note(struct mesh_server *server);
+void mesh_history_forget(struct mesh_members *members);
+const struct mesh_ended *mesh_history_last(const struct mesh_server *server);
 
 /* server_drift.c: the chance that one look names a node while all arrive as
  * planned; note a round; begin again; and list who does not, at most `room`. */

@@ -310,20 +310,6 @@ int64_t mesh_round_more(const struct mesh_server *server)
                                        : INT64_MAX;
 }
 
-/* What is remembered of each node. */
-static void note_arrivals(struct mesh_server *server)
-{
-    struct mesh_round *round = &server->round;
-    for (int32_t i = 0; i < server->members.nodes; i++) {
-        struct mesh_member *member = &server->members.list[i];
-        if (!round->arrivals[i].here)
-            continue;
-        member->heard = round->number;
-        member->hops = round->arrivals[i].hops;
-        member->arrived++;
-    }
-}
-
 /* The round is over: add up what arrived, a part in each turn of the loop, and
  * store it, or try again when the study can be written. */
 static enum pricer_status close_round(struct mesh_server *server,
@@ -341,11 +327,10 @@ static enum pricer_status close_round(struct mesh_server *server,
     if (status != PRICER_OK)
         return status;
     round->closed = false;
-    round->ended = round->number;
     server->done++;
     server->estimates += round->arrived > 0;
     round->silent = round->arrived > 0 ? 0 : round->silent + 1;
-    note_arrivals(server);
+    mesh_history_note(server);
     mesh_drift_note(server);
     memset(round->dropped, 0, sizeof round->dropped);
     mesh_announce_result(server);
