@@ -115,7 +115,8 @@ struct mesh_round {
     int64_t next;      /* noted in the study for the next one; 0: none */
     int64_t attempt;
     int64_t began, attempt_began, next_start;
-    int64_t silent;                /* rounds in a row in which nobody arrived */
+    int64_t look;   /* when it is next looked whether one can be opened */
+    int64_t silent; /* rounds in a row in which nobody arrived */
     struct mesh_arrival *arrivals; /* [nodes] */
     int32_t arrived, missing;      /* missing: expected and not here */
     double *estimate;

@@ -341,6 +341,10 @@ static enum pricer_status close_round(struct mesh_server *server,
 
 /* ------------------------------------------------------------------ time -- */
 
+/* Milliseconds between two looks whether a round can be opened: each goes through
+ * all members. */
+enum { LOOK = 10 };
+
 static bool is_attempt_over(const struct mesh_server *server, int64_t now)
 {
     const struct server_times *times = &server->wishes.times;
@@ -396,7 +400,7 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         if (status != PRICER_OK)
             return status;
     }
-    if (round->open || round->closed)
+    if (round->open || round->closed || now < round->look)
         return PRICER_OK;
     bool spent = is_spent(server);
     if (spent && !server->paused) {
@@ -404,7 +408,11 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         mesh_round_pause(server);
     }
     server->paused = spent;
-    return is_due(server, now) ? open_round(server, now, fault) : PRICER_OK;
+    if (is_due(server, now))
+        return open_round(server, now, fault);
+    if (now >= round->next_start)
+        round->look = now + LOOK;
+    return PRICER_OK;
 }
 
 int64_t mesh_round_next(const struct mesh_server *server)
@@ -416,5 +424,7 @@ int64_t mesh_round_next(const struct mesh_server *server)
         return 0; /* there is more to add */
     if (round->open)
         return round->attempt_began + server->wishes.times.uplink;
-    return mesh_round_more(server) > 0 ? round->next_start : INT64_MAX;
+    if (mesh_round_more(server) <= 0)
+        return INT64_MAX;
+    return round->next_start > round->look ? round->next_start : round->look;
 }

@@ -100,6 +100,22 @@ def check_metrics(found):
            found['pricer_node_arrival_planned{node="2"}'] == 1, found)
 
 
+def check_idle():
+    """A server without nodes waits instead of looking for them all the time."""
+    def used():
+        with open(f'/proc/{server.pid}/stat') as file:
+            words = file.read().rsplit(')', 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf('SC_CLK_TCK')
+
+    with line() as mesh:
+        server = mesh.start_server()
+        mesh.wait_log('server', 'listening')
+        before = used()
+        time.sleep(2)
+        expect(used() - before < .2, 'a server that waits is busy')
+        print(f'a server without nodes: {used() - before:.2f} s of CPU in 2 s')
+
+
 def check_refusal():
     """A node whose trust file is less than the plan relays and releases nothing."""
     with line(times=500) as mesh:
@@ -147,6 +163,7 @@ def check_behind():
 
 
 check_demo()
+check_idle()
 check_line()
 check_behind()
 check_refusal()
