@@ -3,9 +3,9 @@
  * estimates, stores and publishes.
  *
  * It consists of parts with a struct each: who takes part (mesh_members), what
- * the plan says (mesh_counting), what was announced (announcements) and the round
- * that is open (mesh_round). server_round.c reads from OPEN to RESULT; estimate, store
- * and publication have files of their own.
+ * the plan says (mesh_counting), what was announced (announcements), the round that is
+ * open (mesh_round) and those that are over (mesh_history). server_round.c reads from
+ * OPEN to RESULT; estimate, store and publication have files of their own.
  */
 #ifndef PROGRAM_MESH_SERVER_H
 #define PROGRAM_MESH_SERVER_H
@@ -181,10 +181,6 @@ void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
 enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
                                    struct pricer_fault *fault);
 int64_t mesh_round_next(const struct mesh_server *server);
-/* The number that the next round has at least; how many are still to be opened. */
-int64_t mesh_round_least(const struct mesh_server *server);
-int64_t mesh_round_more(const struct mesh_server *server);
-void mesh_drop(struct mesh_server *server, enum pricer_drop why);
 /* Nobody opens rounds by itself until the next one is opened. */
 void mesh_round_pause(struct mesh_server *server);
 /* Nodes that have the announcement of the plan, by their own connection. */
@@ -195,9 +191,10 @@ int32_t mesh_count_ready(const struct mesh_server *server);
 void mesh_estimate_begin(struct mesh_server *server);
 bool mesh_estimate_step(struct mesh_server *server);
 
-/* server_store.c: the round, in one transaction with the number of the next. */
-enum pricer_status mesh_store(struct mesh_server *server,
-                              struct pricer_fault *fault);
+/* server_store.c: the round, in one transaction with the number of the next, which
+ * is at least `least`; NULL: there is none to note. */
+enum pricer_status mesh_store(struct mesh_server *server, int64_t least,
+                              int64_t *next, struct pricer_fault *fault);
 
 /* server_announce.c: publish the round that was stored; announce the plan and who takes part, or the body that
  * server->bytes holds, to all that are connected; send the latest of a kind to
@@ -211,8 +208,10 @@ void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
  * a round, of which no two are the same, is its upper part. */
 int64_t mesh_next_counter(struct mesh_server *server);
 
-/* server_history.c: note the round that was stored, and each node's part in it;
- * forget what was counted under the plan before; the latest, or NULL. */
+/* server_history.c: count a message that is dropped; note the round that was stored,
+ * and each node's part in it; forget what was counted under the plan before; the
+ * latest, or NULL. */
+void mesh_drop(struct mesh_server *server, enum pricer_drop why);
 void mesh_history_note(struct mesh_server *server);
 void mesh_history_forget(struct mesh_members *members);
 const struct mesh_ended *mesh_history_last(const struct mesh_server *server);

@@ -1,10 +1,16 @@
 /*
- * What the server of a mesh remembers of rounds that are over: the latest of them,
- * and how each node has arrived.
+ * What the server of a mesh counts: what it dropped, the latest rounds that are
+ * over, and how each node has arrived.
  */
 #include "server.h"
 
 #include <string.h>
+
+void mesh_drop(struct mesh_server *server, enum pricer_drop why)
+{
+    server->round.dropped[why]++;
+    server->total[why]++;
+}
 
 const struct mesh_ended *mesh_history_last(const struct mesh_server *server)
 {

@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mesh_drop(struct mesh_server *server, enum pricer_drop why)
-{
-    server->round.dropped[why]++;
-    server->total[why]++;
-}
-
 /* ---------------------------------------------------------------- memory -- */
 
 enum pricer_status mesh_round_make(struct mesh_server *server)
@@ -127,7 +121,7 @@ static void open_attempt(struct mesh_server *server, int64_t now)
 }
 
 /* A node that opened rounds by itself is ahead of us; follow within reason. */
-int64_t mesh_round_least(const struct mesh_server *server)
+static int64_t find_least(const struct mesh_server *server)
 {
     int64_t least = server->wishes.first;
     const struct mesh_round *round = &server->round;
@@ -146,9 +140,9 @@ static enum pricer_status open_round(struct mesh_server *server, int64_t now,
                                      struct pricer_fault *fault)
 {
     struct mesh_round *round = &server->round;
-    if (round->next < mesh_round_least(server)) {
+    if (round->next < find_least(server)) {
         enum pricer_status status = pricer_study_open_round(
-            server->study, mesh_round_least(server), &round->next, fault);
+            server->study, find_least(server), &round->next, fault);
         if (status != PRICER_OK)
             return status;
     }
@@ -302,7 +296,7 @@ void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
 
 /* ----------------------------------------------------------------- close -- */
 
-int64_t mesh_round_more(const struct mesh_server *server)
+static int64_t count_more(const struct mesh_server *server)
 {
     int64_t begun = server->done + (server->round.open || server->round.closed);
     return daemon_stopping()           ? 0
@@ -323,7 +317,9 @@ static enum pricer_status close_round(struct mesh_server *server,
     }
     if (!mesh_estimate_step(server))
         return PRICER_OK;
-    enum pricer_status status = mesh_store(server, fault);
+    bool noted = round->next > 0 || count_more(server) <= 0;
+    enum pricer_status status = mesh_store(server, find_least(server),
+                                           noted ? NULL : &round->next, fault);
     if (status != PRICER_OK)
         return status;
     round->closed = false;
@@ -379,7 +375,7 @@ static bool is_due(const struct mesh_server *server, int64_t now)
 {
     int64_t wait =
         server->done == 0 && server->wishes.wait > 1 ? server->wishes.wait : 1;
-    return mesh_round_more(server) > 0 && now >= server->round.next_start &&
+    return count_more(server) > 0 && now >= server->round.next_start &&
            mesh_count_ready(server) >= wait && !is_spent(server);
 }
 
@@ -424,7 +420,7 @@ int64_t mesh_round_next(const struct mesh_server *server)
         return 0; /* there is more to add */
     if (round->open)
         return round->attempt_began + server->wishes.times.uplink;
-    if (mesh_round_more(server) <= 0)
+    if (count_more(server) <= 0)
         return INT64_MAX;
     return round->next_start > round->look ? round->next_start : round->look;
 }

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum pricer_status mesh_store(struct mesh_server *server,
-                              struct pricer_fault *fault)
+enum pricer_status mesh_store(struct mesh_server *server, int64_t least,
+                              int64_t *next, struct pricer_fault *fault)
 {
-    struct mesh_round *round = &server->round;
+    const struct mesh_round *round = &server->round;
     int32_t nodes = server->counting.network->nodes;
     int32_t *hops = calloc((size_t)nodes, sizeof *hops);
     int32_t *attempt = calloc((size_t)nodes, sizeof *attempt);
@@ -36,10 +36,8 @@ enum pricer_status mesh_store(struct mesh_server *server,
         .error = round->error,
         .bar = round->bar};
     memcpy(record.dropped, round->dropped, sizeof record.dropped);
-    bool noted = round->next > 0 || mesh_round_more(server) <= 0;
     enum pricer_status status =
-        pricer_study_add_round(server->study, &record, mesh_round_least(server),
-                               noted ? NULL : &round->next, fault);
+        pricer_study_add_round(server->study, &record, least, next, fault);
     free(hops);
     free(attempt);
     return status;
