@@ -51,10 +51,11 @@ struct mesh_links {
 struct mesh_own {
     struct ledger_terms terms;
     struct pricer_forward_sender *sender; /* NULL: it releases nothing */
-    double *data;                         /* [dimension] */
+    double *data, *change;                /* [dimension] */
     int64_t left;                         /* rounds that its budget holds */
     bool waits;                           /* for the vector */
-    int64_t released;                     /* when it last made a release */
+    bool lacks;       /* the estimate that the round is relative to */
+    int64_t released; /* when it last made a release */
 };
 
 /* Whether the ledger may be believed: what the server has heard of this node must
@@ -104,6 +105,7 @@ struct mesh_node {
     struct wire_bytes bytes;
     int64_t next_hello, next_greeting; /* to the server, to neighbours */
     bool was_direct;                   /* as neighbours were told */
+    bool asks; /* for all that neighbours hold, in the next HELLO */
     int64_t rounds, forwarded, dropped[PRICER_DROP_KINDS];
 };
 
@@ -123,6 +125,8 @@ bool mesh_links_prepare(struct mesh_node *node);
  * all that is held, in the current attempt, to one. */
 void mesh_links_spread(struct mesh_node *node, int32_t sender, int64_t attempt);
 void mesh_links_refill(struct mesh_node *node, int32_t to);
+/* The same to one that may have lost what it had. */
+void mesh_links_restore(struct mesh_node *node, int32_t to);
 /* The turn ends: send what is to be passed on. */
 void mesh_links_flush(struct mesh_node *node);
 /* Say what this node has, to the server and, every tenth time or where it is news,
@@ -139,12 +143,20 @@ void mesh_links_announce(struct mesh_node *node, int32_t from,
 bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms);
 void mesh_own_use_fleet(struct mesh_node *node);
 void mesh_own_open(struct mesh_node *node);
-/* Release now what was not for want of MARK. */
+/* Release now what was not for want of MARK, or of the reference. */
 void mesh_own_resume(struct mesh_node *node);
 void mesh_own_take_vector(struct mesh_node *node);
 void mesh_own_tick(struct mesh_node *node, int64_t now);
 int64_t mesh_own_next(const struct mesh_node *node);
 void mesh_own_free(struct mesh_own *own);
+
+/* node_reference.c: how long vectors may be; whether the node has the estimate that
+ * the round is relative to; and what it releases of its data: with reference last
+ * the change from that, else the data. */
+double mesh_own_reach(const struct mesh_node *node);
+bool mesh_own_has_reference(const struct mesh_node *node);
+enum pricer_status mesh_own_change(struct mesh_node *node,
+                                   struct pricer_fault *fault);
 
 /* node_check.c: for pricer-node --check. */
 node_check_mesh mesh_node_check;

@@ -165,6 +165,13 @@ static void send_fresh(struct mesh_node *node, int32_t sender)
                 put(node, k, attempt, &packet);
 }
 
+void mesh_links_restore(struct mesh_node *node, int32_t to)
+{
+    if (node->packets != NULL)
+        packets_forget(node->packets, to);
+    mesh_links_refill(node, to);
+}
+
 void mesh_links_refill(struct mesh_node *node, int32_t to)
 {
     struct mesh_packet packet;
@@ -205,15 +212,15 @@ void mesh_links_greet(struct mesh_node *node, int64_t now)
 {
     enum { NEIGHBOURS = 10000 };
     bool direct = find_open(&node->links.list[0]) != NULL;
-    struct mesh_hello hello = {.fleet = node->said.kind[MESH_FLEET].counter,
-                               .open = node->said.kind[MESH_OPEN].counter,
-                               .result = node->said.kind[MESH_RESULT].counter,
-                               .last = ledger_last(node->ledger),
-                               .left = node->own.left,
-                               .results = node->estimate != NULL ||
-                                          node->vector.feed != NULL,
-                               .refuses = node->own.sender == NULL,
-                               .direct = direct};
+    struct mesh_hello hello = {
+        .fleet = node->said.kind[MESH_FLEET].counter,
+        .open = node->asks ? 0 : node->said.kind[MESH_OPEN].counter,
+        .result = node->said.kind[MESH_RESULT].counter,
+        .last = ledger_last(node->ledger),
+        .left = node->own.left,
+        .results = node->estimate != NULL || node->vector.feed != NULL,
+        .refuses = node->own.sender == NULL,
+        .direct = direct};
     if (!mesh_write_hello(&node->bytes, &hello))
         return;
     send(&node->links.list[0], &node->bytes);
@@ -221,6 +228,7 @@ void mesh_links_greet(struct mesh_node *node, int64_t now)
         return;
     node->next_greeting = now + NEIGHBOURS;
     node->was_direct = direct;
+    node->asks = false;
     for (int32_t k = 1; k < node->links.count; k++)
         send(&node->links.list[k], &node->bytes);
 }
@@ -240,5 +248,7 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
         if (has[kind] < node->said.kind[kind].counter) {
             send(link, &node->said.kind[kind].message);
             link->updated = now;
+            if (kind == MESH_OPEN) /* it had no use for earlier packets */
+                mesh_links_restore(node, to);
         }
 }

@@ -62,7 +62,6 @@ static void hash_packet(const struct packet_about *about,
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, SIGNED);
     crypto_generichash_update(&state, about->digest, WIRE_DIGEST);
-    put_number(&state, about->reference);
     put_number(&state, about->round);
     put_number(&state, packet->node);
     put_number(&state, packet->kind);
@@ -188,6 +187,12 @@ void packets_begin(struct packets *packets, const struct packet_about *about)
     now->about = *about;
     next->about = *about; /* the next is believed to be like this one */
     next->about.round = about->round + 1;
+}
+
+bool packets_missed(const struct packets *packets)
+{
+    return packets->shelves[0].about.round == 0 &&
+           packets->counts[PACKET_ROUND] > 0;
 }
 
 /* Before the first round of a plan any round may be the next: neighbours that
@@ -392,6 +397,14 @@ bool packets_has(const struct packets *packets, int32_t neighbour,
     const struct known *known =
         &packets->shelves[0].known[at + (size_t)packet->node];
     return known->links <= packet->hops + 1 && known->attempt <= attempt;
+}
+
+void packets_forget(struct packets *packets, int32_t neighbour)
+{
+    size_t nodes = (size_t)packets->plan.nodes;
+    for (int k = 0; k < 2; k++)
+        memset(packets->shelves[k].known + (size_t)neighbour * nodes, FAR,
+               nodes * sizeof(struct known));
 }
 
 const int64_t *packets_counts(const struct packets *packets)

@@ -13,10 +13,13 @@
  * signature of the copy that is held is found wrong, and the packet takes its
  * place. A copy that pretends to have travelled further stops earlier, but the
  * true one has travelled less, and a copy that has travelled less than the one
- * held is passed on again. With several attempts this holds for each: what was held in
+ * held is passed on again. Before the first round of a plan only one round's packets
+ * are kept, and a liar may choose which; whoever has missed some then asks its
+ * neighbours once more. With several attempts this holds for each: what was held in
  * one is passed on again in the next. A neighbour is left out only where it has sent
  * these very bytes in that attempt or earlier, after no more links than they would
- * come with (packets_has()): if it is honest it holds them. A neighbour's part in the
+ * come with (packets_has()), and has neither connected nor asked again since
+ * (packets_forget()): if it is honest it holds them. A neighbour's part in the
  * following limits is its own.
  *
  * Bounds: memory for 2 rounds of one packet a node, and 3 neighbours bytes a node.
@@ -35,7 +38,7 @@ enum { PACKETS_CHECKS = 8 };
 /* What a packet is bound to, next to what it says itself. */
 struct packet_about {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
-    int64_t reference, round;
+    int64_t round;
 };
 
 /* The signature of a packet with a tag, and whether it is that of the node with
@@ -68,6 +71,10 @@ void packets_free(struct packets *packets);
  * borrowed: keys may have changed. */
 void packets_renew(struct packets *packets, const struct mesh_fleet *fleet);
 
+/* Whether packets of other rounds have come before the first round began: only one
+ * round is kept until then, and a neighbour may have said another one first. */
+bool packets_missed(const struct packets *packets);
+
 /* A round begins: it and the next one are kept, others forgotten. Earlier rounds
  * never come back. */
 void packets_begin(struct packets *packets, const struct packet_about *about);
@@ -94,6 +101,9 @@ bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
  * and after at most one link more: it has sent it. */
 bool packets_has(const struct packets *packets, int32_t neighbour,
                  int64_t attempt, const struct mesh_packet *packet);
+
+/* A neighbour may have lost what it had. */
+void packets_forget(struct packets *packets, int32_t neighbour);
 
 /* Copies that came, by what became of them. */
 const int64_t *packets_counts(const struct packets *packets);

@@ -41,6 +41,19 @@ bool mesh_announce(struct mesh_server *server)
     return true;
 }
 
+bool mesh_announce_result(struct mesh_server *server, int64_t round,
+                          int64_t arrived, double bar, const double *estimate)
+{
+    struct mesh_result result = {.counter = mesh_next_counter(server),
+                                 .round = round,
+                                 .arrived = arrived,
+                                 .bar = bar};
+    return mesh_write_result(
+               &server->bytes, &result, estimate,
+               estimate != NULL ? server->counting.network->dimension : 0) &&
+           mesh_announce(server);
+}
+
 bool mesh_announce_fleet(struct mesh_server *server)
 {
     size_t nodes = (size_t)server->members.nodes;
@@ -63,7 +76,7 @@ bool mesh_announce_fleet(struct mesh_server *server)
     return good;
 }
 
-void mesh_announce_result(struct mesh_server *server)
+void mesh_publish(struct mesh_server *server)
 {
     const struct mesh_round *round = &server->round;
     bool any = round->arrived > 0;
@@ -71,11 +84,8 @@ void mesh_announce_result(struct mesh_server *server)
     const struct announced *said = &server->said.kind[MESH_FLEET];
     bool whole =
         any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
-    struct mesh_result result = {.counter = mesh_next_counter(server),
-                                 .round = round->number,
-                                 .arrived = round->arrived,
-                                 .bar = any ? round->bar : 0};
-    if (mesh_write_result(&server->bytes, &result, round->estimate,
-                          whole ? server->counting.network->dimension : 0))
-        mesh_announce(server);
+    if (!any && server->reference.vector != NULL)
+        return; /* the last RESULT stays, as the reference */
+    mesh_announce_result(server, round->number, round->arrived,
+                         any ? round->bar : 0, whole ? round->estimate : NULL);
 }

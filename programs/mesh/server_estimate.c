@@ -49,6 +49,7 @@ static void finish(struct mesh_server *server)
     const struct mesh_counting *counting = &server->counting;
     for (int32_t i = 0; i < counting->network->nodes; i++)
         counting->arrived[i] = round->arrivals[i].here;
+    mesh_reference_follow(server);
     round->bar = pricer_forward_bar(counting->network, counting->plan,
                                     counting->arrived);
     round->error = measure(server);

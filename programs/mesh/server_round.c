@@ -97,13 +97,16 @@ static bool announce_open(struct mesh_server *server, bool pause)
 {
     const struct server_times *times = &server->wishes.times;
     bool clock = !pause && !times->early && times->period > 0;
+    bool ahead = clock && server->reference.vector == NULL;
     struct mesh_open open = {.counter = mesh_next_counter(server),
                              .round = server->round.number,
                              .attempt = server->round.attempt,
                              .period = clock ? times->period : 0,
-                             .ahead = clock ? times->ahead : 0,
-                             .collect = times->uplink};
+                             .ahead = ahead ? times->ahead : 0,
+                             .collect = times->uplink,
+                             .reference = server->round.reference};
     memcpy(open.digest, server->counting.digest, WIRE_DIGEST);
+    memcpy(open.reference_digest, server->round.reference_digest, WIRE_DIGEST);
     return mesh_write_open(&server->bytes, &open) && mesh_announce(server);
 }
 
@@ -150,6 +153,7 @@ static enum pricer_status open_round(struct mesh_server *server, int64_t now,
     round->number = round->next;
     round->next = 0;
     round->attempt = 0;
+    mesh_reference_open(server);
     round->open = true;
     round->began = now;
     round->next_start = now + server->wishes.times.period;
@@ -184,6 +188,7 @@ static bool is_genuine(const struct mesh_server *server,
     const struct mesh_member *member = &server->members.list[packet->node];
     const struct packet_fields fields = {.study = server->members.study,
                                          .plan = server->counting.digest,
+                                         .reference = server->round.reference,
                                          .node = packet->node,
                                          .round = server->round.number,
                                          .kind = (uint8_t)packet->kind,
@@ -328,8 +333,9 @@ static enum pricer_status close_round(struct mesh_server *server,
     round->silent = round->arrived > 0 ? 0 : round->silent + 1;
     mesh_history_note(server);
     mesh_drift_note(server);
+    mesh_reference_keep(server);
     memset(round->dropped, 0, sizeof round->dropped);
-    mesh_announce_result(server);
+    mesh_publish(server);
     if (server->done % 64 == 0)
         pricer_study_prune(server->study, server->wishes.keep, NULL);
     return PRICER_OK;
