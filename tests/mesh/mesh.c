@@ -533,6 +533,10 @@ static void test_known(void **state)
     assert_true(packets_has(packets, 2, 1, &got));
     got.hops = 0; /* as the node's own would be */
     assert_false(packets_has(packets, 1, 1, &got));
+    got.hops = 1; /* who has connected again may have lost it */
+    packets_forget(packets, 1);
+    assert_false(packets_has(packets, 1, 1, &got));
+    assert_true(packets_has(packets, 2, 1, &got));
     packets_free(packets);
     wire_free(&bytes);
 }
