@@ -293,7 +293,8 @@ struct pricer_forward_releases {
     double radius;
     int64_t dimension;
     int64_t rounds;
-    double diameter; /* of neighbouring data; 0: twice the radius. Spheres do not
+    double
+        diameter; /* of neighbouring data; 0: twice the radius. Spheres do not
                         depend on it */
 };
 

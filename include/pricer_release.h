@@ -34,7 +34,8 @@ struct pricer_release_law {
     int64_t dimension;
     int64_t rounds; /* that the budget is for */
     double radius;
-    double diameter; /* data that the guarantee is about are no further apart: of
+    double
+        diameter; /* data that the guarantee is about are no further apart: of
                         a sphere twice the radius, whatever was asked for */
     double threshold, e0; /* t, and the loss of a round */
     double q, p;     /* share of the cap, and probability of landing in it */

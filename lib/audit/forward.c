@@ -40,7 +40,7 @@ struct run {
     struct pri_release release; /* of a sphere */
     bool kernel;
     int64_t dimension, rounds, count; /* count: pairs of trials */
-    double radius, diameter; /* diameter: of the data of a Gaussian */
+    double radius, diameter;          /* diameter: of the data of a Gaussian */
     struct pricer_forward_sender *sender;
     struct pri_expander *expander;
     double *data, *direction; /* [dimension] and [dimension + 1] */
@@ -317,9 +317,8 @@ static enum pricer_status find_claims(
                                                 : network->everyone_delta[i];
     struct pricer_forward_privacy claim;
     enum pricer_status status = pricer_forward_privacy_eps(
-        &(struct pricer_forward_releases){run->node, run->radius,
-                                          run->dimension, run->rounds,
-                                          run->diameter},
+        &(struct pricer_forward_releases){
+            run->node, run->radius, run->dimension, run->rounds, run->diameter},
         delta, &claim, fault);
     if (status != PRICER_OK)
         return status;

@@ -177,10 +177,9 @@ enum pricer_status pricer_forward_privacy_account(
             question->delta > 0 ? question->delta : network->everyone_delta[i];
         if (i == 0 || !is_same(network, plan, i, i - 1))
             status = pricer_forward_privacy_eps(
-                &(struct pricer_forward_releases){&plan->node[i],
-                                                  network->node_radius[i],
-                                                  network->dimension, rounds,
-                                                  network->node_diameter[i]},
+                &(struct pricer_forward_releases){
+                    &plan->node[i], network->node_radius[i], network->dimension,
+                    rounds, network->node_diameter[i]},
                 delta, &found, fault);
         made[i] = (struct pricer_statement){
             .observer = PRICER_OBSERVER_EVERYONE,

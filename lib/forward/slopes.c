@@ -43,12 +43,13 @@ enum { SAMPLE_MAX = 1 << 15 };
 
 /* A search that one worker makes at a time. */
 struct spread {
-    uint64_t *front, *next, *gained; /* [copies * words] zero between searches */
-    int32_t *list, *fronts, *nexts;  /* [copies] where these are not zero */
-    bool *listed, *queued;           /* [copies] */
-    int32_t count;                   /* of list */
-    double *total, *own, *value;     /* [64 words] */
-    uint64_t *start, *bits;          /* [words] */
+    uint64_t *front, *next,
+        *gained;                    /* [copies * words] zero between searches */
+    int32_t *list, *fronts, *nexts; /* [copies] where these are not zero */
+    bool *listed, *queued;          /* [copies] */
+    int32_t count;                  /* of list */
+    double *total, *own, *value;    /* [64 words] */
+    uint64_t *start, *bits;         /* [words] */
 };
 
 struct sloping {
@@ -66,8 +67,8 @@ struct sloping {
     int64_t words, block;
     struct pri_states states; /* of all attempts, one after the other */
     struct pri_states drawn;  /* as they are drawn, where attempts > 1 */
-    uint64_t **reached; /* [hops + 1][copies * words] over at most t relays */
-    const double *weight;  /* [64 words], or NULL: all alike */
+    uint64_t **reached;   /* [hops + 1][copies * words] over at most t relays */
+    const double *weight; /* [64 words], or NULL: all alike */
     struct spread *spread; /* [parts] */
 };
 
@@ -353,9 +354,9 @@ static enum pricer_status make_room(struct sloping *work)
         several ? pri_alloc(work->network->nodes * words, 8) : NULL;
     work->reached = pri_alloc(work->hops + 1, sizeof *work->reached);
     work->spread = pri_alloc(work->parts, sizeof *work->spread);
-    bool good =
-        work->states.up && work->states.uplink && work->reached &&
-        work->spread && (!several || (work->drawn.up && work->drawn.uplink));
+    bool good = work->states.up && work->states.uplink && work->reached &&
+                work->spread &&
+                (!several || (work->drawn.up && work->drawn.uplink));
     for (int32_t t = 0; good && t <= work->hops; t++)
         good = (work->reached[t] = pri_alloc(copies * words, 8)) != NULL;
     for (int32_t part = 0; good && part < work->parts; part++)

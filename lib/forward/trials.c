@@ -65,16 +65,16 @@ static enum pricer_status draw_halves(
     count = count / 512 * 512;
     enum pricer_status status = PRICER_OK;
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
-        status = pri_arrivals_draw(
-            net,
-            &(struct pri_arrivals_settings){
-                .seed = settings->seed,
-                .first = PRI_PLANNING_GROUP + k * count / 512,
-                .patterns = count,
-                .hops = settings->hops,
-                .attempts = trials->attempts,
-                .threads = settings->threads},
-            &trials->half[k]);
+        status =
+            pri_arrivals_draw(net,
+                              &(struct pri_arrivals_settings){
+                                  .seed = settings->seed,
+                                  .first = PRI_PLANNING_GROUP + k * count / 512,
+                                  .patterns = count,
+                                  .hops = settings->hops,
+                                  .attempts = trials->attempts,
+                                  .threads = settings->threads},
+                              &trials->half[k]);
     return status;
 }
 

@@ -141,9 +141,9 @@ static enum pricer_status check_releases(struct verify *verify)
     if (held == NULL)
         return PRICER_MEMORY;
     for (int32_t i = 0; i < net->nodes; i++) {
-        held[i] = (struct held){
-            verify->plan->node[i], net->everyone_eps[i], net->everyone_delta[i],
-            net->node_diameter[i] / net->node_radius[i], i};
+        held[i] = (struct held){verify->plan->node[i], net->everyone_eps[i],
+                                net->everyone_delta[i],
+                                net->node_diameter[i] / net->node_radius[i], i};
         held[i].release.noise /= net->node_radius[i];
     }
     qsort(held, (size_t)net->nodes, sizeof *held, compare_held);

@@ -236,7 +236,8 @@ static long double gaussian_move(long double diameter, long double d,
 {
     long double reach = 1 + 64 * fmaxl(noise, 2.L / 1984);
     long double step = reach * 0x1p-29L;
-    long double more = sqrtl(d) * step + 2 * (4 * step + (8 * d + 64) * 0x1p-53L);
+    long double more =
+        sqrtl(d) * step + 2 * (4 * step + (8 * d + 64) * 0x1p-53L);
     return diameter < 2 ? fminl(diameter + more, 2) : 2;
 }
 
@@ -249,8 +250,7 @@ static bool check_gaussian(const struct pricer_forward_node *node,
     double eps = budget->eps;
     if (!(noise > 0 && noise <= DBL_MAX) || !(diameter > 0))
         return false;
-    long double move =
-        gaussian_move(diameter, (long double)dimension, noise);
+    long double move = gaussian_move(diameter, (long double)dimension, noise);
     long double mu = move / noise * sqrtl(many) * (1 + 1e-15L);
     long double delta = isinf(eps) ? 0 : gaussian_delta(eps, mu);
     if (!(delta >= 0))

@@ -67,7 +67,7 @@ struct pri_release {
     double radius;
     double diameter; /* the guarantee is for data no further apart: of a sphere
                         always twice the radius */
-    double t, e0;  /* threshold, and loss of a round: a multiple of 2^-40 */
+    double t, e0;    /* threshold, and loss of a round: a multiple of 2^-40 */
     double q, p;   /* share of the cap, and the probability of landing in it */
     double m;      /* y = radius V / m */
     double charge; /* for all that is not quite uniform, in eps a round */
@@ -165,8 +165,8 @@ double pri_release_eps(const struct pri_release_loss *loss, double delta);
 struct pri_release_entry {
     enum pri_release_kind kind;
     int64_t dimension;
-    double t, e0;   /* of the sphere */
-    double ratio;   /* of the Gaussian: 2 radius / noise, whatever the diameter */
+    double t, e0; /* of the sphere */
+    double ratio; /* of the Gaussian: 2 radius / noise, whatever the diameter */
     int64_t rounds; /* at most */
 };
 

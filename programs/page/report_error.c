@@ -70,12 +70,11 @@ static int list_splits(const struct report *report, struct split list[ROWS])
             (struct split){"links that never fail", plan->mse_perfect, {0}};
         list[count++] = (struct split){"no relaying", plan->mse_alone, {0}};
         if (!isnan(report->mse_sum))
-            list[count++] =
-                (struct split){plan->repeat > 1
-                                   ? "the paper’s scheme, one attempt"
-                                   : "the paper’s scheme",
-                               report->mse_sum,
-                               {0}};
+            list[count++] = (struct split){
+                plan->repeat > 1 ? "the paper’s scheme, one attempt"
+                                 : "the paper’s scheme",
+                report->mse_sum,
+                {0}};
         list[count++] = (struct split){"always zero", plan->zero_mse, {0}};
         return count;
     }

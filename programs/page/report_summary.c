@@ -90,8 +90,8 @@ static void answer_everyone(const struct report *report)
             "tell which of two data a node holds, both equally likely before, "
             "is right in at most %.4g %% of the cases. %s%sWho takes part, "
             "when and over which path is not hidden.</dd>\n",
-            rounds, rounds == 1 ? "" : "s", 100 * meaning_bet(eps, delta),
-            near, near[0] != '\0' ? " " : "");
+            rounds, rounds == 1 ? "" : "s", 100 * meaning_bet(eps, delta), near,
+            near[0] != '\0' ? " " : "");
 }
 
 static void answer_privacy(const struct report *report)

@@ -348,14 +348,12 @@ class Node:
 
     def begin(self, round_, attempt, start):
         new = round_ != self.round or not self.begun
-        missed = new and self.missed >= round_
-        if missed:      # ask for those that came before
+        if new and self.missed >= round_:   # ask for those that came before
             for neighbour in self.neighbours.values():
                 self.send_to(neighbour, self.hello(asks=True))
         if new:
             self.close_round()
-            self.held = {r: p for r, p in self.held.items()
-                         if r == round_ or (r > round_ and not missed)}
+            self.held = {r: p for r, p in self.held.items() if r >= round_}
             self.missed = 0
             for counts in (self.taken, self.checks):
                 for key in [k for k in counts if k[0] < round_]:
@@ -450,15 +448,18 @@ class Node:
         return [p for p in self.held[self.round].values() if p is not None]
 
     def shelf(self, round_):
-        """The packets of a round, if they are kept: of the round that is open and of
-        the latest to come that was heard of."""
-        if self.begun and round_ <= self.round:
-            return self.held.setdefault(round_, {}) if round_ == self.round else None
-        if round_ < max(self.held, default=0):
-            self.missed = max(self.missed, round_)
+        """The packets of a round, if they are kept: of the round that is open, of the
+        next, and of the latest that was heard of."""
+        near = (self.round, self.round + 1) if self.begun else ()
+        latest = max((r for r in self.held if r not in near), default=0)
+        if round_ in near or round_ == latest:
+            return self.held.setdefault(round_, {})
+        if self.begun and round_ < self.round:
             return None
-        self.held = {r: p for r, p in self.held.items()
-                     if r == round_ or (self.begun and r == self.round)}
+        self.missed = max(self.missed, min(round_, latest))
+        if round_ < latest:
+            return None
+        self.held.pop(latest, None)
         return self.held.setdefault(round_, {})
 
     def take_packets(self, who, round_, attempt, packets):

@@ -34,8 +34,8 @@ static double ask_delta(const struct pricer_forward_node *node,
     double delta = -1;
     assert_int_equal(
         pricer_forward_privacy_delta(
-            &(struct pricer_forward_releases){node, 1, dimension, rounds, 0}, eps,
-            &delta, NULL),
+            &(struct pricer_forward_releases){node, 1, dimension, rounds, 0},
+            eps, &delta, NULL),
         PRICER_OK);
     return delta;
 }
@@ -169,11 +169,10 @@ static void test_diameter(void **state)
         assert_true(found.eps == whole.eps &&
                     found.eps_lower == whole.eps_lower);
     }
-    assert_int_equal(
-        pricer_forward_privacy_eps(
-            &(struct pricer_forward_releases){&node, 1, 4, 9, 2.5}, 1e-5,
-            &found, NULL),
-        PRICER_VALUE);
+    assert_int_equal(pricer_forward_privacy_eps(
+                         &(struct pricer_forward_releases){&node, 1, 4, 9, 2.5},
+                         1e-5, &found, NULL),
+                     PRICER_VALUE);
 }
 
 static void test_refusals(void **state)
@@ -201,8 +200,8 @@ static void test_refusals(void **state)
                          1e-5, &found, &fault),
                      PRICER_VALUE);
     assert_int_equal(pricer_forward_privacy_eps(
-                         &(struct pricer_forward_releases){&good, 1, 2, 1, 0}, 1.5,
-                         &found, &fault),
+                         &(struct pricer_forward_releases){&good, 1, 2, 1, 0},
+                         1.5, &found, &fault),
                      PRICER_VALUE);
     assert_int_equal(pricer_forward_privacy_eps(
                          &(struct pricer_forward_releases){&good, NAN, 2, 1, 0},
@@ -216,8 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),    cmocka_unit_test(test_both_ends),
         cmocka_unit_test(test_budgets),  cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_diameter),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_diameter), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,11 +19,10 @@ static struct pri_slopes *slopes_of(const struct pricer_network *net,
     assert_int_equal(
         pri_forward_slopes(
             net, &(struct pri_senders){net->nodes, at->radius, at->variance},
-            &(struct pri_forward_settings){
-                .hops = at->hops,
-                .attempts = at->attempts,
-                .seed = 5,
-                .threads = threads},
+            &(struct pri_forward_settings){.hops = at->hops,
+                                           .attempts = at->attempts,
+                                           .seed = 5,
+                                           .threads = threads},
             &slopes),
         PRICER_OK);
     return slopes;

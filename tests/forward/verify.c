@@ -178,9 +178,8 @@ static void test_known(void **state)
                                                    0x1p-40};
         assert_true(pri_release_recompute(
             &node, known[k].dimension, 2,
-            &(struct pricer_budget){.eps = known[k].eps,
-                                    .delta = 1e-6,
-                                    .rounds = known[k].rounds},
+            &(struct pricer_budget){
+                .eps = known[k].eps, .delta = 1e-6, .rounds = known[k].rounds},
             &found));
         assert_close((double)found.delta, known[k].delta, known[k].digits);
     }

@@ -8,8 +8,7 @@
 static struct pri_release make(enum pri_release_kind kind, int64_t dimension,
                                double eps, double delta, int64_t rounds)
 {
-    struct pri_release_wish wish = {kind,  dimension, 1, eps,
-                                    delta, rounds,    0};
+    struct pri_release_wish wish = {kind, dimension, 1, eps, delta, rounds, 0};
     struct pri_release release;
     struct pricer_fault fault = {""};
     if (pri_release_for_budget(&wish, &release, &fault) != PRICER_OK)
@@ -215,10 +214,10 @@ static void test_diameter(void **state)
             double part = near.noise / (whole.noise * diameters[k] / 2);
             assert_true(part > 1 && part < 1 + 1e-4 / diameters[k]);
             assert_true(near.diameter == diameters[k]);
-            assert_true(pri_gaussian_move(1, diameters[k], dimensions[i],
-                                          near.noise) /
-                            near.noise <=
-                        2 / whole.noise * (1 + 1e-12L));
+            assert_true(
+                pri_gaussian_move(1, diameters[k], dimensions[i], near.noise) /
+                    near.noise <=
+                2 / whole.noise * (1 + 1e-12L));
             assert_true(sphere.diameter == 2);
             assert_true(best.variance == fmin(near.variance, sphere.variance));
         }

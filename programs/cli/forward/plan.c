@@ -21,7 +21,7 @@ struct work {
     struct pricer_forward_record record;
     struct pricer_forward_check check;
     struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
-    bool near;      /* the scenario has a diameter */
+    bool near;                            /* the scenario has a diameter */
     double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
     double seconds;
 };
