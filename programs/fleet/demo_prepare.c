@@ -258,8 +258,8 @@ static void fill_row(const struct demo *demo, int32_t node, double *scratch,
 {
     const struct pricer_network *network = demo->network;
     if (network->reach == 0) {
-        add_direction(demo, node,
-                      network->node_radius[node] * (1 - 0x1p-30), scratch, row);
+        add_direction(demo, node, network->node_radius[node] * (1 - 0x1p-30),
+                      scratch, row);
         return;
     }
     add_direction(demo, network->nodes, .7 * network->reach, scratch, row);

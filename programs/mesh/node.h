@@ -50,8 +50,8 @@ struct mesh_own {
     double *data, *change;                /* [dimension] */
     int64_t left;                         /* rounds that its budget holds */
     bool waits;                           /* for the vector */
-    bool lacks; /* the estimate that the round is relative to */
-    int64_t released;                     /* when it last made a release */
+    bool lacks;       /* the estimate that the round is relative to */
+    int64_t released; /* when it last made a release */
 };
 
 /* Whether the ledger may be believed: what the server has heard of this node must

@@ -166,14 +166,14 @@ static void answer(struct mesh_node *node, enum wire_part part,
         return;
     for (int64_t k = 0; k < own->terms.dimension; k++)
         square += own->data[k] * own->data[k];
-    feed_answer(node->vector.feed,
-                &(struct feed_taken){.round = node->clock.open.round,
-                                     .part = part,
-                                     .length = sqrt(square),
-                                     .clipped =
-                                         sqrt(square) >
-                                         mesh_own_reach(node) * (1 + 1e-12),
-                                     .text = text});
+    feed_answer(
+        node->vector.feed,
+        &(struct feed_taken){.round = node->clock.open.round,
+                             .part = part,
+                             .length = sqrt(square),
+                             .clipped = sqrt(square) >
+                                        mesh_own_reach(node) * (1 + 1e-12),
+                             .text = text});
 }
 
 static enum pricer_status make(struct mesh_node *node, unsigned char *payload,

@@ -11,7 +11,7 @@
 
 #include "announce.h"
 #include "packets.h"
-#include "fleet/server_options.h"
+#include "fleet/server_check.h"
 #include "pricer_forward.h"
 #include "transport/packet_key.h"
 #include "transport/transport.h"
@@ -207,6 +207,9 @@ int32_t mesh_drifts(const struct mesh_server *server, int32_t *nodes,
 void mesh_status_page(FILE *out, const void *server);
 void mesh_status_metrics(FILE *out, const void *server);
 int mesh_status_troubles(const void *server, FILE *out);
+
+/* server_check.c: for pricer-server --check. */
+server_check_mesh mesh_server_check;
 
 /* Run until the rounds are over or the operator wants to stop; an exit status. */
 int mesh_server_run(const struct mesh_wishes *wishes,
