@@ -157,7 +157,7 @@ struct mesh_open {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
     int64_t round, attempt;
     int64_t period, ahead; /* as in wire_open */
-    int64_t collect;       /* milliseconds: the attempt ends */
+    int64_t collect;       /* milliseconds: the attempt ends; 0: it is over */
     int64_t reference; /* the round whose estimate it is relative to, or 0 */
     uint8_t reference_digest[WIRE_DIGEST]; /* zeros without one */
 };

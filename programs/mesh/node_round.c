@@ -293,6 +293,8 @@ static void begin_release(struct mesh_node *node, int64_t now)
     bool ready = false;
     vector_stop(&node->vector);
     own->waits = false;
+    if (node->clock.open.collect == 0)
+        return; /* a pause: nobody takes in what would be charged */
     enum pricer_status status =
         ledger_stored(node->ledger, round, &stored, &fault);
     if (status == PRICER_OK) { /* the same bytes again, or nothing */
