@@ -148,7 +148,21 @@ struct mesh_fleet {
     size_t plan_size;
     const uint8_t *keys; /* WIRE_KEY bytes a node; zeros: not enrolled */
     size_t keys_size;
+    const uint8_t *follows; /* MESH_FOLLOW bytes each, by node */
+    size_t follows_size;
 };
+
+/* A key of a node that follows another: either may be the enrolled one. */
+enum { MESH_FOLLOW = 4 + 2 * WIRE_KEY + MESH_SIGNATURE };
+struct mesh_follow {
+    int32_t node;
+    const uint8_t *old, *key;
+    const uint8_t *proof; /* the old key's signature of the new one */
+};
+void mesh_write_follow(uint8_t *bytes, const struct mesh_follow *follow);
+/* That of a node; false: there is none. O(log their number). */
+bool mesh_find_follow(const struct mesh_fleet *fleet, int32_t node,
+                      struct mesh_follow *follow);
 bool mesh_write_fleet(struct wire_bytes *bytes, const struct mesh_fleet *fleet);
 bool mesh_read_fleet(const void *body, size_t size, struct mesh_fleet *fleet);
 

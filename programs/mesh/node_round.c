@@ -99,6 +99,7 @@ void mesh_own_use_fleet(struct mesh_node *node)
         return;
     crypto_generichash(digest, sizeof digest, node->fleet.plan,
                        node->fleet.plan_size, NULL, 0);
+    mesh_keys_use_fleet(node);
     if (node->packets != NULL &&
         memcmp(digest, node->digest, sizeof digest) == 0) {
         packets_renew(node->packets, &node->fleet);

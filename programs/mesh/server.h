@@ -23,7 +23,8 @@
 /* A node, as the server sees it. */
 struct mesh_member {
     bool enrolled;
-    uint8_t key[KEYS_SIZE];
+    uint8_t key[KEYS_SIZE],
+        next[KEYS_SIZE];           /* zeros: its key does not change */
     int32_t secrets;               /* one, or two while its key changes */
     uint8_t secret[2][PACKET_KEY]; /* of its packets */
     struct hub_peer *peer;         /* its own connection, or NULL */
@@ -44,6 +45,7 @@ struct mesh_members {
     int32_t nodes, count;         /* of the plan; enrolled */
     uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
     struct mesh_member *list;     /* [nodes] */
+    struct wire_bytes follows; /* as FLEET has them: whose key followed which */
     int64_t recent,
         recent_before; /* rounds in two windows, see server_drift.c */
     int64_t stamp;     /* of the study when they were read */
