@@ -93,6 +93,8 @@ static void take_next(struct mesh_node *node, struct mesh_link *link,
         daemon_say("the next key of node %d cannot be stored: it is not let in",
                    (int)link->node);
     else {
+        daemon_say("the next key of node %d is %s, and is let in as well",
+                   (int)link->node, key);
         memcpy(link->next, follow->key, KEYS_SIZE);
         node->links.changed = true;
     }

@@ -48,6 +48,7 @@ def test_relay(mesh):
     everyone(mesh, 'before')
     new = make_next(mesh, 1, 'next1', mesh.key(1))
     for i in (0, 2):    # both sides of it hear of the key, which is stored
+        mesh.wait_log(f'node{i}', f'the next key of node 1 is {new}')
         mesh.wait_for(lambda _: read(mesh, i, 'SELECT old, key, signed FROM '
                                      'follow') == [(old, new, 1)],
                       f'node {i} hears of the next key')
@@ -101,7 +102,10 @@ def test_relay(mesh):
 
 def test_memory(mesh):
     """Node 0 has a new key and a new ledger: the server knows its last round."""
+    old = mesh.query('SELECT key FROM member WHERE node = 0')[0][0]
     make_next(mesh, 0, 'next0', mesh.key(0))
+    mesh.wait_for(lambda _: read(mesh, 1, 'SELECT 1 FROM follow WHERE old = ?',
+                                 old), 'node 1 hears of the next key of node 0')
     everyone(mesh, 'a next key of node 0')
     restart(mesh, 0, mesh.path('next0'))
     everyone(mesh, 'node 0 with its next key')
