@@ -104,7 +104,7 @@ void pri_states_enumerate(const struct pricer_network *network, int64_t word,
 
 /*
  * Searches of 512 rounds at a time: who arrives over at most `hops` relays. One
- * thread at a time. O(links hops attempts).
+ * thread at a time. O(links hops attempts). The network must stay as it is.
  */
 struct pri_search;
 enum pricer_status pri_search_new(const struct pricer_network *network,
@@ -205,6 +205,10 @@ void pri_forward_fit_alone(const struct pri_senders *senders,
                            const double *arrival, double *coefficient,
                            double *objective, double *gap);
 
+/* How probably an uplink is up in one of the attempts. */
+void pri_forward_uplinks(const struct pricer_network *network, int32_t attempts,
+                         double *arrival);
+
 /* ------------------------------------------------------------------ plan -- */
 
 enum { PRI_HOPS_ENOUGH = 16 }; /* more relays hardly ever help */
@@ -302,11 +306,13 @@ struct pri_release_check {
  * Check one release of radius 1 over the rounds of its budget. False, and *found
  * untouched, where its numbers are out of range or an integral does not converge.
  *
- * Claim: delta bounds what anyone learns beyond eps from all rounds.
+ * Claim: delta bounds what anyone learns beyond eps from all rounds, of a sphere
+ * about any data, of a Gaussian about data that differ by at most `diameter`.
  */
 bool pri_release_recompute(const struct pricer_forward_node *node,
-                           int64_t dimension, int64_t rounds, double eps,
-                           double delta, struct pri_release_check *found);
+                           int64_t dimension, double diameter,
+                           const struct pricer_budget *budget,
+                           struct pri_release_check *found);
 
 /* ---------------------------------------------------------------- trials -- */
 

@@ -107,6 +107,7 @@ struct mesh_node {
     struct wire_bytes bytes;
     int64_t next_hello, next_greeting; /* to the server, to neighbours */
     bool was_direct;                   /* as neighbours were told */
+    bool asks; /* for all that neighbours hold, in the next HELLO */
     int64_t rounds, forwarded, dropped[PRICER_DROP_KINDS];
 };
 

@@ -324,14 +324,25 @@ static void begin_release(struct mesh_node *node, int64_t now)
 
 /* ------------------------------------------------------------------ round -- */
 
-static void begin_round(struct mesh_node *node, const struct mesh_open *open,
+/* The clock and the packets are always of the same round. */
+static void enter_round(struct mesh_node *node, const struct mesh_open *open,
                         int64_t start)
 {
     struct packet_about about = {.round = open->round};
     memcpy(about.digest, open->digest, WIRE_DIGEST);
+    if (packets_missed(node->packets)) {
+        node->asks = true;
+        node->next_hello = node->next_greeting = 0;
+    }
     node->clock.open = *open;
     node->clock.start = start;
     packets_begin(node->packets, &about);
+}
+
+static void begin_round(struct mesh_node *node, const struct mesh_open *open,
+                        int64_t start)
+{
+    enter_round(node, open, start);
     begin_release(node, daemon_clock());
     /* What came before this node heard of the round. */
     for (int32_t i = 0; i < node->plan.nodes; i++)
@@ -405,6 +416,7 @@ void mesh_own_tick(struct mesh_node *node, int64_t now)
     if (node->packets == NULL || now < find_own_open(clock))
         return;
     struct mesh_open open = clock->open;
+    memcpy(open.digest, node->digest, WIRE_DIGEST); /* of the latest plan */
     open.round++;
     open.attempt = 0;
     int64_t start = clock->base_time +
@@ -412,5 +424,5 @@ void mesh_own_tick(struct mesh_node *node, int64_t now)
     if (now < start + open.collect)
         begin_round(node, &open, start);
     else
-        clock->open.round = open.round; /* it has passed while we slept */
+        enter_round(node, &open, start); /* it has passed while we slept */
 }

@@ -176,6 +176,12 @@ void packets_begin(struct packets *packets, const struct packet_about *about)
     next->about.round = about->round + 1;
 }
 
+bool packets_missed(const struct packets *packets)
+{
+    return packets->shelves[0].about.round == 0 &&
+           packets->counts[PACKET_ROUND] > 0;
+}
+
 /* Before the first round of a plan any round may be the next: neighbours that
  * have heard of it earlier do not send twice. The latest one is kept. */
 static struct shelf *find_shelf(struct packets *packets, int64_t round)

@@ -4,6 +4,7 @@
  * node's.
  */
 #include "server.h"
+#include "common/meaning.h"
 #include "common/program.h"
 #include "release/release.h"
 
@@ -108,6 +109,8 @@ enum pricer_status mesh_counting_load(struct mesh_counting *counting,
     if (status == PRICER_OK)
         status =
             pricer_study_forward_plan(study, 0, &made.plan, &record, fault);
+    if (status == PRICER_OK)
+        status = meaning_refuse_near(made.network, made.plan, fault);
     if (status == PRICER_OK)
         status = pricer_forward_receiver_new(made.network, made.plan,
                                              &made.receiver, fault);

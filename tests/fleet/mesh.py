@@ -5,6 +5,7 @@ that hears nothing opens rounds by itself. Arguments: build folder."""
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -164,7 +165,40 @@ def check_pause():
         tap.close()
 
 
+def check_plan():
+    """A plan that the server cannot run changes nothing, and does not keep it from
+    shutting out a key; the next one is taken."""
+    with line() as mesh:
+        mesh.start_server()
+        mesh.start_node(0)
+        mesh.start_node(1)
+        both = lambda found: {0: 0, 1: 1} in found.values()
+        mesh.wait_for(both, 'a start')
+        mesh.run('pricer', 'plan', mesh.study)      # of which the server hears
+        mesh.wait_log('node1', 'plan 2')            # before it is replaced
+        with sqlite3.connect(mesh.study, timeout=10) as db:
+            for table in 'forward_plan', 'forward_plan_node':
+                db.execute(f'CREATE TEMP TABLE copy AS SELECT * FROM {table} '
+                           'WHERE plan = 2')
+                db.execute('UPDATE copy SET plan = 3')
+                if table == 'forward_plan':
+                    db.execute('UPDATE copy SET repeat = 9')
+                db.execute(f'INSERT INTO {table} SELECT * FROM copy')
+                db.execute('DROP TABLE copy')
+        db.close()
+        mesh.wait_log('server', 'plan 3 cannot be run')
+        last = mesh.last()
+        mesh.wait_for(lambda found: both(found) and mesh.last() > last,
+                      'rounds go on')
+        mesh.run('pricer', 'enrol', mesh.study, '1', '--remove')
+        mesh.wait_for(lambda found: {0: 0} in found.values(), 'node 1 is out')
+        mesh.run('pricer', 'plan', mesh.study)
+        mesh.wait_log('node0', 'plan 4')
+        print('a plan that cannot be run leaves the last one in use')
+
+
 check_demo()
+check_plan()
 check_pause()
 check_line()
 check_behind()

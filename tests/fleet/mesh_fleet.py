@@ -17,7 +17,7 @@ from fleet import Fleet, free_ports
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'transport'))
 import reference_packet as reference  # noqa: E402
 
-PACKETS, ANNOUNCE, HELLO = 1, 2, 3
+PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
 FLEET, OPEN, RESULT = 1, 2, 3
 NOWHERE = 'tcp://127.0.0.1:9'  # nobody listens at the port `discard`
 
@@ -68,6 +68,10 @@ class Mesh(Fleet):
 
     def key(self, who):
         return self.folder(who, 'server.key' if who == 'server' else 'node.key')
+
+    def database(self, name):
+        return self.study if name == 'server' else \
+            self.folder(int(name[4:]), 'node.ledger')
 
     def spawn_in(self, who, program, arguments, prefix=()):
         name = who if who == 'server' else f'node{who}'
@@ -171,6 +175,8 @@ class Peer:
                 self.near[int(other)] = (z85_bytes(key), address)
         self.listener = Listener(mesh.addresses[node], self.path)
         self.listener.admit([key for key, _ in self.near.values()])
+        self.context, self.tried = context(False, self.path), {}
+        self.greeted = set()
         self.channels, self.said, self.frames, self.seen = {}, {}, {}, {}
         self.digest, self.plan = None, None
 
@@ -178,7 +184,8 @@ class Peer:
         key, address = (self.server_key, self.mesh.addresses['server']) \
             if who == 'server' else self.near[who]
         raw = socket.create_connection(where(address), 5)
-        self.channels[who] = Channel(raw, context(False, self.path), False)
+        self.channels[who] = Channel(raw, self.context, False)
+        self.greeted.discard(who)
         return key
 
     def step(self):
@@ -187,12 +194,18 @@ class Peer:
         for who in ['server', *self.near]:
             try:
                 if who not in self.channels:
+                    if time.monotonic() < self.tried.get(who, 0) + .1:
+                        continue
+                    self.tried[who] = time.monotonic()
                     self.connect(who)
                 frames = self.channels[who].step()
             except OSError:
                 if who in self.channels:
                     self.channels.pop(who).close()
                 continue
+            if self.channels[who].open and who not in self.greeted:
+                self.greeted.add(who)
+                self.send(who, self.hello())
             found += [(who, frame) for frame in frames]
         keys = {key: who for who, (key, _) in self.near.items()}
         found += [(keys[channel.key], frame)

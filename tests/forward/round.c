@@ -47,7 +47,7 @@ static void make_world(struct world *world)
             pri_release_for_budget(
                 &(struct pri_release_wish){
                     i == 2 ? PRI_RELEASE_GAUSSIAN : PRI_RELEASE_SPHERE,
-                    DIMENSION, radius[i], 4 - i, 1e-5, 1},
+                    DIMENSION, radius[i], 4 - i, 1e-5, 1, 0},
                 &release, NULL),
             PRICER_OK);
         world->node[i] = (struct pricer_forward_node){
@@ -312,12 +312,76 @@ static void test_bar(void **state)
     free_world(&world);
 }
 
+static int32_t read_number(const unsigned char *bytes)
+{
+    return (int32_t)(bytes[0] | (uint32_t)bytes[1] << 8 |
+                     (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24);
+}
+
+/* The payload of x with the noise of stream `round`. */
+static void send(const struct pricer_forward_node *node, double radius,
+                 const double *x, int64_t round, unsigned char *payload)
+{
+    struct pricer_forward_sender *sender = NULL;
+    struct pricer_random random;
+    pricer_random_replay(&random, 7, PRICER_PURPOSE_NOISE, round, 0,
+                         PRICER_SERVER);
+    assert_int_equal(
+        pricer_forward_sender_new(node, radius, DIMENSION, &sender, NULL),
+        PRICER_OK);
+    assert_int_equal(pricer_forward_release(sender, x, &random, payload, NULL),
+                     PRICER_OK);
+    pricer_forward_sender_free(sender);
+}
+
+/*
+ * Two data that differ by D, in the ball or clipped to it: with the same noise,
+ * payloads differ by what the means differ by, which pri_gaussian_move() bounds.
+ * The noise is small, so that steps are, and the bound is almost reached.
+ */
+static void test_diameter(void **state)
+{
+    uint64_t seed = 11;
+    (void)state;
+    for (int k = 0; k < 4000; k++) {
+        double radius = 3, diameter = exp(-10 * test_uniform(&seed));
+        double noise = exp(-8 * test_uniform(&seed)), length = 0, square = 0;
+        double x[DIMENSION], y[DIMENSION], size = 2 * test_uniform(&seed);
+        unsigned char a[4 * DIMENSION], b[4 * DIMENSION];
+        struct pricer_forward_node node = {.release = PRICER_RELEASE_GAUSSIAN,
+                                           .noise = noise};
+        for (int j = 0; j < DIMENSION; j++) {
+            x[j] = size * radius * (test_uniform(&seed) - .5);
+            y[j] = test_uniform(&seed) - .5;
+            length += y[j] * y[j];
+        }
+        for (int j = 0; j < DIMENSION; j++)
+            y[j] = x[j] + diameter * y[j] / sqrt(length);
+        send(&node, radius, x, k, a);
+        send(&node, radius, y, k, b);
+        int exponent;
+        frexp(radius + 64 * fmax(noise, 2 * radius / 1984), &exponent);
+        for (int j = 0; j < DIMENSION; j++) {
+            double off =
+                ldexp((double)read_number(a + 4 * j) - read_number(b + 4 * j),
+                      exponent - 30);
+            square += off * off;
+        }
+        long double most =
+            pri_gaussian_move(radius, diameter, DIMENSION, noise);
+        assert_true(sqrt(square) <= most);
+        if (size < 1)
+            assert_true(sqrt(square) > most - 40 * ldexp(1, exponent - 30));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_law),    cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_format), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_scales), cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_law),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_format),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_scales),   cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_diameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
