@@ -334,13 +334,12 @@ static void enter_round(struct mesh_node *node, const struct mesh_open *open,
     struct packet_about about = {.round = open->round};
     memcpy(about.digest, open->digest, WIRE_DIGEST);
     mesh_links_flush(node); /* what is still of the round before */
-    if (packets_missed(node->packets)) {
+    node->clock.open = *open;
+    node->clock.start = start;
+    if (packets_begin(node->packets, &about)) {
         node->asks = true;
         node->next_hello = node->next_greeting = 0;
     }
-    node->clock.open = *open;
-    node->clock.start = start;
-    packets_begin(node->packets, &about);
 }
 
 static void begin_round(struct mesh_node *node, const struct mesh_open *open,

@@ -10,7 +10,7 @@
 
 static const char purpose[] = "pricer: signature of packets";
 
-enum { FAR = UINT8_MAX };
+enum { FAR = UINT8_MAX, SHELVES = 3, LEAPS = 8 };
 
 struct held {
     uint8_t *bytes; /* payload, tag, signature; NULL: none */
@@ -41,7 +41,11 @@ struct packets {
     struct mesh_plan plan;
     uint8_t *kinds; /* [nodes] */
     int32_t neighbours;
-    struct shelf shelves[2]; /* the current round and the next */
+    struct shelf
+        shelves[SHELVES]; /* the current round, the one after it, and the
+                                      latest that was heard of */
+    int64_t missed; /* the latest round to come of which a packet was dropped */
+    uint8_t *leaps; /* [neighbours] later rounds that each has named */
     int64_t counts[PACKET_NEWS];
 };
 
@@ -106,7 +110,7 @@ void packets_free(struct packets *packets)
 {
     if (packets == NULL)
         return;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < SHELVES; k++) {
         struct shelf *shelf = &packets->shelves[k];
         for (int32_t i = 0; shelf->held != NULL && i < packets->plan.nodes; i++)
             free(shelf->held[i].bytes);
@@ -116,6 +120,7 @@ void packets_free(struct packets *packets)
         free(shelf->taken);
     }
     free(packets->kinds);
+    free(packets->leaps);
     free(packets);
 }
 
@@ -145,7 +150,8 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
     size_t nodes = (size_t)made->plan.nodes;
     size_t near = (size_t)neighbours + 1; /* never none */
     made->kinds = calloc(nodes + 1, 1);
-    for (int k = 0; k < 2; k++) {
+    made->leaps = calloc(near, 1);
+    for (int k = 0; k < SHELVES; k++) {
         struct shelf *shelf = &made->shelves[k];
         shelf->held = calloc(nodes + 1, sizeof *shelf->held);
         shelf->checks = calloc(nodes + 1, near);
@@ -156,7 +162,7 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
         if (good)
             clear(made, shelf);
     }
-    if (good && made->kinds != NULL && fill_kinds(made))
+    if (good && made->kinds != NULL && made->leaps != NULL && fill_kinds(made))
         return made;
     packets_free(made);
     return NULL;
@@ -170,46 +176,65 @@ void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
 
 /* ------------------------------------------------------------------ rounds -- */
 
-void packets_begin(struct packets *packets, const struct packet_about *about)
+/* Exchange two shelves. */
+static void swap(struct shelf *a, struct shelf *b)
 {
-    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1];
+    struct shelf kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+bool packets_begin(struct packets *packets, const struct packet_about *about)
+{
+    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1],
+                 *latest = &packets->shelves[2];
+    bool missed = packets->missed >= about->round;
     if (about->round <= now->about.round)
-        return;
-    struct shelf first = *now;
-    clear(packets, &first);
-    if (next->about.round == about->round) {
-        *now = *next;
-        *next = first;
-    } else {
-        clear(packets, next);
-        *now = first;
-    }
-    now->about = *about;
-    next->about = *about; /* the next is believed to be like this one */
-    next->about.round = about->round + 1;
-}
-
-bool packets_missed(const struct packets *packets)
-{
-    return packets->shelves[0].about.round == 0 &&
-           packets->counts[PACKET_ROUND] > 0;
-}
-
-/* Before the first round of a plan any round may be the next: neighbours that
- * have heard of it earlier do not send twice. The latest one is kept. */
-static struct shelf *find_shelf(struct packets *packets, int64_t round)
-{
-    struct shelf *next = &packets->shelves[1];
-    for (int k = 0; k < 2; k++)
-        if (packets->shelves[k].about.round == round && round > 0)
-            return &packets->shelves[k];
-    if (packets->shelves[0].about.round > 0 || round <= next->about.round)
-        return NULL;
+        return false;
+    if (next->about.round == about->round)
+        swap(now, next);
+    else if (latest->about.round == about->round)
+        swap(now, latest);
+    else
+        clear(packets, now);
     clear(packets, next);
-    next->about.round = round;
-    crypto_generichash(next->about.digest, WIRE_DIGEST, packets->fleet.plan,
+    if (latest->about.round == about->round + 1)
+        swap(next, latest);
+    else if (latest->about.round > 0 && latest->about.round <= about->round)
+        clear(packets, latest);
+    now->about = *about;
+    next->about = *about; /* it is believed to be like this one */
+    next->about.round = about->round + 1;
+    packets->missed = 0;
+    memset(packets->leaps, 0, (size_t)packets->neighbours);
+    return missed;
+}
+
+/* Of rounds after the next the latest is kept: whoever sends its packets has heard
+ * that those before it are over. Each neighbour may name a later one LEAPS times in a
+ * round, since that clears a shelf. */
+static struct shelf *find_shelf(struct packets *packets, int32_t neighbour,
+                                int64_t round)
+{
+    struct shelf *now = &packets->shelves[0], *latest = &packets->shelves[2];
+    for (int k = 0; k < SHELVES; k++)
+        if (packets->shelves[k].about.round == round)
+            return &packets->shelves[k];
+    if (round < now->about.round)
+        return NULL;
+    bool leaps = round > latest->about.round && neighbour >= 0 &&
+                 packets->leaps[neighbour] < LEAPS;
+    int64_t dropped = leaps ? latest->about.round : round;
+    if (dropped > packets->missed)
+        packets->missed = dropped;
+    if (!leaps)
+        return NULL;
+    packets->leaps[neighbour]++;
+    clear(packets, latest);
+    latest->about.round = round;
+    crypto_generichash(latest->about.digest, WIRE_DIGEST, packets->fleet.plan,
                        packets->fleet.plan_size, NULL, 0);
-    return next;
+    return latest;
 }
 
 static struct mesh_packet view(const struct held *held, int32_t node)
@@ -359,7 +384,7 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
                              const struct mesh_packet *packet)
 {
     const struct mesh_plan *plan = &packets->plan;
-    struct shelf *shelf = find_shelf(packets, time->round);
+    struct shelf *shelf = find_shelf(packets, neighbour, time->round);
     if (shelf == NULL || time->attempt >= plan->repeat)
         return PACKET_ROUND;
     int64_t most = plan->nodes * (plan->hops + INT64_C(3)) * plan->repeat;
@@ -414,7 +439,7 @@ bool packets_has(const struct packets *packets, int32_t neighbour,
 void packets_forget(struct packets *packets, int32_t neighbour)
 {
     size_t nodes = (size_t)packets->plan.nodes;
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < SHELVES; k++)
         memset(packets->shelves[k].known + (size_t)neighbour * nodes, FAR,
                nodes * sizeof(struct known));
 }

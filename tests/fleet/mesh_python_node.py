@@ -152,7 +152,7 @@ class Node:
         self.pending_until = 0    # a release of the round is still to be made
         self.reference = 0, bytes(16)  # of the round: its number and digest
         self.begun = False        # a round of this plan has
-        self.missed = False       # packets came before that, and were not kept
+        self.missed = 0           # the latest round to come of which one was dropped
         self.held = {}            # round -> node -> Packet; None: only forgeries
         self.taken = {}           # (round, neighbour) -> packets that came
         self.checks = {}          # (round, node, neighbour) -> signatures checked
@@ -285,7 +285,7 @@ class Node:
         known, self.plan = self.plan, Plan(plan, keys, follows)
         if known is not None and known.digest == self.plan.digest:
             return  # other keys
-        self.held, self.begun, self.missed, self.open = {}, False, False, None
+        self.held, self.begun, self.missed, self.open = {}, False, 0, None
         self.law = self.believe(self.plan)
         say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
             releases=self.law is not None)
@@ -349,12 +349,13 @@ class Node:
 
     def begin(self, round_, attempt, start):
         new = round_ != self.round or not self.begun
-        if not self.begun and self.missed:  # ask for those that came before
+        if new and self.missed >= round_:   # ask for those that came before
             for neighbour in self.neighbours.values():
                 self.send_to(neighbour, self.hello(asks=True))
         if new:
             self.close_round()
             self.held = {r: p for r, p in self.held.items() if r >= round_}
+            self.missed = 0
             for counts in (self.taken, self.checks):
                 for key in [k for k in counts if k[0] < round_]:
                     del counts[key]
@@ -448,16 +449,19 @@ class Node:
         return [p for p in self.held[self.round].values() if p is not None]
 
     def shelf(self, round_):
-        """The packets of a round, if they are kept: of the round that is open and of
-        the next; before the first of a plan, of the latest that was heard of."""
-        if self.begun:
-            return self.held.setdefault(round_, {}) \
-                if round_ in (self.round, self.round + 1) else None
-        if round_ < max(self.held, default=1):
-            self.missed = True
+        """The packets of a round, if they are kept: of the round that is open, of the
+        next, and of the latest that was heard of."""
+        near = (self.round, self.round + 1) if self.begun else ()
+        latest = max((r for r in self.held if r not in near), default=0)
+        if round_ in near or round_ == latest:
+            return self.held.setdefault(round_, {})
+        if self.begun and round_ < self.round:
             return None
-        self.held = {round_: self.held.get(round_, {})}
-        return self.held[round_]
+        self.missed = max(self.missed, min(round_, latest))
+        if round_ < latest:
+            return None
+        self.held.pop(latest, None)
+        return self.held.setdefault(round_, {})
 
     def take_packets(self, who, round_, attempt, packets):
         """Keep what is new and pass it on."""
