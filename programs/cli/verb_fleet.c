@@ -58,6 +58,7 @@ static enum pricer_status open_all(struct setup *setup,
                                    struct pricer_fault *fault)
 {
     enum pricer_scheme scheme = PRICER_SCHEME_SUM;
+    struct pricer_settings settings;
     enum pricer_status status =
         pricer_study_open(setup->study_path, true, &setup->study, fault);
     if (status == PRICER_OK)
@@ -65,8 +66,11 @@ static enum pricer_status open_all(struct setup *setup,
     if (status == PRICER_OK)
         status = scheme == PRICER_SCHEME_FORWARD ? read_forward(setup, fault)
                                                  : read_sum(setup, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_settings(setup->study, &settings, NULL, fault);
     if (status != PRICER_OK)
         return status;
+    setup->attempts = settings.repeat > 1 ? settings.repeat : 1;
     setup->members =
         calloc((size_t)setup->network->nodes + 1, sizeof *setup->members);
     setup->keys =

@@ -149,6 +149,7 @@ static void see_opened(void *context, struct hub_peer *peer)
     int32_t from = mesh_links_find(node, peer);
     if (from < 0)
         return;
+    mesh_keys_see(node, from, peer, true);
     if (hub_is_guest(peer))
         node->links.list[from].in = peer;
     node->links.list[from].updated = 0;
@@ -194,6 +195,8 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 {
     struct mesh_node *node = context;
     int32_t from = mesh_links_find(node, peer);
+    if (from > 0 && why == HUB_STRANGER)
+        mesh_keys_see(node, from, peer, false);
     if (from >= 0 && node->links.list[from].in == peer)
         node->links.list[from].in = NULL;
     if (from == 0)
@@ -363,6 +366,7 @@ static void loop(struct mesh_node *node)
         bool ready = hub_wait(node->hub, next > now ? next - now : 0, file);
         if (ready && file == vector_file(&node->vector))
             serve_vector(node);
+        mesh_keys_settle(node);
         mesh_links_flush(node);
         if (daemon_hung_up())
             read_again(node);

@@ -28,7 +28,12 @@
 struct mesh_link {
     int32_t node;              /* PRICER_SERVER: the server */
     struct hub_peer *out, *in; /* we connect to it; it has connected to us */
-    struct mesh_batch batch;   /* packets that wait for the end of a turn */
+    uint8_t key[KEYS_SIZE];    /* of a neighbour */
+    uint8_t next[KEYS_SIZE];   /* that may follow it; zeros: none */
+    bool to_next;              /* `out` is for the owner of the next key */
+    bool shows_next;         /* the next key was seen, and counts from now on */
+    bool turned;             /* `out` met the owner of the other key */
+    struct mesh_batch batch; /* packets that wait for the end of a turn */
     int64_t blamed;  /* announcements of it are not looked at until then */
     int64_t updated; /* when it was last sent what its HELLO lacked */
     bool direct;     /* it hears the server itself, by its latest HELLO */
@@ -43,6 +48,7 @@ struct mesh_links {
      * attempt, plus 1; 0: it is not among them. */
     int32_t *fresh, fresh_count;
     int64_t *since; /* [nodes] */
+    bool changed;   /* of a neighbour's keys something is new */
 };
 
 /* -------------------------------------------------------------------- own -- */
@@ -137,6 +143,21 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
 /* Pass an announcement on to all but the one it came from. */
 void mesh_links_announce(struct mesh_node *node, int32_t from,
                          enum mesh_kind kind);
+
+/* node_keys.c: the keys of neighbours, from the file and the ledger; what FLEET says
+ * about those that change; a connection has opened or ended; and between two
+ * turns what follows from all that. */
+bool mesh_keys_load(struct mesh_node *node);
+/* Connect to a neighbour, by the key that it is believed to use now; let all
+ * neighbours connect, by their keys. */
+enum pricer_status mesh_keys_connect(struct mesh_node *node,
+                                     struct mesh_link *link,
+                                     struct pricer_fault *fault);
+enum pricer_status mesh_keys_admit(struct mesh_node *node);
+void mesh_keys_use_fleet(struct mesh_node *node);
+void mesh_keys_see(struct mesh_node *node, int32_t from, struct hub_peer *peer,
+                   bool open);
+void mesh_keys_settle(struct mesh_node *node);
 
 /* node_round.c: another FLEET, another OPEN, the vector, the clock; and what the
  * plan says about this node's release, false: nothing. */

@@ -40,7 +40,7 @@ void mesh_links_free(struct mesh_links *links)
 
 /* The largest frame that a peer may send: a batch, a packet alone, an estimate, or
  * what says who takes part, of which nothing is known at first. */
-enum { FIRST = 8 << 20, THE_HUBS = -1 };
+enum { FIRST = 8 << 20 };
 
 void mesh_links_limit(struct mesh_node *node)
 {
@@ -50,19 +50,17 @@ void mesh_links_limit(struct mesh_node *node)
     hub_limit(node->hub, most > FIRST ? most : FIRST);
 }
 
-static enum pricer_status connect_to(struct mesh_node *node,
-                                     struct mesh_link *link,
-                                     const char *address, const char *key,
-                                     struct pricer_fault *fault)
+static enum pricer_status connect_to_server(struct mesh_node *node,
+                                            struct pricer_fault *fault)
 {
-    uint8_t bytes[KEYS_SIZE];
-    if (address[0] == '\0')
+    uint8_t key[KEYS_SIZE];
+    if (node->server_address[0] == '\0')
         return PRICER_OK;
-    if (!keys_bytes(key, bytes))
-        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key", key);
-    return hub_connect(node->hub, address, bytes,
-                       link->node == PRICER_SERVER ? WIRE_SLICE_SIZE : THE_HUBS,
-                       NULL, &link->out, fault);
+    if (!keys_bytes(node->server_key, key))
+        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key",
+                            node->server_key);
+    return hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE,
+                       NULL, &node->links.list[0].out, fault);
 }
 
 enum pricer_status mesh_links_open(struct mesh_node *node,
@@ -70,30 +68,20 @@ enum pricer_status mesh_links_open(struct mesh_node *node,
 {
     struct mesh_links *links = &node->links;
     int32_t count = node->near.count;
-    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
     links->list = calloc((size_t)count + 1, sizeof *links->list);
-    enum pricer_status status =
-        entries != NULL && links->list != NULL ? PRICER_OK : PRICER_MEMORY;
-    if (status == PRICER_OK) {
-        links->count = count + 1;
-        links->list[0].node = PRICER_SERVER;
-        status = connect_to(node, &links->list[0], node->server_address,
-                            node->server_key, fault);
-    }
-    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
-        const struct neighbour *near = &node->near.rows[k];
-        links->list[k + 1].node = near->node;
-        keys_bytes(near->key, entries[k].key);
-        entries[k].number = k + 1;
-        status = connect_to(node, &links->list[k + 1], near->address, near->key,
-                            fault);
-    }
-    if (status == PRICER_OK) {
-        mesh_links_limit(node);
-        status = hub_admit(node->hub, entries, count);
-    }
-    free(entries);
-    return status;
+    if (links->list == NULL)
+        return PRICER_MEMORY;
+    links->count = count + 1;
+    links->list[0].node = PRICER_SERVER;
+    for (int32_t k = 0; k < count; k++)
+        links->list[k + 1].node = node->near.rows[k].node;
+    if (!mesh_keys_load(node))
+        return daemon_fault(fault, PRICER_FILE, "the ledger cannot be read");
+    enum pricer_status status = connect_to_server(node, fault);
+    for (int32_t k = 1; k <= count && status == PRICER_OK; k++)
+        status = mesh_keys_connect(node, &links->list[k], fault);
+    mesh_links_limit(node);
+    return status == PRICER_OK ? mesh_keys_admit(node) : status;
 }
 
 /* --------------------------------------------------------------- packets -- */

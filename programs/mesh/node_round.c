@@ -100,6 +100,7 @@ void mesh_own_use_fleet(struct mesh_node *node)
         return;
     crypto_generichash(digest, sizeof digest, node->fleet.plan,
                        node->fleet.plan_size, NULL, 0);
+    mesh_keys_use_fleet(node);
     if (node->packets != NULL &&
         memcmp(digest, node->digest, sizeof digest) == 0) {
         packets_renew(node->packets, &node->fleet);
@@ -296,6 +297,8 @@ static void begin_release(struct mesh_node *node, int64_t now)
     bool ready = false;
     vector_stop(&node->vector);
     own->waits = false;
+    if (node->clock.open.collect == 0)
+        return; /* a pause: nobody takes in what would be charged */
     enum pricer_status status =
         ledger_stored(node->ledger, round, &stored, &fault);
     if (status == PRICER_OK) { /* the same bytes again, or nothing */

@@ -332,6 +332,19 @@ static enum packet_news look(const struct packets *packets,
     return PACKET_NEW;
 }
 
+/* Whether a node has signed a packet: with the key that is enrolled, or with the one
+ * that follows it while both are let in. */
+static bool is_signed(const struct packets *packets, const struct shelf *shelf,
+                      const struct mesh_packet *packet)
+{
+    const uint8_t *key = packets->fleet.keys + (size_t)packet->node * WIRE_KEY;
+    struct mesh_follow follow;
+    return packet_verify(key, &shelf->about, packet) ||
+           (mesh_find_follow(&packets->fleet, packet->node, &follow) &&
+            memcmp(follow.old, key, WIRE_KEY) == 0 &&
+            packet_verify(follow.key, &shelf->about, packet));
+}
+
 /* Two copies differ, or have differed: the node's signature decides. */
 static enum packet_news decide(const struct packets *packets,
                                struct shelf *shelf, int32_t neighbour,
@@ -339,7 +352,6 @@ static enum packet_news decide(const struct packets *packets,
                                const struct mesh_packet *packet)
 {
     int32_t node = packet->node;
-    const uint8_t *key = packets->fleet.keys + (size_t)node * WIRE_KEY;
     if (held->checked)
         return PACKET_FORGED;
     if (neighbour >= 0) {
@@ -352,14 +364,14 @@ static enum packet_news decide(const struct packets *packets,
     held->doubted = true;
     if (held->bytes != NULL) {
         struct mesh_packet other = view(held, node);
-        held->checked = packet_verify(key, &shelf->about, &other);
+        held->checked = is_signed(packets, shelf, &other);
         if (held->checked)
             return PACKET_FORGED;
         free(held->bytes);
         held->bytes = NULL;
         forget_known(packets, shelf, node);
     }
-    if (!packet_verify(key, &shelf->about, packet) ||
+    if (!is_signed(packets, shelf, packet) ||
         !keep(&packets->plan, held, attempt, packet))
         return PACKET_FORGED;
     held->checked = true;

@@ -14,6 +14,7 @@
 #include "packets.h"
 #include "fleet/server_options.h"
 #include "forward/forward.h"
+#include "fleet/server_check.h"
 #include "pricer_forward.h"
 #include "transport/packet_key.h"
 #include "transport/transport.h"
@@ -25,7 +26,8 @@
 /* A node, as the server sees it. */
 struct mesh_member {
     bool enrolled;
-    uint8_t key[KEYS_SIZE];
+    uint8_t key[KEYS_SIZE],
+        next[KEYS_SIZE];           /* zeros: its key does not change */
     int32_t secrets;               /* one, or two while its key changes */
     uint8_t secret[2][PACKET_KEY]; /* of its packets */
     struct hub_peer *peer;         /* its own connection, or NULL */
@@ -49,6 +51,7 @@ struct mesh_members {
     uint8_t study[PACKET_DIGEST]; /* what tags say of the study */
     struct mesh_member *list;     /* [nodes] */
     int64_t rounds;               /* that are over under this plan */
+    struct wire_bytes follows; /* as FLEET has them: whose key followed which */
     int64_t recent,
         recent_before; /* rounds in two windows, see server_drift.c */
     int64_t stamp;     /* of the study when they were read */
@@ -252,6 +255,9 @@ int32_t mesh_drifts(const struct mesh_server *server, int32_t *nodes,
 void mesh_status_page(FILE *out, const void *server);
 void mesh_status_metrics(FILE *out, const void *server);
 int mesh_status_troubles(const void *server, FILE *out);
+
+/* server_check.c: for pricer-server --check. */
+server_check_mesh mesh_server_check;
 
 /* Run until the rounds are over or the operator wants to stop; an exit status. */
 int mesh_server_run(const struct mesh_wishes *wishes,

@@ -63,13 +63,15 @@ bool mesh_announce_fleet(struct mesh_server *server)
     for (size_t i = 0; i < nodes; i++)
         if (server->members.list[i].enrolled)
             memcpy(keys + i * WIRE_KEY, server->members.list[i].key, WIRE_KEY);
-    struct mesh_fleet fleet = {.counter = mesh_next_counter(server),
-                               .results = server->results,
-                               .plan =
-                                   (const uint8_t *)server->counting.bytes.data,
-                               .plan_size = server->counting.bytes.size,
-                               .keys = keys,
-                               .keys_size = nodes * WIRE_KEY};
+    struct mesh_fleet fleet = {
+        .counter = mesh_next_counter(server),
+        .results = server->results,
+        .plan = (const uint8_t *)server->counting.bytes.data,
+        .plan_size = server->counting.bytes.size,
+        .keys = keys,
+        .keys_size = nodes * WIRE_KEY,
+        .follows = (const uint8_t *)server->members.follows.data,
+        .follows_size = server->members.follows.size};
     bool good =
         mesh_write_fleet(&server->bytes, &fleet) && mesh_announce(server);
     free(keys);

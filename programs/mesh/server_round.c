@@ -103,7 +103,7 @@ static bool announce_open(struct mesh_server *server, bool pause)
                              .attempt = server->round.attempt,
                              .period = clock ? times->period : 0,
                              .ahead = ahead ? times->ahead : 0,
-                             .collect = times->uplink,
+                             .collect = pause ? 0 : times->uplink,
                              .reference = server->round.reference};
     memcpy(open.digest, server->counting.digest, WIRE_DIGEST);
     memcpy(open.reference_digest, server->round.reference_digest, WIRE_DIGEST);

@@ -163,6 +163,43 @@ def check_behind():
               'operator accepts that')
 
 
+def check_pause():
+    """A server that stops reaches node 3 over relays: it opens no rounds by itself,
+    and a node that starts in the pause releases nothing."""
+    with line() as mesh:
+        mesh.start_server('--ahead', '1000')
+        for i in range(3):
+            mesh.start_node(i)
+        mesh.wait_for(lambda found: any(2 in h for h in found.values()), 'a start')
+        spent = lambda i: mesh.query('SELECT coalesce(max(round), 0) FROM packet',
+                                     path=mesh.folder(i, 'node.ledger'))[0][0]
+        mesh.stop('server')
+        last, tap = mesh.last(), Peer(mesh, 4)
+        # Node 3 hears of the round when it would release: no MARK came in 2 s.
+        mesh.stop('node2')
+        mesh.start_node(3)
+        tap.run(2.5)
+        mesh.start_node(2)
+        heard = lambda: tap.said.get(2, [0] * 8)[3:8] == [last, 0, 0, 0, 0]
+        for _ in range(100):
+            tap.send(3, tap.hello())
+            tap.run(.3, until=heard)
+            if heard():
+                break
+        expect(heard(), f'no pause: {tap.said.get(2)}, round {last}')
+        before = [spent(i) for i in range(4)]
+        tap.run(3)  # 15 periods
+        expect([spent(i) for i in range(4)] == before and before[3] == 0,
+               f'released in a pause: {before}, {[spent(i) for i in range(4)]}')
+        mesh.start_server('--ahead', '1000')
+        tap.run(60, until=lambda: any(set(ALL) <= set(h) for h in
+                                      mesh.arrivals(last).values()))
+        expect(any(set(ALL) <= set(h) for h in mesh.arrivals(last).values()),
+               'rounds go on')
+        print('a pause reaches a node behind three relays, and ends')
+        tap.close()
+
+
 def check_plan():
     """A plan that the server cannot run changes nothing, and does not keep it from
     shutting out a key; the next one is taken."""
@@ -198,6 +235,7 @@ def check_plan():
 check_demo()
 check_idle()
 check_plan()
+check_pause()
 check_line()
 check_behind()
 check_refusal()

@@ -3,7 +3,8 @@ ssl, msgpack, NumPy and cryptography. An example for those who write another.
 
 It makes releases of the kind `sphere`, forwards those of others, and passes on what
 the server announces. Where the plan has another kind it only relays; trust files with
-other rows than `everyone` are refused. For tests: its sampler is not protected against
+other rows than `everyone` are refused. It believes the next keys of others in packets;
+its own neighbours have the keys of its file. For tests: its sampler is not protected against
 observers who measure its time.
 
     mesh_python_node.py NODE.CONF [--server ADDRESS]
@@ -279,9 +280,9 @@ class Node:
             self.send_packets(neighbour, self.attempt, self.packets())
 
     def take_fleet(self, body):
-        _, _, _, plan, keys = require(msgpack.unpackb(body), 'uint', 'uint', 'bool',
-                                      'bin', 'bin')
-        known, self.plan = self.plan, Plan(plan, keys)
+        _, _, _, plan, keys, follows = require(
+            msgpack.unpackb(body), 'uint', 'uint', 'bool', 'bin', 'bin', 'bin')
+        known, self.plan = self.plan, Plan(plan, keys, follows)
         if known is not None and known.digest == self.plan.digest:
             return  # other keys
         self.held, self.begun, self.missed, self.open = {}, False, 0, None
@@ -505,8 +506,9 @@ class Node:
         return packet.right
 
     def signed(self, round_, packet):
-        return verified(self.plan.keys[packet.node], packet.signature,
-                        packet.text(self.plan.digest, round_))
+        text = packet.text(self.plan.digest, round_)
+        return any(verified(key, packet.signature, text)
+                   for key in self.plan.keys[packet.node])
 
     def too_many_checks(self, round_, node, who):
         count = self.checks.get((round_, node, who), 0)
