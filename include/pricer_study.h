@@ -78,7 +78,6 @@ enum pricer_method {
     PRICER_METHOD_EXACT = 0, /* pricer_plan_optimise() */
     PRICER_METHOD_GRADIENT,  /* pricer_plan_descend() */
     PRICER_METHOD_GIVEN,     /* it was given, not chosen */
-    PRICER_METHOD_JOINT,     /* pricer_decoder_joint() */
 };
 
 /* What is stored with a plan. Numbers that are not known are NAN. */

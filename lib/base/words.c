@@ -25,7 +25,7 @@ static const char *const words[VOCABULARIES][MOST] = {
     [PRICER_WORDS_ENGINE] = {"fast", "faithful"},
     [PRICER_WORDS_DATA] = {"worst-case", "random", "given"},
     [PRICER_WORDS_DECODE] = {"minimax", "constant", "adaptive"},
-    [PRICER_WORDS_METHOD] = {"exact", "gradient", "given", "joint"},
+    [PRICER_WORDS_METHOD] = {"exact", "gradient", "given"},
     [PRICER_WORDS_DROP] = {"malformed", "length", "round", "repeated", "late",
                            "range", "stranger", "refused", "plan"},
     [PRICER_WORDS_ORIGIN] = {"scenario", "measured"},

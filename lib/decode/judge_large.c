@@ -11,20 +11,18 @@
 
 enum { CHUNKS = 32 };
 
-/* What a chunk adds up: value, square, heard, chance, M U, M_ii, what is wanted
- * of the entries, cap. */
+/* What a chunk adds up: value, square, heard, chance, M U, M_ii, cap. */
 struct totals {
-    int64_t product, diagonal, entry, cap, size;
+    int64_t product, diagonal, cap, size;
 };
 
-static struct totals plan_totals(int64_t n, int64_t rank, int64_t entries,
+static struct totals plan_totals(int64_t n, int64_t rank,
                                  const struct pri_judgement *judgement)
 {
     struct totals totals = {.product = 6};
     totals.diagonal =
         totals.product + (judgement->product != NULL ? n * rank : 0);
-    totals.entry = totals.diagonal + (judgement->diagonal != NULL ? n : 0);
-    totals.cap = totals.entry + (judgement->entry != NULL ? 2 * entries : 0);
+    totals.cap = totals.diagonal + (judgement->diagonal != NULL ? n : 0);
     totals.size = totals.cap + (judgement->cap != NULL ? n : 0);
     return totals;
 }
@@ -109,38 +107,6 @@ static double chance_of(const struct pri_rows *rows,
     return sum;
 }
 
-/* Of each entry that arrived: what its weight and its noise do. */
-static void add_entries(const struct pri_court *court,
-                        const struct pri_model *model,
-                        const struct pri_large *large, const uint64_t *entry,
-                        int64_t t, double chance, double *sum)
-{
-    const struct pri_rows *payload = court->payload;
-    const struct pri_rows *of = payload != NULL ? payload : court->rows;
-    double along[PRI_RANK] = {0};
-    for (int64_t i = 0; i < of->nodes; i++)
-        for (int64_t c = 0; c < model->rank; c++)
-            along[c] += large->excess[i] * model->shared[i * model->rank + c];
-    for (int32_t j = 0; j < of->nodes; j++)
-        for (int32_t k = of->start[j]; k < of->start[j + 1]; k++) {
-            int64_t i = of->from[k];
-            int32_t s = large->place[payload != NULL ? i : j];
-            if (!(entry[(int64_t)k * PRI_LANES + t / 64] >> t % 64 & 1) ||
-                s < 0)
-                continue;
-            double beta = large->beta[s], image;
-            image = model->own[i] * large->excess[i];
-            for (int64_t c = 0; c < model->rank; c++)
-                image += along[c] * model->shared[i * model->rank + c];
-            sum[k] += chance * beta *
-                      (payload != NULL
-                           ? large->noise[s] * payload->noise[k] / court->unit
-                           : image);
-            sum[of->entries + k] +=
-                chance * (payload != NULL ? 1 : beta * beta);
-        }
-}
-
 static void judge_pattern(const struct pri_court *court,
                           const struct pri_model *model,
                           struct pri_large *large,
@@ -149,8 +115,7 @@ static void judge_pattern(const struct pri_court *court,
 {
     const struct pri_patterns *patterns = court->patterns;
     const struct pri_rows *rows = court->rows;
-    struct totals totals =
-        plan_totals(rows->nodes, model->rank, patterns->entries, wanted);
+    struct totals totals = plan_totals(rows->nodes, model->rank, wanted);
     int64_t n = rows->nodes, group = t / PRI_ROUNDS;
     const uint64_t *uplink =
         patterns->uplink + group * patterns->nodes * PRI_LANES;
@@ -178,9 +143,6 @@ static void judge_pattern(const struct pri_court *court,
     if (wanted->product != NULL)
         add_slope(court, model, large, chance, sum + totals.product,
                   sum + totals.diagonal);
-    if (wanted->entry != NULL)
-        add_entries(court, model, large, entry, t % PRI_ROUNDS, chance,
-                    sum + totals.entry);
     for (int32_t s = 0; wanted->cap != NULL && s < large->sums; s++) {
         int32_t j = large->relay[s];
         double size = fabs(large->beta[s]) / rows->scale[j];
@@ -208,7 +170,6 @@ static void hand_out(int64_t n, int64_t rank, const struct totals *totals,
     judgement->chance = all[5];
     copy(judgement->product, all + totals->product, n * rank);
     copy(judgement->diagonal, all + totals->diagonal, n);
-    copy(judgement->entry, all + totals->entry, totals->cap - totals->entry);
     copy(judgement->cap, all + totals->cap, n);
 }
 
@@ -243,8 +204,7 @@ enum pricer_status pri_judge_large(const struct pri_court *court,
                                    struct pri_judgement *judgement)
 {
     int64_t n = court->rows->nodes;
-    struct totals totals =
-        plan_totals(n, model->rank, court->patterns->entries, judgement);
+    struct totals totals = plan_totals(n, model->rank, judgement);
     double *all = pri_alloc(CHUNKS * totals.size, sizeof *all);
     struct large_job job = {court, model, judgement, totals.size, all, false};
     if (all == NULL)

@@ -11,19 +11,18 @@
 
 enum { BATCHES = 32 }; /* of four patterns, in a chunk */
 
-/* What a chunk adds up, in this order: value, square, heard, E r, M, K, what
- * is wanted of the entries, cap. */
+/* What a chunk adds up, in this order: value, square, heard, E r, M, K,
+ * cap. */
 struct totals {
-    int64_t m, inverse, entry, cap, size;
+    int64_t m, inverse, cap, size;
 };
 
-static struct totals plan_totals(int64_t n, int64_t entries,
+static struct totals plan_totals(int64_t n,
                                  const struct pri_judgement *judgement)
 {
     struct totals totals = {.m = 5 + 2 * n};
     totals.inverse = totals.m + (judgement->m != NULL ? 3 * n * n : 0);
-    totals.entry = totals.inverse + (judgement->inverse != NULL ? n * n : 0);
-    totals.cap = totals.entry + (judgement->entry != NULL ? 2 * entries : 0);
+    totals.cap = totals.inverse + (judgement->inverse != NULL ? n * n : 0);
     totals.size = totals.cap + (judgement->cap != NULL ? n : 0);
     return totals;
 }
@@ -203,41 +202,6 @@ static void add_batch(const struct pri_court *court, struct worker *worker,
                          fabs(small->beta[j][e]) / rows->scale[j]);
 }
 
-/* Of each entry, where it arrived: what its weight and its noise do. */
-static void add_entries(const struct pri_court *court,
-                        const struct pri_model *model, struct worker *worker,
-                        const uint64_t *entry, int m, pri_four chance,
-                        pri_four *sum)
-{
-    const struct pri_rows *rows = court->rows, *payload = court->payload;
-    const struct pri_small *small = &worker->small;
-    const struct pri_rows *of = payload != NULL ? payload : rows;
-    int32_t n = rows->nodes;
-    for (int32_t i = 0; i < n; i++) {
-        worker->side[i] = fill(0);
-        for (int32_t l = 0; l < n; l++)
-            worker->side[i] +=
-                small->excess[l] * fill(model->x[(int64_t)i * n + l]);
-    }
-    for (int32_t j = 0; j < n; j++)
-        for (int32_t k = of->start[j]; k < of->start[j + 1]; k++) {
-            uint64_t came = entry[(int64_t)k * PRI_LANES + m / 16];
-            pri_four here, first, second = fill(1);
-            for (int e = 0; e < 4; e++)
-                here[e] = came >> (4 * (m % 16) + e) & 1 ? chance[e] : 0;
-            int32_t i = of->from[k];
-            if (payload != NULL) {
-                first = small->beta[i] * small->noise[i] *
-                        fill(payload->noise[k] / court->unit);
-            } else {
-                first = small->beta[j] * worker->side[i];
-                second = small->beta[j] * small->beta[j];
-            }
-            sum[k] += here * first;
-            sum[of->entries + k] += here * second;
-        }
-}
-
 /* The chunk's part of everything, its four lanes added up in order. */
 static void judge_chunk(const struct pri_court *court,
                         const struct pri_model *model, struct worker *worker,
@@ -245,8 +209,7 @@ static void judge_chunk(const struct pri_court *court,
                         double *totals_out)
 {
     const struct pri_patterns *patterns = court->patterns;
-    struct totals totals =
-        plan_totals(court->rows->nodes, patterns->entries, wanted);
+    struct totals totals = plan_totals(court->rows->nodes, wanted);
     int64_t group = chunk * BATCHES * 4 / PRI_ROUNDS;
     const uint64_t *uplink =
         patterns->uplink + group * patterns->nodes * PRI_LANES;
@@ -268,9 +231,6 @@ static void judge_chunk(const struct pri_court *court,
         pri_small_solve(&worker->small, court->rows, model);
         pri_small_value(&worker->small, court->rows, model);
         add_batch(court, worker, &totals, chance, wanted);
-        if (wanted->entry != NULL)
-            add_entries(court, model, worker, entry, m, chance,
-                        worker->sum + totals.entry);
     }
     for (int64_t k = 0; k < totals.size; k++) {
         double sum = 0;
@@ -302,9 +262,6 @@ static void hand_out(int64_t n, int64_t chunks, const struct totals *totals,
     if (judgement->inverse != NULL)
         memcpy(judgement->inverse, all + totals->inverse,
                (size_t)(n * n) * sizeof *all);
-    if (judgement->entry != NULL)
-        memcpy(judgement->entry, all + totals->entry,
-               (size_t)(totals->cap - totals->entry) * sizeof *all);
     if (judgement->cap != NULL)
         memcpy(judgement->cap, all + totals->cap, (size_t)n * sizeof *all);
 }
@@ -338,7 +295,7 @@ enum pricer_status pri_judge_small(const struct pri_court *court,
 {
     int64_t n = court->rows->nodes, batch = BATCHES * 4;
     int64_t chunks = (court->patterns->count + batch - 1) / batch;
-    struct totals totals = plan_totals(n, court->patterns->entries, judgement);
+    struct totals totals = plan_totals(n, judgement);
     double *all = pri_alloc(chunks * totals.size, sizeof *all);
     struct small_job job = {court, model, judgement, totals.size, all, false};
     if (all == NULL)

@@ -446,17 +446,3 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
     search_free(&search);
     return status;
 }
-
-enum pricer_status pri_refit(const struct pri_court *court, int32_t rank,
-                             int32_t looks, double *own, double *shared,
-                             double *value)
-{
-    struct search search;
-    enum pricer_status status = PRICER_MEMORY;
-    struct pri_concave concave = {value_at, &search, court->rows->nodes,
-                                  rank,     1e-7,    looks};
-    if (search_new(court, rank, NULL, &search))
-        status = pri_ascend(&concave, own, shared, value);
-    search_free(&search);
-    return status;
-}

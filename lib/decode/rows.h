@@ -309,23 +309,6 @@ enum pricer_status pri_payload_rows(const struct pricer_network *network,
 enum pricer_status pri_own_rows(const struct pricer_network *network,
                                 struct pri_rows *rows);
 
-/* --------------------------------------------------------------- descent -- */
-
-/* A function of `size` amounts, none negative, and its slope. */
-struct pri_smooth {
-    enum pricer_status (*value)(void *context, const double *at, double *value,
-                                double *slope);
-    void *context;
-    int64_t size;
-    double tolerance; /* relative, of the value between steps */
-    int32_t limit;    /* of evaluations */
-};
-
-/* Descend from *at, by projected steps of limited-memory BFGS; `at` becomes the
- * best that was seen, *value what the function is there. */
-enum pricer_status pri_descend_within(const struct pri_smooth *smooth,
-                                      double *at, double *value);
-
 /* ----------------------------------------------------------------- judge -- */
 
 /* What a model is judged by. */
@@ -353,9 +336,6 @@ struct pri_judgement {
     double *inverse;            /* small: [nodes][nodes] A' H^-1 A */
     double *product, *diagonal; /* large: [nodes][rank] M U; [nodes] M_ii */
     double *vectors;            /* large: [2][patterns][nodes] r of 0 and 2 */
-    double *entry; /* [2][entries of the patterns], summed where the entry
-                    * arrived: beta_j (X r)_i and beta_j^2 of the scaled rows;
-                    * of payloads, the payload's coefficient and 1 */
 };
 
 enum pricer_status pri_judge_small(const struct pri_court *court,
@@ -403,11 +383,6 @@ enum pricer_status pri_fit(const struct pri_court *court, int32_t rank,
                            const double *exact,
                            const struct pricer_watch *watch, double *own,
                            double *shared);
-
-/* Climb on from own and shared, which need not be far from the top. */
-enum pricer_status pri_refit(const struct pri_court *court, int32_t rank,
-                             int32_t looks, double *own, double *shared,
-                             double *value);
 
 /* The sampled M of the r in vectors [2][count][n], as in struct pri_judgement,
  * [3][n][n]. */

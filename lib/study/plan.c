@@ -153,8 +153,10 @@ static bool read_summary(sqlite3_stmt *query, struct pricer_plan_record *record)
     int bias = pricer_word_find(PRICER_WORDS_BIAS, pri_study_text(query, 1));
     int calibration =
         pricer_word_find(PRICER_WORDS_CALIBRATION, pri_study_text(query, 2));
-    int method =
-        pricer_word_find(PRICER_WORDS_METHOD, pri_study_text(query, 3));
+    const char *how = pri_study_text(query, 3);
+    int method = strcmp(how, "joint") == 0 /* of an earlier version */
+                     ? PRICER_METHOD_GIVEN
+                     : pricer_word_find(PRICER_WORDS_METHOD, how);
     int64_t rounds = sqlite3_column_int64(query, 5);
     double lambda = pri_study_column(query, 4);
     if (bias < 0 || calibration < 0 || method < 0 || rounds < 1 ||

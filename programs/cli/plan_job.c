@@ -369,53 +369,6 @@ enum pricer_status plan_job_decode(struct plan_job *job)
     return PRICER_OK;
 }
 
-/* The plan for the decoder in place of the ordinary one, checked anew. Trust
- * has no price there: prices are of the constant decoder's error. */
-static enum pricer_status take_joint(struct plan_job *job,
-                                     struct pricer_plan *plan)
-{
-    const struct pricer_certificate before = job->view.certificate;
-    pricer_plan_free(job->from.plan);
-    job->from.plan = plan;
-    job->request.method = PRICER_METHOD_JOINT;
-    job->view.method = pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_JOINT);
-    job->view.price = job->view.self_price = job->view.server_price = NULL;
-    enum pricer_status status = plan_job_judge(job);
-    if (status == PRICER_OK &&
-        (job->view.certificate.open_links > before.open_links ||
-         job->view.certificate.open_budgets > before.open_budgets))
-        return say(job, "the plan does not pass its own check: ",
-                   job->view.certificate.words);
-    return status;
-}
-
-enum pricer_status plan_job_join(struct plan_job *job)
-{
-    struct plan_view *view = &job->view;
-    struct pricer_decoder_settings settings = ask_decoder(job);
-    struct pricer_joint joint = {NULL, NULL};
-    job->request.decoder = PRICER_DECODE_MINIMAX;
-    enum pricer_status status = plan_job_decode(job);
-    if (status != PRICER_OK || job->decoder == NULL)
-        return status;
-    view->joint = true;
-    view->ordinary_worst_case = job->decoder->constant;
-    view->ordinary_upper = (struct pricer_estimate){job->decoder->upper,
-                                                    job->decoder->upper_stderr};
-    double start = program_seconds();
-    status =
-        pricer_decoder_joint(job->from.network, &view->settings, job->from.plan,
-                             &settings, &joint, &job->fault);
-    view->solve_seconds += program_seconds() - start;
-    if (status == PRICER_STOPPED)
-        return PRICER_OK;
-    if (status != PRICER_OK)
-        return status;
-    pricer_decoder_free(job->decoder);
-    view->decoder = job->decoder = joint.decoder;
-    return joint.plan != NULL ? take_joint(job, joint.plan) : PRICER_OK;
-}
-
 static double price_of(const struct plan_job *job,
                        const struct plan_change *change)
 {

@@ -15,7 +15,7 @@ struct plan_request {
     int64_t iterations, starts, seed, trace_every, threads;
     const char *weights, *trace, *name;
     struct option_list what_if;
-    bool from_deliveries, warm, joint, as_json;
+    bool from_deliveries, warm, as_json;
 };
 
 /* The work: the study and what is made of it. */
@@ -55,10 +55,6 @@ enum pricer_status plan_job_price(struct plan_job *job);
 /* Fit the decoder, and find what no plan with any decoder could beat. Leaves
  * none, and says why, where it would take long, was stopped, or cannot be. */
 enum pricer_status plan_job_decode(struct plan_job *job);
-
-/* The same, for --joint, with a plan that is made for its decoder in place of
- * the ordinary one wherever it is better. */
-enum pricer_status plan_job_join(struct plan_job *job);
 
 /* Plan once more, for the network with the changed trust. */
 enum pricer_status plan_job_replan(struct plan_job *job);

@@ -5,7 +5,6 @@
 #include "common/meaning.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What the server makes of the sums that arrive, and what it is worth. */
 void plan_view_json_decoder(struct json *json, const struct plan_view *view)
@@ -25,12 +24,6 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
                 decoder != NULL ? decoder->upper : view->error.mse_worst_case);
     json_number(json, "decoder_mse_upper_stderr",
                 decoder != NULL ? decoder->upper_stderr : 0);
-    if (view->joint) {
-        json_number(json, "ordinary_mse_worst_case", view->ordinary_worst_case);
-        json_number(json, "ordinary_mse_upper", view->ordinary_upper.value);
-        json_number(json, "ordinary_mse_upper_stderr",
-                    view->ordinary_upper.error);
-    }
     json_number(json, "mse_floor", view->floor.value);
     json_number(json, "mse_floor_stderr", view->floor.error);
     json_number(json, "zero_mse", meaning_centre(view->network));
@@ -46,13 +39,6 @@ double plan_view_error(const struct plan_view *view)
                                      : fmin(error, decoder->upper);
 }
 
-/* Whether the weights are not those of the ordinary plan. */
-bool plan_view_is_joint(const struct plan_view *view)
-{
-    return strcmp(view->method,
-                  pricer_word(PRICER_WORDS_METHOD, PRICER_METHOD_JOINT)) == 0;
-}
-
 static void decoder_row(struct table *table, const char *name, double value,
                         double error, double whole)
 {
@@ -62,19 +48,6 @@ static void decoder_row(struct table *table, const char *name, double value,
     table_cell(table, "%.6g", value);
     table_cell(table, error > 0 ? "%.2g" : " ", error);
     table_cell(table, "%.3g %%", 100 * value / fmax(whole, 1e-300));
-}
-
-/* What a plan for the decoder is certified to be: near the genie's bound. */
-static void print_distance(const struct plan_view *view)
-{
-    double upper = view->decoder->upper;
-    if (!plan_view_is_joint(view))
-        puts("No plan for the decoder was found that is better: this is the "
-             "ordinary one.");
-    if (!isnan(view->floor.value) && view->floor.value > 0)
-        printf("Certified: B is at most %.3g %% above what any plan within the "
-               "budgets has with\nany linear decoder.\n",
-               100 * fmax(upper / view->floor.value - 1, 0));
 }
 
 /* The bracket of the decoder between what everyone could do and what nobody
@@ -88,19 +61,14 @@ void plan_view_decoder(const struct plan_view *view)
                view->decoder_note != NULL ? view->decoder_note : "");
         return;
     }
-    double whole = view->joint ? view->ordinary_worst_case : decoder->constant;
+    double whole = decoder->constant;
     struct table *table = table_new(
         4, (const char *const[]){"worst case with", "error", "+-", "of W"});
     decoder_row(table,
-                view->joint ? "W: the ordinary plan, every sum counting 1/n"
-                : decoder->attempts > 1
+                decoder->attempts > 1
                     ? "W: the mean of all attempts, every sum counting 1/n"
                     : "W: every sum counting 1/n",
                 whole, 0, whole);
-    if (view->joint)
-        decoder_row(table, "the ordinary plan with its decoder, at most",
-                    view->ordinary_upper.value, view->ordinary_upper.error,
-                    whole);
     decoder_row(table,
                 decoder->blend > 0 ? "B: this plan's decoder, at most"
                                    : "B: no decoder that is surely better",
@@ -125,6 +93,4 @@ void plan_view_decoder(const struct plan_view *view)
     else if (decoder->horizon > 1)
         printf("All of these are errors of the mean of %g rounds' estimates.\n",
                decoder->horizon);
-    if (view->joint)
-        print_distance(view);
 }

@@ -282,10 +282,7 @@ static void print_certificate(const struct plan_view *view)
     long long rounds = planned_rounds(view);
     if (view->outcome == PRICER_OUTCOME_STOPPED)
         puts("Stopped early: this is the best plan so far.");
-    if (plan_view_is_joint(view))
-        puts("The weights are made for the decoder: see its table for how far "
-             "from optimal\nthey are.");
-    else if (isnan(view->gap) || view->gap >= 1)
+    if (isnan(view->gap) || view->gap >= 1)
         puts("Nothing bounds how far from optimal the plan is.");
     else
         printf("Certified: no plan has an objective below %.9g, so this one "
@@ -304,8 +301,7 @@ static void print_certificate(const struct plan_view *view)
     char near[MEANING_NEAR_ROOM];
     if (meaning_near(view->network, near)[0] != '\0')
         puts(near);
-    bool fine = found->open_links == 0 && found->open_budgets == 0;
-    if (found->words[0] != '\0' && !(plan_view_is_joint(view) && fine))
+    if (found->words[0] != '\0')
         printf("%s\n", found->words);
 }
 

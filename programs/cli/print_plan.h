@@ -34,7 +34,7 @@ struct plan_view {
     const struct pricer_network *network;
     struct pricer_network_record origin; /* of the network */
     struct pricer_settings settings;
-    const char *method; /* exact, gradient, given or joint */
+    const char *method; /* exact, gradient or given */
     const struct pricer_plan *plan;
     struct pricer_error error;
     struct pricer_certificate certificate;
@@ -52,9 +52,6 @@ struct plan_view {
     const char *decoder_note;             /* why there is none, or NULL */
     struct pricer_estimate floor; /* of every plan; value NAN: unknown */
     struct yardsticks yardsticks;
-    bool joint;                 /* a plan for the decoder was looked for; */
-    double ordinary_worst_case; /* W and B of the plan that was not made */
-    struct pricer_estimate ordinary_upper; /* for it */
     struct plan_what_if what_if;
     int64_t id; /* of the plan in its study */
 };
@@ -66,9 +63,6 @@ void plan_view_decoder(const struct plan_view *view);
 /* The error of what people use, at worst: of a round's estimate with the plan's
  * decoder where there is one, or of the mean of rounds that the decoder is for. */
 double plan_view_error(const struct plan_view *view);
-
-/* Whether the weights are not those of the ordinary plan. */
-bool plan_view_is_joint(const struct plan_view *view);
 
 void plan_view_json(const struct plan_view *view);
 void plan_view_tables(const struct plan_view *view);

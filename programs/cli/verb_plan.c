@@ -37,8 +37,6 @@ static int parse(int argc, char **argv, struct plan_request *ask,
          "gradient is the paper's descent; default exact"},
         {"decoder", OPTION_CHOICE, &ask->decoder, "minimax|constant",
          "how the server weighs the sums that arrive; default minimax"},
-        {"joint", OPTION_FLAG, &ask->joint, NULL,
-         "choose the weights for the minimax decoder, not for 1/n"},
         {"tolerance", OPTION_ABOVE, &ask->tolerance, "X",
          "certified relative gap to reach; default 1e-8"},
         {"weights", OPTION_TEXT, &ask->weights, "FILE.csv",
@@ -118,12 +116,6 @@ static int check_request(struct plan_job *job)
                       "belong to --method gradient");
     if (ask->what_if.count > 0 && (gradient || ask->weights != NULL))
         return misuse("--what-if needs the exact method");
-    if (ask->joint &&
-        (gradient || ask->weights != NULL || ask->what_if.count > 0 ||
-         ask->decoder == PRICER_DECODE_CONSTANT))
-        return misuse("--joint plans for the minimax decoder: it goes neither "
-                      "with --weights, --method gradient nor --what-if, nor "
-                      "with another decoder");
     if (planner_stray_lambda(&ask->planner))
         return misuse("--lambda belongs to --bias l1 and l2");
     if (ask->iterations > INT32_MAX || ask->starts > INT32_MAX ||
@@ -220,20 +212,13 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
-    if (settings->repeat > 1 && (ask->joint || settings->horizon > 1))
-        return refuse(job,
-                      "a round that repeats goes neither with --joint nor with "
-                      "a horizon",
+    if (settings->repeat > 1 && settings->horizon > 1)
+        return refuse(job, "a round that repeats does not go with a horizon",
                       0);
     if (isinf(settings->horizon) && settings->bias != PRICER_BIAS_UNBIASED)
         return refuse(job,
                       "horizon: inf asks for estimates without bias: it goes "
                       "with bias unbiased alone",
-                      0);
-    if (ask->joint && settings->bias != PRICER_BIAS_WORST_CASE)
-        return refuse(job,
-                      "--joint has the least worst case: it goes with bias "
-                      "worst-case alone",
                       0);
     if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
@@ -297,8 +282,7 @@ int verb_plan(int argc, char **argv)
         status = plan_job_price(&job);
     if (status == PRICER_OK && !progress_stopped()) {
         progress_start(&job.progress, "decoder");
-        status =
-            job.request.joint ? plan_job_join(&job) : plan_job_decode(&job);
+        status = plan_job_decode(&job);
     }
     if (status == PRICER_OK && job.view.what_if.count > 0 &&
         !progress_stopped()) {

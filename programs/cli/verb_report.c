@@ -137,7 +137,6 @@ static enum pricer_status price(struct report *report)
 {
     const struct pricer_network *net = report->network;
     if (report->record.method == PRICER_METHOD_GIVEN ||
-        report->record.method == PRICER_METHOD_JOINT ||
         !(report->certificate.gap < 1e-3))
         return PRICER_OK;
     report->price = calloc((size_t)net->links + 1, sizeof(double));

@@ -19,7 +19,7 @@ from ._library import (BusyFault, Fault, FileFault, FormatFault,
                        InfeasibleFault, MemoryFault, StoppedFault, ValueFault,
                        ffi, find_word, lib, version, word)
 from .components import Components, power, power_dimension
-from .decoding import Decoded, Decoder, Receiver, decode, genie, joint
+from .decoding import Decoded, Decoder, Receiver, decode, genie
 from .following import Walk, walk
 from .forwarding import FORWARD_NODE, ForwardCheck, ForwardPlan
 from .network import LINK, NODE, Network, Scenario, Settings
@@ -49,7 +49,7 @@ __all__ = [
     "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
     "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
     "ValueFault", "Walk", "baseline", "calibrate", "decode", "delta_gaussian",
-    "descend", "erdos_renyi", "ffi", "find_word", "genie", "joint", "lib",
+    "descend", "erdos_renyi", "ffi", "find_word", "genie", "lib",
     "new_study", "open_study", "plan", "power", "power_dimension",
     "privacy", "read_vectors", "simulate", "version", "walk", "word",
     "write_npy",

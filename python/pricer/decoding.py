@@ -144,25 +144,6 @@ def genie(network: Network, *, seed: Optional[int] = None, threads: int = 0,
     return out.value, out.error
 
 
-def joint(ordinary: Plan, *, patterns: int = 0, seed: Optional[int] = None,
-          threads: int = 0, progress: Progress = None) -> tuple[Plan, Decoder]:
-    """A plan that is made for its decoder, within the same budgets, and that
-    decoder: its worst case is no more than the ordinary plan's with its own.
-    Where none better is found, the ordinary plan itself."""
-    net = ordinary.network
-    watch = Watch(progress)
-    asked = ffi.new("struct pricer_decoder_settings *", {
-        "patterns": patterns, "seed": net.seed if seed is None else seed,
-        "threads": threads, "watch": watch.pointer})
-    out = ffi.new("struct pricer_joint *")
-    watch.call(lib.pricer_decoder_joint, net._c, ordinary.settings._struct(),
-               ordinary._c, asked, out)
-    plan = ordinary
-    if out.plan != ffi.NULL:
-        plan = Plan(out.plan, net, ordinary.settings)
-    return plan, Decoder(out.decoder, plan)
-
-
 class Decoded(NamedTuple):
     """What a round's pattern is worth: coefficient[j] of relay j's sum, the
     error bar (expected squared error for the data that the decoder prepares

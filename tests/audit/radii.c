@@ -219,15 +219,7 @@ static void test_refusals(void **state)
     struct pricer_network *net =
         make(&(struct world){.radius = 1, .radii = mixed});
     struct pricer_plan *plan = some_plan(net);
-    struct pricer_joint joint = {NULL, NULL};
     struct pricer_fault fault = {""};
-    assert_int_equal(pricer_decoder_joint(
-                         net, &(struct pricer_settings){0}, plan,
-                         &(struct pricer_decoder_settings){0}, &joint, &fault),
-                     PRICER_VALUE);
-    assert_string_equal(fault.text,
-                        "the joint plan cannot count with radii that differ: "
-                        "node 1 has 0.5 where the network has 1");
     pricer_network_free(net);
     net = make(&(struct world){.radius = 1, .diameter = 1.5});
     double values[2 * N * 6] = {0};

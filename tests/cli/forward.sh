@@ -247,7 +247,7 @@ grep -qE '^\| 2 \| 4 \| .* \| 29.7 \| 26.2 \| 26.0 \| 26.0 \| 26.2 \(2\) \| 10.8
 
 # Options of the sum scheme.
 for option in "--bias l1 --lambda 1" "--calibration classic" "--method gradient" \
-    "--decoder minimax" --joint "--tolerance .1" "--weights f.csv" "--what-if 0,1=3" \
+    "--decoder minimax" "--tolerance .1" "--weights f.csv" "--what-if 0,1=3" \
     --warm; do
     # shellcheck disable=SC2086
     expect 2 "${option%% *} belongs to 'scheme: sum', and the study has 'scheme: forward'" \

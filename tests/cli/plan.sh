@@ -269,24 +269,12 @@ holds "o->>'decoder' = 'constant' AND o->>'decoder_mse_upper' = o->>'mse_worst_c
     fail "a decoder was stored that nobody asked for"
 expect 2 "--decoder" "$pricer" plan ten.pricer --decoder adaptive
 
-# A plan that is made for its decoder: within the budgets, between the bound of
-# every plan and the ordinary plan's decoder.
 cat >four.yaml <<END
 dimension: 16
 network: {generator: erdos-renyi, nodes: 4, uplink: 0.2, p: 0.7, good: {count: 1, uplink: 0.9}}
 trust: {eps: 1, delta: 1e-3, ring: {hops: 1, eps: 100}}
 END
 "$pricer" new four.pricer four.yaml >/dev/null 2>&1
-plan four.pricer --joint
-holds "o->>'method' = 'joint' AND o->>'open_links' = 0 AND
-    o->>'decoder_mse_upper' < o->>'ordinary_mse_upper' AND
-    o->>'decoder_mse_upper' >= o->>'mse_floor' AND json_array_length(o, '\$.prices') = 0"
-[ "$(sqlite3 four.pricer 'SELECT method FROM plan')" = joint ] ||
-    fail "the study does not say how the plan was made"
-expect 0 "above what any plan within the budgets" "$pricer" plan four.pricer --joint
-expect 2 "--joint plans for the minimax decoder" "$pricer" plan four.pricer --joint --decoder constant
-expect 2 "--joint plans for" "$pricer" plan four.pricer --joint --what-if 0,1=2
-expect 1 "least worst case" "$pricer" plan four.pricer --joint --bias unbiased
 
 # Estimates that are averaged: the decoder is that of the scenario's horizon, and
 # the bound of one round says nothing about averages.
@@ -311,7 +299,6 @@ grep -q 'mean of 64 rounds’ estimates, for which this decoder is' four.html ||
     fail "the report does not say what the decoder is for"
 grep -q 'any plan, any decoder' four.html && fail "the bound of a round beside a mean"
 expect 1 "horizon = 0.5 is outside" "$pricer" new bad.pricer four.yaml --set horizon=0.5
-expect 1 "used one by one" "$pricer" plan four.pricer --joint
 "$pricer" new ever.pricer four.yaml --set horizon=inf >/dev/null 2>&1
 expect 1 "bias unbiased alone" "$pricer" plan ever.pricer
 plan ever.pricer --bias unbiased

@@ -35,7 +35,6 @@ for verb in show plans; do
         "$(sqlite3 home.pricer 'SELECT count(*) FROM plan')" ] ||
         fail "$verb has another share of R^2 than $share"
 done
-expect 1 "the joint plan cannot count with radii that differ" "$pricer" plan home.pricer --decoder minimax --joint
 expect 0 "B: this plan's decoder, at most" "$pricer" plan home.pricer --decoder minimax
 # Data along one line, each as long as its radius: what the decoder's bracket
 # and its bars say is what is measured, to five standard errors of 0.0003.

@@ -124,7 +124,6 @@ PYTHON
 expect 1 "identities have no account" "$pricer" privacy four.pricer --protect identity
 expect 1 "identities" "$pricer" audit four.pricer --protect identity
 expect 1 "losses do not count" "$pricer" privacy four.pricer --eavesdropper receiver
-expect 1 "neither with --joint" "$pricer" plan four.pricer --joint
 expect 1 "rounds of one attempt" "$pricer" simulate four.pricer --decoder adaptive
 expect 1 "rounds of one attempt" "$pricer" demo four.pricer --decoder adaptive --rounds 1
 expect 0 "repeat" "$pricer" sweep four.yaml --vary repeat=1,2,4 --trials 2000 --to sweep

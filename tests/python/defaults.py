@@ -29,7 +29,6 @@ OPTIONS = {
         'bias': SCENARIO, 'lambda': SCENARIO, 'calibration': SCENARIO,
         'method': 'plan() and descend() are two functions',
         'decoder': (pricer.simulate, 'decoder', None),
-        'joint': 'joint() is a function of its own',
         'tolerance': (pricer.Settings, 'tolerance', 0.0),
         'weights': OWN, 'what-if': 'Network.retrust()', 'from-deliveries': OWN,
         'warm': (pricer.plan, 'warm', None),

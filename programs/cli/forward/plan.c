@@ -329,7 +329,6 @@ static const char *find_stray(const struct plan_request *ask)
         {"--lambda", !isnan(ask->planner.lambda)},
         {"--method", ask->method != 0},
         {"--decoder", ask->decoder >= 0},
-        {"--joint", ask->joint},
         {"--tolerance", ask->tolerance != 0},
         {"--weights", ask->weights != NULL},
         {"--what-if", ask->what_if.count > 0},
