@@ -2,16 +2,13 @@
  * How fast plans are found, and proved.
  *
  *     bench_optimise [--big] [--trust EPS]
- *     bench_optimise --server [NODES]
  *     bench_optimise --memory [NODES]
  *
  * Dense random networks of 10 to 200 nodes to a certified 1e-8 on one core, all
  * bias terms; geometric ones (mmWave links, about thirty a node, one node in
  * twenty with a good uplink) of 10^3 to 10^5 nodes, or 10^6 with --big, to
  * 1e-6, with the exponent of time against links and what a second thread gives.
- * --trust is the eps of links with p > 0.5; 1000 if not given. --server plans
- * one geometric network (10^5 nodes if not given) with and without budgets
- * towards the server, two threads, and prints the ratio of the times. --memory
+ * --trust is the eps of links with p > 0.5; 1000 if not given. --memory
  * plans one (10^6 nodes if not given) on one thread and prints the most memory
  * that the process held, network and plan included. Times are
  * those of pricer_plan_optimise(), noise included; the least of several runs.
@@ -235,46 +232,6 @@ static void geometric_table(bool big, const char *eps)
     printf("\n");
 }
 
-/* ---------------------------------------------------------------- server -- */
-
-static void give_budgets(struct pricer_network *network, double eps)
-{
-    double *all = malloc((size_t)network->nodes * sizeof *all);
-    double *delta = malloc((size_t)network->nodes * sizeof *delta);
-    if (all == NULL || delta == NULL)
-        fail("out of memory");
-    for (int32_t i = 0; i < network->nodes; i++) {
-        all[i] = eps;
-        delta[i] = 1e-5;
-    }
-    if (pri_network_budget(network, all, delta, NULL, NULL) != PRICER_OK)
-        fail("no budgets");
-    free(all);
-    free(delta);
-}
-
-static void server_table(int64_t nodes)
-{
-    static const double eps[] = {100, 8, 1};
-    struct pricer_network *network = geometric_network(nodes, "1000");
-    struct pricer_solve_info info;
-    double plain = plan(network, &questions[0], 1e-6, 2, &info);
-    printf("geometric network of %d nodes, %d links, worst-case, gap 1e-6, two "
-           "threads\n%-24s%12s%8s%8s%10s\n%-24s%12.2f%8d%8lld%10s\n",
-           (int)network->nodes, (int)network->links, "budget of the server",
-           "seconds", "steps", "inner", "ratio", "none", plain,
-           (int)info.iterations, (long long)info.inner_steps, "1");
-    for (int k = 0; k < 3; k++) {
-        give_budgets(network, eps[k]);
-        double seconds = plan(network, &questions[0], 1e-6, 2, &info);
-        printf("eps %-20g%12.2f%8d%8lld%10.1f\n", eps[k], seconds,
-               (int)info.iterations, (long long)info.inner_steps,
-               seconds / plain);
-        fflush(stdout);
-    }
-    pricer_network_free(network);
-}
-
 /* ---------------------------------------------------------------- memory -- */
 
 static void memory_row(int64_t nodes)
@@ -294,10 +251,6 @@ int main(int argc, char **argv)
 {
     bool big = false;
     const char *eps = "1000";
-    if (argc > 1 && strcmp(argv[1], "--server") == 0) {
-        server_table(argc > 2 ? atoll(argv[2]) : 100000);
-        return 0;
-    }
     if (argc > 1 && strcmp(argv[1], "--memory") == 0) {
         memory_row(argc > 2 ? atoll(argv[2]) : 1000000);
         return 0;
@@ -309,7 +262,7 @@ int main(int argc, char **argv)
             eps = argv[++k];
         else
             fail("usage: bench_optimise [--big] [--trust EPS] | "
-                 "--server [NODES] | --memory [NODES]");
+                 "--memory [NODES]");
     dense_table();
     geometric_table(big, eps);
     return 0;

@@ -3,10 +3,10 @@
  * with every parameter pushed to its extremes now and then, each planned with
  * all four bias terms and checked by pricer_plan_verify().
  *
- *     robustness [--server] [NETWORKS [SEED]]
+ *     robustness [NETWORKS [SEED]]
  *
  * NETWORKS small ones, 10,000 if not given, and a twentieth of that larger
- * ones. --server gives nodes random budgets towards the server as well.
+ * ones.
  *
  * Every plan must be certified to 1e-6, or refused for the right reason: an
  * unbiased plan where a node reaches the server by no path. Prints the counts,
@@ -79,16 +79,13 @@ static void try_one(const struct hard_network *hard, uint64_t seed,
 }
 
 /* Plan `networks` networks; returns how many plans are wrong. */
-static long battery(long networks, uint64_t first, int32_t least, int32_t most,
-                    bool server)
+static long battery(long networks, uint64_t first, int32_t least, int32_t most)
 {
     struct count count[4] = {{0}};
     long failed = 0;
     for (long k = 0; k < networks; k++) {
         uint64_t seed = first + (uint64_t)k;
         struct hard_network hard = hard_network_new(seed, least, most);
-        if (server)
-            hard_budgets(hard.network, seed);
         for (int bias = 0; bias < 4; bias++)
             try_one(&hard, seed, (enum pricer_bias)bias, &count[bias]);
         pricer_network_free(hard.network);
@@ -109,12 +106,9 @@ static long battery(long networks, uint64_t first, int32_t least, int32_t most,
 
 int main(int argc, char **argv)
 {
-    bool server = argc > 1 && strcmp(argv[1], "--server") == 0;
-    argc -= server;
-    argv += server;
     long networks = argc > 1 ? atol(argv[1]) : 10000;
     uint64_t first = argc > 2 ? (uint64_t)atoll(argv[2]) : 1;
-    long failed = battery(networks, first, 1, 12, server);
-    failed += battery((networks + 19) / 20, first, 25, 55, server);
+    long failed = battery(networks, first, 1, 12);
+    failed += battery((networks + 19) / 20, first, 25, 55);
     return failed > 0;
 }

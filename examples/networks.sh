@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tables of docs/networks.md: measured networks planned with forwarding, next to no
-# relaying and the paper's scheme. $1: a folder with intel-lab/connectivity.txt,
+# relaying and weighted sums. $1: a folder with intel-lab/connectivity.txt,
 # iotlab-grenoble-k7/prr.csv, freifunk/freifunk-leipzig.json and
 # freifunk/freifunk-bielefeld.json, those that are there are taken; $2: pricer, by
 # default the one in the path. EPS and DIMENSIONS choose other rows.
@@ -41,7 +41,7 @@ plan() { # SCENARIO DIMENSION EPS [HOPS]
 
 # A table: errors in percent of that of always answering zero.
 table() { # SCENARIO
-    printf '\n| d | eps | no relaying | paper | 1 hop | 2 | 3 | 5 | chosen | perfect links |\n'
+    printf '\n| d | eps | no relaying | sums | 1 hop | 2 | 3 | 5 | chosen | perfect links |\n'
     printf '|---|---|---|---|---|---|---|---|---|---|\n'
     for d in ${DIMENSIONS:-2 16 128}; do
         for eps in ${EPS:-1 2 4 8}; do

@@ -197,7 +197,8 @@ enum { PRICER_NAME_TEXT = 64 };
  * part of what it sends to the server; self links are implied, always up.
  * server_eps and server_delta, where there are any, say what the server may
  * learn about node i from all that reaches it, over whichever relays, whatever
- * links are up; server_eps[i] may be INFINITY (no such budget).
+ * links are up; server_eps[i] may be INFINITY (no such budget). Plans divide
+ * such a budget evenly among the links of the node.
  *
  * everyone_eps and everyone_delta, where there are any, say what everyone
  * together may learn about node i, and the network is one of
@@ -433,8 +434,7 @@ struct pricer_plan {
     double *self_weight, *self_noise; /* [nodes] */
     double *row_multiplier;           /* [nodes] v, of the expected weights */
     double *relay_multiplier;         /* [nodes] u, of the relays' sums */
-    double *server_multiplier; /* [nodes] k, of the server budgets, or NULL */
-    double sum_multiplier;     /* t, of the sum over all nodes */
+    double sum_multiplier;            /* t, of the sum over all nodes */
 };
 
 /*

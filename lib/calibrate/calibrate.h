@@ -149,6 +149,10 @@ bool pri_budget_holds(const struct pricer_budget *budget, long double mu,
  * 0 for eps = INFINITY. A slope is 2 radius / mu rounded up, with slack enough that
  * noise = slope * weight, rounded to double, keeps the budget.
  *
+ * Where a node has a budget towards the server, each of its k links, its own
+ * link included, keeps both its own budget and the k-th part of that one
+ * (noise_slopes.c has the proof).
+ *
  * Over several rounds every release counts, whether or not it arrives: what
  * leaves a node is protected from all who hear it. On failure the arrays hold
  * nothing of use. O(nodes + links) and one solution for each different budget.
@@ -157,16 +161,6 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
                                     const struct pricer_settings *settings,
                                     double *slope, double *self_slope,
                                     struct pricer_fault *fault);
-
-/*
- * The slope [nodes] that each node's budget towards the server would ask of its
- * only link, 0 where there is no such budget: 2 radius / mu, mu^2 the most that
- * the squared ratios of all its links may add up to in a round. Every round
- * counts, whatever arrives.
- */
-enum pricer_status pri_server_slopes(const struct pricer_network *network,
-                                     const struct pricer_settings *settings,
-                                     double *slope, struct pricer_fault *fault);
 
 /*
  * d ln(slope) / d ln(eps) of one link (p = 1 for a node's own part) at the

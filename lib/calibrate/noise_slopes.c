@@ -4,7 +4,8 @@
  *
  * The data that a link carries lies in a ball of radius R, so weight * x moves
  * by at most 2 R weight: a link of signal-to-noise ratio mu adds noise of
- * standard deviation slope * weight with slope = D / mu.
+ * standard deviation slope * weight with slope = D / mu. A budget towards the
+ * server is divided evenly among the links of its node.
  *
  * Networks have millions of links and, as a rule, few different budgets. Equal
  * ones are found with a hash table and solved once; a network in which almost
@@ -15,6 +16,7 @@
 #include "calibrate.h"
 #include "network/network.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,10 +209,11 @@ static enum pricer_status check_slopes(const struct pricer_network *network,
     return PRICER_OK;
 }
 
-enum pricer_status pri_noise_slopes(const struct pricer_network *network,
-                                    const struct pricer_settings *settings,
-                                    double *slope, double *self_slope,
-                                    struct pricer_fault *fault)
+/* The slopes that the links' own budgets ask for. */
+static enum pricer_status own_slopes(const struct pricer_network *network,
+                                     const struct pricer_settings *settings,
+                                     double *slope, double *self_slope,
+                                     struct pricer_fault *fault)
 {
     struct budget_table table = {0};
     if (settings->rounds < 0 || settings->rounds > PRI_ROUNDS_MOST)
@@ -234,19 +237,68 @@ enum pricer_status pri_noise_slopes(const struct pricer_network *network,
     return status;
 }
 
-enum pricer_status pri_server_slopes(const struct pricer_network *network,
-                                     const struct pricer_settings *settings,
-                                     double *slope, struct pricer_fault *fault)
+/* The slope that each node's budget towards the server would ask of its only
+ * link, 0 where there is no such budget. */
+static enum pricer_status server_slopes(const struct pricer_network *network,
+                                        const struct pricer_settings *settings,
+                                        double *slope,
+                                        struct pricer_fault *fault)
 {
     struct pricer_network alone = *network;
     double none;
-    if (network->server_eps == NULL) {
-        for (int32_t i = 0; i < network->nodes; i++)
-            slope[i] = 0;
-        return PRICER_OK;
-    }
     alone.links = 0;
     alone.self_eps = network->server_eps;
     alone.self_delta = network->server_delta;
-    return pri_noise_slopes(&alone, settings, &none, slope, fault);
+    return own_slopes(&alone, settings, &none, slope, fault);
+}
+
+/*
+ * Raise the slopes of every node to those of its budget towards the server,
+ * divided evenly among its links.
+ *
+ * Claim: with k links, its own link included, each of ratio at most
+ * mu / sqrt(k), all that reaches the server of a node's data keeps the budget
+ * whose ratio is mu, whatever links are up and whatever others add.
+ *
+ * Proof. Given the links, the server sees x_i in at most k sums, each with at
+ * least that link's noise, and the noises of different links are independent:
+ * one Gaussian mechanism, whose squared ratio is the sum of at most k squared
+ * ratios, k mu^2 / k = mu^2. The privacy curve grows with the ratio, the law of
+ * the links does not depend on the data, and mu is that of all rounds. []
+ *
+ * The last factor covers the roundings of the k terms in whoever adds them up.
+ */
+static void divide(const struct pricer_network *network, const double *server,
+                   double *slope, double *self_slope)
+{
+    for (int32_t i = 0; i < network->nodes; i++) {
+        int32_t first = network->out_start[i], end = network->out_start[i + 1];
+        long double k = 1 + (long double)(end - first);
+        double share =
+            pri_round_up(server[i] * sqrtl(k) * (1 + (k + 10) * LDBL_EPSILON));
+        self_slope[i] = fmax(self_slope[i], share);
+        for (int32_t l = first; l < end; l++)
+            slope[l] = fmax(slope[l], share);
+    }
+}
+
+enum pricer_status pri_noise_slopes(const struct pricer_network *network,
+                                    const struct pricer_settings *settings,
+                                    double *slope, double *self_slope,
+                                    struct pricer_fault *fault)
+{
+    double *server = NULL;
+    enum pricer_status status =
+        own_slopes(network, settings, slope, self_slope, fault);
+    if (status != PRICER_OK || network->server_eps == NULL)
+        return status;
+    server = pri_alloc(network->nodes, sizeof *server);
+    status = server == NULL ? PRICER_MEMORY
+                            : server_slopes(network, settings, server, fault);
+    if (status == PRICER_OK) {
+        divide(network, server, slope, self_slope);
+        status = check_slopes(network, slope, self_slope, fault);
+    }
+    free(server);
+    return status;
 }

@@ -29,8 +29,13 @@ static enum pricer_status payload_rows(const struct pricer_network *network,
     double *slope = pri_alloc(network->links, sizeof *slope);
     double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
     enum pricer_status status = PRICER_MEMORY;
+    /* However a budget towards the server is divided, a link never carries
+     * more than its own allows. */
+    struct pricer_network undivided = *network;
+    undivided.server_eps = undivided.server_delta = NULL;
     if (slope != NULL && self_slope != NULL)
-        status = pri_noise_slopes(network, settings, slope, self_slope, fault);
+        status =
+            pri_noise_slopes(&undivided, settings, slope, self_slope, fault);
     if (status == PRICER_OK)
         status = pri_payload_rows(network, slope, self_slope, payload);
     free(slope);

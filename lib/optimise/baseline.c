@@ -30,11 +30,9 @@ static enum pricer_status fixed_weights(const struct pricer_network *bare,
                                         bool unbiased, struct pricer_plan *plan,
                                         struct pricer_fault *fault)
 {
-    double none, *server = plan->row_multiplier;
+    double none;
     enum pricer_status status =
         pri_noise_slopes(bare, settings, &none, plan->self_noise, fault);
-    if (status == PRICER_OK)
-        status = pri_server_slopes(bare, settings, server, fault);
     for (int32_t i = 0; i < bare->nodes && status == PRICER_OK; i++) {
         double weight = unbiased ? 1 / bare->uplink[i] : 1;
         if (!isfinite(weight))
@@ -42,8 +40,7 @@ static enum pricer_status fixed_weights(const struct pricer_network *bare,
                              "node %d never reaches the server by itself",
                              (int)i);
         plan->self_weight[i] = weight;
-        plan->self_noise[i] = fmax(plan->self_noise[i], server[i]) * weight;
-        server[i] = 0;
+        plan->self_noise[i] *= weight;
     }
     return status;
 }

@@ -34,7 +34,6 @@ void pri_certifier_free(struct pri_certifier *certifier)
 {
     free(certifier->scale);
     free(certifier->cap);
-    free(certifier->rate);
 }
 
 /* ------------------------------------------------------- feasible shares -- */
@@ -48,8 +47,8 @@ void pri_certifier_free(struct pri_certifier *certifier)
  * where L is large: go where that and the cost of stretching are least
  * together.
  */
-double pri_row_scale(const struct pri_problem *problem, int32_t i, double gain,
-                     double row, double row_cost)
+static double row_scale(const struct pri_problem *problem, int32_t i,
+                        double gain, double row, double row_cost)
 {
     double wanted = problem->wanted[i];
     double bias = row - wanted, penalty = problem->penalty;
@@ -79,7 +78,7 @@ double pri_row_scale(const struct pri_problem *problem, int32_t i, double gain,
  * and the sum of all by (sum S - wanted)^2, each of them at most the value of
  * any feasible plan; no node wants more than 1. (And its relay's sum by crowd T^2.)
  */
-double pri_row_cap(const struct pri_certifier *certifier)
+static double row_cap(const struct pri_certifier *certifier)
 {
     const struct pri_problem *problem = certifier->problem;
     double best = certifier->best, penalty = problem->penalty;
@@ -92,8 +91,8 @@ double pri_row_cap(const struct pri_certifier *certifier)
 }
 
 /* The multipliers as the bound wants them. */
-void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
-              double dual[2])
+static void clip(const struct pri_problem *problem, int32_t i, double sum,
+                 double dual[2])
 {
     uint8_t kind = problem->kind[i];
     dual[0] = pri_most(problem->lower_bound,
@@ -111,7 +110,7 @@ static void scale_rows(void *context, int32_t low, int32_t high,
 {
     struct pri_certifier *certifier = context;
     const struct pri_problem *problem = certifier->problem;
-    double widest = pri_row_cap(certifier), best = certifier->best;
+    double widest = row_cap(certifier), best = certifier->best;
     (void)tally;
     for (int32_t i = low; i < high; i++) {
         const struct pri_arc *self = &problem->self[i];
@@ -127,9 +126,9 @@ static void scale_rows(void *context, int32_t low, int32_t high,
                          problem->crowd[problem->to[l]]) *
                         share * share;
         }
-        pri_clip(problem, i, certifier->point->sum, dual);
+        clip(problem, i, certifier->point->sum, dual);
         if (row > 0)
-            scale = pri_row_scale(problem, i, dual[0], row, cost);
+            scale = row_scale(problem, i, dual[0], row, cost);
         else if (problem->bias == PRICER_BIAS_UNBIASED)
             scale = NAN;
         certifier->scale[i] = scale;
@@ -225,8 +224,8 @@ static void add_pair(const double cost[2], double cross, const double share[2],
 /* ------------------------------------------------------------ node terms -- */
 
 /* The bias term of node i: its value and its part of the distance. */
-void pri_add_bias(const struct pri_problem *problem, double gain, double bias,
-                  struct pri_sweep_sums *tally)
+static void add_bias(const struct pri_problem *problem, double gain,
+                     double bias, struct pri_sweep_sums *tally)
 {
     double penalty = problem->penalty;
     tally->sum[2] += bias;
@@ -299,12 +298,13 @@ static void add_terms(void *context, int32_t low, int32_t high,
         double bias = scale[i] == 1 ? row - problem->wanted[i] : 0;
         if (problem->bias == PRICER_BIAS_L2)
             bias = scale[i] * row - problem->wanted[i];
-        pri_add_bias(problem, dual[0], bias, tally);
+        add_bias(problem, dual[0], bias, tally);
     }
 }
 
-void pri_conclude(struct pri_certifier *certifier,
-                  const struct pri_sweep_sums *total, struct pri_proof *proof)
+static void conclude(struct pri_certifier *certifier,
+                     const struct pri_sweep_sums *total,
+                     struct pri_proof *proof)
 {
     const struct pri_problem *problem = certifier->problem;
     double off = total->sum[2] - certifier->point->sum / 2;
@@ -335,5 +335,5 @@ void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
     pri_halo(problem, certifier->scale, 1);
     pri_halo(problem, certifier->cap, 1);
     pri_sweep(problem, add_terms, certifier, &total);
-    pri_conclude(certifier, &total, proof);
+    conclude(certifier, &total, proof);
 }

@@ -66,26 +66,6 @@ static enum pricer_status solve_robustly(struct pri_run *run, bool steep)
     return status;
 }
 
-/* With server budgets: Newton, from the plan that is given or its own start, and
- * the interior point where that fails; small networks by Cholesky factors, and
- * those of middle size where nothing else helps. */
-static enum pricer_status solve_budgets(struct pri_run *run,
-                                        const struct pricer_plan *warm)
-{
-    int32_t nodes = run->problem->nodes;
-    bool dense = nodes <= PRI_BUDGET_NODES;
-    enum pricer_status status = PRICER_OK;
-    if (warm != NULL)
-        status = pri_server_newton(run, warm);
-    if (status == PRICER_OK && !run->over && !dense)
-        status = pri_server_newton(run, NULL);
-    if (status == PRICER_OK && !run->over)
-        status = pri_server_interior(run, dense);
-    if (status == PRICER_OK && !run->over && !dense && nodes <= PRI_DENSE_NODES)
-        status = pri_server_interior(run, true);
-    return status;
-}
-
 /* Newton alone is fastest and usually enough; where links answer too steeply it
  * is not tried. */
 static enum pricer_status solve(struct pri_run *run,
@@ -94,8 +74,6 @@ static enum pricer_status solve(struct pri_run *run,
     enum pricer_status status = PRICER_OK;
     if (keep_anything(run) || run->problem->unreached == run->problem->whole)
         return PRICER_OK;
-    if (run->server != NULL)
-        return solve_budgets(run, warm);
     bool steep = run->system.dense == NULL &&
                  pri_anywhere(run->problem, is_steep(run->problem));
     if (warm != NULL && pri_problem_point(run->problem, warm, &run->point))
@@ -113,7 +91,6 @@ static void free_run(struct pri_run *run)
     pri_certifier_free(&run->certifier);
     free(run->point.dual);
     free(run->trial.dual);
-    pri_server_free(run->server);
     pri_problem_free(run->problem);
 }
 
@@ -126,10 +103,6 @@ static enum pricer_status new_run(struct pri_run *run)
                 pri_certifier_new(run->problem, &run->certifier) &&
                 pri_point_new(run->problem, &run->point) &&
                 pri_point_new(run->problem, &run->trial);
-    if (run->server != NULL) {
-        run->certifier.rate = pri_alloc(run->problem->nodes, sizeof(double));
-        made = made && run->certifier.rate != NULL;
-    }
     return made ? PRICER_OK : PRICER_MEMORY;
 }
 
@@ -150,10 +123,9 @@ static void report(const struct pri_run *run, struct pricer_solve_info *info)
 static enum pricer_status optimise(
     const struct pricer_network *network,
     const struct pricer_settings *settings, const double *slope,
-    const double *self_slope, const double *server_slope,
-    const struct pri_part *part, const struct pricer_plan *warm,
-    struct pricer_plan *plan, struct pricer_solve_info *info,
-    struct pricer_fault *fault)
+    const double *self_slope, const struct pri_part *part,
+    const struct pricer_plan *warm, struct pricer_plan *plan,
+    struct pricer_solve_info *info, struct pricer_fault *fault)
 {
     struct pri_run run = {
         .settings = settings, .plan = plan, .outcome = PRICER_OUTCOME_LIMIT};
@@ -169,18 +141,7 @@ static enum pricer_status optimise(
                              &run.problem, fault);
     if (status != PRICER_OK)
         return status;
-    if (server_slope != NULL && !pri_problem_widen(run.problem))
-        status = PRICER_MEMORY;
-    if (server_slope != NULL && status == PRICER_OK)
-        status = pri_server_new(run.problem, slope, self_slope, server_slope,
-                                &run.server);
-    if (status == PRICER_OK && run.server != NULL &&
-        run.server->bindings == 0) {
-        pri_server_free(run.server);
-        run.server = NULL;
-    }
-    if (status == PRICER_OK)
-        status = new_run(&run);
+    status = new_run(&run);
     if (status == PRICER_OK)
         status = solve(&run, warm);
     if (status == PRICER_OK)
@@ -211,8 +172,8 @@ enum pricer_status pri_optimise(const struct pricer_network *network,
     double began = pri_seconds();
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
-        status = optimise(network, settings, slope, self_slope, NULL, NULL,
-                          warm, made, &found, fault);
+        status = optimise(network, settings, slope, self_slope, NULL, warm,
+                          made, &found, fault);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status == PRICER_MEMORY
@@ -238,32 +199,21 @@ enum pricer_status pricer_plan_optimise(const struct pricer_network *network,
 {
     struct pricer_plan *made = NULL;
     struct pricer_solve_info found = {0};
-    double began = pri_seconds(), *server_slope = NULL;
+    double began = pri_seconds();
     enum pricer_status status = pricer_plan_new(network, &made, fault);
     if (status == PRICER_OK)
         status = pri_noise_slopes(network, settings, made->noise,
                                   made->self_noise, fault);
-    if (status == PRICER_OK && network->server_eps != NULL) {
-        server_slope = pri_alloc(network->nodes, sizeof(double));
-        status = server_slope == NULL ? PRICER_MEMORY
-                                      : pri_server_slopes(network, settings,
-                                                          server_slope, fault);
-    }
     if (status == PRICER_OK)
         status = optimise(network, settings, made->noise, made->self_noise,
-                          server_slope, NULL, warm, made, &found, fault);
+                          NULL, warm, made, &found, fault);
     if (status == PRICER_MEMORY)
         pri_fault(fault, status, "%s", pricer_status_text(status));
-    if (status == PRICER_OK && server_slope != NULL)
-        pri_server_noise(network, made->noise, made->self_noise, server_slope,
-                         made);
-    else if (status == PRICER_OK)
-        fill_noise(made->noise, made->self_noise, made);
-    free(server_slope);
     if (status != PRICER_OK) {
         pricer_plan_free(made);
         return status;
     }
+    fill_noise(made->noise, made->self_noise, made);
     found.seconds = pri_seconds() - began;
     *plan = made;
     if (info != NULL)
@@ -286,7 +236,7 @@ enum pricer_status pri_optimise_part(const struct pri_part *part,
                                   made->self_noise, fault);
     if (status == PRICER_OK)
         status = optimise(network, settings, made->noise, made->self_noise,
-                          NULL, part, NULL, made, info, fault);
+                          part, NULL, made, info, fault);
     if (status == PRICER_MEMORY)
         pri_fault(fault, status, "%s", pricer_status_text(status));
     if (status != PRICER_OK) {

@@ -42,7 +42,7 @@ struct pri_arc {
 };
 
 /*
- * As little of it as Newton's method without server budgets needs: the arcs of
+ * As little of it as Newton's method needs: the arcs of
  * a large network are most of the memory. What a link costs follows from the
  * network and the noise, and is asked for once a certificate.
  */
@@ -56,7 +56,6 @@ struct pri_thin {
 
 enum {
     PRI_FEW_NODES = 24,    /* most nodes for which Cholesky always solves */
-    PRI_BUDGET_NODES = 24, /* the same with server budgets */
     PRI_DENSE_NODES = 300, /* most for which it does when all else failed */
 };
 
@@ -76,7 +75,6 @@ enum {
     PRI_PRICE_OWN = 16,  /* Newton: the price is the node's own gain */
     PRI_OWN_FREE = 32,   /* Newton: its own link costs nothing */
     PRI_GAIN_ALONE = 64, /* Newton: the gain moves by itself */
-    PRI_NO_BUDGET = 128, /* no budget towards the server binds the node */
 };
 
 struct pri_problem {
@@ -294,7 +292,6 @@ struct pri_certifier {
     const struct pri_problem *problem;
     double *scale; /* [nodes] out: the factor that makes a row feasible */
     double *cap;   /* [nodes] the most that a link to the relay carries */
-    double *rate;  /* [nodes] of spending server budgets, or NULL */
     double best;   /* least primal value seen: bounds every optimal share */
     struct pri_point *point; /* of the certificate in progress */
 };
@@ -310,17 +307,5 @@ void pri_certifier_free(struct pri_certifier *certifier);
  */
 void pri_certify(struct pri_certifier *certifier, struct pri_point *point,
                  struct pri_proof *proof);
-
-/* Its parts, for problems whose links cost something else. The tally is value
- * (0), distance (1) and sum of the biases (2). */
-double pri_row_scale(const struct pri_problem *problem, int32_t i, double gain,
-                     double row, double row_cost);
-double pri_row_cap(const struct pri_certifier *certifier);
-void pri_clip(const struct pri_problem *problem, int32_t i, double sum,
-              double dual[2]);
-void pri_add_bias(const struct pri_problem *problem, double gain, double bias,
-                  struct pri_sweep_sums *tally);
-void pri_conclude(struct pri_certifier *certifier,
-                  const struct pri_sweep_sums *total, struct pri_proof *proof);
 
 #endif

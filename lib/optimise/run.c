@@ -26,24 +26,18 @@ void pri_run_write(struct pri_run *run)
 {
     pri_problem_plan(run->problem, run->certifier.scale, &run->trial,
                      run->plan);
-    if (run->server != NULL)
-        pri_server_plan(run->server, run->plan);
 }
 
 bool pri_run_certify(struct pri_run *run)
 {
     pri_point_copy(run->problem, &run->point, &run->trial);
-    if (run->server != NULL)
-        pri_server_certify(run->server, &run->certifier, &run->trial,
-                           &run->proof);
-    else
-        pri_certify(&run->certifier, &run->trial, &run->proof);
+    pri_certify(&run->certifier, &run->trial, &run->proof);
     bool last = run->proof.gap <= run->tolerance;
     bool better = run->proof.gap < run->kept.gap;
     run->owed = better && run->later && !last;
     if (better) {
         run->kept = run->proof;
-        if (last && run->server == NULL)
+        if (last)
             pri_system_free(&run->system);
         if (!run->owed)
             pri_run_write(run);

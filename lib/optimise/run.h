@@ -4,7 +4,6 @@
 #ifndef PRICER_OPTIMISE_RUN_H
 #define PRICER_OPTIMISE_RUN_H
 
-#include "server.h"
 #include "system.h"
 
 /*
@@ -13,7 +12,6 @@
  */
 struct pri_run {
     struct pri_problem *problem;
-    struct pri_server *server; /* NULL where no server budget binds */
     const struct pricer_settings *settings;
     struct pri_system system;
     struct pri_certifier certifier;
@@ -49,15 +47,6 @@ void pri_run_write(struct pri_run *run);
 /* Interior point from its own start, until the gap is small enough, the run is
  * over or the digits are used up. Leaves shares and slacks. */
 enum pricer_status pri_interior(struct pri_run *run, double enough);
-
-/* The interior point with server budgets, by Cholesky factors or not; ends as
- * the other does. */
-enum pricer_status pri_server_interior(struct pri_run *run, bool dense);
-
-/* Semismooth Newton with server budgets, from a plan or from its own start
- * (NULL); gives up when it gets nowhere. */
-enum pricer_status pri_server_newton(struct pri_run *run,
-                                     const struct pricer_plan *warm);
 
 /* Where Newton begins. */
 enum pri_begin {

@@ -276,10 +276,6 @@ enum pricer_status pricer_plan_descend(const struct pricer_network *network,
                                        struct pricer_plan **plan,
                                        struct pricer_fault *fault)
 {
-    if (network->server_eps != NULL)
-        return pri_fault(fault, PRICER_VALUE,
-                         "the paper's descent knows no budget towards the "
-                         "server");
     double *slope = pri_alloc(network->links, sizeof *slope);
     double *self_slope = pri_alloc(network->nodes, sizeof *self_slope);
     enum pricer_status status = PRICER_MEMORY;

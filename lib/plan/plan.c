@@ -21,12 +21,8 @@ enum pricer_status pricer_plan_new(const struct pricer_network *network,
     made->self_noise = pri_alloc(network->nodes, sizeof(double));
     made->row_multiplier = pri_alloc(network->nodes, sizeof(double));
     made->relay_multiplier = pri_alloc(network->nodes, sizeof(double));
-    bool budgets = network->server_eps != NULL;
-    if (budgets)
-        made->server_multiplier = pri_alloc(network->nodes, sizeof(double));
-    if ((budgets && !made->server_multiplier) || !made->weight ||
-        !made->noise || !made->self_weight || !made->self_noise ||
-        !made->row_multiplier || !made->relay_multiplier) {
+    if (!made->weight || !made->noise || !made->self_weight ||
+        !made->self_noise || !made->row_multiplier || !made->relay_multiplier) {
         pricer_plan_free(made);
         return pri_fault(fault, PRICER_MEMORY, "out of memory");
     }
@@ -44,6 +40,5 @@ void pricer_plan_free(struct pricer_plan *plan)
     free(plan->self_noise);
     free(plan->row_multiplier);
     free(plan->relay_multiplier);
-    free(plan->server_multiplier);
     free(plan);
 }

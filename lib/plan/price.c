@@ -17,12 +17,10 @@
  * central difference, so that it holds for every calibration and number of
  * rounds.
  *
- * With a budget towards the server, sum_j m_lj <= M_i, of multiplier k_i, a
- * link's own budget c_l counts for as much as its noise exceeds what the row's
- * budget would charge for c_l, and the budget itself by its multiplier:
- *
- *     dF* / d ln eps_l = 2 max(0, N_l - k_i c_l / n^2) d ln slope_l / d ln eps,
- *     dF* / d ln eps_i = 2 (k_i M_i / n^2) d ln slope_i / d ln eps.
+ * A budget towards the server is divided evenly among the links of its node, so
+ * that it moves the slopes of those links whose own budgets ask for less noise;
+ * its price is the sum of theirs. Where it does, a link's own budget moves
+ * nothing and has the price 0.
  */
 #include "calibrate/calibrate.h"
 
@@ -62,40 +60,75 @@ static void difference_free(struct difference *difference)
     free(difference->self_above);
 }
 
+/* Which budgets move. */
+enum budgets { OF_LINKS, OF_SERVER };
+
 /* The slopes when every eps is multiplied by a factor. */
 static enum pricer_status slopes_at(const struct pricer_network *network,
                                     const struct pricer_settings *settings,
-                                    double factor,
+                                    enum budgets which, double factor,
                                     struct difference *difference,
                                     double *slope, double *self_slope,
                                     struct pricer_fault *fault)
 {
     struct pricer_network moved = *network;
+    const double *node_eps =
+        which == OF_SERVER ? network->server_eps : network->self_eps;
+    for (int32_t i = 0; i < network->nodes; i++)
+        difference->self_eps[i] = node_eps[i] * factor;
     for (int32_t l = 0; l < network->links; l++)
         difference->eps[l] = network->eps[l] * factor;
-    for (int32_t i = 0; i < network->nodes; i++)
-        difference->self_eps[i] = network->self_eps[i] * factor;
-    moved.eps = difference->eps;
-    moved.self_eps = difference->self_eps;
+    if (which == OF_SERVER) {
+        moved.server_eps = difference->self_eps;
+    } else {
+        moved.eps = difference->eps;
+        moved.self_eps = difference->self_eps;
+    }
     return pri_noise_slopes(&moved, settings, slope, self_slope, fault);
 }
 
-/* d ln slope / d ln eps from the slopes on both sides; 0 for full trust. */
-static double elasticity(double above, double below)
+/* 2 N d ln slope / d ln eps from the slopes on both sides; 0 for full trust. */
+static double price_of(double noise, double above, double below)
 {
-    return above > 0 && below > 0 ? log(above / below) / (2 * DIFFERENCE) : 0;
+    return above > 0 && below > 0
+               ? noise * (log(above / below) / (2 * DIFFERENCE))
+               : 0;
 }
 
-/* 2 k_i m / n^2, m the squared ratio that the slopes stand for. */
-static double charged(const struct pricer_network *network,
-                      const struct pricer_plan *plan, int32_t i, double above,
-                      double below)
+/* What moving the budgets of a kind changes, by link and by own part. */
+static enum pricer_status prices(const struct pricer_network *network,
+                                 const struct pricer_settings *settings,
+                                 const struct pricer_plan *plan,
+                                 enum budgets which, double *price,
+                                 double *self_price, struct pricer_fault *fault)
 {
-    double n = network->nodes, width = 2 * network->node_radius[i] / n;
-    if (plan->server_multiplier == NULL || plan->server_multiplier[i] == 0 ||
-        !(above > 0 && below > 0))
-        return 0;
-    return 2 * plan->server_multiplier[i] * (width / above) * (width / below);
+    struct difference here = {0};
+    enum pricer_status status = PRICER_MEMORY;
+    if (plan->nodes != network->nodes || plan->links != network->links)
+        return pri_fault(fault, PRICER_VALUE,
+                         "the plan is not for this network");
+    if (difference_new(network, &here))
+        status = slopes_at(network, settings, which, exp(-DIFFERENCE), &here,
+                           here.below, here.self_below, fault);
+    if (status == PRICER_OK)
+        status = slopes_at(network, settings, which, exp(DIFFERENCE), &here,
+                           here.above, here.self_above, fault);
+    if (status != PRICER_OK)
+        goto done;
+    double n = network->nodes, scale = 2 * (double)network->dimension / n / n;
+    for (int32_t l = 0; l < network->links; l++) {
+        double reach = network->uplink[network->to[l]] * network->p[l];
+        double noise = scale * reach * plan->noise[l] * plan->noise[l];
+        price[l] = price_of(noise, here.above[l], here.below[l]);
+    }
+    for (int32_t i = 0; i < network->nodes; i++) {
+        double noise = scale * network->uplink[i] * plan->self_noise[i] *
+                       plan->self_noise[i];
+        self_price[i] = price_of(noise, here.self_above[i], here.self_below[i]);
+    }
+done:
+    difference_free(&here);
+    return status;
 }
 
 enum pricer_status pricer_trust_price(const struct pricer_network *network,
@@ -104,38 +137,7 @@ enum pricer_status pricer_trust_price(const struct pricer_network *network,
                                       double *price, double *self_price,
                                       struct pricer_fault *fault)
 {
-    struct difference here = {0};
-    enum pricer_status status = PRICER_MEMORY;
-    if (plan->nodes != network->nodes || plan->links != network->links)
-        return pri_fault(fault, PRICER_VALUE,
-                         "the plan is not for this network");
-    if (difference_new(network, &here))
-        status = slopes_at(network, settings, exp(-DIFFERENCE), &here,
-                           here.below, here.self_below, fault);
-    if (status == PRICER_OK)
-        status = slopes_at(network, settings, exp(DIFFERENCE), &here,
-                           here.above, here.self_above, fault);
-    if (status != PRICER_OK)
-        goto done;
-    double n = network->nodes, scale = 2 * (double)network->dimension / n / n;
-    for (int32_t l = 0; l < network->links; l++) {
-        double reach = network->uplink[network->to[l]] * network->p[l];
-        double noise = scale * reach * plan->noise[l] * plan->noise[l];
-        noise = fmax(0, noise - charged(network, plan, network->from[l],
-                                        here.above[l], here.below[l]));
-        price[l] = noise * elasticity(here.above[l], here.below[l]);
-    }
-    for (int32_t i = 0; i < network->nodes; i++) {
-        double noise = scale * network->uplink[i] * plan->self_noise[i] *
-                       plan->self_noise[i];
-        noise = fmax(0, noise - charged(network, plan, i, here.self_above[i],
-                                        here.self_below[i]));
-        self_price[i] =
-            noise * elasticity(here.self_above[i], here.self_below[i]);
-    }
-done:
-    difference_free(&here);
-    return status;
+    return prices(network, settings, plan, OF_LINKS, price, self_price, fault);
 }
 
 enum pricer_status pricer_trust_server_price(
@@ -143,30 +145,18 @@ enum pricer_status pricer_trust_server_price(
     const struct pricer_settings *settings, const struct pricer_plan *plan,
     double *price, struct pricer_fault *fault)
 {
-    struct pricer_network moved = *network;
-    double *eps = pri_alloc(network->nodes, sizeof *eps);
-    double *below = pri_alloc(network->nodes, sizeof *below);
-    double *above = pri_alloc(network->nodes, sizeof *above);
-    enum pricer_status status = PRICER_MEMORY;
-    if (eps == NULL || below == NULL || above == NULL)
-        goto done;
-    status = PRICER_OK;
-    for (int side = 0; side < 2 && network->server_eps != NULL; side++) {
+    if (network->server_eps == NULL) {
         for (int32_t i = 0; i < network->nodes; i++)
-            eps[i] =
-                network->server_eps[i] * exp(side ? DIFFERENCE : -DIFFERENCE);
-        moved.server_eps = eps;
-        status =
-            pri_server_slopes(&moved, settings, side ? above : below, fault);
-        if (status != PRICER_OK)
-            goto done;
+            price[i] = 0;
+        return PRICER_OK;
     }
-    for (int32_t i = 0; i < network->nodes; i++)
-        price[i] = charged(network, plan, i, above[i], below[i]) *
-                   elasticity(above[i], below[i]);
-done:
-    free(eps);
-    free(below);
-    free(above);
+    double *link_price = pri_alloc(network->links, sizeof *link_price);
+    enum pricer_status status = link_price == NULL
+                                    ? PRICER_MEMORY
+                                    : prices(network, settings, plan, OF_SERVER,
+                                             link_price, price, fault);
+    for (int32_t l = 0; l < network->links && status == PRICER_OK; l++)
+        price[network->from[l]] += link_price[l];
+    free(link_price);
     return status;
 }

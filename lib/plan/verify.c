@@ -165,21 +165,15 @@ enum pricer_status pri_verify_run(struct pri_audit *audit,
     audit->slope = pri_alloc(network->links, sizeof(double));
     audit->self_slope = pri_alloc(network->nodes, sizeof(double));
     enum pricer_status status = PRICER_MEMORY;
-    audit->server_slope = pri_alloc(network->nodes, sizeof(double));
-    if (audit->slope != NULL && audit->self_slope != NULL &&
-        audit->server_slope != NULL)
+    if (audit->slope != NULL && audit->self_slope != NULL)
         status = pri_noise_slopes(network, settings, audit->slope,
                                   audit->self_slope, fault);
-    if (status == PRICER_OK)
-        status =
-            pri_server_slopes(network, settings, audit->server_slope, fault);
     if (status == PRICER_OK) {
         judge(audit, meet_ghosts, context);
         *certificate = found;
     }
     free(audit->slope);
     free(audit->self_slope);
-    free(audit->server_slope);
     return status;
 }
 

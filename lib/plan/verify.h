@@ -19,7 +19,6 @@ struct pri_audit {
     int64_t nodes, links;        /* of the whole network */
     int threads;
     double *slope, *self_slope;
-    double *server_slope;         /* [nodes] 0: no budget */
     long double square;           /* radius^2 */
     long double wanted;           /* sum of the nodes' */
     long double penalty;          /* L = nodes^2 lambda */

@@ -11,14 +11,8 @@
  * bound on the expected weight that any optimal plan can put on a link: see
  * share_cap().
  *
- * With a budget of node i towards the server, sum_j m_ij <= M_i, and k_i >= 0,
- * the bound loses k_i M_i and a link costs a y^2 + b y^2 / m + k m in phi, with
- * b = 4 R^2 d / (p_j p_ij) and m at most M_i and its own budget. By the tangent
- * of y^2 / m at y = r m this is, for every r >= 0, at least
- *
- *     a y^2 + 2 b r y - max(0, b r^2 - k) most,
- *
- * again a quadratic: any r gives a bound, and the best of a few is taken.
+ * Slopes hold the budgets towards the server, each divided evenly among the
+ * links of its node: the bound is of plans that divide them so.
  */
 #include "verify.h"
 
@@ -62,10 +56,6 @@ static void set_cap(struct pri_audit *audit)
 /* One side of a pair, or a link alone. */
 struct side {
     long double z, cost, cap;
-    long double k;            /* of the node's server budget; 0: none */
-    long double plain, noise; /* a and b, of cost = a + b / own limit */
-    long double most;         /* the most that m may be */
-    long double share;        /* y of the plan */
 };
 
 /* Where z y - q y^2 is largest on [0, cap]. */
@@ -132,83 +122,17 @@ static long double price_of(const struct pri_audit *audit, int32_t j)
     return sum + plan->relay_multiplier[j];
 }
 
-/* m that a noise slope of node i stands for, in the unit of its row: the same
- * for all its links and its budget. */
-static long double ratio_limit(const struct pri_audit *audit, int32_t i,
-                               double slope)
-{
-    long double ratio =
-        slope > 0 ? 2 * pri_wanted(audit, i) / (long double)slope : INFINITY;
-    return ratio * ratio * audit->square;
-}
-
-/* k_i, 0 where there is no budget or no multiplier of use. */
-static long double budget_multiplier(const struct pri_audit *audit, int32_t i)
-{
-    const double *given = audit->plan->server_multiplier;
-    if (audit->server_slope[i] == 0 || given == NULL || !(given[i] > 0) ||
-        isinf(given[i]))
-        return 0;
-    return given[i];
-}
-
 static struct side link_side(const struct pri_audit *audit, int32_t i,
-                             int32_t j, double p, double slope, double weight)
+                             int32_t j, double p, double slope)
 {
     const struct pricer_network *net = audit->network;
     long double arrive = (long double)net->uplink[j] * p;
     long double wanted = pri_wanted(audit, i), steep = slope / wanted;
     long double noise = steep * steep * net->dimension;
-    struct side side = {.z = gain_of(audit, i) - price_of(audit, j),
-                        .cost = (audit->square * (1 - (long double)p) + noise) /
-                                arrive,
-                        .cap = share_cap(audit, j),
-                        .k = budget_multiplier(audit, i),
-                        .share = arrive * weight * wanted};
-    if (side.k > 0) {
-        side.plain = audit->square * (1 - (long double)p) / arrive;
-        side.noise = 4 * audit->square * net->dimension / arrive;
-        side.most = fminl(ratio_limit(audit, i, slope),
-                          ratio_limit(audit, i, audit->server_slope[i]));
-    }
-    return side;
-}
-
-/*
- * The quadratic below what a link with a server budget costs: with r for a link
- * whose own limit is loose, or, for one that it holds, with the r at which the
- * share would answer to z, less what the opposite link takes of it. Returns
- * what the quadratic is too small by.
- */
-static long double tilt(struct side *side, bool held, long double taken)
-{
-    if (!(side->k > 0))
-        return 0;
-    long double r = sqrtl(side->k / side->noise);
-    if (held) {
-        long double cost = side->plain * side->most + side->noise;
-        r = fmaxl(r, (side->z - taken) / (2 * cost));
-    }
-    side->z -= 2 * side->noise * r;
-    side->cost = side->plain;
-    return held ? fmaxl(0, side->noise * r * r - side->k) * side->most : 0;
-}
-
-/* phi of a pair, some of whose links have server budgets: the least of the
- * bounds that the choices of r give. */
-static long double tilted_peak(const struct side *a, const struct side *b,
-                               long double cross)
-{
-    long double least = INFINITY;
-    if (!(a->k > 0 || b->k > 0))
-        return pair_peak(a, b, cross);
-    for (int choice = 0; choice < 4; choice++) {
-        struct side one = *a, two = *b;
-        long double extra = tilt(&one, choice & 1, cross * b->share) +
-                            tilt(&two, choice & 2, cross * a->share);
-        least = fminl(least, pair_peak(&one, &two, cross) + extra);
-    }
-    return least;
+    return (struct side){
+        .z = gain_of(audit, i) - price_of(audit, j),
+        .cost = (audit->square * (1 - (long double)p) + noise) / arrive,
+        .cap = share_cap(audit, j)};
 }
 
 /* phi of one link, or of the pair it leads; nothing where it follows. */
@@ -221,17 +145,15 @@ static long double link_peak(const struct pri_audit *audit, int32_t l)
     if (back >= 0 && j < i)
         return 0;
     if (net->uplink[j] > 0 && net->p[l] > 0)
-        a = link_side(audit, i, j, net->p[l], audit->slope[l],
-                      audit->plan->weight[l]);
+        a = link_side(audit, i, j, net->p[l], audit->slope[l]);
     if (back >= 0 && net->uplink[i] > 0 && net->p[back] > 0)
-        b = link_side(audit, j, i, net->p[back], audit->slope[back],
-                      audit->plan->weight[back]);
+        b = link_side(audit, j, i, net->p[back], audit->slope[back]);
     if (back >= 0) {
         long double both = (long double)net->p[l] * net->p[back];
         if (both > 0) /* a part's network has links with p = 0 */
             cross = 2 * audit->square * fmaxl(0, net->joint[l] - both) / both;
     }
-    return tilted_peak(&a, &b, cross);
+    return pair_peak(&a, &b, cross);
 }
 
 /* The node's part of the bound. */
@@ -244,16 +166,10 @@ static long double node_bound(const struct pri_audit *audit, int32_t i)
     long double uplink = net->uplink[i], penalty = audit->penalty;
     if (audit->settings->bias == PRICER_BIAS_L2)
         value = penalty > 0 ? value - gain * gain / (4 * penalty) : 0;
-    if (audit->server_slope[i] > 0)
-        value -= budget_multiplier(audit, i) *
-                 ratio_limit(audit, i, audit->server_slope[i]);
     if (uplink > 0) {
-        struct side none = {.cost = 1};
-        struct side own = link_side(audit, i, i, 1, audit->self_slope[i],
-                                    plan->self_weight[i]);
+        struct side own = link_side(audit, i, i, 1, audit->self_slope[i]);
         long double y = peak(own.z, own.cost, own.cap);
-        value -= own.k > 0 ? tilted_peak(&own, &none, 0)
-                           : (own.z - own.cost * y) * y;
+        value -= (own.z - own.cost * y) * y;
     }
     if (uplink > 0 && uplink < 1 && isfinite(plan->relay_multiplier[i])) {
         long double crowd = audit->square * (1 - uplink) / uplink;

@@ -60,7 +60,7 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
 {
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
-        study, "INSERT INTO plan_node VALUES (?, ?, ?, ?, ?, ?, ?)", &insert,
+        study, "INSERT INTO plan_node VALUES (?, ?, ?, ?, ?, ?, NULL)", &insert,
         fault);
     for (int32_t i = 0; i < plan->nodes && status == PRICER_OK; i++) {
         sqlite3_bind_int64(insert, 1, id);
@@ -69,9 +69,6 @@ static enum pricer_status store_nodes(const struct pricer_study *study,
         sqlite3_bind_double(insert, 4, plan->self_noise[i]);
         sqlite3_bind_double(insert, 5, plan->row_multiplier[i]);
         sqlite3_bind_double(insert, 6, plan->relay_multiplier[i]);
-        pri_study_bind(
-            insert, 7,
-            plan->server_multiplier != NULL ? plan->server_multiplier[i] : NAN);
         status = pri_study_step(study, insert, fault);
     }
     sqlite3_finalize(insert);
@@ -228,8 +225,7 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
     int32_t count = 0;
     enum pricer_status status = pri_study_prepare(
         study,
-        "SELECT node, weight, noise, row_multiplier, relay_multiplier,"
-        " server_multiplier"
+        "SELECT node, weight, noise, row_multiplier, relay_multiplier"
         " FROM plan_node WHERE plan = ?",
         &query, fault);
     if (status != PRICER_OK)
@@ -248,8 +244,6 @@ static enum pricer_status load_nodes(const struct pricer_study *study,
         plan->self_noise[i] = noise;
         plan->row_multiplier[i] = pri_study_column(query, 3);
         plan->relay_multiplier[i] = pri_study_column(query, 4);
-        if (plan->server_multiplier != NULL)
-            plan->server_multiplier[i] = pri_study_column(query, 5);
         count++;
     }
     sqlite3_finalize(query);

@@ -267,7 +267,9 @@ static void print_budgets(const struct plan_view *view)
         budgets += net->server_eps[i] < INFINITY;
     if (open == 0)
         printf("Checked: all %lld nodes with a budget towards the server keep "
-               "it, whatever links\nare up and others add.\n",
+               "it, whatever links\nare up and others add. It is divided "
+               "evenly among the links of a node: 'scheme:\nforward' "
+               "(trust.everyone) divides nothing and has a smaller error.\n",
                budgets);
     else
         printf("NOT PRIVATE: %lld of %lld nodes show the server more than their"

@@ -89,7 +89,7 @@ struct report {
 
     /* Only with 'scheme: forward'. */
     enum pricer_release release; /* that was asked for */
-    double mse_sum;              /* of the paper's scheme, or NAN */
+    double mse_sum;              /* of weighted sums, or NAN */
     int32_t *path_relays;        /* [nodes] on a node's most likely path */
     int32_t *path_link;          /* [nodes] its first link, -1: the uplink */
     int64_t *came; /* [nodes] rounds with this plan in which it arrived */

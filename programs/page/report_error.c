@@ -71,7 +71,7 @@ static int list_splits(const struct report *report, struct split list[ROWS])
         list[count++] = (struct split){"no relaying", plan->mse_alone, {0}};
         if (!isnan(report->mse_sum))
             list[count++] =
-                (struct split){"the paper’s scheme", report->mse_sum, {0}};
+                (struct split){"weighted sums", report->mse_sum, {0}};
         list[count++] = (struct split){"always zero", plan->zero_mse, {0}};
         return count;
     }
@@ -208,8 +208,8 @@ void report_error(const struct report *report)
         fputs("<p class=\"soft\">Nodes that can never be heard: the error that "
               "is left if all others always arrive, without noise. The other "
               "rows have the same budgets: links that never fail and no "
-              "relaying with the same releases, the paper’s scheme with "
-              "sums.</p>\n",
+              "relaying with the same releases, weighted sums (scheme: sum) "
+              "with the budget divided evenly among a node’s links.</p>\n",
               report->out);
     fputs("</section>\n", report->out);
 }

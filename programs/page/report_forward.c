@@ -151,7 +151,7 @@ void forward_hops(const struct report *report)
                                      plan->mse_perfect / plan->zero_mse}}};
     if (!isnan(report->mse_sum))
         chart.level[chart.levels++] = (struct chart_level){
-            "the paper’s scheme", report->mse_sum / plan->zero_mse};
+            "weighted sums", report->mse_sum / plan->zero_mse};
     page_section(report, "hops", "What relays are good for",
                  "The error with coefficients chosen for each number of hops.");
     fputs("<figure>\n", report->out);

@@ -143,9 +143,8 @@ class Plan:
         arrays = {name: self._array(name, self._c.links)
                   for name in ("weight", "noise")}
         for name in ("self_weight", "self_noise", "row_multiplier",
-                     "relay_multiplier", "server_multiplier"):
-            if getattr(self._c, name) != ffi.NULL:
-                arrays[name] = self._array(name, self._c.nodes)
+                     "relay_multiplier"):
+            arrays[name] = self._array(name, self._c.nodes)
         state = {name: getattr(self, name)
                  for name in ("number", "_decoder", "_decodes")}
         return Plan._fill, (self.network, self.settings, self.info, arrays,

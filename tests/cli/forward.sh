@@ -75,7 +75,7 @@ plan four.yaml release=gaussian
 awk -v v="$(json release_variance)" 'BEGIN { exit !(v > 9.351287 && v < 9.351289) }' ||
     fail "variance of the Gaussian: $(cat out.json)"
 "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
-for words in "always answering zero" "no relaying" "the paper's scheme, same guarantee" \
+for words in "always answering zero" "no relaying" "sums, the budget divided evenly" \
     "forward, 2 hops" "links that never fail" "would lower the error most" "d error / d eps" \
     "eps = 4" "towards everyone" "Traffic:" "gaussian"; do
     grep -qF "$words" plan.txt ||
@@ -95,14 +95,14 @@ awk -v a="$now" -v b="$(json mse_worst_case)" -v s="$slope" \
     'BEGIN { t = (b - a) / 1e-5; exit !(t < 0 && s / t > .999 && s / t < 1.001) }' ||
     fail "the slope is $slope: $now becomes $(json mse_worst_case)"
 sed -i 's/^1,.20001$/1,.2/' nodes.csv
-# The paper's scheme at the same guarantee is a study of that scheme.
+# Scheme sum at the same guarantee is a study of that scheme.
 plan four.yaml
 sum=$(json mse_sum)
 sed 's/everyone: {eps: 4}/eps: 4, self: {eps: 4}, server: {eps: 4}/' four.yaml >sum.yaml
 plan sum.yaml
 awk -v a="$sum" -v b="$(json mse_worst_case)" \
     'BEGIN { exit !(a > 0 && a / b > .99999 && a / b < 1.00001) }' ||
-    fail "the paper's scheme: $sum, $(cat out.json)"
+    fail "scheme sum: $sum, $(cat out.json)"
 plan four.yaml trust.everyone.delta=0
 [ "$(sqlite3 :memory: "SELECT json_type(readfile('out.json'), '\$.mse_sum')")" = null ] ||
     fail "a sum without delta: $(cat out.json)"

@@ -103,9 +103,12 @@ assert abs(said[2] - 100 * across / (own + relayed)) < .06, (said, across)
 END
 
 # Budgets towards the server: what each asks for, kept; and not kept by weights
-# that were given with too little noise.
+# that were given with too little noise. No node has a neighbour: each spends its
+# whole budget on its uplink.
+printf '%s\n' node,p 0,.5 1,.5 2,.5 3,.5 4,.5 5,.5 >lone-nodes.csv
+echo from,to,p >lone-links.csv
 printf '%s\n' 'dimension: 3' 'rounds: 4' \
-    'network: {generator: ring, nodes: 6, p: 0.8, uplink: 0.5}' \
+    'network: {files: {nodes: lone-nodes.csv, links: lone-links.csv}}' \
     'trust: {eps: 2, delta: 1e-4, server: {eps: 3, delta: 1e-5}}' >server.yaml
 "$pricer" new server.pricer server.yaml >/dev/null
 "$pricer" plan server.pricer >/dev/null

@@ -1,5 +1,5 @@
 /*
- * From a network with budgets towards everyone to the paper's scheme at the same
+ * From a network with budgets towards everyone to scheme sum at the same
  * guarantee, and from slopes to the few links, the hop or the eps that would
  * lower the error most.
  */

@@ -12,9 +12,9 @@
 enum { SUM_LINKS = 5000, SLOPE_NODES = 20000 };
 
 /*
- * The least worst case of the paper's scheme at the same guarantee: every
- * neighbour may learn a node's budget towards everyone, and so may the server
- * over all paths together. NAN where the network has more than SUM_LINKS links,
+ * The least worst case of scheme sum at the same guarantee: every neighbour may
+ * learn a node's budget towards everyone, and so may the server over all paths
+ * together, evenly divided among them. NAN where the network has more than SUM_LINKS links,
  * a budget without delta, or the solver was stopped.
  */
 double forward_sum_error(const struct pricer_network *network, int64_t rounds,

@@ -18,7 +18,7 @@ struct work {
     struct pricer_forward_record record;
     struct pricer_forward_check check;
     struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
-    double mse_sum; /* of the paper's scheme at the same guarantee, or NAN */
+    double mse_sum; /* of scheme sum at the same guarantee, or NAN */
     double seconds;
 };
 
@@ -139,8 +139,7 @@ static void print_errors(const struct work *work)
     add_row(table, plan, meaning_zero(work->network), plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
     if (!isnan(work->mse_sum))
-        add_row(table, plan, "the paper's scheme, same guarantee",
-                work->mse_sum);
+        add_row(table, plan, "sums, the budget divided evenly", work->mse_sum);
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
     add_row(table, plan, words, plan->mse_worst_case);
@@ -286,14 +285,14 @@ static void print_tables(const struct work *work)
              plan->bytes);
     program_words("Traffic:", words);
     if (plan->measured > 0 || plan->repeat > 1) {
-        printf("Not compared with the paper's scheme, and without "
+        printf("Not compared with scheme sum, and without "
                "sensitivities: these need %s.\n",
                plan->measured > 0 ? "a model\nof links"
                                   : "rounds\nof one attempt");
         return;
     }
     if (isnan(work->mse_sum))
-        printf("The paper's scheme is compared with in networks of at most %d "
+        printf("Scheme sum is compared with in networks of at most %d "
                "links, where\nevery delta is above 0.\n",
                SUM_LINKS);
     putchar('\n');
