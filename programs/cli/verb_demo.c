@@ -5,6 +5,7 @@
 #include "fleet/demo.h"
 #include "common/options.h"
 #include "pricer_decode.h"
+#include "pricer_reference.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -17,6 +18,8 @@ static const struct usage usage = {
     "With\n"
     "it: its latest plan; the rounds are stored in it when all are done.",
     "pricer demo --rounds 300"};
+
+enum { WALKS = 20 }; /* of rounds that depend on each other */
 
 /* The same for rounds of several attempts. What the fleet decodes with equal
  * coefficients is the simulator's mean of all attempts, whichever decoder the
@@ -79,6 +82,49 @@ static enum pricer_status simulate_forward(struct demo *demo, bool same,
     return status;
 }
 
+/* The same where rounds are relative to the last estimate, one after another:
+ * `walks` times. A round that has no estimate keeps the last one, and is not in the
+ * mean. */
+static enum pricer_status simulate_walk_of(struct demo *demo, int64_t walks,
+                                           struct pricer_outcome *outcome,
+                                           struct pricer_fault *fault)
+{
+    const struct pricer_simulation_settings settings = {
+        .trials = walks,
+        .seed = demo_seed(demo),
+        .data = PRICER_DATA_GIVEN,
+        .given = demo->data,
+        .decoder = demo->decoding.decoder,
+        .decode = demo->decoding.used};
+    struct pricer_walk *walk = NULL;
+    enum pricer_status status =
+        demo->forward != NULL
+            ? pricer_forward_walk(demo->network, demo->forward, &settings,
+                                  demo->rounds, &walk, fault)
+            : pricer_walk_play(demo->network, demo->plan, &settings,
+                               demo->rounds, &walk, fault);
+    if (status != PRICER_OK)
+        return status;
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t t = 0; t < walk->rounds; t++)
+        if (walks > 1 || walk->made[t]) {
+            sum += walk->error[t];
+            count++;
+        }
+    const struct pricer_decoder *decoder = demo->decoding.decoder;
+    *outcome = (struct pricer_outcome){
+        .mse = count > 0 ? sum / (double)count : NAN,
+        .mse_stderr = NAN, /* rounds of a walk depend on each other */
+        .predicted = NAN,
+        .worst_case = demo->forward != NULL ? demo->forward->mse_worst_case
+                      : decoder != NULL     ? decoder->upper
+                                            : NAN,
+        .bar = NAN};
+    pricer_walk_free(walk);
+    return PRICER_OK;
+}
+
 /* The simulator on the same data: many trials fast, and the fleet's rounds
  * message by message. */
 static enum pricer_status simulate(struct demo *demo, bool same,
@@ -98,6 +144,8 @@ static enum pricer_status simulate(struct demo *demo, bool same,
         .decoder = demo->decoding.decoder,
         .decode = demo->decoding.used,
     };
+    if (demo->network->reach > 0)
+        return simulate_walk_of(demo, same ? 1 : WALKS, outcome, fault);
     if (demo->forward != NULL)
         return simulate_forward(demo, same, outcome, fault);
     if (demo->attempts > 1)
@@ -133,7 +181,7 @@ static void count_none(const struct demo *demo, struct comparison *found)
     const double *rows = data->values;
     double zero = 0;
     found->none = measured->rounds - measured->estimates;
-    if (found->none == 0)
+    if (found->none == 0 || demo->network->reach > 0)
         return;
     for (int64_t k = 0; k < data->columns; k++) {
         double sum = 0;
@@ -194,13 +242,19 @@ static void report_table(const struct demo *demo,
     struct table *table =
         table_new(4, (const char *const[]){"mean squared error", "value",
                                            "std. error", "rounds"});
-    add_row(table, "worst case over all data", many->worst_case, NAN, "");
+    bool relative = demo->network->reach > 0;
+    add_row(table,
+            relative ? "worst case of a round's change"
+                     : "worst case over all data",
+            many->worst_case, NAN, "");
     if (!isnan(many->predicted)) /* minimax has no closed form */
         add_row(table, "predicted for this data", many->predicted, NAN, "");
+    snprintf(count, sizeof count, "%lld", (long long)(WALKS * demo->rounds));
     add_row(table, "simulated", many->mse, many->mse_stderr,
-            demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000"
-            : demo->attempts > 1                          ? "20000"
-                                                          : "100000");
+            relative                                        ? count
+            : demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000"
+            : demo->attempts > 1                            ? "20000"
+                                                            : "100000");
     snprintf(count, sizeof count, "%lld", (long long)measured->rounds);
     add_row(table, "simulated, the fleet's rounds", same->mse, same->mse_stderr,
             count);
@@ -217,6 +271,9 @@ static void report_table(const struct demo *demo,
                pricer_word(PRICER_WORDS_DECODE, (int)demo->decoding.used),
                demo->decoding.used == PRICER_DECODE_ADAPTIVE ? ", no guarantee"
                                                              : "");
+    if (relative)
+        printf("Each round is relative to the estimate before it, the first "
+               "to zero: the mean over all of them.\n");
     if (demo->attempts > 1)
         printf("%d attempts a round, the same payloads in each\n",
                (int)demo->attempts);
@@ -227,8 +284,8 @@ static void report_table(const struct demo *demo,
                      : "THE FLEET'S ROUNDS ARE NOT THE SIMULATOR'S");
     if (found->none > 0)
         printf("%lld rounds gave no estimate, as nobody's data arrived; they "
-               "are counted as 0\n",
-               (long long)found->none);
+               "are %s\n",
+               (long long)found->none, relative ? "left out" : "counted as 0");
 }
 
 static int show(struct demo *demo, const struct pricer_rounds_summary *measured,

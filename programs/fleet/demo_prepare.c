@@ -119,11 +119,16 @@ static enum pricer_status make_plan(struct demo *demo,
     return status;
 }
 
-static enum pricer_status refuse_reference(struct pricer_fault *fault)
+/* The simulator's rounds begin at zero. */
+static enum pricer_status check_reference(const struct demo *demo,
+                                          struct pricer_fault *fault)
 {
+    if (demo->network->reach == 0 || demo->before == 0)
+        return PRICER_OK;
     return daemon_fault(fault, PRICER_VALUE,
-                        "a demo gives its nodes data that have nothing in "
-                        "common, which no step follows: leave reference out");
+                        "the study has rounds, and its next ones are relative "
+                        "to their last estimate, where no simulation begins: "
+                        "make another study for the demo ('pricer new')");
 }
 
 static enum pricer_status load_forward(struct demo *demo,
@@ -137,8 +142,8 @@ static enum pricer_status load_forward(struct demo *demo,
                                            &record, fault);
     if (status == PRICER_OK)
         demo->horizon = record.settings.rounds > 0 ? record.settings.rounds : 1;
-    if (status == PRICER_OK && demo->network->reach > 0)
-        status = refuse_reference(fault);
+    if (status == PRICER_OK)
+        status = check_reference(demo, fault);
     demo->attempts = status == PRICER_OK && demo->forward->repeat > 1
                          ? (int32_t)demo->forward->repeat
                          : 1;
@@ -172,10 +177,10 @@ static enum pricer_status load_study(struct demo *demo,
                                &record, fault);
     if (status != PRICER_OK)
         return status;
-    if (demo->network->reach > 0)
-        return refuse_reference(fault);
     struct pricer_settings settings;
-    status = pricer_study_settings(demo->study, &settings, NULL, fault);
+    status = check_reference(demo, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_settings(demo->study, &settings, NULL, fault);
     if (status != PRICER_OK)
         return status;
     demo->attempts = settings.repeat > 1 ? (int32_t)settings.repeat : 1;
@@ -227,23 +232,38 @@ uint64_t demo_seed(const struct demo *demo)
 
 /* ------------------------------------------------------------------ data -- */
 
-/* A vector of random directions, a hair shorter than the radius, so that
- * clipping leaves it alone. */
-static void fill_row(const struct demo *demo, int32_t node, double *row)
+/* Add a vector of a random direction and this length; `which` is another number for
+ * every vector. */
+static void add_direction(const struct demo *demo, int64_t which, double length,
+                          double *scratch, double *row)
 {
     struct pricer_random random;
     int64_t dimension = demo->network->dimension;
     double sum = 0;
     pricer_random_replay(&random, (uint64_t)demo->seed, PRICER_PURPOSE_OTHER, 0,
-                         node, 0);
+                         which, 0);
     for (int64_t k = 0; k < dimension; k++) {
-        row[k] = ldexp((double)(int64_t)pricer_random_word(&random), -63);
-        sum += row[k] * row[k];
+        scratch[k] = ldexp((double)(int64_t)pricer_random_word(&random), -63);
+        sum += scratch[k] * scratch[k];
     }
-    double factor =
-        demo->network->node_radius[node] * (1 - 0x1p-30) / sqrt(sum);
     for (int64_t k = 0; k < dimension; k++)
-        row[k] *= factor;
+        row[k] += scratch[k] * (length / sqrt(sum));
+}
+
+/* A hair shorter than the radius, so that clipping leaves it alone. Where rounds are
+ * relative to the last estimate, vectors that are alike: what they have in common is
+ * further from zero than the step, their differences are less than it. */
+static void fill_row(const struct demo *demo, int32_t node, double *scratch,
+                     double *row)
+{
+    const struct pricer_network *network = demo->network;
+    if (network->reach == 0) {
+        add_direction(demo, node,
+                      network->node_radius[node] * (1 - 0x1p-30), scratch, row);
+        return;
+    }
+    add_direction(demo, network->nodes, .7 * network->reach, scratch, row);
+    add_direction(demo, node, .25 * network->radius, scratch, row);
 }
 
 static enum pricer_status make_data(struct demo *demo,
@@ -260,11 +280,17 @@ static enum pricer_status make_data(struct demo *demo,
     if (status != PRICER_OK)
         return status;
     double *rows = demo->data->values, *middle = mean->values;
+    double *scratch = calloc((size_t)dimension, sizeof *scratch);
+    if (scratch == NULL) {
+        pricer_matrix_free(mean);
+        return PRICER_MEMORY;
+    }
     for (int32_t i = 0; i < nodes; i++) {
-        fill_row(demo, i, rows + i * dimension);
+        fill_row(demo, i, scratch, rows + i * dimension);
         for (int64_t k = 0; k < dimension; k++)
             middle[k] += rows[i * dimension + k] / nodes;
     }
+    free(scratch);
     name(demo, "data.npy", path, sizeof path);
     status = pricer_matrix_write_npy(demo->data, path, fault);
     name(demo, "mean.npy", path, sizeof path);

@@ -438,15 +438,16 @@ static void check_forwarding(struct check *check, struct node *node,
 {
     struct pricer_fault fault = {""};
     struct ledger_terms terms;
+    double reach = 0;
     if (ledger_use_trust(node->ledger, &node->trust, node->number, &fault) !=
         PRICER_OK) {
         check_tell(&check->found, FOUND_BAD, "ledger", "%s", fault.text);
         return;
     }
-    bool known = mesh(node, files, &check->found, &terms);
+    bool known = mesh(node, files, &check->found, &terms, &reach);
     check_releases(&check->found, node->ledger, known ? &terms : NULL);
     if (known)
-        *shape = (struct shape){terms.dimension, terms.radius};
+        *shape = (struct shape){terms.dimension, reach};
 }
 
 static void run_checks(struct check *check, struct node *node,

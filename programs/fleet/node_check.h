@@ -16,11 +16,12 @@ struct node_files {
 /*
  * Of a node that forwards: listen, reach the server and the neighbours, hear the
  * plan, and say what became of that. The node's files were read, its hub is not
- * open. False: no plan was heard; else the node's release of it.
+ * open. False: no plan was heard; else the node's release of it, and how long its
+ * vector may be.
  */
 typedef bool node_check_mesh(struct node *node, const struct node_files *files,
-                             struct findings *found,
-                             struct ledger_terms *terms);
+                             struct findings *found, struct ledger_terms *terms,
+                             double *reach);
 
 /* Say of everything that a node needs whether it is there, and of what is not
  * what to do. No round is joined and nothing is charged. Returns the exit

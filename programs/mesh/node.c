@@ -28,6 +28,8 @@ static void take_result(struct mesh_node *node)
                                      .bar = result.bar,
                                      .estimate = result.estimate,
                                      .size = result.size};
+    if (result.arrived == 0 && result.size > 0)
+        return; /* announced again, as a reference only */
     if (node->vector.feed != NULL)
         feed_tell_result(node->vector.feed, &told);
     if (node->estimate == NULL || result.size == 0 ||
@@ -70,8 +72,11 @@ static void take_announce(struct mesh_node *node, int32_t from,
         mesh_own_use_fleet(node);
     else if (kind == MESH_OPEN)
         mesh_own_open(node);
-    else
+    else {
         take_result(node);
+        if (node->own.lacks) /* OPEN may have come before */
+            mesh_own_resume(node);
+    }
 }
 
 static void take_packets(struct mesh_node *node, int32_t from, const void *data,

@@ -47,9 +47,10 @@ struct mesh_links {
 struct mesh_own {
     struct ledger_terms terms;
     struct pricer_forward_sender *sender; /* NULL: it releases nothing */
-    double *data;                         /* [dimension] */
+    double *data, *change;                /* [dimension] */
     int64_t left;                         /* rounds that its budget holds */
     bool waits;                           /* for the vector */
+    bool lacks; /* the estimate that the round is relative to */
     int64_t released;                     /* when it last made a release */
 };
 
@@ -100,6 +101,7 @@ struct mesh_node {
     struct wire_bytes bytes;
     int64_t next_hello, next_greeting; /* to the server, to neighbours */
     bool was_direct;                   /* as neighbours were told */
+    bool asks; /* for all that neighbours hold, in the next HELLO */
     int64_t rounds, forwarded, dropped[PRICER_DROP_KINDS];
 };
 
@@ -134,12 +136,20 @@ void mesh_links_announce(struct mesh_node *node, int32_t from,
 bool mesh_own_terms(const struct mesh_node *node, struct ledger_terms *terms);
 void mesh_own_use_fleet(struct mesh_node *node);
 void mesh_own_open(struct mesh_node *node);
-/* Release now what was not for want of MARK. */
+/* Release now what was not for want of MARK, or of the reference. */
 void mesh_own_resume(struct mesh_node *node);
 void mesh_own_take_vector(struct mesh_node *node);
 void mesh_own_tick(struct mesh_node *node, int64_t now);
 int64_t mesh_own_next(const struct mesh_node *node);
 void mesh_own_free(struct mesh_own *own);
+
+/* node_reference.c: how long vectors may be; whether the node has the estimate that
+ * the round is relative to; and what it releases of its data: with reference last
+ * the change from that, else the data. */
+double mesh_own_reach(const struct mesh_node *node);
+bool mesh_own_has_reference(const struct mesh_node *node);
+enum pricer_status mesh_own_change(struct mesh_node *node,
+                                   struct pricer_fault *fault);
 
 /* node_check.c: for pricer-node --check. */
 node_check_mesh mesh_node_check;

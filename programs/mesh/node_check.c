@@ -154,8 +154,21 @@ static void tell(const struct look *look, const struct node *node,
                    "that has heard it is reached");
 }
 
+/* Where rounds are relative, what leaves the node is another vector than its own. */
+static void tell_reference(const struct mesh_node *mesh,
+                           const struct ledger_terms *terms,
+                           struct findings *found)
+{
+    if (mesh->plan.reach > 0)
+        check_tell(found, FOUND_GOOD, "reference",
+                   "rounds are relative to the last estimate: the change from "
+                   "it is released, clipped to %g",
+                   terms->radius);
+}
+
 bool mesh_node_check(struct node *node, const struct node_files *files,
-                     struct findings *found, struct ledger_terms *terms)
+                     struct findings *found, struct ledger_terms *terms,
+                     double *reach)
 {
     struct mesh_node mesh = {.server_address = node->server_address,
                              .number = node->number,
@@ -168,6 +181,10 @@ bool mesh_node_check(struct node *node, const struct node_files *files,
         wait_for_plan(&look);
         tell(&look, node, found);
         known = look.planned && mesh_own_terms(&mesh, terms);
+        if (known)
+            tell_reference(&mesh, terms, found);
+        if (known)
+            *reach = mesh.plan.reach > 0 ? mesh.plan.reach : terms->radius;
         if (look.planned && !known)
             check_tell(found, FOUND_BAD, "plan", "node %d is not in it",
                        (int)mesh.number);

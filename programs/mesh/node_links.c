@@ -175,15 +175,15 @@ void mesh_links_greet(struct mesh_node *node, int64_t now)
 {
     enum { NEIGHBOURS = 10000 };
     bool direct = find_open(&node->links.list[0]) != NULL;
-    struct mesh_hello hello = {.fleet = node->said.kind[MESH_FLEET].counter,
-                               .open = node->said.kind[MESH_OPEN].counter,
-                               .result = node->said.kind[MESH_RESULT].counter,
-                               .last = ledger_last(node->ledger),
-                               .left = node->own.left,
-                               .results = node->estimate != NULL ||
-                                          node->vector.feed != NULL,
-                               .refuses = node->own.sender == NULL,
-                               .direct = direct};
+    struct mesh_hello hello = {
+        .fleet = node->said.kind[MESH_FLEET].counter,
+        .open = node->asks ? 0 : node->said.kind[MESH_OPEN].counter,
+        .result = node->said.kind[MESH_RESULT].counter,
+        .last = ledger_last(node->ledger),
+        .left = node->own.left,
+        .results = node->estimate != NULL || node->vector.feed != NULL,
+        .refuses = node->own.sender == NULL,
+        .direct = direct};
     if (!mesh_write_hello(&node->bytes, &hello))
         return;
     send(&node->links.list[0], &node->bytes);
@@ -191,6 +191,7 @@ void mesh_links_greet(struct mesh_node *node, int64_t now)
         return;
     node->next_greeting = now + NEIGHBOURS;
     node->was_direct = direct;
+    node->asks = false;
     for (int32_t k = 1; k < node->links.count; k++)
         send(&node->links.list[k], &node->bytes);
 }
@@ -210,5 +211,7 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
         if (has[kind] < node->said.kind[kind].counter) {
             send(link, &node->said.kind[kind].message);
             link->updated = now;
+            if (kind == MESH_OPEN) /* it had no use for earlier packets */
+                mesh_links_refill(node, to);
         }
 }

@@ -16,10 +16,13 @@
 
 void mesh_own_free(struct mesh_own *own)
 {
+    size_t size = (size_t)own->terms.dimension * sizeof *own->data;
     if (own->data != NULL)
-        sodium_memzero(own->data,
-                       (size_t)own->terms.dimension * sizeof *own->data);
+        sodium_memzero(own->data, size);
+    if (own->change != NULL)
+        sodium_memzero(own->change, size);
     free(own->data);
+    free(own->change);
     pricer_forward_sender_free(own->sender);
     *own = (struct mesh_own){.released = own->released};
 }
@@ -54,10 +57,6 @@ static enum pricer_status believe(struct mesh_node *node,
         return daemon_fault(fault, PRICER_VALUE, "the ledger is behind");
     if (!mesh_own_terms(node, &own->terms))
         return daemon_fault(fault, PRICER_VALUE, "this node is not in it");
-    if (node->plan.reach > 0)
-        return daemon_fault(fault, PRICER_VALUE,
-                            "rounds relative to the last estimate are not run "
-                            "by a mesh yet");
     enum pricer_status status =
         ledger_terms_check(&own->terms, &release, NULL, fault);
     if (status == PRICER_OK)
@@ -72,7 +71,8 @@ static enum pricer_status believe(struct mesh_node *node,
         .loss = own->terms.e0,
         .noise = own->terms.noise};
     own->data = calloc((size_t)own->terms.dimension, sizeof *own->data);
-    if (own->data == NULL)
+    own->change = calloc((size_t)own->terms.dimension, sizeof *own->change);
+    if (own->data == NULL || own->change == NULL)
         return PRICER_MEMORY;
     return pricer_forward_sender_new(&one, own->terms.radius,
                                      own->terms.dimension, &own->sender, fault);
@@ -80,9 +80,9 @@ static enum pricer_status believe(struct mesh_node *node,
 
 static void tell_plan(struct mesh_node *node)
 {
-    const struct feed_plan plan = {node->number,           node->plan.nodes,
-                                   node->plan.plan,        node->plan.dimension,
-                                   node->own.terms.radius, node->plan.rounds,
+    const struct feed_plan plan = {node->number,         node->plan.nodes,
+                                   node->plan.plan,      node->plan.dimension,
+                                   mesh_own_reach(node), node->plan.rounds,
                                    node->own.left};
     if (node->vector.feed != NULL)
         feed_set_plan(node->vector.feed, &plan);
@@ -138,8 +138,7 @@ static void emit(struct mesh_node *node, const struct ledger_packet *stored)
                                          .kind = (uint8_t)stored->kind,
                                          .payload = stored->payload,
                                          .size = stored->size};
-    struct packet_about about = {.reference = stored->about.reference,
-                                 .round = stored->about.round};
+    struct packet_about about = {.round = stored->about.round};
     uint8_t tag[MESH_TAG], signature[MESH_SIGNATURE];
     struct mesh_packet packet = {.node = node->number,
                                  .kind = (int32_t)stored->kind,
@@ -171,8 +170,9 @@ static void answer(struct mesh_node *node, enum wire_part part,
                 &(struct feed_taken){.round = node->clock.open.round,
                                      .part = part,
                                      .length = sqrt(square),
-                                     .clipped = sqrt(square) >
-                                                own->terms.radius * (1 + 1e-12),
+                                     .clipped =
+                                         sqrt(square) >
+                                         mesh_own_reach(node) * (1 + 1e-12),
                                      .text = text});
 }
 
@@ -185,9 +185,12 @@ static enum pricer_status make(struct mesh_node *node, unsigned char *payload,
         pricer_random_replay(&replay, node->emulate.seed, PRICER_PURPOSE_NOISE,
                              emulate_trial(&node->emulate, round), node->number,
                              PRICER_SERVER);
-    return pricer_forward_release(node->own.sender, node->own.data,
-                                  node->replay ? &replay : NULL, payload,
-                                  fault);
+    enum pricer_status status = mesh_own_change(node, fault);
+    return status != PRICER_OK
+               ? status
+               : pricer_forward_release(node->own.sender, node->own.change,
+                                        node->replay ? &replay : NULL, payload,
+                                        fault);
 }
 
 /* Make, charge and store the release of the round; then it leaves. */
@@ -197,7 +200,8 @@ static void release(struct mesh_node *node)
     bool sphere = own->terms.kind == PRI_RELEASE_SPHERE;
     size_t size = sphere ? PRI_SEED_BYTES : 4 * (size_t)own->terms.dimension;
     unsigned char *payload = malloc(size);
-    struct ledger_round about = {.round = node->clock.open.round};
+    struct ledger_round about = {.round = node->clock.open.round,
+                                 .reference = node->clock.open.reference};
     struct ledger_packet stored = {0};
     struct pricer_fault fault = {""};
     memcpy(about.study, node->study, sizeof about.study);
@@ -266,6 +270,20 @@ static bool is_trusted(const struct mesh_node *node, int64_t now)
     return node->past.heard || now >= node->past.started + MOMENT;
 }
 
+/* Without the estimate that the round is relative to the node is silent, and says
+ * so in the first of such rounds. */
+static bool is_informed(struct mesh_node *node)
+{
+    bool before = node->own.lacks;
+    node->own.lacks = !mesh_own_has_reference(node);
+    if (node->own.lacks && !before)
+        daemon_say("round %lld is relative to the estimate of round %lld, "
+                   "which is not here: nothing is released until it comes",
+                   (long long)node->clock.open.round,
+                   (long long)node->clock.open.reference);
+    return !node->own.lacks;
+}
+
 static void begin_release(struct mesh_node *node, int64_t now)
 {
     struct mesh_own *own = &node->own;
@@ -284,11 +302,11 @@ static void begin_release(struct mesh_node *node, int64_t now)
         return;
     }
     if (status != PRICER_INFEASIBLE || own->sender == NULL || own->left < 1 ||
-        !is_trusted(node, now) || !is_due(node, now))
+        !is_trusted(node, now) || !is_informed(node) || !is_due(node, now))
         return;
     const struct feed_round wanted = {.round = round,
                                       .dimension = own->terms.dimension,
-                                      .radius = own->terms.radius,
+                                      .radius = mesh_own_reach(node),
                                       .wait = node->clock.open.collect / 2,
                                       .clock = now,
                                       .left = own->left};
@@ -303,15 +321,25 @@ static void begin_release(struct mesh_node *node, int64_t now)
 
 /* ------------------------------------------------------------------ round -- */
 
-static void begin_round(struct mesh_node *node, const struct mesh_open *open,
+/* The clock and the packets are always of the same round. */
+static void enter_round(struct mesh_node *node, const struct mesh_open *open,
                         int64_t start)
 {
-    struct packet_about about = {.reference = open->reference,
-                                 .round = open->round};
+    struct packet_about about = {.round = open->round};
     memcpy(about.digest, open->digest, WIRE_DIGEST);
+    if (packets_missed(node->packets)) {
+        node->asks = true;
+        node->next_hello = node->next_greeting = 0;
+    }
     node->clock.open = *open;
     node->clock.start = start;
     packets_begin(node->packets, &about);
+}
+
+static void begin_round(struct mesh_node *node, const struct mesh_open *open,
+                        int64_t start)
+{
+    enter_round(node, open, start);
     begin_release(node, daemon_clock());
     /* What came before this node heard of the round. */
     for (int32_t i = 0; i < node->plan.nodes; i++)
@@ -385,6 +413,7 @@ void mesh_own_tick(struct mesh_node *node, int64_t now)
     if (node->packets == NULL || now < find_own_open(clock))
         return;
     struct mesh_open open = clock->open;
+    memcpy(open.digest, node->digest, WIRE_DIGEST); /* of the latest plan */
     open.round++;
     open.attempt = 0;
     int64_t start = clock->base_time +
@@ -392,5 +421,5 @@ void mesh_own_tick(struct mesh_node *node, int64_t now)
     if (now < start + open.collect)
         begin_round(node, &open, start);
     else
-        clock->open.round = open.round; /* it has passed while we slept */
+        enter_round(node, &open, start); /* it has passed while we slept */
 }

@@ -56,7 +56,6 @@ static void hash_packet(const struct packet_about *about,
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, SIGNED);
     crypto_generichash_update(&state, about->digest, WIRE_DIGEST);
-    put_number(&state, about->reference);
     put_number(&state, about->round);
     put_number(&state, packet->node);
     put_number(&state, packet->kind);
@@ -175,6 +174,12 @@ void packets_begin(struct packets *packets, const struct packet_about *about)
     now->about = *about;
     next->about = *about; /* the next is believed to be like this one */
     next->about.round = about->round + 1;
+}
+
+bool packets_missed(const struct packets *packets)
+{
+    return packets->shelves[0].about.round == 0 &&
+           packets->counts[PACKET_ROUND] > 0;
 }
 
 /* Before the first round of a plan any round may be the next: neighbours that

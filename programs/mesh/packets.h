@@ -13,7 +13,9 @@
  * signature of the copy that is held is found wrong, and the packet takes its
  * place. A copy that pretends to have travelled further stops earlier, but the
  * true one has travelled less, and a copy that has travelled less than the one
- * held is passed on again. With several attempts this holds for each: what was held in
+ * held is passed on again. Before the first round of a plan only one round's packets
+ * are kept, and a liar may choose which; whoever has missed some then asks its
+ * neighbours once more. With several attempts this holds for each: what was held in
  * one is passed on again in the next. A neighbour's part in the following limits is its own.
  *
  * Bounds: memory for 2 rounds of one packet a node, and neighbours bytes a node.
@@ -32,7 +34,7 @@ enum { PACKETS_CHECKS = 8 };
 /* What a packet is bound to, next to what it says itself. */
 struct packet_about {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
-    int64_t reference, round;
+    int64_t round;
 };
 
 /* The signature of a packet with a tag, and whether it is that of the node with
@@ -64,6 +66,10 @@ void packets_free(struct packets *packets);
 /* Another announcement of the same plan takes the place of the one that was
  * borrowed: keys may have changed. */
 void packets_renew(struct packets *packets, const struct mesh_fleet *fleet);
+
+/* Whether packets of other rounds have come before the first round began: only one
+ * round is kept until then, and a neighbour may have said another one first. */
+bool packets_missed(const struct packets *packets);
 
 /* A round begins: it and the next one are kept, others forgotten. Earlier rounds
  * never come back. */

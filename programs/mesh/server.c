@@ -115,12 +115,12 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 
 /* ------------------------------------------------------------------ study -- */
 
-/* The times of a round with as many attempts as the plan says. */
-static enum pricer_status share_period(struct mesh_server *server,
+/* The times of a round with so many attempts. */
+static enum pricer_status share_period(const struct mesh_server *server,
+                                       int64_t attempts,
+                                       struct server_times *times,
                                        struct pricer_fault *fault)
 {
-    struct server_times *times = &server->wishes.times;
-    int64_t attempts = server->counting.repeat;
     *times = server->arguments->times;
     server_fill_times(times, attempts);
     if (times->early || times->period >= attempts * times->uplink)
@@ -131,21 +131,26 @@ static enum pricer_status share_period(struct mesh_server *server,
                         (int)attempts);
 }
 
-/* Another plan: all that depends on it is made again. */
+/* Another plan: all that depends on it is made again. One that cannot be run
+ * leaves the one before in use. */
 static enum pricer_status use_plan(struct mesh_server *server,
                                    struct pricer_fault *fault)
 {
     int32_t before = server->members.nodes;
-    enum pricer_status status =
-        mesh_counting_load(&server->counting, server->study, fault);
-    if (status == PRICER_OK && server->counting.network->reach > 0)
-        status = daemon_fault(fault, PRICER_VALUE,
-                              "rounds relative to the last estimate are not "
-                              "run by a mesh yet: leave reference out");
+    struct mesh_counting made = {0};
+    struct server_times times;
+    enum pricer_status status = mesh_counting_load(&made, server->study, fault);
     if (status == PRICER_OK)
-        status = share_period(server, fault);
-    if (status == PRICER_OK)
-        status = mesh_round_make(server);
+        status = share_period(server, made.repeat, &times, fault);
+    if (status != PRICER_OK) {
+        mesh_counting_free(&made);
+        return status;
+    }
+    mesh_counting_free(&server->counting);
+    server->counting = made;
+    server->wishes.times = times;
+    hub_limit(server->hub, (int64_t)made.longest + MESH_BATCH + WIRE_SLACK);
+    status = mesh_round_make(server);
     mesh_drift_forget(&server->members);
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
@@ -176,6 +181,11 @@ static void refresh(struct mesh_server *server, int64_t now, bool asked)
     if (status == PRICER_OK && plan != server->counting.id) {
         status = use_plan(server, &fault);
         changed = status == PRICER_OK;
+        if (status == PRICER_VALUE) { /* who is enrolled does not wait for it */
+            daemon_say("plan %lld cannot be run: %s", (long long)plan,
+                       fault.text);
+            status = PRICER_OK;
+        }
     }
     bool others = false;
     if (status == PRICER_OK)
@@ -183,7 +193,7 @@ static void refresh(struct mesh_server *server, int64_t now, bool asked)
                                    &server->pair, &others, &fault);
     if (status != PRICER_OK)
         daemon_say("the study has changed and cannot be read: %s", fault.text);
-    else if (changed || others)
+    if (changed || others)
         mesh_announce_fleet(server);
 }
 
@@ -280,6 +290,8 @@ static enum pricer_status read_study(void *context, struct pricer_fault *fault)
     if (status == PRICER_OK)
         status = use_plan(server, fault);
     if (status == PRICER_OK)
+        status = mesh_reference_load(server, fault);
+    if (status == PRICER_OK)
         status = mesh_members_load(&server->members, server->study, server->hub,
                                    &server->pair, &changed, fault);
     if (status == PRICER_OK && server->round.next == 0)
@@ -337,8 +349,6 @@ static enum pricer_status listen(void *context, struct pricer_fault *fault)
     hub_share(server->hub,
               server_find_threads(server->arguments->threads,
                                   (int64_t)server->counting.longest / 8));
-    hub_limit(server->hub,
-              (int64_t)server->counting.longest + MESH_BATCH + WIRE_SLACK);
     status = hub_listen(server->hub, asked != NULL ? asked : members[0].address,
                         fault);
     if (status == PRICER_OK)
@@ -442,6 +452,7 @@ static void tear_down(struct mesh_server *server, struct status_page *page)
     announce_free(&server->said);
     wire_free(&server->bytes);
     free(server->truth);
+    free(server->reference.vector);
     pricer_study_close(server->study);
     keys_wipe(&server->pair);
 }

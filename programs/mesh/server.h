@@ -87,6 +87,14 @@ void mesh_counting_free(struct mesh_counting *counting);
 enum pricer_status mesh_counting_latest(struct pricer_study *study, int64_t *id,
                                         struct pricer_fault *fault);
 
+/* -------------------------------------------------------------- reference -- */
+
+/* The last estimate, where rounds are relative to it. */
+struct mesh_reference {
+    double *vector; /* [dimension]; NULL: rounds are not relative */
+    int64_t round;  /* whose estimate it is; 0: none, and the vector is zero */
+};
+
 /* ------------------------------------------------------------------ round -- */
 
 /* A release that has arrived. */
@@ -103,6 +111,8 @@ struct mesh_round {
     int64_t number;    /* of the one that is open, or was last */
     int64_t next;      /* noted in the study for the next one; 0: none */
     int64_t attempt;
+    int64_t reference; /* the round that it is relative to, or 0 */
+    uint8_t reference_digest[WIRE_DIGEST];
     int64_t began, attempt_began, next_start;
     int64_t silent;                /* rounds in a row in which nobody arrived */
     int64_t ended;                 /* number of the last round that is over */
@@ -132,6 +142,7 @@ struct mesh_server {
     struct mesh_counting counting;
     struct announcements said;
     int64_t counter; /* of the latest announcement */
+    struct mesh_reference reference;
     struct mesh_round round;
     struct wire_bytes bytes;
     double *truth;
@@ -160,11 +171,24 @@ void mesh_round_pause(struct mesh_server *server);
 /* Nodes that have the announcement of the plan, by their own connection. */
 int32_t mesh_count_ready(const struct mesh_server *server);
 
+/* server_reference.c: the last estimate as the study has it, when the server starts;
+ * what the round that opens is relative to, which is announced before if it has to
+ * be; from the change that a round decoded to its estimate; and that as the next
+ * reference. */
+enum pricer_status mesh_reference_load(struct mesh_server *server,
+                                       struct pricer_fault *fault);
+void mesh_reference_open(struct mesh_server *server);
+void mesh_reference_follow(struct mesh_server *server);
+void mesh_reference_keep(struct mesh_server *server);
+
 /* server_announce.c: announce the plan and who takes part, or the body that
  * server->bytes holds, to all that are connected; send the latest of a kind to
  * one. */
 bool mesh_announce_fleet(struct mesh_server *server);
 bool mesh_announce(struct mesh_server *server);
+/* Announce what came of a round; NULL: without the estimate. */
+bool mesh_announce_result(struct mesh_server *server, int64_t round,
+                          int64_t arrived, double bar, const double *estimate);
 void mesh_announce_to(struct mesh_server *server, struct hub_peer *peer,
                       enum mesh_kind kind);
 /* The next counter: above all before, also before a restart, since the number of

@@ -41,6 +41,19 @@ bool mesh_announce(struct mesh_server *server)
     return true;
 }
 
+bool mesh_announce_result(struct mesh_server *server, int64_t round,
+                          int64_t arrived, double bar, const double *estimate)
+{
+    struct mesh_result result = {.counter = mesh_next_counter(server),
+                                 .round = round,
+                                 .arrived = arrived,
+                                 .bar = bar};
+    return mesh_write_result(
+               &server->bytes, &result, estimate,
+               estimate != NULL ? server->counting.network->dimension : 0) &&
+           mesh_announce(server);
+}
+
 bool mesh_announce_fleet(struct mesh_server *server)
 {
     size_t nodes = (size_t)server->members.nodes;

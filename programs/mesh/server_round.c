@@ -103,13 +103,16 @@ static bool announce_open(struct mesh_server *server, bool pause)
 {
     const struct server_times *times = &server->wishes.times;
     bool clock = !pause && !times->early && times->period > 0;
+    bool ahead = clock && server->reference.vector == NULL;
     struct mesh_open open = {.counter = mesh_next_counter(server),
                              .round = server->round.number,
                              .attempt = server->round.attempt,
                              .period = clock ? times->period : 0,
-                             .ahead = clock ? times->ahead : 0,
-                             .collect = times->uplink};
+                             .ahead = ahead ? times->ahead : 0,
+                             .collect = times->uplink,
+                             .reference = server->round.reference};
     memcpy(open.digest, server->counting.digest, WIRE_DIGEST);
+    memcpy(open.reference_digest, server->round.reference_digest, WIRE_DIGEST);
     return mesh_write_open(&server->bytes, &open) && mesh_announce(server);
 }
 
@@ -156,6 +159,7 @@ static enum pricer_status open_round(struct mesh_server *server, int64_t now,
     round->number = round->next;
     round->next = 0;
     round->attempt = 0;
+    mesh_reference_open(server);
     round->open = true;
     round->began = now;
     round->next_start = now + server->wishes.times.period;
@@ -190,6 +194,7 @@ static bool is_genuine(const struct mesh_server *server,
     const struct mesh_member *member = &server->members.list[packet->node];
     const struct packet_fields fields = {.study = server->members.study,
                                          .plan = server->counting.digest,
+                                         .reference = server->round.reference,
                                          .node = packet->node,
                                          .round = server->round.number,
                                          .kind = (uint8_t)packet->kind,
@@ -339,6 +344,7 @@ static enum pricer_status estimate(struct mesh_server *server)
         arrival->here = arrived[i];
         round->arrived += arrived[i];
     }
+    mesh_reference_follow(server);
     round->bar = pricer_forward_bar(counting->network, counting->plan, arrived);
     round->error = measure(server);
     free(arrived);
@@ -400,13 +406,10 @@ static void publish(struct mesh_server *server)
     const struct announced *said = &server->said.kind[MESH_FLEET];
     bool whole =
         any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
-    struct mesh_result result = {.counter = mesh_next_counter(server),
-                                 .round = round->number,
-                                 .arrived = round->arrived,
-                                 .bar = any ? round->bar : 0};
-    if (mesh_write_result(&server->bytes, &result, round->estimate,
-                          whole ? server->counting.network->dimension : 0))
-        mesh_announce(server);
+    if (!any && server->reference.vector != NULL)
+        return; /* the last RESULT stays, as the reference */
+    mesh_announce_result(server, round->number, round->arrived,
+                         any ? round->bar : 0, whole ? round->estimate : NULL);
 }
 
 /* What is remembered of each node. */
@@ -445,6 +448,7 @@ static enum pricer_status close_round(struct mesh_server *server,
     round->silent = round->arrived > 0 ? 0 : round->silent + 1;
     note_arrivals(server);
     mesh_drift_note(server);
+    mesh_reference_keep(server);
     memset(round->dropped, 0, sizeof round->dropped);
     publish(server);
     if (server->done % 64 == 0)

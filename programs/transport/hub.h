@@ -175,6 +175,7 @@ struct hub_peer {
     int32_t number;            /* that its seat had */
     int place;                 /* with the guard; -1: none */
     int64_t largest;           /* frame it may send; -1: the hub's */
+    struct quota frames;       /* of one that we connect to */
     struct peer_bytes in, out;
     struct peer_bytes sealed; /* encrypted; the socket had no room for it */
     bool failed;              /* writing did: it ends when its turn comes */

@@ -283,8 +283,9 @@ void peer_shake(struct hub_peer *peer)
 static bool take(struct hub_peer *peer, const uint8_t *data, size_t size)
 {
     struct hub *hub = peer->hub;
-    if (peer->seat != NULL && !quota_take(&peer->seat->frames, hub->turned,
-                                          HUB_FRAMES, 2.0 * HUB_FRAMES))
+    struct quota *frames =
+        peer->seat != NULL ? &peer->seat->frames : &peer->frames;
+    if (!quota_take(frames, hub->turned, HUB_FRAMES, 2.0 * HUB_FRAMES))
         return false;
     if (peer->state == PEER_GREETING)
         open_up(peer);

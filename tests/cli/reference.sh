@@ -92,7 +92,6 @@ grep -q "relative to the last estimate" six.html ||
     fail "the report does not say that rounds are relative"
 
 # What is not defined says so.
-expect 1 "leave reference out" "$pricer" demo six.pricer --rounds 1 --keep demo
 "$pricer" sweep six.yaml --vary network.p=0.5 >/dev/null 2>&1
 grep -q "leave reference out" sweep/sweep.csv || fail "a sweep plays walks"
 expect 1 "K-means is not defined" "$pricer" kmeans six.pricer --data \
@@ -101,7 +100,7 @@ expect 1 "power iteration is not defined" "$pricer" power six.pricer --data \
     "$here"/data/shapes-1000-images-idx3-ubyte.gz
 
 # With 'scheme: forward': the plan, the privacy and the law of releases are those of
-# the step, attempts go with it, and daemons refuse it.
+# the step, attempts go with it, and a demo's rounds are those of a walk.
 sed 's/^trust.*/trust: {everyone: {eps: 12, delta: 1e-3}}/' six.yaml >forward.yaml
 grep -v "^reference\|^step" forward.yaml | sed 's/^radius.*/radius: 0.5/' >alone.yaml
 for study in forward alone; do
@@ -136,12 +135,9 @@ PYTHON
 "$pricer" new forward.pricer forward.yaml --force --set repeat=2 >/dev/null &&
     "$pricer" plan forward.pricer >/dev/null || fail "no plan of two attempts"
 expect 0 "each round relative" "$pricer" simulate forward.pricer --rounds 3 --trials 5
-expect 1 "leave reference out" "$pricer" demo forward.pricer --rounds 1 --keep demo-forward
-"$pricer" fleet forward.pricer --to fleet >/dev/null || fail "no folders"
-cd fleet/server || exit 1
-expect 1 "are not run by a mesh yet: leave reference out" "$build"/pricer-server \
-    --config server.conf
-cd "$folder" || exit 1
+expect 0 "the fleet's rounds are the simulator's" "$pricer" demo forward.pricer --rounds 10
+expect 1 "make another study for the demo" "$pricer" demo forward.pricer --rounds 10
+expect 0 "the fleet's rounds are the simulator's" "$pricer" demo six.pricer --rounds 10
 printf 'node,p,everyone_eps\n0,.5,4\n1,.5,4\n' >nodes.csv
 printf 'from,to,p\n0,1,.5\n' >links.csv
 printf '%s\n' 'dimension: 2' 'reference: last' 'step: 0.1' 'repeat: 2' \

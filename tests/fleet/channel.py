@@ -79,16 +79,19 @@ def where(address):
 
 
 class Channel:
-    """One connection; `key` is the other side's once it is known."""
+    """One connection; `key` is the other side's once it is known. `admit`, where
+    there is one, is asked before the first heartbeat, and raises ConnectionError
+    for a key that is turned away."""
 
-    def __init__(self, raw, tls, server):
+    def __init__(self, raw, tls, server, admit=None):
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         raw.setblocking(False)
         self.socket = tls.wrap_socket(raw, server_side=server,
                                       do_handshake_on_connect=False)
         self.key, self.server, self.open = None, server, False
         self.input, self.output = bytearray(), bytearray()
-        self.said = time.monotonic()
+        self.admit, self.longest = admit, 64 << 20
+        self.said = self.heard = time.monotonic()
 
     def fileno(self):
         return self.socket.fileno()
@@ -101,6 +104,8 @@ class Channel:
                 return
             self.key = key_of(self.socket.getpeercert(binary_form=True))
             if self.server:
+                if self.admit:
+                    self.admit(self)
                 self.open = True
                 self.send(b'')  # the first heartbeat: you are let in
 
@@ -117,9 +122,11 @@ class Channel:
             del self.output[:done]
 
     def step(self):
-        """Do what can be done without waiting; the frames that came."""
+        """Do what can be done without waiting; the frames that came. After 5 s of
+        silence, and of a handshake, the connection ends."""
         self.shake()
         if self.key is None:
+            self.expect_sound()
             return []
         if self.open and time.monotonic() > self.said + 1:
             self.send(b'')
@@ -130,12 +137,16 @@ class Channel:
             try:
                 data = self.socket.recv(65536)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                self.expect_sound()
                 break
             if not data:
                 raise ConnectionError('closed')
+            self.heard = time.monotonic()
             self.input += data
             while len(self.input) >= 4:
                 size, = struct.unpack_from('>I', self.input)
+                if size > self.longest:
+                    raise ConnectionError('a frame that is too long')
                 if len(self.input) < 4 + size:
                     break
                 self.open = True
@@ -143,6 +154,10 @@ class Channel:
                     frames.append(bytes(self.input[4:4 + size]))
                 del self.input[:4 + size]
         return frames
+
+    def expect_sound(self):
+        if time.monotonic() > self.heard + 5:
+            raise ConnectionError('silence')
 
     def close(self):
         self.socket.close()
@@ -187,6 +202,16 @@ class Listener:
         channel.close()
         self.channels.remove(channel)
 
+    def let_in(self, channel):
+        """One connection a key: the older one stays if it was heard within 2 s."""
+        if channel.key not in self.keys:
+            raise ConnectionError('not admitted')
+        for other in [c for c in self.channels if c.open and
+                      c.key == channel.key and c is not channel]:
+            if time.monotonic() < other.heard + 2:
+                raise ConnectionError('connected already')
+            self.drop(other)
+
     def files(self):
         return [self.socket] + self.channels
 
@@ -195,16 +220,15 @@ class Listener:
         try:
             while True:
                 raw, _ = self.socket.accept()
-                self.channels.append(Channel(raw, self.context, True))
+                self.channels.append(Channel(raw, self.context, True,
+                                             self.let_in))
         except (BlockingIOError, ConnectionError):
             pass
         got = []
         for channel in list(self.channels):
             try:
-                frames = channel.step()
-                if channel.key is not None and channel.key not in self.keys:
-                    raise ConnectionError('not admitted')
-                got += [(channel, frame) for frame in frames]
+                if channel in self.channels:
+                    got += [(channel, frame) for frame in channel.step()]
             except OSError:  # ssl.SSLError is one
                 self.drop(channel)
         return got

@@ -352,6 +352,11 @@ class Fleet:
                 fail(f"{name} does not say '{text}':\n" + self.log(name))
             time.sleep(.05)
 
+    def database(self, name):
+        """What a process writes to."""
+        return self.study if name == 'server' else \
+            self.path(f'{name[4:]}.ledger')
+
     def ledger(self, i, sql, *values):
         return self.query(sql, *values, path=self.path(f'{i}.ledger'))
 

@@ -5,12 +5,11 @@ process back. Arguments: build folder, number of kills (also from PRICER_KILLS);
 many are shared out over fleets one after another."""
 import os
 import random
-import resource
 import signal
-import sqlite3
 import sys
 import time
 
+from faults import Disk, Lock
 from fleet import Fleet, expect
 
 build = sys.argv[1]
@@ -37,41 +36,6 @@ def expect_alive(fleet):
         expect(fleet.processes[name].poll() is None,
                f'{name} had ended by itself:\n' +
                fleet.log(name, 10 ** 7)[fleet.begun[name]:])
-
-
-def database(fleet, name):
-    return fleet.study if name == 'server' else fleet.path(f'{name[4:]}.ledger')
-
-
-class Disk:
-    """A process for which the disk is full, until it ends."""
-
-    def __init__(self, fleet, name):
-        self.name, self.pid = name, fleet.processes[name].pid
-        self.set(2000)
-
-    def set(self, most):
-        resource.prlimit(self.pid, resource.RLIMIT_FSIZE,
-                         (most, resource.RLIM_INFINITY))
-
-    def end(self):
-        try:
-            self.set(resource.RLIM_INFINITY)
-        except ProcessLookupError:
-            pass        # it was killed
-
-
-class Lock:
-    """Somebody else writes to the database of a process, until it ends."""
-
-    def __init__(self, fleet, name):
-        self.db = sqlite3.connect(database(fleet, name), isolation_level=None,
-                                  timeout=5)
-        self.db.execute('BEGIN IMMEDIATE')
-
-    def end(self):
-        self.db.execute('COMMIT')
-        self.db.close()
 
 
 def kill_some(fleet, count):

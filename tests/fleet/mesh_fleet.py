@@ -17,7 +17,7 @@ from fleet import Fleet, free_ports
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'transport'))
 import reference_packet as reference  # noqa: E402
 
-PACKETS, ANNOUNCE, HELLO = 1, 2, 3
+PACKETS, ANNOUNCE, HELLO, MARK = 1, 2, 3, 4
 FLEET, OPEN, RESULT = 1, 2, 3
 NOWHERE = 'tcp://127.0.0.1:9'  # nobody listens at the port `discard`
 
@@ -27,7 +27,8 @@ class Mesh(Fleet):
     server at all."""
 
     def __init__(self, build, nodes, links, uplink, dimension=2, hops=3, eps=4,
-                 rounds=1, times=500, keys='', host=lambda i: '127.0.0.1'):
+                 rounds=1, times=500, keys='', host=lambda i: '127.0.0.1',
+                 p=lambda i, j: 1):
         self.build, self.nodes, self.dimension = build, nodes, dimension
         self.seed, self.processes, self.uplink = 7, {}, uplink
         self.dir = tempfile.mkdtemp(prefix='pricer-mesh-')
@@ -35,7 +36,7 @@ class Mesh(Fleet):
         self.write('nodes.csv', 'node,p\n' + ''.join(
             f'{i},{p}\n' for i, p in enumerate(uplink)))
         self.write('links.csv', 'from,to,p\n' + ''.join(
-            f'{i},{j},1\n{j},{i},1\n' for i, j in links))
+            f'{i},{j},{p(i, j)}\n{j},{i},{p(j, i)}\n' for i, j in links))
         self.write('s.yaml', f'dimension: {dimension}\nradius: 1\n'
                    f'scheme: forward\nhops: {hops}\nrounds: {rounds}\n{keys}'
                    'network: {files: {nodes: nodes.csv, links: links.csv}}\n'
@@ -67,6 +68,10 @@ class Mesh(Fleet):
 
     def key(self, who):
         return self.folder(who, 'server.key' if who == 'server' else 'node.key')
+
+    def database(self, name):
+        return self.study if name == 'server' else \
+            self.folder(int(name[4:]), 'node.ledger')
 
     def spawn_in(self, who, program, arguments, prefix=()):
         name = who if who == 'server' else f'node{who}'
@@ -170,6 +175,7 @@ class Peer:
                 self.near[int(other)] = (z85_bytes(key), address)
         self.listener = Listener(mesh.addresses[node], self.path)
         self.listener.admit([key for key, _ in self.near.values()])
+        self.context, self.tried = context(False, self.path), {}
         self.channels, self.said, self.frames, self.seen = {}, {}, {}, {}
         self.digest, self.plan = None, None
 
@@ -177,7 +183,7 @@ class Peer:
         key, address = (self.server_key, self.mesh.addresses['server']) \
             if who == 'server' else self.near[who]
         raw = socket.create_connection(where(address), 5)
-        self.channels[who] = Channel(raw, context(False, self.path), False)
+        self.channels[who] = Channel(raw, self.context, False)
         return key
 
     def step(self):
@@ -186,6 +192,9 @@ class Peer:
         for who in ['server', *self.near]:
             try:
                 if who not in self.channels:
+                    if time.monotonic() < self.tried.get(who, 0) + .1:
+                        continue
+                    self.tried[who] = time.monotonic()
                     self.connect(who)
                 frames = self.channels[who].step()
             except OSError:
@@ -240,10 +249,12 @@ class Peer:
         """A packet of this node, as it would be of an honest one."""
         node = self.node if node is None else node
         low = lambda n: n.to_bytes(8, 'little')
-        tag = reference.packet_tag(self.secret, self.study, self.digest, 0, node,
-                                   round_, kind, payload)
-        text = hashed(self.digest + low(0) + low(round_) + low(node) +
-                      low(kind) + tag + payload, 32)
+        opened = self.said.get(OPEN)
+        relative = opened[8] if opened and opened[3] == round_ else 0
+        tag = reference.packet_tag(self.secret, self.study, self.digest, relative,
+                                   node, round_, kind, payload)
+        text = hashed(self.digest + low(round_) + low(node) + low(kind) + tag +
+                      payload, 32)
         signature = self.identity.sign(
             hashed(text, 32, b'pricer: signature of packets'))
         return [node, kind, hops, payload, tag, signature]

@@ -3,10 +3,11 @@
  * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS [DECODER].
  * Round r is trial r - 1; the study must hold exactly ROUNDS of them, decoded
  * by the plan's decoder where one is named, with the same bars. Where rounds are
- * relative to the last estimate they are the first walk's; where they repeat, the
- * attempts of one are played together.
+ * relative to the last estimate, or releases are forwarded, they are the first
+ * walk's; where they repeat, the attempts of one are played together.
  */
 #include "pricer_decode.h"
+#include "pricer_forward.h"
 #include "pricer_reference.h"
 #include "simulate/simulate.h"
 #include "study/study.h"
@@ -20,6 +21,7 @@ struct replay {
     struct pricer_study *study;
     struct pricer_network *network;
     struct pricer_plan *plan;
+    struct pricer_forward_plan *forward; /* or of this */
     struct pricer_decoder *decoder;
     int decode;
     struct pricer_matrix *given;
@@ -37,13 +39,34 @@ struct replay {
     double *mean, *estimate, bar;
 };
 
+/* A plan of forwarding. */
+static enum pricer_status load_forward(struct replay *replay, const char *data,
+                                       uint64_t seed,
+                                       struct pricer_fault *fault)
+{
+    replay->job.seed = seed;
+    enum pricer_status status =
+        pricer_study_network(replay->study, &replay->network, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_forward_plan(replay->study, 0, &replay->forward,
+                                           NULL, fault);
+    if (status == PRICER_OK)
+        status = pricer_matrix_read(data, &replay->given, fault);
+    return status;
+}
+
 static enum pricer_status load(struct replay *replay, const char *study,
                                const char *data, uint64_t seed,
                                struct pricer_fault *fault)
 {
     struct pricer_simulation_settings settings = {.data = PRICER_DATA_GIVEN};
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
     enum pricer_status status =
         pricer_study_open(study, false, &replay->study, fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scheme(replay->study, &scheme, fault);
+    if (status == PRICER_OK && scheme == PRICER_SCHEME_FORWARD)
+        return load_forward(replay, data, seed, fault);
     if (status == PRICER_OK)
         status = pricer_study_plan(replay->study, 0, &replay->network,
                                    &replay->plan, NULL, fault);
@@ -198,9 +221,32 @@ static int compare(struct replay *replay, int64_t rounds,
     return round == rounds ? 0 : 1;
 }
 
-/* The same for rounds that are relative to the last estimate. */
-static int compare_walk(struct replay *replay, int64_t rounds,
-                        struct pricer_fault *fault)
+/* The rounds of the study are those of a walk. */
+static int compare_walk(struct replay *replay, const struct pricer_walk *walk)
+{
+    sqlite3_stmt *query = NULL;
+    int64_t d = walk->dimension, t = 0, made = 0;
+    bool same = true;
+    sqlite3_prepare_v2(replay->study->database,
+                       "SELECT round, estimate FROM round ORDER BY round", -1,
+                       &query, NULL);
+    for (; same && sqlite3_step(query) == SQLITE_ROW; t++) {
+        size_t size = (size_t)sqlite3_column_bytes(query, 1);
+        same = t < walk->rounds && sqlite3_column_int64(query, 0) == t + 1 &&
+               size == (walk->made[t] ? 8 * (size_t)d : 0) &&
+               (size == 0 || memcmp(sqlite3_column_blob(query, 1),
+                                    walk->estimate + t * d, size) == 0);
+        made += size > 0;
+    }
+    sqlite3_finalize(query);
+    printf("%" PRId64 " rounds, %" PRId64 " with an estimate, %s the walk\n", t,
+           made, same ? "equal" : "the last of which differs from");
+    return same && t == walk->rounds ? 0 : 1;
+}
+
+/* Rounds that are relative to the last estimate. */
+static int replay_walk(struct replay *replay, int64_t rounds,
+                       struct pricer_fault *fault)
 {
     const struct pricer_simulation_settings settings = {
         .trials = 1,
@@ -211,30 +257,19 @@ static int compare_walk(struct replay *replay, int64_t rounds,
         .decode = (enum pricer_decode)replay->decode,
     };
     struct pricer_walk *walk = NULL;
-    sqlite3_stmt *query = NULL;
-    int64_t d = replay->network->dimension, t = 0, made = 0;
-    bool same = true;
-    if (pricer_walk_play(replay->network, replay->plan, &settings, rounds,
-                         &walk, fault) != PRICER_OK) {
+    enum pricer_status status =
+        replay->forward != NULL
+            ? pricer_forward_walk(replay->network, replay->forward, &settings,
+                                  rounds, &walk, fault)
+            : pricer_walk_play(replay->network, replay->plan, &settings, rounds,
+                               &walk, fault);
+    if (status != PRICER_OK) {
         printf("%s\n", fault->text);
         return 1;
     }
-    sqlite3_prepare_v2(replay->study->database,
-                       "SELECT round, estimate FROM round ORDER BY round", -1,
-                       &query, NULL);
-    for (; same && sqlite3_step(query) == SQLITE_ROW; t++) {
-        size_t size = (size_t)sqlite3_column_bytes(query, 1);
-        same = t < rounds && sqlite3_column_int64(query, 0) == t + 1 &&
-               size == (walk->made[t] ? 8 * (size_t)d : 0) &&
-               (size == 0 || memcmp(sqlite3_column_blob(query, 1),
-                                    walk->estimate + t * d, size) == 0);
-        made += size > 0;
-    }
-    sqlite3_finalize(query);
+    int result = compare_walk(replay, walk);
     pricer_walk_free(walk);
-    printf("%" PRId64 " rounds, %" PRId64 " with an estimate, %s the walk\n", t,
-           made, same ? "equal" : "the last of which differs from");
-    return same && t == rounds ? 0 : 1;
+    return result;
 }
 
 int main(int argc, char **argv)
@@ -247,11 +282,12 @@ int main(int argc, char **argv)
                               : pricer_word_find(PRICER_WORDS_DECODE, argv[5]);
     enum pricer_status status =
         load(&replay, argv[1], argv[2], strtoull(argv[3], NULL, 10), &fault);
-    if (status == PRICER_OK)
+    if (status == PRICER_OK && replay.forward == NULL)
         status = make_room(&replay);
     int result = 1;
-    if (status == PRICER_OK && replay.network->reach > 0)
-        result = compare_walk(&replay, strtoll(argv[4], NULL, 10), &fault);
+    if (status == PRICER_OK &&
+        (replay.network->reach > 0 || replay.forward != NULL))
+        result = replay_walk(&replay, strtoll(argv[4], NULL, 10), &fault);
     else if (status == PRICER_OK)
         result = compare(&replay, strtoll(argv[4], NULL, 10), &fault);
     else
@@ -274,6 +310,7 @@ int main(int argc, char **argv)
     pricer_matrix_free(replay.given);
     pricer_decoder_free(replay.decoder);
     pricer_plan_free(replay.plan);
+    pricer_forward_plan_free(replay.forward);
     pricer_network_free(replay.network);
     pricer_study_close(replay.study);
     return result;

@@ -15,6 +15,7 @@ import sys
 import time
 
 from fleet import Fleet, expect
+from watched import Watched, longest
 
 build = sys.argv[1]
 SECONDS, N, PERIOD, KILL, PLAN = (
@@ -25,36 +26,6 @@ D, DEGREE = 64, 4
 SETTLED = min(60, SECONDS / 4)      # seconds until a process has all it needs
 MEMORY, FILES = 6, 3 * DEGREE + 8   # MiB and descriptors that it may have more
 random.seed(11)
-
-
-class Watched:
-    """One life of a process."""
-
-    def __init__(self, name, process):
-        self.name, self.process = name, process
-        self.begun, self.first, self.last = time.monotonic(), None, None
-
-    def look(self):
-        try:
-            with open(f'/proc/{self.process.pid}/status') as file:
-                memory = next(int(line.split()[1]) for line in file
-                              if line.startswith('VmRSS'))
-            files = len(os.listdir(f'/proc/{self.process.pid}/fd'))
-        except (OSError, StopIteration):
-            return
-        if time.monotonic() > self.begun + SETTLED:
-            self.last, self.looked = (memory / 1024, files), time.monotonic()
-            self.first = self.first or self.last
-
-    def growth(self):
-        return None if self.first is None else (
-            self.last[0] - self.first[0], self.last[1] - self.first[1])
-
-    def tell(self):
-        """Of its settled life: from when to when, and what it had."""
-        return (f'{self.name} {self.first[0]:.1f} to {self.last[0]:.1f} MiB, '
-                f'{self.first[1]} to {self.last[1]} descriptors in '
-                f'{self.looked - self.begun - SETTLED:.0f} s')
 
 
 class Soak:
@@ -72,7 +43,8 @@ class Soak:
         else:
             self.fleet.start_node(int(name[4:]), '--replay-noise', '--seed',
                                   str(self.fleet.seed))
-        self.live[name] = Watched(name, self.fleet.processes[name])
+        self.live[name] = Watched(name, self.fleet.processes[name],
+                                  SETTLED)
         self.lives.append(self.live[name])
 
     def kill(self):
@@ -90,12 +62,6 @@ class Soak:
             self.pages += self.fleet.get('/')[0] == 200
         except OSError:
             pass
-
-    def longest(self, server):
-        """The longest life of the server, or of a node."""
-        return max((life for life in self.lives if life.first is not None and
-                    (life.name == 'server') == server),
-                   key=lambda life: life.looked - life.begun, default=None)
 
     def change_plan(self):
         self.plans += 1
@@ -163,6 +129,7 @@ with Fleet(build, nodes=N, dimension=D, topology=ring(), weight=.1, noise=.1,
           f'of plan: {rounds} rounds with {arrived:.1f} sums each, {shares} shares '
           f'all charged; {lives} lives of {SETTLED:.0f} s and more grew by at most '
           f'{memory:.1f} MiB and {files} descriptors (the longest: ' +
-          '; '.join(life.tell() for life in map(soak.longest, (True, False))
+          '; '.join(life.tell() for life in
+                    (longest(soak.lives, server) for server in (True, False))
                     if life) +
           f'), {soak.pages} pages read; ' + done.stdout.strip())

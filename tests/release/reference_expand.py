@@ -131,9 +131,9 @@ def circle(word):
     return (sine, cosine) if word & 2 else (cosine, sine)
 
 
-def normals(seed, count):
+def normals(seed, count, stream):
     groups = (count + 15) // 16
-    words = keystream(seed, 16 * groups)
+    words = stream(seed, 16 * groups)
     result = []
     for k in range(0, 16 * groups, 16):
         first, second = [], []
@@ -170,8 +170,8 @@ def sum_of_squares(values):
     return total
 
 
-def direction(seed, count):
-    values = normals(seed, count)
+def direction(seed, count, stream=keystream):
+    values = normals(seed, count, stream)
     factor = 1 / math.sqrt(sum_of_squares(values))
     return [x * factor for x in values[:count]]
 
